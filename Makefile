@@ -1,0 +1,55 @@
+# Every target sets up .venv first if it has to; `make help` lists the targets.
+PYTHON ?= python3
+PORT ?= 8000
+BIN := .venv/bin
+NOTEBOOKS := $(wildcard notebooks/*.ipynb)
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+# One thread for each process: the jobs and test workers already fill the cores, and sums keep their order.
+export OMP_NUM_THREADS := 1
+export OPENBLAS_NUM_THREADS := 1
+export PYTHONHASHSEED := 0
+
+.DEFAULT_GOAL := help
+.PHONY: help book test serve lint results notebooks bench clean
+
+help:  ## show this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */  make \1\t/' | expand -t 20
+
+.venv/.installed: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "Python 3.11 or later is needed, but '$(PYTHON)' is $$($(PYTHON) --version 2>&1)." \
+	       "Name another one: make PYTHON=python3.12"; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[book,test,dev]"
+	touch $@
+
+# --all: an incremental build would not repeat the warnings of pages that it does not read again.
+book: .venv/.installed  ## build the book in _build/html, with warnings as errors
+	$(BIN)/jupyter-book build . --all -W -n --keep-going --quiet
+
+test: lint book  ## run everything that CI runs: lint, book, unit tests, notebooks, the site in a browser
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || [ "$$CI" = true ] || \
+	  echo "No Chromium found: the tests of the built site will be skipped. Install chromium to run them."
+	$(BIN)/python -m pytest tests $(if $(NOTEBOOKS),notebooks --nbval --nbval-cell-timeout=300) -n 2 --dist loadscope
+
+lint: .venv/.installed  ## check style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+serve: book  ## build the book and show it at http://localhost:8000 (PORT=… for another port)
+	@echo "The book is at http://localhost:$(PORT); Ctrl-C stops it."
+	$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory _build/html
+
+notebooks: .venv/.installed  ## run the notebooks again and store their outputs
+	$(BIN)/python -m dpnb.notebook execute $(NOTEBOOKS)
+
+results: .venv/.installed  ## compute what is missing of the paper-scale results
+	$(BIN)/python -m dpnb.experiments all --jobs 2
+
+bench: .venv/.installed  ## time the estimators against scikit-learn in the same run
+	$(BIN)/python -m pytest benchmarks -q --benchmark-columns=median,iqr,rounds
+
+clean:  ## remove the built book, caches and .venv
+	rm -rf _build .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

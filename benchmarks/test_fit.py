@@ -1,0 +1,76 @@
+"""Fit times as ratios against scikit-learn's forest in the same run, and peak memory.
+
+Run with ``make bench``. Timings stay out of the tests: they depend on the machine. Uses Adult if the UCI files are at
+hand, else the embedded stand-in of the same size.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+
+import dpnb
+from dpnb.papers.diffprfs import DiffPRFs
+
+NAME = "adult" if os.environ.get("DPNB_DATA") else "adult-standin"
+ROUNDS = 15
+
+MEMORY = """
+import resource, sys, dpnb
+from dpnb.papers.diffprfs import DiffPRFs
+data = dpnb.load(sys.argv[1])
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+DiffPRFs(domain=data.domain, random_state=0).fit(*data.train)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+"""
+
+
+@pytest.fixture(scope="module")
+def data() -> dpnb.datasets.Dataset:
+    return dpnb.load(NAME)
+
+
+FORESTS = {
+    "repaired": lambda domain: DiffPRFs(domain=domain, random_state=0),
+    "repaired, disjoint bags": lambda domain: DiffPRFs(domain=domain, random_state=0, bags="disjoint"),
+    "as written": lambda domain: DiffPRFs.as_written(domain=domain, random_state=0),
+}
+
+
+@pytest.mark.parametrize("name", FORESTS)
+def test_fit_against_scikit_learn(
+    name: str, data: dpnb.datasets.Dataset, benchmark: object, capsys: object
+) -> None:
+    """25 trees of depth 5, one thread each; the two take turns, so that both see the same machine."""
+    codes, labels = data.domain.encode(data.train[0]), data.train[1]
+    ratios = []
+
+    def peer() -> None:
+        began = time.perf_counter()
+        RandomForestClassifier(25, max_depth=5, n_jobs=1, random_state=0).fit(codes, labels)
+        ratios.append(time.perf_counter() - began)
+
+    def fit() -> None:
+        began = time.perf_counter()
+        FORESTS[name](data.domain).fit(*data.train)
+        ratios[-1] = (time.perf_counter() - began) / ratios[-1]
+
+    benchmark.pedantic(fit, setup=peer, rounds=ROUNDS, warmup_rounds=1)
+    with capsys.disabled():
+        low, middle, high = min(ratios), statistics.median(ratios), max(ratios)
+        print(
+            f"\n{NAME}, {name}: {middle:.2f} x scikit-learn's fit (min {low:.2f}, max {high:.2f}, {ROUNDS} pairs)"
+        )
+
+
+def test_peak_memory_of_a_fit(capsys: object) -> None:
+    """Rise of the peak resident set over the loaded data, in a process of its own."""
+    run = subprocess.run([sys.executable, "-c", MEMORY, NAME], capture_output=True, text=True, check=True)
+    with capsys.disabled():
+        print(f"\n{NAME}: peak memory {float(run.stdout):.0f} MB above the loaded data")

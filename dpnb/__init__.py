@@ -1,0 +1,21 @@
+"""Differentially private decision trees, forests and boosting: the helper package of Private Trees."""
+
+from .curator import Curator
+from .datasets import load
+from .domain import Categorical, Continuous, Domain
+from .errors import DataError, DomainError, PrivacyLeakWarning
+from .ledger import Ledger
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Categorical",
+    "Continuous",
+    "Curator",
+    "DataError",
+    "Domain",
+    "DomainError",
+    "Ledger",
+    "PrivacyLeakWarning",
+    "load",
+]

@@ -1,0 +1,197 @@
+"""Bags: which records, and how often, each tree of a forest sees.
+
+Bag membership is a keyed hash of a secret seed, the tree and the record's key, so that adding or removing a
+record moves no other record and every backend draws the same bags. The one exception is ``bootstrap``, the
+textbook's draw of n positions with replacement, kept for the papers that use it.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.stats import poisson
+
+from .ledger import Cost, Ledger, Scope
+
+Keys = NDArray[np.uint64]
+Copies = NDArray[np.int64]
+
+MODES = ("full", "poisson", "bernoulli", "disjoint", "cover", "bootstrap")
+
+
+def record_keys(index: pd.Index) -> Keys:
+    """64-bit key of every record, from its index label.
+
+    Raises
+    ------
+    ValueError
+        If labels repeat: two records with one key would always share their bags.
+    """
+    if not index.is_unique:
+        repeated = index[index.duplicated()].unique()
+        raise ValueError(
+            f"the index has {len(repeated)} repeated labels, first {list(repeated[:3])}: bags need one unique key "
+            "a record; call reset_index(drop=True) before any record is added or removed"
+        )
+    return np.asarray(pd.util.hash_array(index.to_numpy()), np.uint64)
+
+
+def uniforms(keys: Keys, *, seed: int, stream: int) -> NDArray[np.float64]:
+    """One uniform number in [0, 1) for each key: a splitmix64 hash of seed, stream and key.
+
+    Parameters
+    ----------
+    keys : (n,) record keys.
+    seed : 64-bit secret seed.
+    stream : purpose number, such as the tree's.
+    """
+    with np.errstate(over="ignore"):
+        x = keys ^ _mix(np.array([seed], np.uint64) + np.uint64(stream) * np.uint64(0x9E3779B97F4A7C15))
+        return (_mix(x) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def _mix(x: Keys) -> Keys:
+    x = x + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+@dataclass(frozen=True)
+class Bags:
+    """A rule that hands records to trees, and what it means for the budget.
+
+    Parameters
+    ----------
+    mode : how often a record enters a tree's bag.
+        ``full`` once in every tree; ``poisson`` Poisson(1) times, independently for each tree; ``bernoulli`` once
+        with probability ``rate``; ``disjoint`` in one uniformly chosen tree; ``cover`` in exactly ``rate``
+        uniformly chosen trees; ``bootstrap`` n draws of positions with replacement (not a per-record rule).
+    n_trees : number of trees.
+    rate : q of ``bernoulli`` in (0, 1], r of ``cover`` in 1..n_trees, else None.
+
+    Notes
+    -----
+    **Privacy** (fact F2): if each copy of a record costs a tree ε₀ and a record has K independent copies, the
+    tree is ln E exp(ε₀ K)-DP under add/remove. The seed must stay secret: given the bags, a record with K
+    copies pays K ε₀.
+    """
+
+    mode: str
+    n_trees: int
+    rate: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.mode not in MODES:
+            raise ValueError(f"bags={self.mode!r}: expected one of {', '.join(MODES)}")
+        if self.mode == "bernoulli" and not (self.rate is not None and 0 < self.rate <= 1):
+            raise ValueError(f"bag_rate={self.rate!r}: Bernoulli bags need a probability in (0, 1]")
+        if self.mode == "cover" and self.rate not in range(1, self.n_trees + 1):
+            raise ValueError(
+                f"bag_rate={self.rate!r}: a cover needs a whole number in 1..{self.n_trees} (n_trees)"
+            )
+        if self.mode not in ("bernoulli", "cover") and self.rate is not None:
+            raise ValueError(f"bag_rate={self.rate!r} has no meaning for bags={self.mode!r}: leave it None")
+
+    @property
+    def shares(self) -> float:
+        """Number of trees that a record's budget is shared over."""
+        if self.mode == "disjoint":
+            return 1
+        return float(self.rate) if self.mode == "cover" and self.rate is not None else self.n_trees
+
+    def per_copy_epsilon(self, epsilon: float) -> float:
+        """ε₀ that a tree may spend on each copy so that the forest costs ``epsilon`` (F2 inverted).
+
+        For ``bootstrap`` it is the text's ``epsilon / n_trees``, which costs more than ``epsilon``.
+        """
+        tree = epsilon / self.shares
+        if self.mode == "poisson":
+            return math.log1p(tree)
+        if self.mode == "bernoulli" and self.rate is not None and tree < 700:
+            return math.log1p(math.expm1(tree) / self.rate)
+        return tree
+
+    def cost(self, copy: Cost) -> Cost:
+        """Cost of one tree for a record, from the cost of one copy of it."""
+        if self.mode == "poisson":
+            return Cost(_expm1(copy.epsilon), math.inf if copy.rho else 0.0)
+        if self.mode == "bernoulli" and self.rate is not None:
+            amplified = math.log1p(self.rate * _expm1(copy.epsilon)) if copy.epsilon < 700 else copy.epsilon
+            return Cost(amplified, copy.rho)
+        if self.mode == "bootstrap":
+            return Cost(bootstrap_bound(copy.epsilon), math.inf if copy.rho else 0.0)
+        return copy
+
+    def forest_scope(self, ledger: Ledger, what: str) -> AbstractContextManager[Scope]:
+        """Ledger scope in which the trees compose."""
+        if self.mode == "disjoint":
+            return ledger.parallel(what)
+        if self.mode == "cover" and self.rate is not None:
+            return ledger.cover(what, each=int(self.rate))
+        return ledger.sequential(what)
+
+    def tree_scope(self, ledger: Ledger) -> AbstractContextManager[Scope]:
+        """Ledger scope of one tree's bag."""
+        return ledger.bag("bag", rule=self._rule(), multiply=self.cost)
+
+    def _rule(self) -> str:
+        rules = {
+            "poisson": "Poisson(1) copies of each record",
+            "bernoulli": f"each record with probability {self.rate}",
+            "bootstrap": "n draws with replacement, upper bound",
+        }
+        return rules.get(self.mode, "each record at most once")
+
+    def draw(self, keys: Keys, *, seed: int, tree: int) -> Copies | None:
+        """Copies of each record in the bag of a tree, (n,); None stands for one copy of each."""
+        if self.mode == "full":
+            return None
+        if self.mode == "bootstrap":
+            return _with_replacement(len(keys), seed, tree)
+        if self.mode == "disjoint":
+            home = np.floor(uniforms(keys, seed=seed, stream=0) * self.n_trees)
+            return np.asarray(home == tree, np.int64)
+        own = uniforms(keys, seed=seed, stream=tree)
+        if self.mode == "poisson":
+            copies: Copies = np.searchsorted(_POISSON, own, side="right").astype(np.int64)
+            return copies
+        assert self.rate is not None
+        if self.mode == "bernoulli":
+            return (own < self.rate).astype(np.int64)
+        # cover: the tree's hash is among the r smallest of the record's hashes of all trees
+        smaller = np.zeros(len(keys), np.int64)
+        for other in range(self.n_trees):
+            smaller += uniforms(keys, seed=seed, stream=other) < own
+        return (smaller < self.rate).astype(np.int64)
+
+
+_POISSON = poisson.cdf(np.arange(20), 1.0)
+
+
+def _with_replacement(n: int, seed: int, tree: int) -> Copies:
+    rng = np.random.default_rng([seed, tree])
+    return np.bincount(rng.integers(n, size=n), minlength=n)
+
+
+def _expm1(x: float) -> float:
+    return math.expm1(x) if x < 700 else math.inf
+
+
+def bootstrap_bound(epsilon: float) -> float:
+    """Pure ε of a tree on n draws with replacement from n records, for any n; ``epsilon`` is its cost per copy.
+
+    Bags of neighbours can be coupled at distance c(K), c(0) = 1 and c(k) = 2k − 1, where K ~ Bin(n, 1/n) is the
+    record's number of copies; the tree costs at most ln E exp(ε c(K)), bounded here over all n.
+    """
+    if math.isinf(epsilon):
+        return epsilon
+    if 2 * epsilon > 6:  # exp(exp(6)) is beyond floats: the logarithm of the first term is enough
+        return _expm1(2 * epsilon) - epsilon + math.log(2)
+    at_least_once = math.exp(math.expm1(2 * epsilon) - epsilon)
+    return math.log(at_least_once + math.exp(-1) * 2 * math.sinh(epsilon))

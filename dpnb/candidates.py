@@ -1,0 +1,113 @@
+"""Candidate splits of a level's nodes with what a score needs of them: pure functions of counts.
+
+A *question* is "this attribute at this node?". Binary candidates of a continuous attribute are the intervals of
+thresholds between the values that occur at the node: the score is constant on each. Those of a categorical
+attribute are its public values, each against the rest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .counts import ValueCounts
+from .domain import Domain
+from .scores import Score
+from .splits import Floats, Ints
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Binary splits of several questions, in one flat array.
+
+    Parameters
+    ----------
+    starts : (questions,) first candidate of each question.
+    question : (candidates,) number of the question.
+    low, high : (candidates,) ends of an interval of thresholds; twice the code of a category.
+    log_measure : (candidates,) log of the share of the question's public domain, -inf for empty intervals.
+    left : (candidates, classes) counts of the first branch.
+    totals : (questions, classes) counts of the node of each question.
+    """
+
+    starts: Ints
+    question: Ints
+    low: Floats
+    high: Floats
+    log_measure: Floats
+    left: Floats
+    totals: Floats
+
+    def scores(self, score: Score) -> Floats:
+        """Score of every candidate, (candidates,)."""
+        totals = self.totals.take(self.question, axis=0)
+        n = len(totals)
+        branches = np.concatenate([self.left, totals - self.left])
+        return score.of_branches(branches, totals, lambda parts: parts[:n] + parts[n:])
+
+    def locate(self, questions: Ints, threshold: Floats) -> Ints:
+        """Candidate interval that holds each question's threshold, (questions,)."""
+        wanted = np.full(len(self.starts), -np.inf)
+        wanted[questions] = threshold
+        passed = np.bincount(self.question, self.low < wanted[self.question], minlength=len(self.starts))
+        at: Ints = self.starts[questions] + np.maximum(passed[questions].astype(np.intp) - 1, 0)
+        return at
+
+
+def binary_candidates(
+    counts: ValueCounts, *, attributes: Ints, totals: Floats, lows: Floats, highs: Floats, domain: Domain
+) -> Candidates:
+    """Candidates of every question, from the values that occur.
+
+    Parameters
+    ----------
+    counts : counts by question, value and class.
+    attributes : (questions,) attribute position of each question.
+    totals : (questions, classes) counts of each question's node.
+    lows, highs : (attributes,) bounds of the thresholds, public unless a reading leaks them.
+    domain : public domain.
+    """
+    continuous = domain.continuous[attributes]
+    cards = domain.cardinalities[attributes]
+    present = np.bincount(counts.question, minlength=len(attributes))
+    sizes = np.where(continuous, present + 1, cards)
+    starts = np.cumsum(sizes) - sizes
+    question = np.repeat(np.arange(len(attributes)), sizes)
+    is_interval = np.repeat(continuous, sizes)
+
+    # The k-th value of a continuous attribute ends candidate k and starts candidate k + 1.
+    first_cell = np.cumsum(present) - present
+    shift = np.repeat(starts + np.where(continuous, 1 - first_cell, 0), present)
+    cell_continuous = np.repeat(continuous, present)
+    at = shift + np.where(cell_continuous, np.arange(len(shift)), counts.value).astype(np.intp)
+
+    left = np.zeros((len(question), totals.shape[1]))
+    left[at] = counts.counts
+    below = np.cumsum(left, axis=0)
+    before = np.where(
+        continuous[:, None], below.take(starts, axis=0), 0.0
+    )  # a first interval holds no record
+    below -= np.repeat(before, sizes, axis=0)
+    left = np.where(is_interval[:, None], below, left)
+
+    code = np.arange(len(question)) - np.repeat(starts, sizes)
+    low = np.where(is_interval, np.repeat(lows[attributes], sizes), code)
+    high = np.where(is_interval, np.repeat(highs[attributes], sizes), code)
+    cuts = at[cell_continuous]
+    low[cuts] = np.clip(counts.value[cell_continuous], low[cuts], high[cuts])
+    high[cuts - 1] = low[cuts]
+
+    width = np.where(continuous, highs[attributes] - lows[attributes], cards)
+    with np.errstate(divide="ignore"):
+        log_measure = np.log(np.where(is_interval, high - low, 1.0)) - np.repeat(np.log(width), sizes)
+    return Candidates(starts, question, low, high, log_measure, left, totals)
+
+
+def multiway_scores(counts: ValueCounts, *, totals: Floats, score: Score) -> Floats:
+    """Score of splitting each question's node into one branch a value, (questions,)."""
+
+    def combine(parts: Floats) -> Floats:
+        return np.bincount(counts.question, parts, minlength=len(totals)).astype(float)
+
+    return score.of_branches(counts.counts, totals, combine)

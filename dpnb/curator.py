@@ -1,0 +1,262 @@
+"""Release door: the only source of randomness and of releases once the data are read.
+
+Every method builds the law of its output, books an event on the ledger, and lets :meth:`Curator._settle`
+produce the outcome. An auditor overrides that one method to force outcomes and weigh them on a neighbour.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .laws import (
+    Exact,
+    Exponential,
+    Floats,
+    Gaussian,
+    IntervalExponential,
+    Ints,
+    Laplace,
+    Law,
+    PermuteAndFlip,
+    Point,
+    TwoSidedGeometric,
+)
+from .ledger import Event, Ledger
+
+T = TypeVar("T")
+
+
+class Curator:
+    """Holds the random generator and the ledger; mechanisms are its methods.
+
+    Parameters
+    ----------
+    rng : source of all noise.
+    ledger : where every release is booked.
+
+    Notes
+    -----
+    ``epsilon`` may be a scalar or one value per part; ``parts`` are node numbers of the open tree scope, whose
+    records are disjoint. ``epsilon=inf`` releases exactly and books an infinite cost.
+    """
+
+    def __init__(self, *, rng: np.random.Generator, ledger: Ledger) -> None:
+        self._rng = rng
+        self.ledger = ledger
+
+    def _settle(self, law: Law, event: Event) -> Any:
+        """Book the event and draw its outcome."""
+        self.ledger.book(event)
+        return law.draw(self._rng)
+
+    def laplace(
+        self,
+        values: ArrayLike,
+        *,
+        epsilon: ArrayLike,
+        sensitivity: float,
+        what: str,
+        parts: Ints | None = None,
+    ) -> Floats:
+        """Add Laplace noise of scale ``sensitivity / epsilon`` to every entry.
+
+        Parameters
+        ----------
+        values : (...) or (parts, ...) exact query values.
+        epsilon : > 0, scalar or (parts,).
+        sensitivity : L1 sensitivity of the whole vector of one part.
+        what : purpose, for the ledger.
+        parts : node numbers of the rows of ``values``.
+
+        **Privacy**: ε-DP for a record of each part (Dwork, McSherry, Nissim, Smith 2006).
+        """
+        epsilons = _budget(epsilon)
+        centre = np.asarray(values, float)
+        event = _pure(what, "laplace", epsilons, sensitivity, parts, rho_factor=0.5)
+        noisy: Floats = self._settle(Laplace(centre, _by_row(sensitivity / epsilons, centre)), event)
+        return noisy
+
+    def geometric(
+        self, values: ArrayLike, *, epsilon: ArrayLike, sensitivity: int, what: str, parts: Ints | None = None
+    ) -> NDArray[np.int64]:
+        """Add two-sided geometric noise to integer counts: the discrete Laplace mechanism.
+
+        **Privacy**: ε-DP for integer queries of L1 sensitivity ``sensitivity``; exact on computers, as no real
+        numbers are released (Ghosh, Roughgarden, Sundararajan 2009).
+        """
+        epsilons = _budget(epsilon)
+        centre = np.asarray(values)
+        if not np.issubdtype(centre.dtype, np.integer):
+            raise TypeError(f"values of dtype {centre.dtype}: the geometric mechanism needs integers")
+        event = _pure(what, "geometric", epsilons, sensitivity, parts, rho_factor=0.5)
+        noisy: NDArray[np.int64] = self._settle(
+            TwoSidedGeometric(centre, _by_row(sensitivity / epsilons, centre)), event
+        )
+        return noisy
+
+    def gaussian(
+        self, values: ArrayLike, *, rho: ArrayLike, sensitivity: float, what: str, parts: Ints | None = None
+    ) -> Floats:
+        """Add normal noise of variance ``sensitivity² / (2 rho)``.
+
+        **Privacy**: ρ-zCDP for L2 sensitivity ``sensitivity``; no finite pure ε (Bun and Steinke 2016).
+        """
+        rhos = _budget(rho, name="rho")
+        centre = np.asarray(values, float)
+        event = Event(what, "gaussian", np.full_like(rhos, np.inf), rhos, sensitivity, parts)
+        noisy: Floats = self._settle(
+            Gaussian(centre, _by_row(sensitivity / np.sqrt(2 * rhos), centre)), event
+        )
+        return noisy
+
+    def exponential(
+        self,
+        scores: ArrayLike,
+        *,
+        starts: Ints,
+        epsilon: ArrayLike,
+        sensitivity: float,
+        monotone: bool,
+        what: str,
+        parts: Ints | None = None,
+        log_measure: Floats | None = None,
+    ) -> Ints:
+        """Choose one candidate in each group with probability ∝ measure · exp(rate · score).
+
+        Parameters
+        ----------
+        scores : (candidates,) larger is better.
+        starts : (groups,) first candidate of each group.
+        epsilon : > 0, scalar or (groups,).
+        sensitivity : Δ, most that one record changes any score.
+        monotone : whether adding a record moves all scores in the same direction.
+        log_measure : (candidates,) log base measure, public; uniform if None.
+
+        Returns
+        -------
+        (groups,) position of the chosen candidate within its group.
+
+        **Privacy**: ε-DP and ε²/8-zCDP under add/remove, with rate ε/Δ for monotone scores and ε/(2Δ) otherwise
+        (fact F1; McSherry and Talwar 2007; Cesar and Rogers 2021 for zCDP).
+        """
+        law, event = _selection(
+            "exponential", scores, starts, epsilon, sensitivity, monotone, what, parts, 0.125
+        )
+        measure = np.zeros(len(law[0])) if log_measure is None else log_measure
+        chosen: Ints = self._settle(Exponential(*law, measure), event)
+        return chosen
+
+    def exponential_intervals(
+        self,
+        scores: ArrayLike,
+        *,
+        starts: Ints,
+        option: Ints,
+        low: Floats,
+        high: Floats,
+        log_measure: Floats,
+        epsilon: ArrayLike,
+        sensitivity: float,
+        monotone: bool,
+        what: str,
+        parts: Ints | None = None,
+    ) -> Point:
+        """Exponential mechanism over a union of public intervals and atoms; see :meth:`exponential`.
+
+        The score must be constant on each candidate interval ``low..high`` of its ``option``; the measure of an
+        interval is proportional to its length, so that the law is a density on the public domain.
+
+        Returns
+        -------
+        Point with (groups,) chosen options and uniform points inside the chosen intervals.
+
+        **Privacy**: as :meth:`exponential`, for the score as a function on the public domain.
+        """
+        law, event = _selection(
+            "interval exponential", scores, starts, epsilon, sensitivity, monotone, what, parts, 0.125
+        )
+        point: Point = self._settle(
+            IntervalExponential(Exponential(*law, log_measure), option, low, high), event
+        )
+        return point
+
+    def permute_and_flip(
+        self,
+        scores: ArrayLike,
+        *,
+        starts: Ints,
+        epsilon: ArrayLike,
+        sensitivity: float,
+        monotone: bool,
+        what: str,
+        parts: Ints | None = None,
+    ) -> Ints:
+        """Choose one candidate in each group by permute-and-flip; arguments as :meth:`exponential`.
+
+        **Privacy**: ε-DP under add/remove (fact F1; McKenna and Sheldon 2020). It is not ε-bounded-range, so its
+        zCDP cost is the generic ε²/2.
+        """
+        law, event = _selection(
+            "permute-and-flip", scores, starts, epsilon, sensitivity, monotone, what, parts, 0.5
+        )
+        chosen: Ints = self._settle(PermuteAndFlip(*law), event)
+        return chosen
+
+    def public(self, draw: Callable[[np.random.Generator], T], *, what: str) -> T:
+        """Randomness that does not depend on the data (bags, schedules, attribute subsets); free."""
+        return draw(self._rng)
+
+    def exact(self, value: T, *, why: str, parts: Ints | None = None) -> T:
+        """Publish a data-dependent value without noise, as a paper's text does; costs ε = ∞.
+
+        Parameters
+        ----------
+        value : what is published.
+        why : the release and its place in the text, for the ledger.
+        """
+        infinite = np.array(np.inf)
+        outcome: T = self._settle(Exact(value), Event(why, "exact", infinite, infinite, math.nan, parts))
+        return outcome
+
+
+def _budget(epsilon: ArrayLike, *, name: str = "epsilon") -> Floats:
+    values = np.asarray(epsilon, float)
+    if not np.all(values > 0):  # NaN fails too
+        raise ValueError(f"{name}={epsilon!r}: a mechanism needs a positive budget")
+    return values
+
+
+def _by_row(scale: Floats, values: NDArray[Any]) -> Floats:
+    """Shape a scale per row (or a scalar) so that it broadcasts over the rest of ``values``."""
+    return scale if scale.ndim == 0 else scale.reshape(scale.shape + (1,) * (values.ndim - scale.ndim))
+
+
+def _pure(
+    what: str, mechanism: str, epsilon: Floats, sensitivity: float, parts: Ints | None, *, rho_factor: float
+) -> Event:
+    if not sensitivity > 0:
+        raise ValueError(f"sensitivity={sensitivity!r}: expected a positive number")
+    return Event(what, mechanism, epsilon, rho_factor * epsilon**2, sensitivity, parts)
+
+
+def _selection(
+    mechanism: str,
+    scores: ArrayLike,
+    starts: Ints,
+    epsilon: ArrayLike,
+    sensitivity: float,
+    monotone: bool,
+    what: str,
+    parts: Ints | None,
+    rho_factor: float,
+) -> tuple[tuple[Floats, Ints, Floats], Event]:
+    """Law arguments and event shared by the selection mechanisms: fact F1 sets the rate."""
+    epsilons = _budget(epsilon)
+    event = _pure(what, mechanism, epsilons, sensitivity, parts, rho_factor=rho_factor)
+    rate = epsilons / (sensitivity if monotone else 2 * sensitivity)
+    return (np.asarray(scores, float), np.asarray(starts), rate), event

@@ -1,0 +1,138 @@
+"""What the estimators of all papers share: opening the doors, predicting by vote, checking parameters."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from .counts import Records
+from .curator import Curator
+from .domain import Domain
+from .ledger import Event, Ledger, Neighbours
+from .trees import Tree
+
+Floats = NDArray[np.float64]
+
+
+def check_epsilon(epsilon: object) -> float:
+    """Return ε as a float; raise ValueError unless it is a positive number (``inf`` switches privacy off)."""
+    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float | np.number) or not epsilon > 0:
+        raise ValueError(f"epsilon={epsilon!r}: expected a positive number, or inf for no privacy")
+    return float(epsilon)
+
+
+def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
+    """Raise ValueError unless ``value`` is one of ``choices``."""
+    if value not in choices:
+        raise ValueError(f"{name}={value!r}: expected one of {', '.join(map(repr, choices))}")
+
+
+def check_count(name: str, value: object, *, low: int) -> None:
+    """Raise ValueError unless ``value`` is a whole number of at least ``low``."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
+        raise ValueError(f"{name}={value!r}: expected a whole number of at least {low}")
+
+
+class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of the estimators: parameters ``epsilon``, ``domain``, ``neighbours`` and ``random_state``."""
+
+    epsilon: float
+    domain: Domain | None
+    neighbours: Neighbours
+    random_state: Any
+
+    def _open(self, X: pd.DataFrame | ArrayLike, y: ArrayLike | pd.Series[Any]) -> tuple[Records, Curator]:
+        """Open the three doors for a fit: records, releases, budget."""
+        epsilon = check_epsilon(self.epsilon)
+        ledger = Ledger(neighbours=self.neighbours, claimed=epsilon)
+        if y is None:
+            raise ValueError("a classifier requires y to be passed, but the target y is None")
+        y = y if isinstance(y, pd.Series) else column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        validate_data(self, X, skip_check_array=True)
+        self.domain_ = Domain.infer(X, y) if self.domain is None else self.domain
+        if self.domain is None:
+            infinite = np.array(np.inf)
+            why = "no domain given: bounds, categories and classes read off the records"
+            ledger.book(Event(why, "exact", infinite, infinite, math.nan))
+        records = Records(X, y, domain=self.domain_)
+        self.classes_ = np.array(self.domain_.classes)
+        return records, Curator(rng=np.random.default_rng(self.random_state), ledger=ledger)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "ledger_")
+
+    @property
+    def _budget(self) -> float:
+        """Budget under add/remove: a replacement is a removal and an addition, each pays half."""
+        return float(self.epsilon) / (2 if self.neighbours == "replace" else 1)
+
+    def _votes(self, codes: Floats) -> Floats:
+        """Unnormalised class scores of encoded records, (n, classes)."""
+        raise NotImplementedError
+
+    def predict_proba(self, X: pd.DataFrame | ArrayLike) -> Floats:
+        """Class probabilities.
+
+        Parameters
+        ----------
+        X : (n, attributes) records; unknown categories and NaN raise, numbers beyond the bounds are routed
+            like the bounds.
+
+        Returns
+        -------
+        (n, classes), columns in the order of ``classes_``.
+
+        **Privacy**: post-processing of the released model, free.
+        """
+        check_is_fitted(self)
+        if isinstance(X, np.ndarray) and X.ndim == 1:
+            raise ValueError("X is one-dimensional. Reshape your data: X.reshape(1, -1) for one record")
+        validate_data(self, X, skip_check_array=True, reset=False)
+        scores = self._votes(self.domain_.encode(X, strict=False))
+        shares: Floats = scores / scores.sum(axis=1, keepdims=True)
+        return shares
+
+    def predict(self, X: pd.DataFrame | ArrayLike) -> NDArray[Any]:
+        """Most probable class of every record, (n,)."""
+        chosen = self.predict_proba(X).argmax(axis=1)
+        result: NDArray[Any] = self.classes_[chosen]
+        return result
+
+
+class PrivateForest(PrivateClassifier):
+    """Base of the forests: trees with released leaf counts, combined by ``vote``."""
+
+    vote: str
+    trees_: list[Tree]
+
+    def _votes(self, codes: Floats) -> Floats:
+        votes = np.zeros((len(codes), self.domain_.n_classes))
+        for tree in self.trees_:
+            votes += leaf_votes(tree.value, vote=self.vote)[tree.apply(codes)]
+        return votes
+
+
+def leaf_votes(counts: Floats, *, vote: str) -> Floats:
+    """Turn released leaf counts into votes that sum to one.
+
+    Parameters
+    ----------
+    counts : (n, classes) noisy counts.
+    vote : ``"probability"`` share of the counts cut off at 0, uniform for empty leaves; ``"majority"`` one vote
+        for the largest noisy count.
+    """
+    classes = counts.shape[1]
+    if vote == "majority":
+        one_vote: Floats = np.eye(classes)[counts.argmax(axis=1)]
+        return one_vote
+    positive = np.maximum(counts, 0.0)
+    total = positive.sum(axis=1, keepdims=True)
+    return np.where(total > 0, positive / np.where(total > 0, total, 1.0), 1 / classes)

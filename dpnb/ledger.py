@@ -1,0 +1,329 @@
+"""Budget door: every release is an event, events compose in nested scopes, and the ledger adds them up.
+
+*What happened* (:class:`Event`) is kept apart from *what it costs* (:class:`Cost`). Costs are booked for the
+add/remove relation. Under ``neighbours="replace"`` a pair of data sets is one removal and one addition
+apart, so group privacy doubles a pure ε and multiplies ρ by four.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+
+Neighbours = Literal["add-remove", "replace"]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
+
+
+class Cost(NamedTuple):
+    """Privacy cost under add/remove: pure ``epsilon`` and zCDP ``rho``, either may be infinite."""
+
+    epsilon: float
+    rho: float
+
+
+@dataclass(frozen=True)
+class Event:
+    """One release, possibly made for many disjoint parts of the data at once.
+
+    Parameters
+    ----------
+    what : what the release is for, in words.
+    mechanism : its name, ``"exact"`` for a value published without noise.
+    epsilon, rho : cost for a record in each part, scalars or arrays over ``parts``.
+    sensitivity : declared sensitivity of the query or score; NaN where there is none.
+    parts : node numbers of the disjoint parts, or None when all data are concerned.
+    """
+
+    what: str
+    mechanism: str
+    epsilon: Floats
+    rho: Floats
+    sensitivity: float
+    parts: Ints | None = None
+
+    @property
+    def n_parts(self) -> int:
+        """Number of disjoint parts."""
+        return 1 if self.parts is None else len(self.parts)
+
+    @property
+    def worst(self) -> Cost:
+        """Cost for the dearest part: the parts are disjoint, so a record pays for one."""
+        return Cost(float(np.max(self.epsilon, initial=0.0)), float(np.max(self.rho, initial=0.0)))
+
+
+def _sum(costs: Sequence[Cost]) -> Cost:
+    return Cost(math.fsum(c.epsilon for c in costs), math.fsum(c.rho for c in costs))
+
+
+def _max(costs: Sequence[Cost]) -> Cost:
+    return Cost(max((c.epsilon for c in costs), default=0.0), max((c.rho for c in costs), default=0.0))
+
+
+def _dearest(each: int, costs: Sequence[Cost]) -> Cost:
+    epsilons = sorted((c.epsilon for c in costs), reverse=True)[:each]
+    rhos = sorted((c.rho for c in costs), reverse=True)[:each]
+    return Cost(math.fsum(epsilons), math.fsum(rhos))
+
+
+def _multiplied(multiply: Callable[[Cost], Cost], costs: Sequence[Cost]) -> Cost:
+    return multiply(_sum(costs))
+
+
+@dataclass
+class Scope:
+    """A node of the budget tree: how its children compose."""
+
+    what: str
+    rule: str
+    compose: Callable[[Sequence[Cost]], Cost]
+    children: list[Scope | Event] = field(default_factory=list)
+
+    @property
+    def cost(self) -> Cost:
+        """Cost of everything below, for one record of the scope's input."""
+        return self.compose([c.worst if isinstance(c, Event) else c.cost for c in self.children])
+
+    def events(self) -> Iterator[Event]:
+        """All events below, in the order in which they happened."""
+        for child in self.children:
+            if isinstance(child, Event):
+                yield child
+            else:
+                yield from child.events()
+
+
+@dataclass
+class TreeScope(Scope):
+    """Events on the nodes of a tree: a record pays along its own path, the scope costs the dearest path."""
+
+    levels: list[Ints] = field(default_factory=lambda: [np.array([-1])])
+
+    def grow(self, parents: Ints) -> Ints:
+        """Register one new node below each of ``parents``, a level at a time; returns the new nodes' numbers."""
+        first = sum(map(len, self.levels))
+        self.levels.append(np.asarray(parents))
+        return np.arange(first, first + len(parents))
+
+    def path_costs(self) -> tuple[Floats, Floats]:
+        """Pure ε and ρ spent on the path from the root to each node, ends included."""
+        size = sum(map(len, self.levels))
+        epsilon, rho = np.zeros(size), np.zeros(size)
+        for event in self.events():
+            nodes = np.array([0]) if event.parts is None else event.parts
+            np.add.at(epsilon, nodes, event.epsilon)  # a node may be named more than once
+            np.add.at(rho, nodes, event.rho)
+        first = 1
+        for parents in self.levels[1:]:
+            level = slice(first, first + len(parents))
+            epsilon[level] += epsilon[parents]
+            rho[level] += rho[parents]
+            first = level.stop
+        return epsilon, rho
+
+    @property
+    def cost(self) -> Cost:
+        """Cost of the dearest path."""
+        epsilon, rho = self.path_costs()
+        return Cost(float(epsilon.max()), float(rho.max()))
+
+
+def zcdp_epsilon(*, rho: float, delta: float) -> float:
+    """Smallest ε for which ρ-zCDP gives (ε, δ)-DP by the optimal conversion over Rényi orders.
+
+    Parameters
+    ----------
+    rho : zCDP parameter, at least 0.
+    delta : in (0, 1).
+
+    References
+    ----------
+    Canonne, Kamath, Steinke (2020), The discrete Gaussian for differential privacy, Proposition 12.
+    """
+    if rho == 0 or math.isinf(rho):
+        return rho
+
+    def at(log_excess: float) -> float:
+        excess = math.exp(log_excess)  # Rényi order minus 1
+        order = 1 + excess
+        return rho * order + math.log1p(-1 / order) - math.log(delta * order) / excess
+
+    start = 0.5 * math.log(max(-math.log(delta), 1.0) / rho)
+    best = minimize_scalar(at, bounds=(start - 8, start + 8), method="bounded", options={"xatol": 1e-10})
+    return max(float(best.fun), 0.0)
+
+
+def zcdp_rho(*, epsilon: float, delta: float) -> float:
+    """Largest ρ whose :func:`zcdp_epsilon` at ``delta`` does not exceed ``epsilon``."""
+    low, high = 0.0, epsilon + 1.0
+    while zcdp_epsilon(rho=high, delta=delta) < epsilon:
+        high *= 2
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if zcdp_epsilon(rho=middle, delta=delta) <= epsilon else (low, middle)
+    return low
+
+
+class Ledger:
+    """Books every release of a fit and states what it costs.
+
+    Parameters
+    ----------
+    neighbours : relation of the totals, ``"add-remove"`` or ``"replace"``.
+    delta : if given, ``epsilon`` is the better of pure DP and zCDP converted at this δ.
+    claimed : ε that the algorithm's text promises.
+
+    Examples
+    --------
+    >>> ledger = Ledger(neighbours="add-remove", claimed=1.0)
+    >>> with ledger.sequential("two counts"):
+    ...     for _ in range(2):
+    ...         ledger.book(Event("count", "laplace", np.array(0.5), np.array(0.125), 1.0))
+    >>> ledger.epsilon
+    1.0
+    """
+
+    def __init__(
+        self, *, neighbours: Neighbours = "add-remove", delta: float | None = None, claimed: float
+    ) -> None:
+        if neighbours not in ("add-remove", "replace"):
+            raise ValueError(f"neighbours={neighbours!r}: expected 'add-remove' or 'replace'")
+        if delta is not None and not 0 < delta < 1:
+            raise ValueError(f"delta={delta!r}: expected a number in (0, 1), or None for pure DP")
+        self.neighbours: Neighbours = neighbours
+        self.delta = delta
+        self.claimed = claimed
+        self.root = Scope("total", "sequential", _sum)
+        self._open = [self.root]
+
+    def book(self, event: Event) -> None:
+        """Add an event to the innermost open scope."""
+        self._open[-1].children.append(event)
+
+    @contextmanager
+    def _scope(self, scope: Scope) -> Iterator[Scope]:
+        self._open[-1].children.append(scope)
+        self._open.append(scope)
+        try:
+            yield scope
+        finally:
+            self._open.pop()
+
+    @contextmanager
+    def sequential(self, what: str) -> Iterator[Scope]:
+        """Scope whose children all see the same records: costs add up."""
+        with self._scope(Scope(what, "sequential", _sum)) as scope:
+            yield scope
+
+    @contextmanager
+    def parallel(self, what: str) -> Iterator[Scope]:
+        """Scope whose children see disjoint records, assigned record by record: the dearest child counts."""
+        with self._scope(Scope(what, "parallel", _max)) as scope:
+            yield scope
+
+    @contextmanager
+    def cover(self, what: str, *, each: int) -> Iterator[Scope]:
+        """Scope in which a record is seen by exactly ``each`` children: the dearest ``each`` of them count."""
+        with self._scope(Scope(what, f"each record in {each}", partial(_dearest, each))) as scope:
+            yield scope
+
+    @contextmanager
+    def bag(self, what: str, *, rule: str, multiply: Callable[[Cost], Cost]) -> Iterator[Scope]:
+        """Scope fed with a random number of copies of each record (fact F2): ``multiply`` maps cost per copy."""
+        with self._scope(Scope(what, rule, partial(_multiplied, multiply))) as scope:
+            yield scope
+
+    @contextmanager
+    def tree(self, what: str) -> Iterator[TreeScope]:
+        """Scope of a decision tree: events name nodes, a record pays along its path."""
+        scope = TreeScope(what, "dearest path", _max)
+        with self._scope(scope):
+            yield scope
+
+    @property
+    def pure_epsilon(self) -> float:
+        """Total pure ε under ``neighbours``; ``inf`` if anything was released without noise."""
+        return self.root.cost.epsilon * (2 if self.neighbours == "replace" else 1)
+
+    @property
+    def rho(self) -> float:
+        """Total zCDP ρ under ``neighbours``."""
+        return self.root.cost.rho * (4 if self.neighbours == "replace" else 1)
+
+    @property
+    def epsilon(self) -> float:
+        """Total ε: pure if ``delta`` is None, else the better of pure DP and zCDP at that δ."""
+        if self.delta is None:
+            return self.pure_epsilon
+        return min(self.pure_epsilon, zcdp_epsilon(rho=self.rho, delta=self.delta))
+
+    @property
+    def events(self) -> list[Event]:
+        """All events, in the order in which they happened."""
+        return list(self.root.events())
+
+    @property
+    def leaks(self) -> dict[str, int]:
+        """What was released without noise: description → number of events."""
+        found: dict[str, int] = {}
+        for event in self.events:
+            if math.isinf(event.worst.epsilon) and math.isinf(event.worst.rho):
+                found[event.what] = found.get(event.what, 0) + 1
+        return found
+
+    def __str__(self) -> str:
+        total = f"ε = {_number(self.epsilon)}" + (f", δ = {self.delta:g}" if self.delta else " (pure)")
+        head = [f"{total}, {self.neighbours}; claimed ε = {_number(self.claimed)}"]
+        head += [f"  ! no noise: {what} (×{n})" for what, n in self.leaks.items()]
+        return "\n".join(head + list(_draw(self.root.children, "")))
+
+    def _repr_html_(self) -> str:
+        return f'<pre class="budget-tree">{html.escape(str(self))}</pre>'
+
+
+def _number(value: float) -> str:
+    return "∞" if math.isinf(value) else f"{value:.4g}"
+
+
+def _price(cost: Cost) -> str:
+    """ε of a cost, or its ρ where it has no pure ε (Gaussian noise)."""
+    return (
+        f"ρ = {_number(cost.rho)}"
+        if math.isinf(cost.epsilon) > math.isinf(cost.rho)
+        else f"ε = {_number(cost.epsilon)}"
+    )
+
+
+def _label(child: Scope | Event) -> str:
+    if isinstance(child, Scope):
+        return f"{child.what} [{child.rule}]: {_price(child.cost)}"
+    delta = "" if math.isnan(child.sensitivity) else f", Δ = {child.sensitivity:g}"
+    parts = "" if child.parts is None else f", {child.n_parts} node{'s' * (child.n_parts != 1)}"
+    return f"{child.what}: {child.mechanism}{delta}{parts}, {_price(child.worst)}"
+
+
+def _draw(children: Sequence[Scope | Event], indent: str) -> Iterator[str]:
+    """Draw a budget tree; neighbours that look alike are drawn once, with their number."""
+    drawn: list[tuple[list[str], int]] = []
+    for child in children:
+        below = list(_draw(child.children, "")) if isinstance(child, Scope) else []
+        lines = [_label(child), *below]
+        if drawn and drawn[-1][0] == lines:
+            drawn[-1] = (lines, drawn[-1][1] + 1)
+        else:
+            drawn.append((lines, 1))
+    for i, (lines, times) in enumerate(drawn):
+        last = i == len(drawn) - 1
+        yield indent + ("└─ " if last else "├─ ") + (f"{times} × " if times > 1 else "") + lines[0]
+        for line in lines[1:]:
+            yield indent + ("   " if last else "│  ") + line

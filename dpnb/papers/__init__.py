@@ -1,0 +1,1 @@
+"""One module per paper; each reads like the paper's pseudo-code."""

@@ -1,0 +1,406 @@
+"""Figures of the book: one style, and one function a figure.
+
+The functions draw what they are given. They compute nothing about the data, draw no random numbers, and return
+the figure. Colours are safe for colour-blind readers, and no figure relies on colour alone. The background is
+opaque white, so that a page in dark mode shows them as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+
+LINES = ("-", "--", "-.", ":")
+MARKERS = ("o", "s", "^", "D")
+ERROR_BARS = 2.0  # standard errors
+FOREST_MARKERS = ("o", "s", "^", "D", "v", "P")
+UTILITIES = {"info_gain": "information gain", "max": "max-class sum", "gini": "Gini"}
+
+
+def use_style() -> None:
+    """Set the book's figure style for all later figures."""
+    sns.set_theme(
+        context="notebook",
+        style="whitegrid",
+        palette="colorblind",
+        rc={
+            "figure.dpi": 110,
+            "figure.facecolor": "white",
+            "savefig.facecolor": "white",
+            "axes.titlesize": "medium",
+            "axes.labelsize": "medium",
+            "legend.fontsize": "small",
+        },
+    )
+
+
+def plot_privacy_loss(
+    outcomes: ArrayLike,
+    densities: Mapping[str, Floats],
+    *,
+    epsilon: float,
+    outcome_label: str,
+    draws: ArrayLike | None = None,
+    records: ArrayLike | None = None,
+) -> Figure:
+    """Show the densities of an output on two neighbours, and the log-ratio between the bounds ±ε.
+
+    Parameters
+    ----------
+    outcomes : (points,) outputs, increasing.
+    densities : two entries, name of the data set → (points,) positive density.
+    epsilon : bound to draw, at least 0.
+    outcome_label : what an output is, with its unit.
+    draws : (n,) outputs drawn on the first data set, shown as a histogram.
+    records : (n,) values of the first data set's records, marked on the axis.
+
+    Returns
+    -------
+    Figure with two panels: densities, and the log-ratio of the first to the second.
+
+    Raises
+    ------
+    ValueError
+        If there are not exactly two densities.
+    """
+    if len(densities) != 2:
+        raise ValueError(f"{len(densities)} densities given: expected two, one for each neighbour")
+    x = np.asarray(outcomes, float)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.4), layout="constrained")
+    if draws is not None:
+        left.hist(
+            np.asarray(draws),
+            bins=100,
+            range=(x[0], x[-1]),
+            density=True,
+            color="0.82",
+            label=f"draws on {next(iter(densities))}",
+        )
+    for style, (name, density) in zip(LINES, densities.items(), strict=False):
+        left.plot(x, density, style, label=name)
+    if records is not None:
+        left.plot(records, np.zeros(np.shape(records)), "|", color="black", markersize=14, label="records")
+    left.set(xlabel=outcome_label, ylabel="density", title="Output on two neighbours")
+    left.set_ylim(bottom=0)
+    left.legend()
+    first, second = densities.values()
+    right.plot(x, np.log(first / second), color="C2", label="log-ratio")
+    for bound in (-epsilon, epsilon):
+        right.axhline(bound, color="black", linestyle=":", label="±ε" if bound > 0 else None)
+    right.set(xlabel=outcome_label, ylabel="privacy loss", title="Log-ratio of the densities")
+    right.legend(loc="center left")
+    return figure
+
+
+@dataclass(frozen=True)
+class NoisePanel:
+    """Draws of a noise beside its law.
+
+    Parameters
+    ----------
+    title : name of the mechanism.
+    draws : (n,) noise.
+    outcomes : (points,) where the law is given, increasing; consecutive whole numbers if ``discrete``.
+    density : (points,) density, or probability if ``discrete``.
+    discrete : whether the noise is whole-numbered.
+    """
+
+    title: str
+    draws: NDArray[np.generic]
+    outcomes: NDArray[np.generic]
+    density: Floats
+    discrete: bool = False
+
+
+def plot_noise(panels: Sequence[NoisePanel]) -> Figure:
+    """Show the laws of noises as lines, and seeded draws as points with two standard errors.
+
+    Parameters
+    ----------
+    panels : one panel a mechanism.
+
+    Returns
+    -------
+    Figure with one panel a mechanism.
+    """
+    figure, axes = plt.subplots(
+        1, len(panels), figsize=(3.4 * len(panels), 3.2), layout="constrained", sharey=True, squeeze=False
+    )
+    for axis, panel in zip(axes[0], panels, strict=True):
+        _draw_noise(axis, panel)
+    axes[0, 0].set_ylabel("density or probability")
+    axes[0, 0].legend()
+    return figure
+
+
+def _draw_noise(axis: Axes, panel: NoisePanel) -> None:
+    x, n = panel.outcomes.astype(float), len(panel.draws)
+    edges = np.append(x - 0.5, x[-1] + 0.5) if panel.discrete else np.linspace(x[0], x[-1], 26)
+    share = np.histogram(panel.draws.astype(float), edges)[0] / n
+    width = np.diff(edges)
+    error = ERROR_BARS * np.sqrt(share * (1 - share) / n) / width
+    axis.plot(x, panel.density, "_" if panel.discrete else "-", color="C0", markersize=12, label="law")
+    axis.errorbar(
+        (edges[1:] + edges[:-1]) / 2, share / width, error, fmt="o", color="C1", markersize=3, label="draws"
+    )
+    axis.set(xlabel="noise", title=panel.title)
+
+
+def plot_selection(
+    scores: ArrayLike, probabilities: Mapping[str, Floats], frequencies: Mapping[str, Floats], *, draws: int
+) -> Figure:
+    """Show how often each mechanism chooses each candidate: exact bars, and draws with two standard errors.
+
+    Parameters
+    ----------
+    scores : (candidates,) scores, for the labels.
+    probabilities : mechanism → (candidates,) exact probabilities.
+    frequencies : mechanism → (candidates,) shares of the draws; the same names.
+    draws : number of draws, for the error bars.
+
+    Returns
+    -------
+    Figure
+    """
+    names = list(probabilities)
+    figure, axis = plt.subplots(figsize=(6.5, 3.4), layout="constrained")
+    at = np.arange(np.size(scores))
+    width = 0.8 / len(names)
+    for i, (name, hatch) in enumerate(zip(names, ("", "//", "..", "xx"), strict=False)):
+        place = at + (i - (len(names) - 1) / 2) * width
+        share = frequencies[name]
+        axis.bar(place, probabilities[name], width, hatch=hatch, alpha=0.6, label=f"{name}, exact")
+        error = ERROR_BARS * np.sqrt(share * (1 - share) / draws)
+        label = "draws" if i == 0 else None
+        axis.errorbar(
+            place, share, error, fmt=MARKERS[0], color="black", markersize=4, capsize=4, label=label
+        )
+    axis.set_xticks(at, [f"{score:g}" for score in np.asarray(scores, float)])
+    axis.set(xlabel="score of the candidate", ylabel="probability of being chosen")
+    axis.legend()
+    return figure
+
+
+def plot_error_ratio(errors: Mapping[str, Floats]) -> Figure:
+    """Compare the expected errors of two mechanisms on many instances.
+
+    Parameters
+    ----------
+    errors : two entries, mechanism → (instances,) positive expected errors.
+
+    Returns
+    -------
+    Figure of the ratio, second to first, against the first error, with lines at 1 and 2.
+
+    Raises
+    ------
+    ValueError
+        If there are not exactly two mechanisms.
+    """
+    if len(errors) != 2:
+        raise ValueError(f"{len(errors)} mechanisms given: expected two to compare")
+    (first, x), (second, y) = errors.items()
+    figure, axis = plt.subplots(figsize=(6.5, 3.4), layout="constrained")
+    axis.plot(x, y / x, MARKERS[0], markersize=3, alpha=0.6)
+    for bound in (1, 2):
+        axis.axhline(bound, color="black", linewidth=0.8)
+    axis.set(
+        xscale="log", xlabel=f"expected error of {first}", ylabel=f"error of {second} / error of {first}"
+    )
+    return figure
+
+
+def plot_loss_curves(
+    outcomes: ArrayLike, losses: Mapping[str, Floats], bounds: Mapping[str, float], *, outcome_label: str
+) -> Figure:
+    """Show privacy losses as functions of the output, each with its bound.
+
+    Parameters
+    ----------
+    outcomes : (points,) outputs.
+    losses : name → (points,) log-ratios.
+    bounds : name → bound; the same names.
+    outcome_label : what an output is.
+
+    Returns
+    -------
+    Figure with a curve and a thin horizontal line for each name.
+    """
+    figure, axis = plt.subplots(figsize=(6.5, 3.6), layout="constrained")
+    for i, (name, loss) in enumerate(losses.items()):
+        axis.plot(outcomes, loss, LINES[i % len(LINES)], color=f"C{i}", label=name)
+        axis.axhline(bounds[name], color=f"C{i}", linewidth=0.8)
+    axis.set(xlabel=outcome_label, ylabel="privacy loss")
+    axis.legend()
+    return figure
+
+
+def plot_reachable(reachable: Mapping[str, Floats], *, low: float, high: float) -> Figure:
+    """Show which outputs a computer can produce, one row of ticks for each centre.
+
+    Parameters
+    ----------
+    reachable : name → outputs.
+    low, high : part of the axis to show.
+
+    Returns
+    -------
+    Figure
+    """
+    figure, axis = plt.subplots(figsize=(8, 0.8 + 0.5 * len(reachable)), layout="constrained")
+    rows = [values[(low <= values) & (values <= high)] for values in reachable.values()]
+    axis.eventplot(rows, linelengths=0.7, linewidths=0.9, colors=[f"C{i}" for i in range(len(rows))])
+    axis.set_yticks(range(len(rows)), list(reachable))
+    axis.set(xlabel="output", xlim=(low, high))
+    axis.invert_yaxis()  # the first row on top
+    axis.grid(visible=False)
+    return figure
+
+
+# --- Forests, chapter 2 -------------------------------------------------------------------------------------
+
+
+def summarise(table: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Mean and two standard errors over the repeats of each group.
+
+    Parameters
+    ----------
+    table : tidy results with the column ``value``, one row a repeat.
+    by : columns that name a group.
+
+    Returns
+    -------
+    DataFrame with the columns ``by``, ``mean``, ``error`` (two standard errors, NaN for one repeat).
+    """
+    groups = table.groupby(list(by), sort=True, observed=True)["value"]
+    summary = groups.agg(["mean", "sem"]).reset_index()
+    summary["error"] = ERROR_BARS * summary.pop("sem")
+    return summary
+
+
+def _curve(axis: Axes, curve: pd.DataFrame, *, index: int, label: str) -> None:
+    """One line with a band of two standard errors, in the ``index``-th colour and marker."""
+    style: dict[str, Any] = {
+        "color": f"C{index}",
+        "marker": FOREST_MARKERS[index % len(FOREST_MARKERS)],
+        "markersize": 5,
+    }
+    axis.plot(curve["epsilon"], curve["mean"], LINES[index % len(LINES)], label=label, **style)
+    low, high = curve["mean"] - curve["error"], curve["mean"] + curve["error"]
+    axis.fill_between(curve["epsilon"], low, high, color=f"C{index}", alpha=0.2, linewidth=0)
+
+
+def _epsilon_axis(axis: Axes, epsilons: Sequence[float], label: str) -> None:
+    axis.set_xscale("log")
+    axis.set_xticks(list(epsilons), [f"{e:g}" for e in epsilons], rotation=45)
+    axis.minorticks_off()
+    axis.set_xlabel(label)
+
+
+def plot_forest_grid(table: pd.DataFrame, *, floor: float) -> Figure:
+    """Accuracy against ε, a line a depth, a panel for each method and score.
+
+    Parameters
+    ----------
+    table : tidy results of one metric, finite ε, with method, utility, max_depth, epsilon, value.
+    floor : accuracy of the majority class, drawn for comparison.
+    """
+    methods, utilities = table["method"].unique(), table["utility"].unique()
+    shape = (len(methods), len(utilities))
+    size = (4.6 * shape[1], 3.3 * shape[0])
+    figure, axes = plt.subplots(
+        *shape, figsize=size, sharex=True, sharey=True, squeeze=False, layout="constrained"
+    )
+    for row, method, name in zip(axes, methods, [""] * (len(methods) - 1) + ["claimed ε"], strict=True):
+        for axis, utility in zip(row, utilities, strict=True):
+            panel = table[(table["method"] == method) & (table["utility"] == utility)]
+            curves = summarise(panel, ["max_depth", "epsilon"])
+            for i, (depth, curve) in enumerate(curves.groupby("max_depth")):
+                _curve(axis, curve, index=i, label=f"d = {depth}")
+            axis.axhline(floor, color="black", linestyle=":", linewidth=1, label="majority class")
+            axis.set_title(f"{method}, {UTILITIES[utility]}")
+            axis.set_ylabel("test accuracy" if axis is row[0] else "")
+            _epsilon_axis(axis, sorted(panel["epsilon"].unique()), name)
+    axes[0, -1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure
+
+
+def plot_methods(table: pd.DataFrame, *, levels: Mapping[str, float], metric: str) -> Figure:
+    """One metric against ε, a line a method, with levels that do not depend on ε.
+
+    Parameters
+    ----------
+    table : tidy results with the columns label, epsilon, value.
+    levels : name → value of horizontal lines, such as a forest without privacy.
+    metric : label of the vertical axis.
+    """
+    figure, axis = plt.subplots(figsize=(8.4, 4.2), layout="constrained")
+    curves = summarise(table, ["label", "epsilon"])
+    for i, label in enumerate(table["label"].unique()):
+        _curve(axis, curves[curves["label"] == label], index=i, label=label)
+    for style, (name, value) in zip(LINES[1:] * 2, levels.items(), strict=False):
+        axis.axhline(value, color="0.3", linestyle=style, linewidth=1.2, label=name)
+    axis.set_ylabel(metric)
+    _epsilon_axis(axis, sorted(table["epsilon"].unique()), "claimed ε")
+    axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure
+
+
+def plot_ladder(table: pd.DataFrame, *, true_epsilon: Mapping[str, str]) -> Figure:
+    """Accuracy and AUC after each step of a ladder of repairs, a marker for each ε.
+
+    Parameters
+    ----------
+    table : tidy results with the columns method (the step), epsilon, metric, value.
+    true_epsilon : step → what the ledger says for a claim of 1, written beside the step.
+    """
+    steps = sorted(table["method"].unique(), reverse=True)
+    figure, axes = plt.subplots(1, 2, figsize=(10.5, 5.0), sharey=True, layout="constrained")
+    for axis, metric in zip(axes, ("accuracy", "auc"), strict=True):
+        curves = summarise(table[table["metric"] == metric], ["method", "epsilon"])
+        for i, (epsilon, points) in enumerate(curves.groupby("epsilon")):
+            at = points["method"].map(steps.index) + 0.15 * (i - 1.5)
+            style: dict[str, Any] = {
+                "color": f"C{i}",
+                "marker": FOREST_MARKERS[i],
+                "markersize": 5,
+                "linestyle": "none",
+            }
+            axis.errorbar(points["mean"], at, xerr=points["error"], label=f"claimed ε = {epsilon:g}", **style)
+        axis.set_xlabel({"accuracy": "test accuracy", "auc": "test AUC"}[metric])
+    axes[0].set_yticks(range(len(steps)), [f"{s}\n(true ε: {true_epsilon[s]})" for s in steps])
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    return figure
+
+
+def plot_shift(table: pd.DataFrame) -> Figure:
+    """How far a choice is from pure chance, against ε.
+
+    Parameters
+    ----------
+    table : a row for each ε (the index), a column for each rule, total variation distances in 0..1.
+    """
+    figure, axis = plt.subplots(figsize=(8.4, 3.8), layout="constrained")
+    for i, (name, values) in enumerate(table.items()):
+        style: dict[str, Any] = {
+            "color": f"C{i}",
+            "marker": FOREST_MARKERS[i % len(FOREST_MARKERS)],
+            "markersize": 5,
+        }
+        axis.plot(table.index, values, LINES[i % len(LINES)], label=str(name), **style)
+    axis.set_yscale("log")
+    axis.set_ylabel("total variation distance\nfrom a random split")
+    _epsilon_axis(axis, list(table.index), "claimed ε")
+    axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure

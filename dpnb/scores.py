@@ -1,0 +1,175 @@
+"""Split scores: pure functions of contingency tables, each with its sensitivities.
+
+A table has the shape (..., branches, classes). ``sensitivity`` holds for one record added or removed among any number
+of records, and for one replaced with one exception (information gain with at least three branches and three classes);
+``sensitivity_at(n)`` is the exact value when the larger data set has n records, for two branches or two classes.
+Larger scores are better.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Score:
+    """A split score with what the privacy proofs need of it.
+
+    Parameters
+    ----------
+    name : identifier.
+    function : table (..., branches, classes) → score (...).
+    sensitivity : Δ, supremum over all data sets; ``inf`` if it grows with the number of records.
+    sensitivity_at : exact largest change at n records (the larger data set), the same for add/remove and replace,
+        for two branches or two classes.
+    monotone : adding a record never raises, or never lowers, the score of any split.
+    part : for scores that are sums over branches, counts (..., classes) → contribution of a branch.
+    """
+
+    name: str
+    function: Callable[[Floats], Floats]
+    sensitivity: float
+    sensitivity_at: Callable[[int], float]
+    monotone: bool
+    part: Callable[[Floats], Floats] | None = None
+
+    def __call__(self, table: ArrayLike) -> Floats:
+        """Score of a contingency table (..., branches, classes)."""
+        return self.function(np.asarray(table, float))
+
+    def of_branches(self, branches: Floats, totals: Floats, combine: Callable[[Floats], Floats]) -> Floats:
+        """Score of ragged splits: ``combine`` sums the contributions of the rows of ``branches``.
+
+        Parameters
+        ----------
+        branches : (rows, classes) counts, one row a branch of some split.
+        totals : (splits, classes) counts of the whole node of each split.
+        combine : (rows,) contributions → (splits,) sums.
+        """
+        if self.part is None:
+            raise ValueError(f"score {self.name!r} is not a sum over branches")
+        summed = combine(self.part(branches))
+        return _gain(summed, totals) if self.name == "info_gain" else summed
+
+
+def _xlogx(x: Floats) -> Floats:
+    return x * np.log2(np.maximum(x, 1e-300))
+
+
+def _max_part(counts: Floats) -> Floats:
+    return np.maximum(counts[..., 0], counts[..., 1]) if counts.shape[-1] == 2 else counts.max(axis=-1)
+
+
+def _entropy_part(counts: Floats) -> Floats:
+    """−n H(branch) in bits."""
+    result: Floats = _xlogx(counts).sum(axis=-1) - _xlogx(counts.sum(axis=-1))
+    return result
+
+
+def _gini_part(counts: Floats) -> Floats:
+    """−n Gini(branch)."""
+    total = counts.sum(axis=-1)
+    result: Floats = (counts**2).sum(axis=-1) / np.maximum(total, 1.0) - total
+    return result
+
+
+def _gain(summed: Floats, totals: Floats) -> Floats:
+    """Information gain from the sum of −n H over branches: ( n H(node) − Σ n H(branch) ) / n, at least 0."""
+    n = totals.sum(axis=-1)
+    gain: Floats = np.maximum(summed - _entropy_part(totals), 0.0) / np.maximum(n, 1.0)
+    return gain
+
+
+def _covariation(table: Floats) -> tuple[Floats, Floats, Floats]:
+    """Σ(x−x̄)(y−ȳ), Σ(x−x̄)², Σ(y−ȳ)² for branch numbers x and class numbers y."""
+    x, y = np.arange(table.shape[-2]), np.arange(table.shape[-1])
+    n = np.maximum(table.sum(axis=(-1, -2)), 1.0)
+    by_x, by_y = table.sum(axis=-1), table.sum(axis=-2)
+    sx, sy = by_x @ x, by_y @ y
+    return (table @ y) @ x - sx * sy / n, by_x @ x**2 - sx**2 / n, by_y @ y**2 - sy**2 / n
+
+
+def _abs_s_xy(table: Floats) -> Floats:
+    return np.abs(_covariation(table)[0])
+
+
+def _abs_phi(table: Floats) -> Floats:
+    sxy, sxx, syy = _covariation(table)
+    spread = sxx * syy
+    return np.where(spread > 1e-12, np.abs(sxy) / np.sqrt(np.where(spread > 1e-12, spread, 1.0)), 0.0)
+
+
+def binary_entropy(p: float) -> float:
+    """Entropy in bits of a coin with probability p."""
+    return 0.0 if p in (0.0, 1.0) else -p * math.log2(p) - (1 - p) * math.log2(1 - p)
+
+
+def _psi(n: int) -> float:
+    return n * math.log2(n) - (n - 1) * math.log2(n - 1) if n > 1 else 0.0
+
+
+INFO_GAIN = Score(
+    "info_gain",
+    lambda t: _gain(_entropy_part(t).sum(axis=-1), t.sum(axis=-2)),
+    sensitivity=1.0,
+    sensitivity_at=lambda n: binary_entropy(1 / n),
+    monotone=False,
+    part=_entropy_part,
+)
+CONDITIONAL_ENTROPY = Score(
+    "conditional_entropy",
+    lambda t: _entropy_part(t).sum(axis=-1),
+    sensitivity=math.inf,
+    sensitivity_at=_psi,
+    monotone=True,
+    part=_entropy_part,
+)
+MAX_CLASS_SUM = Score(
+    "max",
+    lambda t: _max_part(t).sum(axis=-1),
+    sensitivity=1.0,
+    sensitivity_at=lambda n: 1.0,
+    monotone=True,
+    part=_max_part,
+)
+GINI = Score(
+    "gini",
+    lambda t: _gini_part(t).sum(axis=-1),
+    sensitivity=2.0,
+    sensitivity_at=lambda n: 2 * (n - 1) / n,
+    monotone=True,
+    part=_gini_part,
+)
+GINI_NORMALISED = Score(
+    "gini_normalised",
+    lambda t: _gini_part(t).sum(axis=-1) / np.maximum(t.sum(axis=(-1, -2)), 1.0),
+    sensitivity=0.5,
+    sensitivity_at=lambda n: 2 * (n - 1) / n**2,
+    monotone=False,
+)
+ABS_PHI = Score(
+    "abs_phi",
+    _abs_phi,
+    sensitivity=1.0,
+    sensitivity_at=lambda n: 1.0 if n > 1 else 0.0,
+    monotone=False,
+)
+ABS_S_XY = Score(
+    "abs_s_xy",
+    _abs_s_xy,
+    sensitivity=1.0,
+    sensitivity_at=lambda n: (n - 1) / n,
+    monotone=False,
+)
+
+SCORES = {
+    s.name: s
+    for s in (INFO_GAIN, CONDITIONAL_ENTROPY, MAX_CLASS_SUM, GINI, GINI_NORMALISED, ABS_PHI, ABS_S_XY)
+}

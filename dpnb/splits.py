@@ -1,0 +1,53 @@
+"""Splits of tree nodes: how a record finds its branch. Training and prediction share this one rule."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
+
+LEAF, THRESHOLD, ONE_VS_REST, MULTIWAY = -1, 0, 1, 2
+
+
+class Splits(NamedTuple):
+    """Splits of several nodes.
+
+    Parameters
+    ----------
+    kind : (nodes,) ``LEAF``, ``THRESHOLD`` (value ≤ cut | value > cut), ``ONE_VS_REST`` (category = cut | any
+        other) or ``MULTIWAY`` (one branch a category).
+    attribute : (nodes,) attribute position; -1 for leaves.
+    cut : (nodes,) threshold or category code; NaN where there is none.
+    """
+
+    kind: Ints
+    attribute: Ints
+    cut: Floats
+
+    def n_branches(self, cardinalities: Ints) -> Ints:
+        """Number of children of each node."""
+        many = np.where(self.attribute >= 0, cardinalities[self.attribute], 0)
+        return np.where(self.kind == LEAF, 0, np.where(self.kind == MULTIWAY, many, 2))
+
+    def branch(self, node: Ints, values: Floats) -> Ints:
+        """Branch that each record takes.
+
+        Parameters
+        ----------
+        node : (n,) the record's node, as a position in these arrays.
+        values : (n,) the record's value of that node's attribute, a category as its code.
+        """
+        kind, cut = self.kind.take(node), self.cut.take(node)
+        binary = np.where(kind == THRESHOLD, values > cut, values != cut).astype(np.intp)
+        if MULTIWAY not in self.kind:
+            return binary
+        return np.where(kind == MULTIWAY, values.astype(np.intp), binary)
+
+
+def no_splits(n: int) -> Splits:
+    """Splits that make every one of ``n`` nodes a leaf."""
+    return Splits(np.full(n, LEAF), np.full(n, -1), np.full(n, np.nan))

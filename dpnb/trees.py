@@ -1,0 +1,190 @@
+"""Trees as arrays: grown a level at a time, routed and printed without recursion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .domain import Categorical, Domain
+from .ledger import TreeScope
+from .splits import LEAF, MULTIWAY, THRESHOLD, Floats, Ints, Splits
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A decision tree; nodes are numbered by level from the root 0.
+
+    Parameters
+    ----------
+    splits : split of every node, ``LEAF`` at leaves.
+    first_child : (nodes,) number of the first child; children are consecutive. -1 at leaves.
+    depth : (nodes,) number of splits above the node.
+    value : (nodes, classes) what a leaf predicts: released counts or probabilities; NaN elsewhere.
+    """
+
+    splits: Splits
+    first_child: Ints
+    depth: Ints
+    value: Floats
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes, leaves included."""
+        return len(self.first_child)
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves."""
+        return int(np.sum(self.splits.kind == LEAF))
+
+    def apply(self, codes: Floats) -> Ints:
+        """Leaf of every record.
+
+        Parameters
+        ----------
+        codes : (n, attributes) encoded records.
+
+        Returns
+        -------
+        (n,) node numbers.
+        """
+        node = np.zeros(len(codes), np.intp)
+        moving = np.arange(len(codes))
+        while True:
+            moving = moving[self.splits.kind[node[moving]] != LEAF]
+            if not len(moving):
+                return node
+            at = node[moving]
+            values = codes[moving, self.splits.attribute[at]]
+            node[moving] = self.first_child[at] + self.splits.branch(at, values)
+
+    def predict(self, codes: Floats) -> Floats:
+        """Leaf values of every record, (n, classes)."""
+        result: Floats = self.value[self.apply(codes)]
+        return result
+
+    def children(self, node: int, domain: Domain) -> list[tuple[str, int]]:
+        """Condition and number of each child of a node."""
+        kind, first = self.splits.kind[node], int(self.first_child[node])
+        if kind == LEAF:
+            return []
+        attribute = domain.attributes[self.splits.attribute[node]]
+        cut = self.splits.cut[node]
+        if kind == THRESHOLD:
+            return [(f"{attribute.name} ≤ {cut:.6g}", first), (f"{attribute.name} > {cut:.6g}", first + 1)]
+        assert isinstance(attribute, Categorical)
+        if kind == MULTIWAY:
+            return [(f"{attribute.name} = {v}", first + i) for i, v in enumerate(attribute.values)]
+        value = attribute.values[int(cut)]
+        return [(f"{attribute.name} = {value}", first), (f"{attribute.name} ≠ {value}", first + 1)]
+
+    def describe(self, node: int, domain: Domain) -> str:
+        """A leaf's released values, by class."""
+        return ", ".join(f"{c}: {v:.4g}" for c, v in zip(domain.classes, self.value[node], strict=True))
+
+    def export_text(self, domain: Domain, *, max_depth: int = 10) -> str:
+        """Draw the tree in text, one condition a line.
+
+        Parameters
+        ----------
+        domain : domain that the tree was grown on, for names.
+        max_depth : levels below it are cut off and counted.
+        """
+        lines: list[str] = []
+        pending = [(0, "")]
+        while pending:
+            node, condition = pending.pop()
+            indent = "|   " * max(int(self.depth[node]) - 1, 0)
+            leaf = self.splits.kind[node] == LEAF
+            text = (
+                f"{condition}{' → ' if condition else ''}{self.describe(node, domain)}" if leaf else condition
+            )
+            if not leaf and self.depth[node] >= max_depth:
+                text, leaf = f"{condition} → … (deeper splits not shown)", True
+            if text:
+                lines.append(f"{indent}|-- {text}" if condition else text)
+            if not leaf:
+                pending += [(child, test) for test, child in reversed(self.children(node, domain))]
+        return "\n".join(lines)
+
+    def plot(self, domain: Domain, *, ax: Axes, max_depth: int = 3) -> None:
+        """Draw the upper levels of the tree into ``ax``: conditions on the edges, leaf values in boxes."""
+        children = {
+            node: self.children(node, domain)
+            for node in range(self.n_nodes)
+            if self.depth[node] < max_depth and self.splits.kind[node] != LEAF
+        }
+        x: dict[int, float] = {}
+        pending = [0]
+        while pending:  # ends of the drawing from left to right
+            node = pending.pop()
+            if node in children:
+                pending += [child for _, child in reversed(children[node])]
+            else:
+                x[node] = float(len(x))
+        for node in sorted(children, reverse=True):
+            x[node] = float(np.mean([x[child] for _, child in children[node]]))
+        for node, position in x.items():
+            y = -float(self.depth[node])
+            for test, child in children.get(node, []):
+                ax.plot([position, x[child]], [y, y - 1], color="0.5", lw=1, zorder=1)
+                ax.annotate(test, ((position + x[child]) / 2, y - 0.5), ha="center", va="center", fontsize=7)
+            text = "…" if node not in children and self.splits.kind[node] != LEAF else ""
+            if self.splits.kind[node] == LEAF:
+                text = self.describe(node, domain).replace(", ", "\n")
+            box = {"boxstyle": "round", "fc": "white", "ec": "0.4"}
+            ax.annotate(text, (position, y), ha="center", va="center", fontsize=7, bbox=box)
+        ax.set_axis_off()
+
+
+class TreeBuilder:
+    """Grows a tree level by level and keeps the ledger's node numbers equal to the tree's.
+
+    Parameters
+    ----------
+    domain : public domain.
+    scope : the open ledger scope of this tree.
+    """
+
+    def __init__(self, domain: Domain, scope: TreeScope) -> None:
+        self._domain = domain
+        self._scope = scope
+        self._levels: list[Splits] = []
+        self._first_child: list[Ints] = []
+        self._values: list[Floats] = []
+        self.frontier: Ints = np.array([0])
+
+    def grow(self, splits: Splits, values: Floats) -> Ints:
+        """Split the frontier's nodes; their children become the new frontier.
+
+        Parameters
+        ----------
+        splits : one for each node of the frontier.
+        values : (frontier, classes) leaf values, NaN for nodes that are split.
+
+        Returns
+        -------
+        (frontier,) position of each node's first child in the new frontier.
+        """
+        branches = splits.n_branches(self._domain.cardinalities)
+        first_slot = np.concatenate([[0], np.cumsum(branches)])[:-1]
+        below = self._scope.grow(np.repeat(self.frontier, branches))
+        after = int(self.frontier[-1]) + 1
+        self._levels.append(splits)
+        self._first_child.append(np.where(branches > 0, after + first_slot, -1))
+        self._values.append(values)
+        self.frontier = below
+        return first_slot
+
+    def finish(self) -> Tree:
+        """The tree, once no node is left to split."""
+        if len(self.frontier):
+            raise RuntimeError(f"{len(self.frontier)} nodes have no split and no value yet")
+        depth = np.repeat(np.arange(len(self._levels)), [len(s.kind) for s in self._levels])
+        fields = [np.concatenate(parts) for parts in zip(*self._levels, strict=True)]
+        return Tree(Splits(*fields), np.concatenate(self._first_child), depth, np.concatenate(self._values))

@@ -1,0 +1,158 @@
+"""Bags: per-record, reproducible, correctly distributed, and priced by fact F2."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import minimize_scalar
+from scipy.stats import binom, chisquare, poisson
+
+from dpnb.bags import MODES, Bags, bootstrap_bound, record_keys, uniforms
+from dpnb.ledger import Cost
+
+RATES = {"bernoulli": 0.3, "cover": 3}
+PER_RECORD = [m for m in MODES if m != "bootstrap"]
+FALSE_ALARM = 1e-9
+
+
+def make(mode: str, n_trees: int = 8) -> Bags:
+    return Bags(mode, n_trees, RATES.get(mode))
+
+
+@pytest.mark.parametrize("mode", PER_RECORD)
+def test_removing_any_record_moves_no_other(mode: str) -> None:
+    index = pd.Index([f"person {i}" for i in range(60)])
+    keys = record_keys(index)
+    for tree in range(8):
+        whole = make(mode).draw(keys, seed=7, tree=tree)
+        for gone in range(60):
+            rest = make(mode).draw(np.delete(keys, gone), seed=7, tree=tree)
+            if whole is None:
+                assert rest is None
+            else:
+                np.testing.assert_array_equal(rest, np.delete(whole, gone))
+
+
+def test_the_bootstrap_moves_other_records() -> None:
+    """Broken twin: draws of positions are not per record."""
+    keys = record_keys(pd.RangeIndex(60))
+    whole = make("bootstrap").draw(keys, seed=7, tree=0)
+    rest = make("bootstrap").draw(keys[1:], seed=7, tree=0)
+    assert not np.array_equal(rest, whole[1:])
+    assert whole.sum() == 60
+
+
+@pytest.mark.parametrize("mode", ["poisson", "bernoulli", "disjoint", "cover"])
+def test_copies_have_the_stated_law(mode: str) -> None:
+    n, bags = 40_000, make(mode)
+    keys = record_keys(pd.RangeIndex(n))
+    copies = np.stack([bags.draw(keys, seed=3, tree=b) for b in range(8)])
+    if mode == "disjoint":
+        assert np.all(copies.sum(axis=0) == 1)
+    if mode == "cover":
+        assert np.all(copies.sum(axis=0) == 3)
+    law = {
+        "poisson": poisson(1),
+        "bernoulli": binom(1, 0.3),
+        "disjoint": binom(1, 1 / 8),
+        "cover": binom(1, 3 / 8),
+    }
+    expected = law[mode].pmf(np.arange(6)) * n
+    expected[-1] += n - expected.sum()
+    for tree in copies:
+        seen = np.bincount(np.minimum(tree, 5), minlength=6)
+        kept = expected > 0
+        assert chisquare(seen[kept], expected[kept]).pvalue > FALSE_ALARM
+        assert chisquare(seen[:2], np.array([0.2, 0.8]) * seen[:2].sum()).pvalue < FALSE_ALARM  # broken twin
+    if mode in ("poisson", "bernoulli"):  # trees are independent of each other
+        assert abs(np.corrcoef(copies[0], copies[1])[0, 1]) < 6 / math.sqrt(n)
+
+
+def test_hashes_are_uniform_and_depend_on_seed_and_stream() -> None:
+    keys = record_keys(pd.RangeIndex(50_000))
+    u = uniforms(keys, seed=1, stream=0)
+    assert chisquare(np.histogram(u, 50, (0, 1))[0]).pvalue > FALSE_ALARM
+    for other in (uniforms(keys, seed=2, stream=0), uniforms(keys, seed=1, stream=1)):
+        assert abs(np.corrcoef(u, other)[0, 1]) < 6 / math.sqrt(len(u))
+
+
+def test_repeated_labels_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"1 repeated labels, first \[3\]"):
+        record_keys(pd.Index([3, 4, 3]))
+
+
+@pytest.mark.parametrize("mode", PER_RECORD)
+@pytest.mark.parametrize("epsilon", [0.05, 1.0, 5.0])
+def test_per_copy_budget_inverts_the_cost(mode: str, epsilon: float) -> None:
+    bags = make(mode)
+    tree = bags.cost(Cost(bags.per_copy_epsilon(epsilon), 0.0)).epsilon
+    assert tree * bags.shares == pytest.approx(epsilon, rel=1e-12)
+
+
+def sup_ratio(copies: np.ndarray, epsilon: float) -> float:
+    """Numeric sup over y of the log-ratio of Σ p_k Laplace(k, 1/ε₀) and Laplace(0, 1/ε₀) at y."""
+    k = np.arange(len(copies))
+
+    def negative(y: float) -> float:
+        return -math.log(np.sum(copies * np.exp(-epsilon * (np.abs(y - k) - abs(y)))))
+
+    return -min(
+        float(minimize_scalar(negative, bounds=(-5, 60), method="bounded").fun),
+        negative(60.0),
+        negative(-5.0),
+    )
+
+
+@pytest.mark.parametrize(
+    ("law", "epsilon", "value"),
+    [(poisson(1), 0.5, 0.6487), (binom(20, 1 / 20), 0.5, 0.6384), (binom(1, 0.2), 0.5, 0.1220)],
+)
+def test_fact_f2_is_attained(law: object, epsilon: float, value: float) -> None:
+    copies = law.pmf(np.arange(40))
+    formula = math.log(np.sum(copies * np.exp(epsilon * np.arange(40))))
+    assert formula == pytest.approx(value, abs=5e-5)
+    assert sup_ratio(copies, epsilon) == pytest.approx(formula, abs=1e-4)
+
+
+def test_formulas_of_the_modes() -> None:
+    assert make("poisson").cost(Cost(0.5, 0.0)).epsilon == pytest.approx(0.6487, abs=5e-5)
+    assert Bags("bernoulli", 4, 0.2).cost(Cost(0.5, 0.0)).epsilon == pytest.approx(0.1220, abs=5e-5)
+    assert make("poisson").cost(Cost(0.5, 0.1)).rho == math.inf
+    assert make("bernoulli").cost(Cost(0.5, 0.1)).rho == 0.1
+
+
+@pytest.mark.parametrize(
+    ("budget", "trees", "total"), [(1, 1, 5.39), (1, 10, 1.85), (1, 25, 1.78), (5, 25, 9.92)]
+)
+def test_bootstrap_bound_equals_the_table(budget: float, trees: int, total: float) -> None:
+    """General upper bound t ln E exp((B/t) c(K)), here with the supremum over n."""
+    assert trees * bootstrap_bound(budget / trees) == pytest.approx(total, abs=0.02)
+    for n in (2, 5, 50, 5000):
+        k = np.arange(60)
+        c = np.where(k == 0, 1, 2 * k - 1)
+        finite = math.log(np.sum(binom(n, 1 / n).pmf(k) * np.exp(budget / trees * c)))
+        assert finite <= bootstrap_bound(budget / trees) + 1e-12
+
+
+def test_bootstrap_bound_is_continuous_and_infinite_at_infinity() -> None:
+    assert bootstrap_bound(3.0) == pytest.approx(bootstrap_bound(3.0 + 1e-9), rel=1e-2)
+    assert bootstrap_bound(math.inf) == math.inf
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("bagging", 3), "bags='bagging'"),
+        (("bernoulli", 3), "bag_rate=None"),
+        (("bernoulli", 3, 1.5), "bag_rate=1.5"),
+        (("cover", 3, 4), r"bag_rate=4: a cover needs a whole number in 1..3"),
+        (("cover", 3, 1.5), "bag_rate=1.5"),
+        (("full", 3, 0.5), "no meaning"),
+    ],
+)
+def test_bad_bags(arguments: tuple[object, ...], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Bags(*arguments)

@@ -1,0 +1,128 @@
+"""Grids resume, write atomically and stay equal to what the code gives."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from dpnb import experiments
+from dpnb.experiments import GRIDS, LADDER, Cell, Grid, ladder_forest, missing, read, run
+
+CELLS = tuple(
+    Cell("toy", "adult-standin", "max", d, e, s) for d in (1, 2) for e in (0.1, float("inf")) for s in (0, 1)
+)
+MEASURED: list[Cell] = []
+
+
+def toy(cell: Cell) -> dict[str, float]:
+    MEASURED.append(cell)
+    return {"accuracy": cell.max_depth / 10, "auc": float(cell.random_state().random())}
+
+
+def breaks(cell: Cell) -> dict[str, float]:
+    if cell == CELLS[5]:
+        raise RuntimeError("interrupted")
+    return toy(cell)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    MEASURED.clear()
+    monkeypatch.setattr(experiments, "_checksum", lambda name: "0" * 64)
+
+
+def test_a_run_computes_only_what_is_missing(tmp_path: Path) -> None:
+    first = run(Grid("toy", CELLS[:3], toy), folder=tmp_path)
+    assert len(first) == 6
+    assert list(CELLS[:3]) == MEASURED
+    MEASURED.clear()
+    whole = run(Grid("toy", CELLS, toy), folder=tmp_path)
+    assert sorted(map(repr, MEASURED)) == sorted(map(repr, CELLS[3:]))
+    MEASURED.clear()
+    again = run(Grid("toy", CELLS, toy), folder=tmp_path)
+    assert MEASURED == []
+    pd.testing.assert_frame_equal(again, read("toy", tmp_path))
+    assert len(whole) == 16
+    assert set(whole["epsilon"]) == {0.1, float("inf")}
+
+
+def test_an_interrupted_run_loses_nothing_that_was_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(experiments, "SAVE_EVERY", -1.0)
+    with pytest.raises(RuntimeError, match="interrupted"):
+        run(Grid("toy", CELLS, breaks), folder=tmp_path)
+    assert len(missing(Grid("toy", CELLS, toy), read("toy", tmp_path))) == 3
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["toy.csv"]
+    MEASURED.clear()
+    run(Grid("toy", CELLS, toy), folder=tmp_path)
+    assert len(MEASURED) == 3
+
+
+def test_processes_give_the_same_table(tmp_path: Path) -> None:
+    alone = run(Grid("toy", CELLS, toy), folder=tmp_path / "one", jobs=1)
+    shared = run(Grid("toy", CELLS, toy), folder=tmp_path / "two", jobs=2)
+    pd.testing.assert_frame_equal(alone, shared)
+
+
+def test_provenance(tmp_path: Path) -> None:
+    run(Grid("toy", CELLS, toy), folder=tmp_path, command="the command")
+    record = json.loads((tmp_path / "toy.json").read_text())
+    assert record["command"] == "the command"
+    assert record["cells"] == 8
+    assert record["parameters"]["max_depth"] == ["1", "2"]
+    assert set(record["versions"]) >= {"numpy", "scikit-learn", "python"}
+
+
+def test_every_step_of_the_ladder_differs_and_the_end_is_the_class_itself() -> None:
+    steps = [ladder_forest(step).get_params() for step in LADDER]
+    assert all(a != b for a, b in itertools.pairwise(steps))
+    repaired = type(ladder_forest("0 as written"))().get_params()
+    assert ladder_forest("7 vote by probability").get_params() == repaired
+    with pytest.raises(ValueError, match="step='9'"):
+        ladder_forest("9")
+
+
+@pytest.mark.parametrize("name", GRIDS)
+def test_committed_results_are_complete(name: str, root: Path) -> None:
+    grid, table = GRIDS[name](), read(name, root / "results")
+    assert missing(grid, table) == []
+    assert len(table[experiments.KEYS].drop_duplicates()) == len(grid.cells)
+    record = json.loads((root / "results" / f"{name}.json").read_text())
+    assert record["cells"] == len(grid.cells)
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize("name", GRIDS)
+def test_committed_results_are_what_the_code_gives(
+    name: str, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()
+    grid, table = GRIDS[name](), read(name, root / "results")
+    shallow = [cell for cell in grid.cells if cell.max_depth in (3, 5) and cell.dataset == "adult"]
+    for cell in shallow[:: len(shallow) // 8]:
+        mine = table[(table[experiments.KEYS] == list(vars(cell).values())).all(axis=1)]
+        committed = mine.set_index("metric")["value"].to_dict()
+        assert {m: round(v, 6) for m, v in grid.measure(cell).items()} == pytest.approx(committed, abs=2e-6)
+        twin = {m: v + 0.001 for m, v in committed.items() if m == "accuracy"}
+        assert committed["accuracy"] != pytest.approx(twin["accuracy"], abs=2e-6)
+    record = json.loads((root / "results" / f"{name}.json").read_text())
+    assert record["data_sha256"]["adult"] == experiments._checksum("adult")
+
+
+def test_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(experiments, "GRIDS", {"toy": lambda: Grid("toy", CELLS, toy)})
+    assert experiments.main(["all", "--results", str(tmp_path)]) == 0
+    assert "toy: 8 cells in toy.csv" in capsys.readouterr().out
+    for bad in (["toys"], ["toy", "--jobs", "0"]):
+        with pytest.raises(SystemExit, match="2"):
+            experiments.main(bad)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FileNotFoundError, match="name a folder of your own"):
+        experiments.results_folder()

@@ -1,0 +1,203 @@
+"""Composition, conversions and the budget tree; totals cross-checked with dp-accounting."""
+
+from __future__ import annotations
+
+import math
+
+import dp_accounting
+import numpy as np
+import pytest
+from dp_accounting import pld, rdp
+
+from dpnb.curator import Curator
+from dpnb.ledger import Cost, Ledger, zcdp_epsilon, zcdp_rho
+
+
+def curator(ledger: Ledger) -> Curator:
+    return Curator(rng=np.random.default_rng(0), ledger=ledger)
+
+
+def count(c: Curator, epsilon: float, what: str = "count") -> None:
+    c.laplace([1.0], epsilon=epsilon, sensitivity=1.0, what=what)
+
+
+def test_nested_sequential_and_parallel() -> None:
+    ledger = Ledger(claimed=1.0)
+    c = curator(ledger)
+    with ledger.parallel("shards"):
+        for epsilon in (0.25, 0.5):
+            with ledger.sequential("shard"):
+                count(c, epsilon)
+                count(c, epsilon)
+    count(c, 0.125)
+    assert ledger.epsilon == 1.125
+    assert ledger.rho == pytest.approx(2 * 0.125 + 0.125**2 / 2)
+    assert len(ledger.events) == 5
+
+
+def test_cover_adds_the_dearest() -> None:
+    ledger = Ledger(claimed=1.0)
+    with ledger.cover("forest", each=2):
+        for epsilon in (0.1, 0.4, 0.2):
+            count(curator(ledger), epsilon)
+    assert ledger.epsilon == pytest.approx(0.6)
+
+
+def test_tree_charges_the_dearest_path() -> None:
+    ledger = Ledger(claimed=1.0)
+    c = curator(ledger)
+    with ledger.tree("tree") as scope:
+        c.laplace([[5.0]], epsilon=0.1, sensitivity=1, what="root", parts=np.array([0]))
+        children = scope.grow(np.array([0, 0]))
+        np.testing.assert_array_equal(children, [1, 2])
+        c.laplace([[2.0], [3.0]], epsilon=[0.2, 0.5], sensitivity=1, what="children", parts=children)
+        below = scope.grow(np.array([1, 1]))
+        c.laplace([[1.0], [1.0]], epsilon=[0.6, 0.05], sensitivity=1, what="leaves", parts=below)
+        c.laplace([[1.0]], epsilon=0.1, sensitivity=1, what="twice at one node", parts=below[:1])
+    np.testing.assert_allclose(scope.path_costs()[0], [0.1, 0.3, 0.6, 1.0, 0.35])
+    assert ledger.epsilon == pytest.approx(1.0)
+
+
+def test_a_node_named_twice_in_one_event_pays_twice() -> None:
+    ledger = Ledger(claimed=1.0)
+    with ledger.tree("tree"):
+        curator(ledger).laplace([1.0, 2.0], epsilon=0.5, sensitivity=1, what="w", parts=np.array([0, 0]))
+    assert ledger.epsilon == 1.0
+
+
+def test_replace_doubles_epsilon_and_quadruples_rho() -> None:
+    add, replace = Ledger(claimed=1.0), Ledger(claimed=1.0, neighbours="replace")
+    for ledger in (add, replace):
+        count(curator(ledger), 0.5)
+    assert replace.epsilon == 2 * add.epsilon
+    assert replace.rho == 4 * add.rho
+
+
+def test_selection_costs() -> None:
+    ledger = Ledger(claimed=1.0)
+    c = curator(ledger)
+    choose = {"starts": np.array([0]), "epsilon": 0.8, "sensitivity": 1.0, "monotone": True, "what": "pick"}
+    c.exponential([1.0, 2.0], **choose)
+    assert ledger.rho == pytest.approx(0.8**2 / 8)
+    c.permute_and_flip([1.0, 2.0], **choose)
+    assert ledger.rho == pytest.approx(0.8**2 / 8 + 0.8**2 / 2)
+    assert ledger.epsilon == pytest.approx(1.6)
+
+
+def test_exact_release_is_named() -> None:
+    ledger = Ledger(claimed=1.0)
+    curator(ledger).exact(3, why="purity (step 7)")
+    assert ledger.epsilon == math.inf
+    assert ledger.leaks == {"purity (step 7)": 1}
+    assert "no noise: purity (step 7)" in str(ledger)
+    assert "∞" in str(ledger)
+
+
+def test_gaussian_has_no_pure_epsilon_but_is_no_leak() -> None:
+    ledger = Ledger(claimed=1.0, delta=1e-5)
+    curator(ledger).gaussian([0.0], rho=0.02, sensitivity=1.0, what="sum")
+    assert ledger.pure_epsilon == math.inf
+    assert ledger.leaks == {}
+    assert ledger.epsilon == zcdp_epsilon(rho=0.02, delta=1e-5)
+
+
+def test_delta_takes_the_better_of_both_accounts() -> None:
+    few, many = (Ledger(claimed=1.0, delta=1e-5) for _ in range(2))
+    count(curator(few), 0.1)
+    assert few.epsilon == 0.1
+    for _ in range(400):
+        count(curator(many), 0.05)
+    assert many.epsilon < many.pure_epsilon / 2
+
+
+@pytest.mark.parametrize("rho", [1e-4, 0.01, 0.3, 2.0])
+@pytest.mark.parametrize("delta", [1e-9, 1e-5, 0.01])
+def test_conversion_against_dp_accounting(rho: float, delta: float) -> None:
+    """ρ-zCDP of a Gaussian: our ε lies between the exact one and the Rényi accountant's on its grid of orders."""
+    event = dp_accounting.GaussianDpEvent(1 / math.sqrt(2 * rho))
+    ours = zcdp_epsilon(rho=rho, delta=delta)
+    orders = np.concatenate([1 + np.geomspace(1e-3, 1e4, 800)])
+    theirs = rdp.RdpAccountant(list(orders)).compose(event).get_epsilon(delta)
+    exact = pld.PLDAccountant().compose(event).get_epsilon(delta)
+    assert exact - 1e-4 <= ours <= theirs + 1e-6
+    assert ours == pytest.approx(theirs, rel=2e-3, abs=1e-4)
+    assert zcdp_epsilon(rho=2 * rho, delta=delta) > theirs  # broken twin: twice the noise variance claimed
+
+
+@pytest.mark.parametrize("n", [1, 25, 150])
+def test_totals_against_dp_accounting(n: int) -> None:
+    """n Laplace counts: nothing is left beyond our pure ε, and our (ε, δ) is an upper bound of the exact one."""
+    ledger, event = Ledger(claimed=1.0, delta=1e-6), dp_accounting.LaplaceDpEvent(1 / 0.04)
+    for _ in range(n):
+        count(curator(ledger), 0.04)
+    composed = dp_accounting.SelfComposedDpEvent(event, n)
+    accountant = pld.PLDAccountant().compose(composed)
+    assert accountant.get_delta(ledger.pure_epsilon) < 1e-9
+    assert accountant.get_delta(0.3 * ledger.pure_epsilon) > 1e-9  # broken twin: a total that is too small
+    exact = accountant.get_epsilon(1e-6)
+    assert exact - 1e-3 <= ledger.epsilon <= 1.35 * exact + 1e-3
+
+
+def test_rho_inverts_epsilon() -> None:
+    for epsilon in (0.05, 1.0, 8.0):
+        rho = zcdp_rho(epsilon=epsilon, delta=1e-5)
+        assert zcdp_epsilon(rho=rho, delta=1e-5) == pytest.approx(epsilon, rel=1e-6)
+
+
+def test_bag_scope_multiplies() -> None:
+    ledger = Ledger(claimed=1.0)
+    with ledger.bag("bag", rule="twice", multiply=lambda c: Cost(2 * c.epsilon, 4 * c.rho)):
+        count(curator(ledger), 0.5)
+    assert ledger.epsilon == 1.0
+    assert ledger.rho == pytest.approx(0.5)
+
+
+def test_budget_tree_groups_equal_branches() -> None:
+    ledger = Ledger(claimed=1.0)
+    with ledger.sequential("forest"):
+        for _ in range(4):
+            with ledger.sequential("tree"):
+                count(curator(ledger), 0.25)
+    text = str(ledger)
+    assert "4 × tree" in text
+    assert text.count("count: laplace") == 1
+    assert text.startswith("ε = 1 (pure), add-remove; claimed ε = 1")
+    assert "<pre" in ledger._repr_html_()
+
+
+@pytest.mark.parametrize("bad", [{"neighbours": "swap"}, {"delta": 0.0}, {"delta": 1.0}])
+def test_bad_ledgers(bad: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match=next(iter(bad))):
+        Ledger(claimed=1.0, **bad)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, -1.0, float("nan"), [0.5, 0.0]])
+def test_mechanisms_refuse_bad_budgets(epsilon: object) -> None:
+    with pytest.raises(ValueError, match="positive budget"):
+        curator(Ledger(claimed=1.0)).laplace([1.0, 2.0], epsilon=epsilon, sensitivity=1, what="count")
+
+
+def test_mechanisms_refuse_bad_sensitivities_and_floats() -> None:
+    c = curator(Ledger(claimed=1.0))
+    with pytest.raises(ValueError, match="sensitivity"):
+        c.laplace([1.0], epsilon=1, sensitivity=0, what="count")
+    with pytest.raises(TypeError, match="needs integers"):
+        c.geometric([1.5], epsilon=1, sensitivity=1, what="count")
+    with pytest.raises(TypeError):
+        c.laplace([1.0], epsilon=1, what="count")  # no default sensitivity
+    assert c.ledger.events == []
+
+
+def test_noise_responds_to_epsilon() -> None:
+    spread = []
+    for epsilon in (0.1, 1.0, 10.0):
+        noise = curator(Ledger(claimed=1.0)).laplace(
+            np.zeros(4000), epsilon=epsilon, sensitivity=2.0, what="count"
+        )
+        spread.append(np.abs(noise).mean() * epsilon)
+    np.testing.assert_allclose(spread, 2.0, rtol=0.15)
+    assert np.all(
+        curator(Ledger(claimed=1.0)).laplace([3.0], epsilon=np.inf, sensitivity=1.0, what="count") == 3.0
+    )
+    whole = curator(Ledger(claimed=1.0)).geometric(np.arange(5), epsilon=1.0, sensitivity=1, what="count")
+    assert whole.dtype.kind == "i"

@@ -1,0 +1,135 @@
+"""The check of a notebook's parameters, and the command that runs notebooks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import numpy as np
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from dpnb.notebook import ParameterError, check_parameters, integer, main, one_of, positive
+
+RULES = {
+    "dataset": one_of("adult-standin", "adult"),
+    "epsilon": positive(),
+    "seed": integer(low=0),
+    "scale": one_of("default", "paper"),
+    "jobs": integer(low=1),
+}
+GOOD: dict[str, Any] = {"dataset": "adult", "epsilon": 0.5, "seed": 7, "scale": "default", "jobs": 2}
+
+
+def test_good_values_come_back_as_attributes() -> None:
+    p = check_parameters(GOOD, **RULES)
+    assert vars(p) == GOOD
+
+
+def test_values_are_converted() -> None:
+    p = check_parameters({"epsilon": 1, "seed": np.int64(3)}, epsilon=positive(), seed=integer(low=0))
+    assert (type(p.epsilon), type(p.seed)) == (float, int)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("epsilon", -1, "'epsilon' is -1, but it must be a finite number above 0"),
+        ("epsilon", 0, "above 0"),
+        ("epsilon", float("nan"), "above 0"),
+        ("epsilon", float("inf"), "finite"),
+        ("epsilon", "1", "'1', but it must be a finite number"),
+        ("epsilon", True, "True, but it must be a finite number"),
+        ("epsilon", None, "None, but"),
+        ("seed", -1, "an integer of 0 or more"),
+        ("seed", 1.0, "an integer of 0 or more"),
+        ("seed", False, "an integer of 0 or more"),
+        ("jobs", 0, "an integer of 1 or more"),
+        ("scale", "papr", "one of 'default', 'paper'. Did you mean 'paper'?"),
+        ("dataset", ["adult"], "one of 'adult-standin', 'adult'"),
+    ],
+)
+def test_bad_value(name: str, value: object, message: str) -> None:
+    with pytest.raises(ParameterError) as error:
+        check_parameters(GOOD | {name: value}, **RULES)
+    assert message in str(error.value)
+    assert f"-p {name} VALUE" in str(error.value)
+
+
+def test_unknown_name_with_suggestion() -> None:
+    with pytest.raises(ParameterError, match=r"'epsilom' is not a parameter.*Did you mean 'epsilon'\?"):
+        check_parameters(GOOD | {"epsilom": 0.1}, **RULES)
+
+
+def test_unknown_name_without_suggestion() -> None:
+    with pytest.raises(
+        ParameterError, match=r"'zzz' is not .* notebook\. Its parameters are dataset, epsilon"
+    ):
+        check_parameters(GOOD | {"zzz": 0.1}, **RULES)
+
+
+def test_missing_name() -> None:
+    with pytest.raises(ParameterError, match="'seed' is not set"):
+        check_parameters({k: v for k, v in GOOD.items() if k != "seed"}, **RULES)
+
+
+def test_machinery_is_not_a_parameter() -> None:
+    """What IPython and imports leave in the namespace passes; a plain value beside it does not."""
+    namespace = GOOD | {"_i1": "text", "In": [""], "Out": {}, "np": np, "main": main, "Path": Path}
+    check_parameters(namespace, **RULES)
+    with pytest.raises(ParameterError, match="'out'"):
+        check_parameters(namespace | {"out": {}}, **RULES)
+
+
+def write(path: Path, *sources: str) -> Path:
+    cells = [new_markdown_cell("# Title"), *(new_code_cell(source) for source in sources)]
+    nbformat.write(new_notebook(cells=cells), path)
+    return path
+
+
+@pytest.mark.slow
+def test_execute_stores_outputs_and_no_traces(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path / "a.ipynb", "import pathlib\nprint(6 * 7, pathlib.Path('a.ipynb').exists())")
+    notebook = nbformat.read(path, as_version=4)
+    notebook.cells[1].metadata["execution"] = {"iopub.execute_input": "2026-01-01T00:00:00Z"}
+    notebook.metadata["papermill"] = {"duration": 1.0}
+    nbformat.write(notebook, path)
+
+    assert main(["execute", str(path)]) == 0
+
+    done = json.loads(path.read_text(encoding="utf-8"))
+    assert done["cells"][1]["outputs"][0]["text"] == ["42 True\n"]
+    assert done["cells"][1]["execution_count"] == 1
+    assert "execution" not in done["cells"][1]["metadata"]
+    assert "papermill" not in done["metadata"]
+    assert set(done["metadata"]["language_info"]) == {"name", "pygments_lexer"}
+    assert list(tmp_path.iterdir()) == [path]
+    assert str(path) in capsys.readouterr().out
+
+    once = path.read_bytes()
+    assert main(["execute", str(path)]) == 0
+    assert path.read_bytes() == once
+
+
+@pytest.mark.slow
+def test_a_failing_notebook_stays_as_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path / "a.ipynb", "1 / 0")
+    before = path.read_bytes()
+    assert main(["execute", str(path)]) == 1
+    assert path.read_bytes() == before
+    assert "ZeroDivisionError" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_missing_notebook(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["execute", str(tmp_path / "b.ipynb")])
+    assert "no such notebook" in capsys.readouterr().err
+
+
+def test_no_notebooks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit):
+        main(["execute"])

@@ -1,0 +1,211 @@
+"""The committed notebooks are complete, leave no traces of a run, and refuse bad parameters.
+
+That their outputs are current is proved by `pytest --nbval notebooks`. Each check here is shown to catch a broken twin.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import papermill
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook, new_output
+from papermill.exceptions import PapermillExecutionError
+
+NOTEBOOKS = sorted((Path(__file__).resolve().parent.parent / "notebooks").glob("*.ipynb"))
+LINES = 25  # longest code cell
+TRACES = {
+    "path": re.compile(
+        r"(?<![\w.:/])/(?:home|root|Users|tmp|var|opt|usr|work|mnt|private)/[\w.-]+|\b[A-Z]:\\\w"
+    ),
+    "time": re.compile(r"\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d|\b[012]?\d:\d\d:\d\d\b"),
+    "process": re.compile(r"\b(?:pid|process)[ =:]+\d+|ipykernel_\d+|\bat 0x[0-9a-f]{6,}", re.IGNORECASE),
+}
+
+Notebook = Any  # nbformat is not typed
+Check = Callable[[Notebook], list[str]]
+
+pytestmark = [
+    # papermill's own: the name that a test passes on purpose, and its use of a deprecated call
+    pytest.mark.filterwarnings("ignore::UserWarning:papermill", "ignore::DeprecationWarning"),
+]
+
+
+def code_cells(notebook: Notebook) -> list[Any]:
+    return [cell for cell in notebook.cells if cell.cell_type == "code" and cell.source.strip()]
+
+
+def not_executed(notebook: Notebook) -> list[str]:
+    """Find code cells without an execution count: nbval would pass them unseen."""
+    return [cell.source[:60] for cell in code_cells(notebook) if cell.execution_count is None]
+
+
+def wrong_parameters(notebook: Notebook) -> list[str]:
+    """Find anything but one cell of parameters, which comes first."""
+    tagged = [i for i, c in enumerate(code_cells(notebook)) if "parameters" in c.metadata.get("tags", [])]
+    return [] if tagged == [0] else [f"code cells tagged 'parameters': {tagged}"]
+
+
+def texts(cell: Any) -> list[str]:
+    """List all that a cell's outputs say, pictures aside."""
+    found = []
+    for output in cell.outputs:
+        found.append(output.get("text", ""))
+        found += [str(d) for kind, d in output.get("data", {}).items() if not kind.startswith("image/")]
+        found += output.get("traceback", [])
+    return found
+
+
+def traces(notebook: Notebook) -> list[str]:
+    """Find outputs that carry a path, a time or a process."""
+    return [
+        f"{kind}: {match.group(0)}"
+        for cell in code_cells(notebook)
+        for text in texts(cell)
+        for kind, pattern in TRACES.items()
+        for match in pattern.finditer(text)
+    ]
+
+
+def on_stderr(notebook: Notebook) -> list[str]:
+    """Find outputs on stderr, such as warnings, and errors."""
+    return [
+        f"{output.output_type}: {cell.source[:60]}"
+        for cell in code_cells(notebook)
+        for output in cell.outputs
+        if output.get("name") == "stderr" or output.output_type == "error"
+    ]
+
+
+def too_long(notebook: Notebook) -> list[str]:
+    """Find code cells whose contents belong in the package."""
+    return [cell.source[:60] for cell in code_cells(notebook) if len(cell.source.splitlines()) > LINES]
+
+
+def wrong_kernel(notebook: Notebook) -> list[str]:
+    """Find a kernel that only its author has."""
+    name = notebook.metadata.get("kernelspec", {}).get("name")
+    return [] if name == "python3" else [f"kernel: {name}"]
+
+
+def without_alt(notebook: Notebook) -> list[str]:
+    """Find figures that a reader who cannot see them learns nothing of."""
+    return [
+        cell.source[:60]
+        for cell in code_cells(notebook)
+        if any(kind.startswith("image/") for output in cell.outputs for kind in output.get("data", {}))
+        and not cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "").strip()
+    ]
+
+
+CHECKS = (not_executed, wrong_parameters, traces, on_stderr, too_long, wrong_kernel, without_alt)
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook(path: Path, check: Check) -> None:
+    assert check(nbformat.read(path, as_version=4)) == []
+
+
+def good() -> Notebook:
+    """Return a notebook that passes every check."""
+    figure = new_output(
+        "display_data", data={"image/png": "AAAA", "text/plain": "<Figure size 1x1 with 1 Axes>"}
+    )
+    cells = [
+        new_code_cell("seed: int = 0", metadata={"tags": ["parameters"]}, execution_count=1),
+        new_code_cell(
+            "print(1 / 3)", execution_count=2, outputs=[new_output("stream", text="0.33 at 1/2, 3:4\n")]
+        ),
+        new_code_cell(
+            "plt.show()",
+            metadata={"mystnb": {"image": {"alt": "A tree"}}},
+            execution_count=3,
+            outputs=[figure],
+        ),
+        new_code_cell(""),
+    ]
+    return new_notebook(
+        cells=cells,
+        metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
+    )
+
+
+def printed(text: str, name: str = "stdout") -> Callable[[Notebook], None]:
+    """Break a notebook by what a cell prints."""
+    return lambda notebook: notebook.cells[1].outputs.append(new_output("stream", name=name, text=text))
+
+
+TWINS: dict[str, tuple[Check, Callable[[Notebook], Any]]] = {
+    "stripped": (not_executed, lambda nb: nb.cells[1].update(execution_count=None)),
+    "no parameters": (wrong_parameters, lambda nb: nb.cells[0].metadata.clear()),
+    "two parameters": (wrong_parameters, lambda nb: nb.cells[1].metadata.update(tags=["parameters"])),
+    "late parameters": (
+        wrong_parameters,
+        lambda nb: nb.cells.insert(0, new_code_cell("1", execution_count=0)),
+    ),
+    "home": (traces, printed("saved to /home/ann/private-trees/out.csv")),
+    "drive": (traces, printed(r"saved to C:\Users\ann")),
+    "date": (traces, printed("done 2026-01-31 12:30")),
+    "clock": (traces, printed("done 12:30:59")),
+    "process": (traces, printed("worker pid=1234")),
+    "object": (traces, printed("<dpnb.Tree object at 0x7f12ab34cd>")),
+    "warning": (on_stderr, printed("UserWarning: look", name="stderr")),
+    "error": (on_stderr, lambda nb: nb.cells[1].outputs.append(new_output("error", ename="E", evalue="e"))),
+    "long": (too_long, lambda nb: nb.cells[1].update(source="1\n" * (LINES + 1))),
+    "kernel": (wrong_kernel, lambda nb: nb.metadata.kernelspec.update(name="my-env")),
+    "no alt": (without_alt, lambda nb: nb.cells[2].metadata.clear()),
+}
+
+
+@pytest.mark.parametrize("twin", TWINS)
+def test_a_broken_notebook_is_caught(twin: str) -> None:
+    check, spoil = TWINS[twin]
+    notebook = good()
+    assert [other(notebook) for other in CHECKS] == [[]] * len(CHECKS)
+    broken = copy.deepcopy(notebook)
+    spoil(broken)
+    assert check(broken) != []
+
+
+def refusal(path: Path, folder: Path, **parameters: object) -> tuple[str, str]:
+    """Run a notebook with bad parameters; return the name and the text of the error that stopped it."""
+    with pytest.raises(PapermillExecutionError) as error:
+        papermill.execute_notebook(
+            path,
+            folder / "out.ipynb",
+            parameters=parameters,
+            kernel_name="python3",
+            cwd=path.parent,
+            progress_bar=False,
+        )
+    return error.value.ename, error.value.evalue
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_bad_parameters_stop_the_run(path: Path, tmp_path: Path) -> None:
+    names = list(papermill.inspect_notebook(path))
+    name = "epsilon" if "epsilon" in names else names[0]
+    kind, text = refusal(path, tmp_path, **{name + "x": 1})
+    assert kind == "ParameterError"
+    assert f"'{name}x' is not a parameter" in text
+    kind, text = refusal(path, tmp_path, **{name: -1})
+    assert kind == "ParameterError"
+    assert f"'{name}' is -1, but it must be" in text
+
+
+@pytest.mark.slow
+def test_a_notebook_without_a_check_is_caught(tmp_path: Path) -> None:
+    path = tmp_path / "unchecked.ipynb"
+    nbformat.write(good(), path)
+    notebook = nbformat.read(path, as_version=4)
+    del notebook.cells[2]
+    nbformat.write(notebook, path)
+    with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
+        refusal(path, tmp_path, sed=-1)

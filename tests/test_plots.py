@@ -1,0 +1,91 @@
+"""Figures show what they are given, with labelled axes and an opaque background."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import matplotlib
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from dpnb import plots
+
+X = np.linspace(-2.0, 2.0, 41)
+HALF = np.full(41, 0.25)
+DRAWS = np.random.default_rng(0).normal(size=500)
+
+FIGURES: dict[str, Callable[[], Figure]] = {
+    "privacy_loss": lambda: plots.plot_privacy_loss(
+        X, {"D": HALF, "D'": 2 * HALF}, epsilon=1.0, outcome_label="output", draws=DRAWS, records=X[:3]
+    ),
+    "noise": lambda: plots.plot_noise(
+        [
+            plots.NoisePanel("smooth", DRAWS, X, HALF),
+            plots.NoisePanel("whole", DRAWS.round(), np.arange(-2.0, 3), HALF[:5], discrete=True),
+        ]
+    ),
+    "selection": lambda: plots.plot_selection(
+        [0, -1], {"EM": HALF[:2], "PF": HALF[:2]}, {"EM": HALF[:2], "PF": HALF[:2]}, draws=10
+    ),
+    "error_ratio": lambda: plots.plot_error_ratio({"PF": HALF, "EM": 2 * HALF}),
+    "loss_curves": lambda: plots.plot_loss_curves(X, {"K": HALF}, {"K": 0.3}, outcome_label="output"),
+    "reachable": lambda: plots.plot_reachable({"0": X, "1": X + 1}, low=0, high=1),
+}
+
+
+@pytest.fixture(autouse=True)
+def _closed_figures() -> Iterator[None]:
+    matplotlib.use("Agg")
+    plots.use_style()
+    yield
+    plt.close("all")
+    matplotlib.rcdefaults()
+
+
+def unlabelled(figure: Figure) -> list[Axes]:
+    """Axes without an x label, or first in their row without y label or y ticks that say what is shown."""
+    first = figure.axes[0]
+    return [
+        axis
+        for axis in figure.axes
+        if not axis.get_xlabel()
+        or not (axis.get_ylabel() or axis.get_shared_y_axes().joined(axis, first) or len(figure.axes) == 1)
+    ]
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_figures_have_labels_data_and_a_white_background(name: str) -> None:
+    figure = FIGURES[name]()
+    figure.canvas.draw()
+    assert unlabelled(figure) == []
+    assert all(axis.has_data() for axis in figure.axes)
+    assert figure.get_facecolor() == (1, 1, 1, 1)
+
+
+def test_a_missing_label_is_noticed() -> None:
+    figure = FIGURES["error_ratio"]()
+    figure.axes[0].set_xlabel("")
+    assert unlabelled(figure)
+
+
+def test_the_loss_panel_shows_the_log_ratio() -> None:
+    loss = FIGURES["privacy_loss"]().axes[1].lines[0].get_ydata()
+    np.testing.assert_allclose(np.asarray(loss), -np.log(2))
+
+
+def test_points_of_draws_are_densities() -> None:
+    axis = FIGURES["noise"]().axes[1]
+    points = axis.containers[0].lines[0]  # type: ignore[attr-defined]
+    np.testing.assert_allclose(
+        np.asarray(points.get_ydata()), [(DRAWS.round() == k).mean() for k in range(-2, 3)]
+    )
+
+
+def test_comparisons_need_two_sides() -> None:
+    with pytest.raises(ValueError, match="1 densities given"):
+        plots.plot_privacy_loss(X, {"D": HALF}, epsilon=1.0, outcome_label="output")
+    with pytest.raises(ValueError, match="3 mechanisms given"):
+        plots.plot_error_ratio({"a": HALF, "b": HALF, "c": HALF})

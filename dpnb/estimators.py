@@ -55,10 +55,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if y is None:
             raise ValueError("a classifier requires y to be passed, but the target y is None")
         y = y if isinstance(y, pd.Series) else column_or_1d(y, warn=True)
-        check_classification_targets(y)
         validate_data(self, X, skip_check_array=True)
-        self.domain_ = Domain.infer(X, y) if self.domain is None else self.domain
-        if self.domain is None:
+        if self.domain is not None:
+            self.domain_ = self.domain
+        else:
+            check_classification_targets(y)
+            self.domain_ = Domain.infer(X, y)
             infinite = np.array(np.inf)
             why = "no domain given: bounds, categories and classes read off the records"
             ledger.book(Event(why, "exact", infinite, infinite, math.nan))

@@ -309,7 +309,7 @@ def _label(child: Scope | Event) -> str:
         return f"{child.what} [{child.rule}]: {_price(child.cost)}"
     delta = "" if math.isnan(child.sensitivity) else f", Δ = {child.sensitivity:g}"
     parts = "" if child.parts is None else f", {child.n_parts} node{'s' * (child.n_parts != 1)}"
-    return f"{child.what}: {child.mechanism}{delta}{parts}, {_price(child.worst)}"
+    return f"{child.what}, {child.mechanism}{delta}{parts}: {_price(child.worst)}"
 
 
 def _draw(children: Sequence[Scope | Event], indent: str) -> Iterator[str]:

@@ -113,7 +113,7 @@ class Tree:
         return "\n".join(lines)
 
     def plot(self, domain: Domain, *, ax: Axes, max_depth: int = 3) -> None:
-        """Draw the upper levels of the tree into ``ax``: conditions on the edges, leaf values in boxes."""
+        """Draw the upper levels of the tree into ``ax``: tests and leaf values in boxes, answers on the edges."""
         children = {
             node: self.children(node, domain)
             for node in range(self.n_nodes)
@@ -131,14 +131,19 @@ class Tree:
             x[node] = float(np.mean([x[child] for _, child in children[node]]))
         for node, position in x.items():
             y = -float(self.depth[node])
-            for test, child in children.get(node, []):
+            binary = self.splits.kind[node] != MULTIWAY
+            for branch, (test, child) in enumerate(children.get(node, [])):
                 ax.plot([position, x[child]], [y, y - 1], color="0.5", lw=1, zorder=1)
-                ax.annotate(test, ((position + x[child]) / 2, y - 0.5), ha="center", va="center", fontsize=7)
-            text = "…" if node not in children and self.splits.kind[node] != LEAF else ""
-            if self.splits.kind[node] == LEAF:
-                text = self.describe(node, domain).replace(", ", "\n")
+                answer = ("yes", "no")[branch] if binary else test.split(" = ")[1]
+                middle = ((position + x[child]) / 2, y - 0.5)
+                ax.annotate(answer, middle, ha="center", va="center", backgroundcolor="white", fontsize=9)
+            if node in children:
+                text = children[node][0][0] if binary else domain.names[self.splits.attribute[node]]
+            else:
+                leaf = self.splits.kind[node] == LEAF
+                text = self.describe(node, domain).replace(", ", "\n") if leaf else "…"
             box = {"boxstyle": "round", "fc": "white", "ec": "0.4"}
-            ax.annotate(text, (position, y), ha="center", va="center", fontsize=7, bbox=box)
+            ax.annotate(text, (position, y), ha="center", va="center", fontsize=10, bbox=box)
         ax.set_axis_off()
 
 

@@ -160,7 +160,7 @@ def test_budget_tree_groups_equal_branches() -> None:
                 count(curator(ledger), 0.25)
     text = str(ledger)
     assert "4 × tree" in text
-    assert text.count("count: laplace") == 1
+    assert text.count("count, laplace") == 1
     assert text.startswith("ε = 1 (pure), add-remove; claimed ε = 1")
     assert "<pre" in ledger._repr_html_()
 

@@ -191,6 +191,7 @@ def execute(path: Path) -> float:
     client = NotebookClient(
         notebook,
         record_timing=False,
+        coalesce_streams=True,
         timeout=_TIMEOUT,
         kernel_name="python3",
         resources={"metadata": {"path": str(path.parent)}},

@@ -8,7 +8,9 @@ textbook's draw of n positions with replacement, kept for the papers that use it
 from __future__ import annotations
 
 import math
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 import numpy as np
@@ -150,6 +152,10 @@ class Bags:
 
     def draw(self, keys: Keys, *, seed: int, tree: int) -> Copies | None:
         """Copies of each record in the bag of a tree, (n,); None stands for one copy of each."""
+        return _drawing.get()(self, keys, seed, tree)
+
+    def hashed(self, keys: Keys, seed: int, tree: int) -> Copies | None:
+        """The copies that the hash of seed, tree and key gives: what :meth:`draw` returns outside of an audit."""
         if self.mode == "full":
             return None
         if self.mode == "bootstrap":
@@ -169,6 +175,20 @@ class Bags:
         for other in range(self.n_trees):
             smaller += uniforms(keys, seed=seed, stream=other) < own
         return (smaller < self.rate).astype(np.int64)
+
+
+DrawRule = Callable[[Bags, Keys, int, int], Copies | None]
+_drawing: ContextVar[DrawRule] = ContextVar("draw_bags", default=Bags.hashed)
+
+
+@contextmanager
+def drawing(rule: DrawRule) -> Iterator[None]:
+    """Let fits inside the block draw their bags by ``rule(bags, keys, seed, tree)``, as an auditor needs it."""
+    token = _drawing.set(rule)
+    try:
+        yield
+    finally:
+        _drawing.reset(token)
 
 
 _POISSON = poisson.cdf(np.arange(20), 1.0)

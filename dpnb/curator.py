@@ -7,7 +7,9 @@ produce the outcome. An auditor overrides that one method to force outcomes and 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 import numpy as np
@@ -222,6 +224,24 @@ class Curator:
         infinite = np.array(np.inf)
         outcome: T = self._settle(Exact(value), Event(why, "exact", infinite, infinite, math.nan, parts))
         return outcome
+
+
+_open: ContextVar[Callable[..., Curator]] = ContextVar("open_curator", default=Curator)
+
+
+def open_curator(*, rng: np.random.Generator, ledger: Ledger) -> Curator:
+    """Curator for a fit: every estimator opens the release door here, so that an auditor can stand in it."""
+    return _open.get()(rng=rng, ledger=ledger)
+
+
+@contextmanager
+def opening(make: Callable[..., Curator]) -> Iterator[None]:
+    """Let fits inside the block get their curator from ``make(rng=..., ledger=...)``."""
+    token = _open.set(make)
+    try:
+        yield
+    finally:
+        _open.reset(token)
 
 
 def _budget(epsilon: ArrayLike, *, name: str = "epsilon") -> Floats:

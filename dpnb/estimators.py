@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from .counts import Records
-from .curator import Curator
+from .curator import Curator, open_curator
 from .domain import Domain
-from .ledger import Event, Ledger, Neighbours
+from .ledger import Ledger, Neighbours
 from .trees import Tree
 
 Floats = NDArray[np.float64]
@@ -56,17 +55,16 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("a classifier requires y to be passed, but the target y is None")
         y = y if isinstance(y, pd.Series) else column_or_1d(y, warn=True)
         validate_data(self, X, skip_check_array=True)
+        curator = open_curator(rng=np.random.default_rng(self.random_state), ledger=ledger)
         if self.domain is not None:
             self.domain_ = self.domain
         else:
             check_classification_targets(y)
-            self.domain_ = Domain.infer(X, y)
-            infinite = np.array(np.inf)
             why = "no domain given: bounds, categories and classes read off the records"
-            ledger.book(Event(why, "exact", infinite, infinite, math.nan))
+            self.domain_ = curator.exact(Domain.infer(X, y), why=why)
         records = Records(X, y, domain=self.domain_)
         self.classes_ = np.array(self.domain_.classes)
-        return records, Curator(rng=np.random.default_rng(self.random_state), ledger=ledger)
+        return records, curator
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "ledger_")

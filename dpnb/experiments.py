@@ -71,11 +71,13 @@ class Grid:
     name : name of the results file.
     cells : all runs.
     measure : cell → metrics by name.
+    datasets : names of the data sets that the runs load, for the provenance.
     """
 
     name: str
     cells: tuple[Cell, ...]
     measure: Callable[[Cell], dict[str, float]]
+    datasets: tuple[str, ...] = ()
 
 
 KEYS = list(Cell.__dataclass_fields__)
@@ -192,7 +194,7 @@ def _provenance(grid: Grid, folder: Path, began: float, command: str) -> dict[st
         "command": command,
         "cells": len(grid.cells),
         "parameters": {name: [f"{v}" for v in sorted(cells[name].unique())] for name in KEYS},
-        "data_sha256": {name: _checksum(name) for name in sorted(cells["dataset"].unique())},
+        "data_sha256": {name: _checksum(name) for name in grid.datasets},
         "versions": {name: version(name) for name in PACKAGES} | {"python": platform.python_version()},
         "seconds": round(before + time.monotonic() - began, 1),
     }
@@ -323,16 +325,35 @@ def diffprfs_grid(dataset: str = "adult") -> Grid:
         )
     ]
     cells.append(Cell("majority class", dataset, "", 0, float("inf"), 0))
-    return Grid("diffprfs", tuple(cells), measure_forest)
+    return Grid("diffprfs", tuple(cells), measure_forest, (dataset, merged))
 
 
 def ladder_grid(dataset: str = "adult") -> Grid:
     """The price of each repair, one step at a time, at depth 5."""
     cells = product(LADDER, (dataset,), ("",), (5,), (0.1, 0.5, 1.0, 2.0), range(10))
-    return Grid("diffprfs_ladder", tuple(Cell(*cell) for cell in cells), measure_forest)
+    return Grid("diffprfs_ladder", tuple(Cell(*cell) for cell in cells), measure_forest, (dataset,))
 
 
-GRIDS: dict[str, Callable[[], Grid]] = {"diffprfs": diffprfs_grid, "diffprfs_ladder": ladder_grid}
+def audit_grid() -> Grid:
+    """Replays of the repaired forest on random neighbours, for every bag mode."""
+    from .audit.campaign import replay_grid  # the auditor stands above the experiments
+
+    return replay_grid()
+
+
+def attack_grid() -> Grid:
+    """Attacks on DiffPRFs as written and repaired, at full length."""
+    from .audit.campaign import attack_grid
+
+    return attack_grid()
+
+
+GRIDS: dict[str, Callable[[], Grid]] = {
+    "diffprfs": diffprfs_grid,
+    "diffprfs_ladder": ladder_grid,
+    "audit_replay": audit_grid,
+    "audit_attack": attack_grid,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

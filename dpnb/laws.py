@@ -97,6 +97,13 @@ def group_of(starts: Ints, size: int) -> Ints:
     return np.repeat(np.arange(len(starts)), np.diff(starts, append=size))
 
 
+def _of_chosen(logs: Floats, starts: Ints, outcome: Ints) -> Floats:
+    """Entry of each group's outcome; -inf where a group has fewer candidates."""
+    sizes = np.diff(starts, append=len(logs))
+    found: Floats = np.where(outcome < sizes, logs[starts + np.minimum(outcome, sizes - 1)], -np.inf)
+    return found
+
+
 @dataclass(frozen=True)
 class Exponential:
     """Exponential mechanism: P(i) proportional to measure_i · exp(rate_g · score_i) within each group g.
@@ -149,8 +156,7 @@ class Exponential:
         return logs
 
     def log_density(self, outcome: Ints) -> Floats:
-        logs: Floats = self.log_probabilities()[self.starts + outcome]
-        return logs
+        return _of_chosen(self.log_probabilities(), self.starts, outcome)
 
 
 class Point(NamedTuple):
@@ -242,8 +248,7 @@ class PermuteAndFlip:
 
     def log_density(self, outcome: Ints) -> Floats:
         with np.errstate(divide="ignore"):
-            logs: Floats = np.log(self.probabilities()[self.starts + outcome])
-        return logs
+            return _of_chosen(np.log(self.probabilities()), self.starts, outcome)
 
 
 def _flip(scores: Floats, rate: float) -> Floats:

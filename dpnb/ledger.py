@@ -80,7 +80,7 @@ def _multiplied(multiply: Callable[[Cost], Cost], costs: Sequence[Cost]) -> Cost
     return multiply(_sum(costs))
 
 
-@dataclass
+@dataclass(eq=False)
 class Scope:
     """A node of the budget tree: how its children compose."""
 
@@ -103,7 +103,12 @@ class Scope:
                 yield from child.events()
 
 
-@dataclass
+@dataclass(eq=False)
+class BagScope(Scope):
+    """Scope whose input is a random bag of the records."""
+
+
+@dataclass(eq=False)
 class TreeScope(Scope):
     """Events on the nodes of a tree: a record pays along its own path, the scope costs the dearest path."""
 
@@ -240,7 +245,7 @@ class Ledger:
     @contextmanager
     def bag(self, what: str, *, rule: str, multiply: Callable[[Cost], Cost]) -> Iterator[Scope]:
         """Scope fed with a random number of copies of each record (fact F2): ``multiply`` maps cost per copy."""
-        with self._scope(Scope(what, rule, partial(_multiplied, multiply))) as scope:
+        with self._scope(BagScope(what, rule, partial(_multiplied, multiply))) as scope:
             yield scope
 
     @contextmanager
@@ -249,6 +254,11 @@ class Ledger:
         scope = TreeScope(what, "dearest path", _max)
         with self._scope(scope):
             yield scope
+
+    @property
+    def open_bag(self) -> Scope | None:
+        """Innermost open bag scope, None outside of bags."""
+        return next((scope for scope in reversed(self._open) if isinstance(scope, BagScope)), None)
 
     @property
     def pure_epsilon(self) -> float:

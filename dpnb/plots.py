@@ -404,3 +404,32 @@ def plot_shift(table: pd.DataFrame) -> Figure:
     _epsilon_axis(axis, list(table.index), "claimed ε")
     axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure
+
+
+# --- Audits, chapter 6 --------------------------------------------------------------------------------------
+
+
+def plot_attacks(table: pd.DataFrame) -> Figure:
+    """Lower bounds found by attacks against the claims, with the line above which a claim is refuted.
+
+    Parameters
+    ----------
+    table : a row an attack, with the columns mechanism, claimed and "lower bound".
+    """
+    figure, axis = plt.subplots(figsize=(6.4, 4.0), layout="constrained")
+    top = 1.1 * max(table["claimed"].max(), table["lower bound"].max())
+    axis.plot([0, top], [0, top], color="black", linestyle=":", label="lower bound = claim")
+    axis.fill_between([0, top], [0, top], top, color="0.9", label="claim refuted")
+    for i, (name, rows) in enumerate(table.groupby("mechanism", sort=False)):
+        style: dict[str, Any] = {
+            "color": f"C{i}",
+            "marker": FOREST_MARKERS[i],
+            "linestyle": "none",
+            "markersize": 8,
+        }
+        axis.plot(rows["claimed"], rows["lower bound"], label=str(name), **style)
+    axis.set(
+        xlabel="claimed ε", ylabel="lower bound for ε", xlim=(0, 1.1 * table["claimed"].max()), ylim=(0, top)
+    )
+    axis.legend(loc="upper left")
+    return figure

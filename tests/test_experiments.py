@@ -6,6 +6,7 @@ import itertools
 import json
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -103,15 +104,16 @@ def test_committed_results_are_what_the_code_gives(
 ) -> None:
     monkeypatch.undo()
     grid, table = GRIDS[name](), read(name, root / "results")
-    shallow = [cell for cell in grid.cells if cell.max_depth in (3, 5) and cell.dataset == "adult"]
-    for cell in shallow[:: len(shallow) // 8]:
+    shallow = [cell for cell in grid.cells if cell.max_depth in (1, 5) and "merged" not in cell.dataset]
+    some = shallow[:: len(shallow) // 5] if shallow else grid.cells[:6]
+    for cell in some:
         mine = table[(table[experiments.KEYS] == list(vars(cell).values())).all(axis=1)]
         committed = mine.set_index("metric")["value"].to_dict()
         assert {m: round(v, 6) for m, v in grid.measure(cell).items()} == pytest.approx(committed, abs=2e-6)
-        twin = {m: v + 0.001 for m, v in committed.items() if m == "accuracy"}
-        assert committed["accuracy"] != pytest.approx(twin["accuracy"], abs=2e-6)
+        moved = {metric: value + 1e-5 for metric, value in committed.items() if np.isfinite(value)}
+        assert moved != pytest.approx({metric: committed[metric] for metric in moved}, abs=2e-6)
     record = json.loads((root / "results" / f"{name}.json").read_text())
-    assert record["data_sha256"]["adult"] == experiments._checksum("adult")
+    assert record["data_sha256"] == {data: experiments._checksum(data) for data in grid.datasets}
 
 
 def test_command_line(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -17,7 +19,29 @@ X = np.linspace(-2.0, 2.0, 41)
 HALF = np.full(41, 0.25)
 DRAWS = np.random.default_rng(0).normal(size=500)
 
+
+def results(**axes: list[object]) -> pd.DataFrame:
+    """A tidy table with every combination of the axes, two repeats each."""
+    rows = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
+    return pd.DataFrame(rows * 2).assign(value=lambda t: 0.7 + 0.01 * np.arange(len(t)) / len(t))
+
+
+EPSILONS: list[object] = [0.1, 1.0]
 FIGURES: dict[str, Callable[[], Figure]] = {
+    "forest_grid": lambda: plots.plot_forest_grid(
+        results(method=["a", "b"], utility=["max", "gini"], max_depth=[3, 4], epsilon=EPSILONS), floor=0.7
+    ),
+    "methods": lambda: plots.plot_methods(
+        results(label=["a", "b"], epsilon=EPSILONS), levels={"floor": 0.7}, metric="test accuracy"
+    ),
+    "ladder": lambda: plots.plot_ladder(
+        results(method=["0 a", "1 b"], epsilon=EPSILONS, metric=["accuracy", "auc"]),
+        true_epsilon={"0 a": "∞", "1 b": "1"},
+    ),
+    "shift": lambda: plots.plot_shift(pd.DataFrame({"a": [0.1, 0.2], "b": [0.3, 0.4]}, index=[0.1, 1.0])),
+    "attacks": lambda: plots.plot_attacks(
+        pd.DataFrame({"mechanism": ["a", "b"], "claimed": [1.0, 1.0], "lower bound": [0.9, 2.0]})
+    ),
     "privacy_loss": lambda: plots.plot_privacy_loss(
         X, {"D": HALF, "D'": 2 * HALF}, epsilon=1.0, outcome_label="output", draws=DRAWS, records=X[:3]
     ),
@@ -46,12 +70,14 @@ def _closed_figures() -> Iterator[None]:
 
 
 def unlabelled(figure: Figure) -> list[Axes]:
-    """Axes without an x label, or first in their row without y label or y ticks that say what is shown."""
+    """Axes without an x label (own or shared), or first in a row without y label or y ticks that say what it is."""
     first = figure.axes[0]
     return [
         axis
         for axis in figure.axes
-        if not axis.get_xlabel()
+        if not any(
+            o.get_xlabel() and (o is axis or axis.get_shared_x_axes().joined(axis, o)) for o in figure.axes
+        )
         or not (axis.get_ylabel() or axis.get_shared_y_axes().joined(axis, first) or len(figure.axes) == 1)
     ]
 

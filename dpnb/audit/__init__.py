@@ -1,0 +1,25 @@
+"""The auditor: replay, exact enumeration, attack, one-run audit, and search for worst-case neighbours."""
+
+from .attack import attack, black_box, compare, epsilon_bound, largest_bound, white_box
+from .exact import exact
+from .onerun import one_run, one_run_epsilon
+from .replay import replay, replay_mechanism
+from .result import Finding
+from .search import families, search
+
+__all__ = [
+    "Finding",
+    "attack",
+    "black_box",
+    "compare",
+    "epsilon_bound",
+    "exact",
+    "families",
+    "largest_bound",
+    "one_run",
+    "one_run_epsilon",
+    "replay",
+    "replay_mechanism",
+    "search",
+    "white_box",
+]

@@ -1,0 +1,291 @@
+"""Audit an estimator from the command line: ``python -m dpnb.audit module:factory --epsilon 1 --runs 20000``.
+
+The factory returns an unfitted estimator; the auditor supplies the data. Exit status: 0 no violation found,
+1 violation, 2 misuse.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import math
+import os
+import pickle
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ..domain import Domain
+from ..estimators import PrivateClassifier
+from ..trees import Tree
+from .attack import (
+    MIN_RUNS,
+    AttackError,
+    BlackBox,
+    SampledFinding,
+    attack,
+    black_box,
+    largest_bound,
+    white_box,
+    white_names,
+)
+from .replay import replay
+from .report import SUFFIXES, write_report
+from .result import Finding
+from .search import NEIGHBOURS, Pair, families
+
+SCOUT_SHARE = 0.2  # of the runs, spread over the pairs to find the most promising one
+MOST_TREE_NUMBERS = 256  # of a forest's numbers, upper levels first
+
+
+class MisuseError(Exception):
+    """The user's request cannot be met; the message says why in one line."""
+
+
+@dataclass(frozen=True)
+class OnDomain:
+    """A factory whose estimators know the public domain of the auditor's data."""
+
+    factory: Callable[[], Any]
+    domain: Domain
+
+    def __call__(self) -> Any:
+        """Return an unfitted estimator."""
+        model = self.factory()
+        return model.set_params(domain=self.domain) if _lacks_domain(model) else model
+
+
+@dataclass(frozen=True)
+class Released:
+    """What a fitted estimator gives away: its answers, and its trees where they are released."""
+
+    answers: BlackBox
+    n_trees: int
+
+    def __call__(self, model: Any) -> Any:
+        """Observe a fitted model, (numbers,)."""
+        seen = self.answers(model)
+        trees = getattr(model, "trees_", None)
+        if isinstance(trees, list) and trees and all(isinstance(tree, Tree) for tree in trees):
+            return np.append(seen, white_box(model)[:MOST_TREE_NUMBERS])
+        return seen
+
+    def names(self, width: int) -> list[str]:
+        """Names of ``width`` observed numbers."""
+        answers = len(self.answers.queries) * len(self.answers.classes) + 1
+        known = self.answers.names(min(answers, width))
+        rest = width - len(known)
+        return known + white_names(rest, n_trees=self.n_trees, classes=self.answers.classes)
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise MisuseError(message)
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = _Parser(
+        prog="python -m dpnb.audit",
+        description="Attack an estimator's privacy claim with many fits on worst-case neighbours.",
+        epilog="Exit status: 0 no violation found, 1 violation, 2 misuse.",
+    )
+    parser.add_argument("factory", help="module:function that returns an unfitted estimator")
+    parser.add_argument("--epsilon", type=float, required=True, help="claimed ε")
+    parser.add_argument(
+        "--runs", type=int, default=20_000, help="fits on each data set (default %(default)s)"
+    )
+    parser.add_argument("--delta", type=float, default=0.0, help="claimed δ (default 0)")
+    parser.add_argument("--confidence", type=float, default=0.99, help="of the lower bound (default 0.99)")
+    parser.add_argument(
+        "--neighbours", choices=NEIGHBOURS, default="add-remove", help="relation of the claim"
+    )
+    parser.add_argument("--jobs", type=int, default=1, help="number of processes (default 1)")
+    parser.add_argument("--seed", type=int, default=0, help="of all runs (default 0)")
+    parser.add_argument("--report", type=Path, help="file to write, .html or .png")
+    options = parser.parse_args(arguments)
+    checks = (
+        (0 < options.epsilon < math.inf, f"--epsilon {options.epsilon:g}: expected a positive number"),
+        (options.runs >= MIN_RUNS, f"--runs {options.runs}: expected at least {MIN_RUNS}"),
+        (0 <= options.delta < 1, f"--delta {options.delta:g}: expected a number from 0 to below 1"),
+        (0 < options.confidence < 1, f"--confidence {options.confidence:g}: expected between 0 and 1"),
+        (options.jobs >= 1, f"--jobs {options.jobs}: expected at least 1"),
+        (options.seed >= 0, f"--seed {options.seed}: expected at least 0"),
+    )
+    for holds, complaint in checks:
+        if not holds:
+            raise MisuseError(complaint)
+    if options.report is not None:
+        if options.report.suffix not in SUFFIXES:
+            raise MisuseError(
+                f"--report {options.report}: expected a name that ends in {' or '.join(SUFFIXES)}"
+            )
+        if not options.report.resolve().parent.is_dir():
+            raise MisuseError(f"--report {options.report}: there is no such folder, make it first")
+    return options
+
+
+def _load(name: str, *, jobs: int) -> Callable[[], Any]:
+    """Import a factory by its name and check what it makes."""
+    module_name, colon, attribute = name.partition(":")
+    if not (module_name and colon and attribute):
+        raise MisuseError(f"{name!r}: expected module:function, such as my_models:forest")
+    sys.path.insert(0, os.getcwd())
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        raise MisuseError(
+            f"cannot import {module_name!r}: {error}; run from the folder that holds it"
+        ) from error
+    except Exception as error:
+        raise MisuseError(f"importing {module_name!r} failed: {_one_line(error)}") from error
+    if not hasattr(module, attribute):
+        raise MisuseError(f"module {module_name!r} has no {attribute!r}")
+    factory: Any = getattr(module, attribute)
+    if not callable(factory):
+        raise MisuseError(
+            f"{name} is {type(factory).__name__}, expected a function that returns an estimator"
+        )
+    if jobs > 1:
+        try:
+            pickle.dumps(factory)
+        except Exception as error:
+            raise MisuseError(
+                f"{name} cannot be sent to other processes ({_one_line(error)}): use --jobs 1 or a plain function"
+            ) from error
+    try:
+        model = factory()
+    except Exception as error:
+        raise MisuseError(f"{name}() failed: {_one_line(error)}") from error
+    lacking = [method for method in ("fit", "predict") if not callable(getattr(model, method, None))]
+    if lacking or isinstance(model, type):
+        what = "a class, not an object" if isinstance(model, type) else f"no {' and no '.join(lacking)}"
+        raise MisuseError(
+            f"{name}() returned {type(model).__name__} with {what}: expected an unfitted estimator"
+        )
+    made: Callable[[], Any] = factory
+    return made
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
+def _lacks_domain(model: Any) -> bool:
+    return hasattr(model, "get_params") and model.get_params(deep=False).get("domain", model) is None
+
+
+def audit(factory: Callable[[], Any], options: argparse.Namespace) -> tuple[SampledFinding, list[Finding]]:
+    """Scout all pairs, attack the most promising one with fresh runs, and replay where that is possible."""
+    pairs = families(options.neighbours)
+    n_trees = getattr(factory(), "n_trees", 1)
+
+    def attacked(pair: Pair, runs: int, seed: int) -> SampledFinding:
+        try:
+            return attack(
+                OnDomain(factory, pair.domain),
+                pair.first,
+                pair.second,
+                claimed=options.epsilon,
+                runs=runs,
+                confidence=options.confidence,
+                delta=options.delta,
+                neighbours=options.neighbours,
+                pair=pair.name,
+                observe=Released(black_box(pair.first, pair.second), n_trees),
+                jobs=options.jobs,
+                seed=seed,
+                progress=sys.stderr.isatty(),
+                subject=options.factory,
+            )
+        except AttackError as error:
+            raise AttackError(
+                f"pair {pair.name!r}: {error}; a private estimator accepts every data set"
+            ) from error
+
+    seeds = np.random.SeedSequence(options.seed).generate_state(len(pairs) + 1).tolist()
+    scouting = max(MIN_RUNS, math.ceil(SCOUT_SHARE * options.runs / len(pairs)))
+    scouted = [attacked(pair, scouting, seed) for pair, seed in zip(pairs, seeds[1:], strict=True)]
+    best = int(np.argmax([finding.margin for finding in scouted]))
+    final = attacked(pairs[best], options.runs, seeds[0])
+    return final, _replayed(factory, pairs, options)
+
+
+def _replayed(factory: Callable[[], Any], pairs: list[Pair], options: argparse.Namespace) -> list[Finding]:
+    """The worst replay of an estimator of this package; a loss at one output refutes claims with δ = 0 only."""
+    if options.delta > 0 or not isinstance(factory(), PrivateClassifier):
+        return []
+    found = [
+        replay(
+            OnDomain(factory, pair.domain)(),
+            pair.first,
+            pair.second,
+            seed=options.seed,
+            subject=options.factory,
+            pair=pair.name,
+        )
+        for pair in pairs
+    ]
+    worst = max(found, key=lambda finding: finding.lower_bound)
+    return [replace(worst, claimed=options.epsilon)]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Command line: attack, report, and say by the exit status whether the claim is refuted."""
+    try:
+        options = _options(arguments)
+        factory = _load(options.factory, jobs=options.jobs)
+        finding, others = audit(factory, options)
+    except (MisuseError, AttackError, ValueError) as error:
+        print(f"dpnb.audit: {' '.join(str(error).split())}", file=sys.stderr)
+        return 2
+    settings = {
+        "subject": options.factory,
+        "claim": f"ε = {options.epsilon:g}, δ = {options.delta:g}, {options.neighbours}",
+        "runs": f"{options.runs} fits on each data set",
+        "confidence": f"{options.confidence:g}",
+        "seed": f"{options.seed}",
+    }
+    violated = any(found.violated for found in (finding, *others))
+    notes = _notes(options, others, violated=violated)
+    print("\n".join([*map(str, (finding, *others)), "", *notes]))
+    if options.report is not None:
+        try:
+            write_report(
+                options.report, finding, others=others, settings=settings, notes=notes, violated=violated
+            )
+        except OSError as error:
+            print(f"dpnb.audit: cannot write the report: {error}", file=sys.stderr)
+            return 2
+        print(f"Report: {options.report}")
+    return int(violated)
+
+
+def _notes(options: argparse.Namespace, others: Sequence[Finding], *, violated: bool) -> list[str]:
+    limit = largest_bound(options.runs, confidence=options.confidence)
+    notes = [
+        f"False alarms: the attack flags a private estimator with probability {1 - options.confidence:.3g} at most. "
+        f"A replay is exact."
+    ]
+    if any(found.given for found in others):
+        notes.append(
+            "The replay took the bootstrap bags as known. With secret bags the loss can be smaller: "
+            "a finite loss of this kind does not count against the claim."
+        )
+    if limit <= options.epsilon:
+        notes.append(
+            f"{options.runs} runs can show ε ≥ {limit:.3g} at most, less than the claim: take more runs."
+        )
+    if not violated:
+        notes.append(
+            "A pass is no proof of privacy: other data sets, other events or more runs may refute the claim. "
+            f"With {options.runs} runs no loss above {limit:.3g} can be seen."
+        )
+    return notes
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,200 @@
+"""Exact: enumerate what a mechanism or a tiny tree can release, and return the largest log-ratio.
+
+Choices (exponential mechanism, permute-and-flip, intervals) are enumerated, by running the subject again for every
+sequence of choices on both data sets. Additive noise is not enumerated: its worst log-ratio is known in closed form.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..curator import Curator, T, opening
+from ..laws import (
+    Exact,
+    Exponential,
+    Gaussian,
+    IntervalExponential,
+    Laplace,
+    Law,
+    PermuteAndFlip,
+    Point,
+    TwoSidedGeometric,
+)
+from ..ledger import Event, Ledger
+from .result import Finding
+
+Additive = Laplace | TwoSidedGeometric | Gaussian
+Run = Callable[[Any], object]
+"""Runs the subject on a data set; opens its curator by :func:`~dpnb.curator.open_curator`."""
+
+
+class _PausedError(Exception):
+    """The run has reached a choice that the prefix does not decide."""
+
+
+class _Chooser(Curator):
+    """Answers choices from a prefix; notes log probabilities and additive laws; pauses at the first open choice."""
+
+    def __init__(self, *, rng: np.random.Generator, ledger: Ledger) -> None:
+        super().__init__(rng=rng, ledger=ledger)
+        self.prefix: list[Any] = []
+        self.taken = 0
+        self.log_probability = 0.0
+        self.additive: list[tuple[str, Additive]] = []
+        self.waiting: tuple[str, Law] | None = None
+
+    def _settle(self, law: Law, event: Event) -> Any:
+        self.ledger.book(event)
+        if isinstance(law, Additive):
+            self.additive.append((event.what, law))
+            return law.centre
+        if self.taken == len(self.prefix):
+            self.waiting = (event.what, law)
+            raise _PausedError
+        outcome = self.prefix[self.taken]
+        self.taken += 1
+        self.log_probability += float(np.sum(law.log_density(outcome)))
+        return outcome
+
+    def public(self, draw: Callable[[np.random.Generator], T], *, what: str) -> T:
+        return draw(np.random.default_rng(0))  # the same on both sides: it does not depend on the data
+
+
+def _run(run: Run, data: Any, prefix: list[Any]) -> _Chooser:
+    made: list[_Chooser] = []
+
+    def make(*, rng: np.random.Generator, ledger: Ledger) -> Curator:
+        made.append(_Chooser(rng=rng, ledger=ledger))
+        made[0].prefix = prefix
+        return made[0]
+
+    with opening(make), contextlib.suppress(_PausedError):
+        run(data)
+    return made[0]
+
+
+def exact(
+    run: Run,
+    first: Any,
+    second: Any,
+    *,
+    claimed: float,
+    subject: str,
+    neighbours: str = "add-remove",
+    pair: str = "",
+) -> Finding:
+    """Largest |log-ratio| of the output distributions of ``run`` on two data sets, over all transcripts.
+
+    Parameters
+    ----------
+    run : runs the subject on one data set through the doors; must not act on values with additive noise.
+    first, second : the neighbours.
+    claimed : ε that the subject promises.
+    subject, neighbours, pair : for the report.
+
+    Returns
+    -------
+    Finding with the exact privacy loss, given the bags and attribute subsets of seed 0. ``inf`` if a transcript is
+    possible on one side only or the two sides release different things.
+    """
+    worst, event, transcripts = -1.0, "", 0
+    for loss, what in _losses(run, first, second, []):
+        transcripts += 1
+        if loss > worst:
+            worst, event = loss, what
+    return Finding("exact", subject, claimed, worst, 1.0, neighbours, pair, event, trials=transcripts)
+
+
+def _losses(run: Run, first: Any, second: Any, prefix: list[Any]) -> Iterator[tuple[float, str]]:
+    sides = [_run(run, data, prefix) for data in (first, second)]
+    a, b = sides
+    if (a.waiting is None) != (b.waiting is None) or len(a.additive) != len(b.additive):
+        if max(a.log_probability, b.log_probability) > -math.inf:
+            open_side = a.waiting or b.waiting
+            yield (
+                math.inf,
+                f"only one side releases {open_side[0] if open_side else 'a noisy value'} after {prefix}",
+            )
+        return
+    if a.log_probability == b.log_probability == -math.inf:
+        return
+    if a.waiting is None or b.waiting is None:
+        ratio = abs(a.log_probability - b.log_probability)
+        noise = math.fsum(_worst_shift(x, y) for (_, x), (_, y) in zip(a.additive, b.additive, strict=True))
+        yield (
+            ratio + noise,
+            f"choices {[_short(o) for o in prefix]}" + (f", noise adds {noise:.4g}" if noise else ""),
+        )
+        return
+    for outcome in _outcomes(a.waiting[1], b.waiting[1]):
+        yield from _losses(run, first, second, [*prefix, outcome])
+
+
+def _short(outcome: Any) -> Any:
+    if isinstance(outcome, Point):
+        pairs = zip(outcome.option, outcome.value, strict=True)
+        return [f"option {int(option)} at {float(value):.3g}" for option, value in pairs]
+    return np.asarray(outcome).tolist()
+
+
+def _worst_shift(a: Additive, b: Additive) -> float:
+    """Supremum over outputs of the log-ratio of two additive noises of the same kind."""
+    same_scale = type(a) is type(b) and a.centre.shape == b.centre.shape
+    scales = [
+        np.broadcast_to(law.sd if isinstance(law, Gaussian) else law.scale, law.centre.shape)
+        for law in (a, b)
+    ]
+    if not same_scale or not np.array_equal(scales[0], scales[1]):
+        return math.inf
+    shift = np.abs(np.asarray(a.centre, float) - b.centre)
+    if isinstance(a, Gaussian):
+        return math.inf if shift.any() else 0.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(np.where(shift == 0, 0.0, shift / scales[0]).sum())
+
+
+def _outcomes(a: Law, b: Law) -> Iterator[Any]:
+    """Every outcome that is possible on either side; one point for each interval on which both densities are flat."""
+    if isinstance(a, Exact) and isinstance(b, Exact):
+        yield a.value
+        if not np.array_equal(np.asarray(a.value), np.asarray(b.value)):
+            yield b.value
+        return
+    if isinstance(a, IntervalExponential) and isinstance(b, IntervalExponential):
+        groups = zip(_points(a), _points(b), strict=True)
+        for chosen in itertools.product(*(_refined(x, y) for x, y in groups)):
+            yield Point(np.array([option for option, _ in chosen]), np.array([value for _, value in chosen]))
+        return
+    assert isinstance(a, Exponential | PermuteAndFlip)
+    assert isinstance(b, Exponential | PermuteAndFlip)
+    sizes = np.maximum(np.diff(a.starts, append=len(a.scores)), np.diff(b.starts, append=len(b.scores)))
+    for combination in itertools.product(*(range(size) for size in sizes)):
+        yield np.array(combination)
+
+
+Ends = list[tuple[int, float, float]]
+
+
+def _points(law: IntervalExponential) -> list[Ends]:
+    """Option and ends of every candidate, by group."""
+    candidates = list(zip(law.option.tolist(), law.low.tolist(), law.high.tolist(), strict=True))
+    bounds = [*law.choice.starts.tolist(), len(candidates)]
+    return [candidates[start:stop] for start, stop in itertools.pairwise(bounds)]
+
+
+def _refined(a: Ends, b: Ends) -> list[tuple[int, float]]:
+    """Atoms, and the middle of every interval between cuts of either side."""
+    chosen: list[tuple[int, float]] = []
+    for option in sorted({o for o, _, _ in a + b}):
+        spans = [(low, high) for o, low, high in a + b if o == option]
+        cuts = sorted({end for span in spans if span[0] < span[1] for end in span})
+        chosen += [(option, (low + high) / 2) for low, high in itertools.pairwise(cuts)]
+        if not cuts:
+            chosen += [(option, low) for low in sorted({low for low, _ in spans})]
+    return chosen

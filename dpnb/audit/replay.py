@@ -1,0 +1,419 @@
+"""Replay: fit on D, force the same outputs on D′, and add up exact log-likelihood ratios.
+
+Every release goes through one method of the curator, so a recorder can take down what was released, and a replayer
+can answer with the same outputs on other data while it asks each law how likely they are there. Bags are secret:
+their randomness is averaged out exactly, by one replay for each number of copies that a record may have.
+
+The log-ratio at any output bounds the true ε from below (for pure differential privacy, with certainty).
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import gammaln, logsumexp
+from scipy.stats import bernoulli, poisson
+from sklearn.base import clone
+
+from ..bags import Bags, Copies, Keys, drawing, record_keys
+from ..curator import Curator, T, opening
+from ..laws import Law
+from ..ledger import Event, Ledger
+from .result import Finding
+
+Part = tuple[pd.DataFrame, "pd.Series[Any]"]
+MULTIPLICITY = "bootstrap multiplicity: a bag may hold a record several times"
+MOST_COPIES = 12  # P(Poisson(1) > 12) < 1e-10; leaving it out lowers a likelihood by less than that
+
+
+class DivergenceError(Exception):
+    """The fit on D′ asks for other releases than the fit on D: data decide what is released, unnoticed."""
+
+
+@dataclass(frozen=True)
+class Release:
+    """One recorded answer of a curator.
+
+    Parameters
+    ----------
+    what, mechanism : from the ledger's event.
+    parts : number of disjoint parts.
+    bag : number of the bag that it was made from, in order of opening; -1 outside of bags.
+    outcome : what was released.
+    log_density : of the outcome, on the data that it was recorded or replayed on.
+    place : where the code asked for it.
+    """
+
+    what: str
+    mechanism: str
+    parts: int
+    bag: int
+    outcome: Any
+    log_density: float
+    place: str
+
+
+@dataclass
+class Tape:
+    """Everything released in one fit, and how it was bagged."""
+
+    releases: list[Release] = field(default_factory=list)
+    bags: Bags | None = None
+    ledger: Ledger | None = None
+
+    def by_bag(self) -> NDArray[np.float64]:
+        """Log density of the outcomes of each bag; the entry before the first is for what lies outside of bags."""
+        total = np.zeros(2 + max((r.bag for r in self.releases), default=-1))
+        for release in self.releases:
+            total[release.bag + 1] += release.log_density
+        return total
+
+
+class _Recorder(Curator):
+    """Draws as usual and takes down every outcome."""
+
+    tape: Tape
+
+    def _settle(self, law: Law, event: Event) -> Any:
+        outcome = super()._settle(law, event)
+        self._note(event.what, event.mechanism, event.n_parts, outcome, law.log_density(outcome))
+        return outcome
+
+    def public(self, draw: Callable[[np.random.Generator], T], *, what: str) -> T:
+        outcome = super().public(draw, what=what)
+        self._note(what, "public", 1, outcome, 0.0)
+        return outcome
+
+    def _note(self, what: str, mechanism: str, parts: int, outcome: Any, log_density: Any) -> None:
+        opened = self.ledger.open_bag
+        numbers: dict[int, int] = self.__dict__.setdefault("_numbers", {})
+        bag = -1 if opened is None else numbers.setdefault(id(opened), len(numbers))
+        total = float(np.sum(log_density))
+        self.tape.releases.append(Release(what, mechanism, parts, bag, outcome, total, _place()))
+
+
+class _Replayer(_Recorder):
+    """Answers with the outcomes of another tape, in order."""
+
+    script: list[Release]
+
+    def _next(self, what: str, mechanism: str, parts: int) -> Release:
+        position = len(self.tape.releases)
+        if position == len(self.script):
+            raise DivergenceError(f"one release more: {what} at {_place()}")
+        expected = self.script[position]
+        if (expected.what, expected.mechanism, expected.parts) != (what, mechanism, parts):
+            raise DivergenceError(
+                f"{what} ({mechanism}, {parts} parts) at {_place()} instead of "
+                f"{expected.what} ({expected.mechanism}, {expected.parts} parts) at {expected.place}"
+            )
+        return expected
+
+    def _settle(self, law: Law, event: Event) -> Any:
+        self.ledger.book(event)
+        expected = self._next(event.what, event.mechanism, event.n_parts)
+        self._note(
+            event.what, event.mechanism, event.n_parts, expected.outcome, law.log_density(expected.outcome)
+        )
+        return expected.outcome
+
+    def public(self, draw: Callable[[np.random.Generator], T], *, what: str) -> T:
+        expected = self._next(what, "public", 1)
+        self._note(what, "public", 1, expected.outcome, 0.0)
+        outcome: T = expected.outcome
+        return outcome
+
+
+def _place() -> str:
+    """Module, line and function of the code outside the release door that asked for a release."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__") in ("dpnb.curator", __name__):
+        frame = frame.f_back
+    return f"{frame.f_globals.get('__name__')}:{frame.f_lineno} {frame.f_code.co_name}"
+
+
+Fit = Callable[[Any], object]
+"""Runs the subject on a data set; opens its curator by :func:`~dpnb.curator.open_curator`."""
+
+
+def _take(fit: Fit, data: Any, *, rule: Callable[..., Copies | None], script: list[Release] | None) -> Tape:
+    """Run a fit and return its tape; with a script, force its outcomes."""
+    tape = Tape()
+
+    def make(*, rng: np.random.Generator, ledger: Ledger) -> Curator:
+        curator = (_Recorder if script is None else _Replayer)(rng=rng, ledger=ledger)
+        curator.tape, tape.ledger = tape, ledger
+        if isinstance(curator, _Replayer) and script is not None:
+            curator.script = script
+        return curator
+
+    def draw(bags: Bags, keys: Keys, seed: int, tree: int) -> Copies | None:
+        tape.bags = bags
+        return rule(bags, keys, seed, tree)
+
+    with opening(make), drawing(draw):
+        try:
+            fit(data)
+        except DivergenceError:
+            raise
+        except Exception as error:
+            if script is None:
+                raise
+            raise DivergenceError(f"the fit fails on the neighbour: {error}") from error
+    if script is not None and len(tape.releases) < len(script):
+        left = script[len(tape.releases)]
+        raise DivergenceError(f"{left.what} ({left.mechanism}) at {left.place} is not asked for any more")
+    return tape
+
+
+def _with_copies(key: np.uint64, copies: int) -> Callable[..., Copies | None]:
+    """Bags as hashed, but with a given number of copies of one record."""
+
+    def rule(bags: Bags, keys: Keys, seed: int, tree: int) -> Copies | None:
+        drawn = bags.hashed(keys, seed, tree)
+        drawn = np.ones(len(keys), np.int64) if drawn is None else drawn.copy()
+        drawn[keys == key] = copies
+        return drawn
+
+    return rule
+
+
+def _shared_bootstrap(union: Keys) -> Callable[..., Copies | None]:
+    """Bags as hashed; a bootstrap is drawn once, on all records of both data sets, and restricted."""
+    order = np.sort(union)
+
+    def rule(bags: Bags, keys: Keys, seed: int, tree: int) -> Copies | None:
+        if bags.mode != "bootstrap":
+            return bags.hashed(keys, seed, tree)
+        drawn = bags.hashed(order, seed, tree)
+        assert drawn is not None
+        return drawn[np.searchsorted(order, keys)]
+
+    return rule
+
+
+def _log_likelihood(bags: Bags | None, without: Tape, copies: dict[int, Tape]) -> float:
+    """Log likelihood of the outcomes on a data set, averaged over the secret number of copies of its own record.
+
+    Parameters
+    ----------
+    without : replay on the records that both data sets share.
+    copies : replays on the data set with k copies of its own record; empty if it has no record of its own.
+    """
+    base = without.by_bag()
+    if not copies:
+        return float(base.sum())
+    outside = copies[min(copies)].by_bag()[0]
+    each = {k: tape.by_bag()[1:] for k, tape in copies.items()}
+    if bags is None or len(base) == 1 or bags.mode == "bootstrap":  # a bootstrap is judged given its bags
+        return float(outside + next(iter(each.values())).sum())
+    if bags.mode in ("poisson", "bernoulli"):
+        law = poisson(1) if bags.rate is None else bernoulli(bags.rate)
+        stacked = [base[1:] + law.logpmf(0)] + [values + law.logpmf(k) for k, values in each.items()]
+        return float(outside + logsumexp(np.stack(stacked), axis=0).sum())
+    return float(outside + _log_chosen(base[1:], each[1], chosen=int(bags.shares)))
+
+
+def _log_chosen(out: NDArray[np.float64], into: NDArray[np.float64], *, chosen: int) -> float:
+    """Log of the mean over all sets of ``chosen`` trees of the product of likelihoods with the record in them."""
+    log_sum = np.full(chosen + 1, -np.inf)
+    log_sum[0] = 0.0
+    for a, b in zip(out, into, strict=True):
+        log_sum[1:] = np.logaddexp(log_sum[1:] + a, log_sum[:-1] + b)
+        log_sum[0] += a
+    n = len(out)
+    return float(log_sum[chosen] - (gammaln(n + 1) - gammaln(chosen + 1) - gammaln(n - chosen + 1)))
+
+
+@dataclass(frozen=True)
+class Replay:
+    """Outcome of one replay.
+
+    Parameters
+    ----------
+    loss : |log-likelihood ratio| of the recorded outputs, ``inf`` after a divergence or outside of a support.
+    ledger : ledger of the recorded fit.
+    blame : names of what made the loss infinite, or of the release with the largest change.
+    place : code place of the first of them.
+    fits : number of fits that it took.
+    """
+
+    loss: float
+    ledger: Ledger
+    blame: tuple[str, ...]
+    place: str
+    fits: int
+
+
+def replay_fit(
+    fit: Fit, first: Any, second: Any, *, common: Any, own: tuple[Any, Any], union: Keys
+) -> Replay:
+    """Replay for anything that fits through the doors.
+
+    Parameters
+    ----------
+    fit : runs the subject on a data set.
+    first, second : the neighbours; outputs are drawn on ``first``.
+    common : the records that both hold.
+    own : key of the record that only ``first`` has, and that only ``second`` has; None where there is none.
+    union : keys of all records.
+    """
+    shared = _shared_bootstrap(union)
+    recorded = _take(fit, first, rule=shared, script=None)
+    script, bags = recorded.releases, recorded.bags
+    assert recorded.ledger is not None
+    counts = range(1, MOST_COPIES + 1) if bags is not None and bags.mode == "poisson" else range(1, 2)
+    fits = 1
+    try:
+        without = _take(fit, common, rule=shared, script=script)
+        likelihood, tapes = [], []
+        for data, key in ((first, own[0]), (second, own[1])):
+            if key is None:
+                copies = {}
+            elif bags is None or bags.mode == "bootstrap":
+                copies = {1: _take(fit, data, rule=shared, script=script)}
+            else:
+                copies = {k: _take(fit, data, rule=_with_copies(key, k), script=script) for k in counts}
+            fits += 1 + len(copies)
+            likelihood.append(_log_likelihood(bags, without, copies))
+            tapes.append(copies.get(1, without))
+    except DivergenceError as error:
+        return Replay(math.inf, recorded.ledger, (f"control flow diverges: {error}",), _place_of(error), fits)
+    names, place = _blame(tapes[0], tapes[1], bags)
+    return Replay(abs(likelihood[0] - likelihood[1]), recorded.ledger, names, place, fits)
+
+
+def _place_of(error: DivergenceError) -> str:
+    return str(error).split(" at ")[-1].split(" instead")[0].split(" is not")[0]
+
+
+def _blame(first: Tape, second: Tape, bags: Bags | None) -> tuple[tuple[str, ...], str]:
+    """Releases whose outcome is impossible on one side, else the release whose likelihood changes most."""
+    changes = [
+        (abs(a.log_density - b.log_density) if a.log_density != b.log_density else 0.0, a)
+        for a, b in zip(first.releases, second.releases, strict=True)
+    ]
+    impossible = [release for change, release in changes if math.isinf(change)]
+    worst = impossible or [max(changes, key=lambda pair: pair[0])[1]] if changes else []
+    names = list(dict.fromkeys(release.what for release in worst))
+    if bags is not None and bags.mode == "bootstrap":
+        names.append(MULTIPLICITY)
+    return tuple(names), worst[0].place if worst else ""
+
+
+def split_pair(first: Part, second: Part) -> tuple[Part, tuple[Any, Any], Keys, str]:
+    """Common records, own keys, all keys and relation of two data sets that differ in one record.
+
+    Raises
+    ------
+    ValueError
+        If they are not neighbours under add/remove or replace.
+    """
+    rows = [_rows(part) for part in (first, second)]
+    only = [[key for key in a if a[key] != b.get(key)] for a, b in (rows, rows[::-1])]
+    sizes = (len(only[0]), len(only[1]))
+    if sizes not in ((0, 1), (1, 0), (1, 1)):
+        raise ValueError(
+            f"first has {sizes[0]} records of its own and second has {sizes[1]}: neighbours differ in one record "
+            "that is added, removed or replaced; records are told apart by their index labels"
+        )
+    keys = [record_keys(part[0].index) for part in (first, second)]
+    own = [
+        keys[i][part[0].index.get_loc(only[i][0])] if only[i] else None
+        for i, part in enumerate((first, second))
+    ]
+    keep: Any = [label for label in rows[0] if label not in only[0]]
+    common = (first[0].loc[keep], first[1].loc[keep])
+    union = np.unique(np.concatenate(keys))
+    return common, (own[0], own[1]), union, "replace" if sizes == (1, 1) else "add-remove"
+
+
+def _rows(part: Part) -> dict[Hashable, tuple[Any, ...]]:
+    X, y = part
+    return {label: (*values, target) for label, values, target in zip(X.index, X.to_numpy(), y, strict=True)}
+
+
+def replay_mechanism(
+    run: Fit,
+    first: Any,
+    second: Any,
+    *,
+    claimed: float,
+    subject: str,
+    pair: str = "",
+    neighbours: str = "add-remove",
+) -> Finding:
+    """Replay of a function that runs on a data set, opens its curator by ``open_curator`` and draws no bags.
+
+    Parameters
+    ----------
+    run : the mechanism; seed it inside, so that every call draws the same.
+    first, second : the neighbours.
+    claimed : ε that it promises.
+    """
+    nobody = np.empty(0, np.uint64)
+    outcome = replay_fit(run, first, second, common=first, own=(0, 0), union=nobody)
+    event = "; ".join(outcome.blame)
+    return Finding(
+        "replay",
+        subject,
+        claimed,
+        outcome.loss,
+        1.0,
+        neighbours,
+        pair,
+        event,
+        outcome.place,
+        trials=outcome.fits,
+    )
+
+
+def replay_estimator(estimator: Any, first: Part, second: Part, *, seed: int = 0) -> tuple[Replay, str]:
+    """Replay of a ``dpnb`` estimator; returns the neighbouring relation of the pair as well."""
+    common, own, union, relation = split_pair(first, second)
+
+    def fit(part: Part) -> object:
+        return clone(estimator).set_params(random_state=seed).fit(*part)
+
+    return replay_fit(fit, first, second, common=common, own=own, union=union), relation
+
+
+def replay(
+    estimator: Any, first: Part, second: Part, *, seed: int = 0, subject: str = "", pair: str = ""
+) -> Finding:
+    """Fit on ``first``, force the outputs on ``second`` and return the exact privacy loss at them.
+
+    Parameters
+    ----------
+    estimator : any estimator of this package; it is cloned.
+    first, second : (X, y) with labelled records, neighbours under add/remove or replace.
+    seed : of the fit.
+    subject, pair : names for the report.
+
+    Returns
+    -------
+    Finding whose bound holds with certainty. For a bootstrap it is the loss given the bags, and says so. Under
+    replace a claim that was made for add/remove counts twice.
+    """
+    outcome, relation = replay_estimator(estimator, first, second, seed=seed)
+    doubled = 2 if relation == "replace" and estimator.neighbours == "add-remove" else 1
+    return Finding(
+        instrument="replay",
+        subject=subject or type(estimator).__name__,
+        claimed=outcome.ledger.claimed * doubled,
+        lower_bound=outcome.loss,
+        confidence=1.0,
+        neighbours=relation,
+        pair=pair or f"{len(first[0])} and {len(second[0])} records",
+        event="; ".join(outcome.blame),
+        place=outcome.place,
+        trials=outcome.fits,
+        given="the bags" if MULTIPLICITY in outcome.blame else "",
+    )

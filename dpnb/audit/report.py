@@ -1,0 +1,203 @@
+"""Picture and page of an attack: the two output distributions and the event that tells them apart."""
+
+from __future__ import annotations
+
+import base64
+import io
+import math
+import os
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from .attack import SampledFinding
+from .result import Finding
+
+Floats = NDArray[np.float64]
+
+SUFFIXES = (".html", ".png")
+SIDES = (("D", "#0173B2", "-", "//"), ("D′", "#DE8F05", "--", ".."))  # colour, line and hatch tell them apart
+MAX_BARS = 20
+MAX_BINS = 60
+
+STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem;
+  color: #222; background: #fff; }
+img { max-width: 100%; height: auto; }
+pre { white-space: pre-wrap; background: #f4f4f4; padding: 0.8rem; }
+th { text-align: left; padding-right: 1rem; font-weight: 600; vertical-align: top; }
+.violated { border-left: 0.5rem solid #b00020; padding-left: 0.8rem; }
+.passed { border-left: 0.5rem solid #0173b2; padding-left: 0.8rem; }
+"""
+
+
+def plot_event(finding: SampledFinding) -> Figure:
+    """Show the event's statistic in the runs that measured it, on D and on D′, with the event's threshold.
+
+    Parameters
+    ----------
+    finding : of an attack.
+
+    Returns
+    -------
+    Figure with one panel; shares of runs on a logarithmic axis, because tails decide.
+    """
+    figure = Figure(figsize=(8, 4.2), layout="constrained", dpi=110, facecolor="white")
+    axis = figure.subplots()
+    values = (finding.on_first, finding.on_second)
+    finite = [side[np.isfinite(side)] for side in values]
+    points = np.unique(np.concatenate(finite))
+    for place, side, shown, (name, colour, line, hatch) in zip(
+        (-0.2, 0.2), values, finite, SIDES, strict=True
+    ):
+        left_out = len(side) - len(shown)
+        label = f"{name} ({len(side)} runs" + (f", {left_out} without a number)" if left_out else ")")
+        weight = 1 / max(len(side), 1)
+        style: dict[str, Any] = {
+            "edgecolor": colour,
+            "hatch": hatch,
+            "label": label,
+            "alpha": 0.7,
+            "facecolor": "none",
+        }
+        if len(points) <= MAX_BARS:
+            shares = [weight * np.sum(shown == point) for point in points]
+            axis.bar(np.arange(len(points)) + place, shares, 0.4, **style)
+        else:
+            bins = min(MAX_BINS, math.isqrt(len(side)) + 1)
+            edges = np.linspace(points[0], points[-1], bins + 1).tolist()
+            axis.hist(
+                shown,
+                edges,
+                weights=np.full(len(shown), weight),
+                histtype="stepfilled",
+                linestyle=line,
+                **style,
+            )
+    _mark_event(finding, points, axis)
+    axis.set(xlabel=finding.shown.statistic, ylabel="share of runs", yscale="log")
+    axis.set_ylim(0.5 / max(map(len, values)), 1.5)
+    axis.set_title(f"Event: {finding.shown}")
+    figure.legend(loc="outside lower center", ncols=3)
+    return figure
+
+
+def _mark_event(finding: SampledFinding, points: Floats, axis: Axes) -> None:
+    value = finding.shown.value
+    if math.isnan(value):
+        return
+    few = len(points) <= MAX_BARS
+    at = value
+    if few:
+        ticks = np.arange(len(points))
+        axis.set_xticks(ticks, [f"{p:.4g}" for p in points])
+        at = float(np.searchsorted(points, value, side="right")) - 0.5
+    if finding.shown.relation in (">", "≤") or not few:
+        axis.axvline(at, color="black", linestyle=":", label=f"threshold {value:.4g}")
+
+
+def alt_text(finding: SampledFinding) -> str:
+    """The picture in words."""
+    return (
+        f"Histograms of {finding.shown.statistic} over the runs on the data sets D and D′. {finding.event}. "
+        f"The runs show ε ≥ {finding.lower_bound:.3g}; the claim is ε = {finding.claimed:g}."
+    )
+
+
+def page(
+    finding: SampledFinding,
+    *,
+    others: Sequence[Finding],
+    settings: Mapping[str, str],
+    notes: Sequence[str],
+    violated: bool,
+) -> str:
+    """Self-contained HTML page.
+
+    Parameters
+    ----------
+    finding : the attack to show.
+    others : further findings.
+    settings : name → value, in the order to show.
+    notes : paragraphs on what the result means.
+    violated : the verdict.
+    """
+    verdict = "The claim is refuted" if violated else "No violation found"
+    rows = "\n".join(
+        f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
+        for name, value in settings.items()
+    )
+    texts = "\n".join(f"<pre>{escape(str(f))}</pre>" for f in (finding, *others))
+    paragraphs = "\n".join(f"<p>{escape(note)}</p>" for note in notes)
+    picture = base64.b64encode(_png(finding)).decode()
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Privacy audit of {escape(finding.subject)}</title>
+<style>{STYLE}</style>
+</head>
+<body>
+<main>
+<h1>Privacy audit of {escape(finding.subject)}</h1>
+<p class="{"violated" if violated else "passed"}"><strong>{verdict}.</strong></p>
+{texts}
+<figure>
+<img src="data:image/png;base64,{picture}" alt="{escape(alt_text(finding), quote=True)}">
+<figcaption>{escape(alt_text(finding))}</figcaption>
+</figure>
+<h2>Settings</h2>
+<table>
+{rows}
+</table>
+<h2>What it means</h2>
+{paragraphs}
+</main>
+</body>
+</html>
+"""
+
+
+def _png(finding: SampledFinding) -> bytes:
+    buffer = io.BytesIO()
+    metadata = {"Description": alt_text(finding), "Software": None}
+    plot_event(finding).savefig(buffer, format="png", metadata=metadata)
+    return buffer.getvalue()
+
+
+def write_report(
+    path: Path,
+    finding: SampledFinding,
+    *,
+    others: Sequence[Finding],
+    settings: Mapping[str, str],
+    notes: Sequence[str],
+    violated: bool,
+) -> None:
+    """Write the page (``.html``) or the picture (``.png``), whole or not at all; parameters as in :func:`page`.
+
+    Raises
+    ------
+    ValueError
+        For another suffix.
+    """
+    if path.suffix == ".html":
+        text = page(finding, others=others, settings=settings, notes=notes, violated=violated)
+        content = text.encode()
+    elif path.suffix == ".png":
+        content = _png(finding)
+    else:
+        raise ValueError(f"report {path.name!r}: expected a name that ends in {' or '.join(SUFFIXES)}")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        temporary.write_bytes(content)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

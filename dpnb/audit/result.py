@@ -1,0 +1,66 @@
+"""The one result type of all instruments."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What an instrument found out about one pair of neighbours.
+
+    Parameters
+    ----------
+    instrument : ``"replay"``, ``"exact"``, ``"attack"`` or ``"one-run"``.
+    subject : what was audited.
+    claimed : the ε that the subject promises.
+    lower_bound : the privacy loss found; no ε below it is true. ``inf`` means that no finite ε is.
+    confidence : probability that ``lower_bound`` holds, 1 for exact arguments.
+    neighbours : ``"add-remove"`` or ``"replace"``.
+    pair : the two data sets, in words.
+    event : the outputs that tell them apart, in words.
+    place : where in the code they come from, ``module:line function``; empty for black boxes.
+    delta : the δ of the claim.
+    trials : number of fits or of transcripts looked at.
+    given : what the loss is conditional on, though the claim is not: ``"the bags"`` of a bootstrap. Such a loss shows
+        what a proof overlooked; if it is finite it does not by itself refute a claim about secret bags.
+    """
+
+    instrument: str
+    subject: str
+    claimed: float
+    lower_bound: float
+    confidence: float
+    neighbours: str
+    pair: str
+    event: str
+    place: str = ""
+    delta: float = 0.0
+    trials: int = 1
+    given: str = ""
+
+    @property
+    def flagged(self) -> bool:
+        """Whether the loss exceeds the claim (beyond rounding errors)."""
+        return self.lower_bound > self.claimed * (1 + 1e-9) + 1e-12
+
+    @property
+    def violated(self) -> bool:
+        """Whether the claim is refuted: flagged, and not merely by a finite loss given something secret."""
+        return self.flagged and not (self.given and math.isfinite(self.lower_bound))
+
+    def __str__(self) -> str:
+        bound = "∞" if math.isinf(self.lower_bound) else f"{self.lower_bound:.4g}"
+        certainty = "exact" if self.confidence == 1 else f"{100 * self.confidence:g} % confidence"
+        claim = f"ε = {self.claimed:.4g}" + (f", δ = {self.delta:g}" if self.delta else "")
+        verdict = "VIOLATED" if self.violated else "FLAGGED" if self.flagged else "no violation found"
+        certainty += f", given {self.given}" if self.given else ""
+        lines = [
+            f"{self.subject}: {verdict}",
+            f"  claimed      {claim} ({self.neighbours})",
+            f"  lower bound  ε ≥ {bound} ({certainty}, {self.instrument}, {self.trials} trials)",
+            f"  pair         {self.pair}",
+            f"  event        {self.event}",
+        ]
+        return "\n".join(lines + ([f"  place        {self.place}"] if self.place else []))

@@ -1,0 +1,440 @@
+"""The attack and the one-run audit: bounds, tight mechanisms, broken twins, whole estimators.
+
+Findings on private subjects are checked at confidence 1 - 1e-6: each such test fails by chance with probability
+1e-6 at most, and with fixed seeds always or never.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import beta, binom
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from dpnb import Categorical, Continuous, Domain
+from dpnb.audit.attack import (
+    AttackError,
+    Event,
+    attack,
+    black_box,
+    clopper_pearson,
+    compare,
+    epsilon_bound,
+    largest_bound,
+    observations,
+    seeded,
+    white_box,
+    white_names,
+)
+from dpnb.audit.onerun import one_run, one_run_epsilon
+from dpnb.laws import PermuteAndFlip
+from dpnb.papers.diffprfs import DiffPRFs
+
+SURE = 1 - 1e-6
+DOMAIN = Domain((Continuous("x", 0, 1),), (0, 1))
+
+
+def pf_draws(scores: list[float], *, rate: float, n: int, rng: np.random.Generator) -> np.ndarray:
+    law = PermuteAndFlip(np.tile(scores, n), np.arange(0, len(scores) * n, len(scores)), np.array(rate))
+    return law.draw(rng).astype(float)
+
+
+# --- Bounds -------------------------------------------------------------------------------------------------
+
+
+def test_clopper_pearson_known_values() -> None:
+    assert clopper_pearson(0, 10, alpha=0.05) == pytest.approx((0, 1 - 0.025**0.1))
+    assert clopper_pearson(10, 10, alpha=0.05) == pytest.approx((0.025**0.1, 1))
+    for k, n, alpha in ((3, 20, 0.05), (999, 1000, 1e-6), (12, 75_000, 0.01)):
+        expected = beta.ppf(alpha / 2, k, n - k + 1), beta.ppf(1 - alpha / 2, k + 1, n - k)
+        assert clopper_pearson(k, n, alpha=alpha) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("p", [0.003, 0.1, 0.37, 0.5, 0.92])
+def test_clopper_pearson_coverage_is_exact(p: float) -> None:
+    n, alpha = 40, 0.1
+    ends = [clopper_pearson(k, n, alpha=alpha) for k in range(n + 1)]
+    missed = [k for k, (low, high) in enumerate(ends) if not low <= p <= high]
+    assert binom.pmf(missed, n, p).sum() <= alpha
+
+
+@pytest.mark.parametrize(("q", "epsilon", "delta"), [(0.05, 0.5, 0.0), (0.2, 1.5, 0.0), (0.1, 1.0, 0.05)])
+def test_epsilon_bound_holds_with_its_confidence(q: float, epsilon: float, delta: float) -> None:
+    n, confidence = 25, 0.9
+    p = math.exp(epsilon) * q + delta
+    wrong = [
+        binom.pmf(k, n, p) * binom.pmf(l, n, q)
+        for k in range(n + 1)
+        for l in range(n + 1)  # noqa: E741
+        if epsilon_bound(k, l, n, n, confidence=confidence, delta=delta) > epsilon
+    ]
+    assert sum(wrong) <= 1 - confidence
+
+
+def test_epsilon_bound_formula_and_limits() -> None:
+    low = clopper_pearson(13_026, 20_000, alpha=0.025)[0]
+    high = clopper_pearson(0, 20_000, alpha=0.025)[1]
+    assert epsilon_bound(13_026, 0, 20_000, 20_000, confidence=0.95) == pytest.approx(math.log(low / high))
+    assert epsilon_bound(0, 13_026, 20_000, 20_000, confidence=0.95) == pytest.approx(7.99, abs=0.005)
+    assert epsilon_bound(10, 10, 100, 100, confidence=0.95) == 0
+    assert epsilon_bound(40, 0, 100, 100, confidence=0.95, delta=0.9) == 0
+    assert largest_bound(20_000, confidence=0.95) == pytest.approx(math.log(15_000 / math.log(80)), abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: clopper_pearson(5, 4, alpha=0.1), "successes"),
+        (lambda: clopper_pearson(1, 4, alpha=0.0), "alpha"),
+        (lambda: epsilon_bound(1, 1, 0, 1, confidence=0.9), "1 of 0"),
+        (lambda: epsilon_bound(1, 1, 2, 2, confidence=1.0), "confidence"),
+        (lambda: epsilon_bound(1, 1, 2, 2, confidence=0.9, delta=1), "delta"),
+        (lambda: compare(np.zeros(10), np.zeros(100), claimed=1), "runs >= 40"),
+        (lambda: compare(np.zeros((50, 2)), np.zeros((50, 3)), claimed=1), "2 and 3 columns"),
+        (lambda: compare(np.zeros(50), np.zeros(50), claimed=0), "claimed"),
+        (lambda: compare(np.zeros(50), np.zeros(50), claimed=1, names=["a", "b"]), "2 names"),
+        (lambda: one_run_epsilon(5, 4, confidence=0.9), "5 correct of 4"),
+    ],
+)
+def test_bad_numbers_are_refused(call: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+# --- Outputs ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
+def test_tight_permute_and_flip_pair(epsilon: float) -> None:
+    bounds = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        draws = [
+            pf_draws(scores, rate=epsilon / 2, n=20_000, rng=rng) for scores in ([0.0, -4.0], [-1.0, -3.0])
+        ]
+        bounds.append(compare(*draws, claimed=epsilon, confidence=0.95, seed=seed).lower_bound)
+        assert not compare(*draws, claimed=epsilon, confidence=SURE, seed=seed).violated
+    assert 0.85 * epsilon <= np.mean(bounds) <= epsilon
+    assert np.sum(np.array(bounds) > epsilon) <= 1
+
+
+def laplace_count(records: int, n: int, *, scale: float, draws: int, seed: int) -> np.ndarray:
+    rng = np.random.default_rng([seed, records])
+    return records + scale * np.stack([rng.laplace(size=n) for _ in range(draws)]).mean(axis=0)
+
+
+@pytest.mark.parametrize(
+    ("scale", "draws", "broken"),
+    [(1.0, 1, False), (0.5, 1, True), (1.0, 100, True)],
+    ids=["Laplace", "halved noise", "mean of 100 draws"],
+)
+def test_laplace_count_and_its_broken_twins(scale: float, draws: int, broken: bool) -> None:
+    sides = [laplace_count(records, 20_000, scale=scale, draws=draws, seed=3) for records in (10, 11)]
+    found = compare(*sides, claimed=1, confidence=SURE, subject="count")
+    assert found.violated == broken
+    assert found.trials == 40_000
+
+
+@pytest.mark.parametrize(("factor", "broken"), [(1, False), (2, True)])
+def test_doubled_rate_is_caught(factor: int, broken: bool) -> None:
+    rng = np.random.default_rng(0)
+    sides = [pf_draws(s, rate=factor * 0.5, n=20_000, rng=rng) for s in ([0.0, -4.0], [-1.0, -3.0])]
+    assert compare(*sides, claimed=1, confidence=SURE).violated == broken
+
+
+def test_event_is_named_and_missing_numbers_count() -> None:
+    rng = np.random.default_rng(1)
+    first, second = rng.normal(size=(2, 2_000, 3))
+    second[:, 1] = np.nan
+    found = compare(first, second, claimed=1, names=["a", "depth of the tree", "c"])
+    assert found.violated
+    assert found.shown.statistic == "depth of the tree"
+    assert "missing" in found.event or "present" in found.event or "depth" in found.event
+
+
+def test_classifier_finds_what_no_single_number_shows() -> None:
+    rng = np.random.default_rng(2)
+    first, second = rng.normal(size=(2, 4_000, 2))
+    first[:, 1] = first[:, 0] + 0.01 * first[:, 1]
+    found = compare(first, second, claimed=1)
+    assert found.lower_bound > 2
+    assert "log-odds" in found.event
+
+
+def test_delta_lowers_the_bound() -> None:
+    first, second = np.repeat([0.0, 1.0], [900, 100]), np.zeros(1_000)
+    pure = compare(first, second, claimed=1)
+    assert pure.violated
+    assert compare(first, second, claimed=1, delta=0.2).lower_bound == 0
+
+
+def test_constant_outputs_show_nothing() -> None:
+    found = compare(np.zeros((100, 2)), np.zeros((100, 2)), claimed=1)
+    assert found.lower_bound == 0
+
+
+@pytest.mark.parametrize(("relation", "complement"), [(">", "≤"), ("=", "≠")])
+def test_events_and_complements(relation: str, complement: str) -> None:
+    values = np.array([0.0, 1.0, 2.0, np.nan])
+    event, rest = (Event("x", r, 1.0) for r in (relation, complement))
+    assert (event.holds(values) ^ rest.holds(values)).all()
+    assert Event("x", "=", math.nan).holds(values).tolist() == [False, False, False, True]
+    assert str(Event("x", "≠", math.nan)) == "x is present"
+
+
+# --- Estimators ---------------------------------------------------------------------------------------------
+
+
+class Parity:
+    """Not private: tells whether the number of records is odd; takes anything for records."""
+
+    def fit(self, X: Any, y: Any) -> Parity:
+        self.odd = len(X) % 2
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        return np.full(len(X), self.odd)
+
+
+class Failing(Parity):
+    """Raises on five records."""
+
+    def fit(self, X: Any, y: Any) -> Parity:
+        if len(X) == 5:
+            raise ArithmeticError("five records")
+        return super().fit(X, y)
+
+
+class GlobalNoise(Parity):
+    """Draws from NumPy's global generator."""
+
+    def predict(self, X: Any) -> np.ndarray:
+        return np.random.random(len(X))  # noqa: NPY002
+
+
+def bootstrap_leaf() -> DiffPRFs:
+    return DiffPRFs.as_written(
+        n_trees=1, max_depth=0, size_query=False, stop="depth", epsilon=3, domain=DOMAIN
+    )
+
+
+def repaired_leaf() -> DiffPRFs:
+    return bootstrap_leaf().set_params(bags="poisson")
+
+
+def leaf_counts(model: Any) -> Any:
+    return model.trees_[0].value[0]
+
+
+def one_more() -> tuple[Any, Any]:
+    X, y = pd.DataFrame({"x": np.full(21, 0.5)}), pd.Series([0] * 20 + [1])
+    return (X[:20], y[:20]), (X, y)
+
+
+def test_bootstrap_leaf_is_flagged() -> None:
+    found = attack(
+        bootstrap_leaf,
+        *one_more(),
+        claimed=3,
+        runs=4_000,
+        confidence=0.95,
+        observe=leaf_counts,
+        progress=False,
+    )
+    assert found.violated
+    assert found.subject == "DiffPRFs"
+
+
+def test_poisson_leaf_is_not_flagged() -> None:
+    found = attack(
+        repaired_leaf,
+        *one_more(),
+        claimed=3,
+        runs=2_000,
+        confidence=SURE,
+        observe=leaf_counts,
+        progress=False,
+    )
+    assert not found.violated
+
+
+def test_processes_give_the_same_finding() -> None:
+    settings: dict[str, Any] = {"claimed": 3, "runs": 60, "progress": False, "seed": 5}
+    alone = attack(bootstrap_leaf, *one_more(), jobs=1, **settings)
+    assert attack(bootstrap_leaf, *one_more(), jobs=2, **settings) == alone
+
+
+def test_runs_are_independent_and_repeatable() -> None:
+    data = [[0], [1]], [0, 1]
+    kept = np.random.get_state()[1].copy()  # noqa: NPY002
+    one, other = observations(
+        GlobalNoise, data, data, runs=50, observe=lambda m: m.predict([0]), progress=False
+    )
+    assert len(np.unique(np.concatenate([one, other]))) == 100
+    assert (np.random.get_state()[1] == kept).all()  # noqa: NPY002
+
+
+def test_lists_and_models_without_parameters() -> None:
+    texts = ["a cat", "a dog", "a cow", "a hen"]
+    found = attack(Parity, (texts, [0, 1, 0, 1]), (texts[:3], [0, 1, 0]), claimed=1, runs=200, progress=False)
+    assert found.violated
+    assert "label" in found.event
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_failing_fit_names_data_set_run_and_cause(jobs: int) -> None:
+    X = np.zeros((5, 1))
+    sides = (X[:4], np.zeros(4)), (X, np.zeros(5))
+    with pytest.raises(
+        AttackError, match=r"run \d+ on the second data set failed: ArithmeticError: five records"
+    ):
+        attack(Failing, *sides, claimed=1, runs=50, jobs=jobs, progress=False)
+
+
+def test_unpicklable_factory_needs_one_job() -> None:
+    with pytest.raises(AttackError, match="use jobs=1"):
+        attack(lambda: Parity(), *one_more(), claimed=1, runs=50, jobs=2, progress=False)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"runs": 10}, "runs=10"),
+        ({"jobs": 0}, "jobs=0"),
+        ({"confidence": 2}, "confidence"),
+        ({"delta": -1}, "delta"),
+    ],
+)
+def test_bad_settings(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        attack(Parity, *one_more(), **({"claimed": 1, "runs": 50, "progress": False} | settings))
+
+
+def test_observation_must_be_one_dimensional() -> None:
+    with pytest.raises(AttackError, match="one-dimensional"):
+        attack(
+            Parity, *one_more(), claimed=1, runs=50, observe=lambda model: np.zeros((2, 2)), progress=False
+        )
+
+
+def test_seeds_reach_every_step_of_a_pipeline() -> None:
+    model = make_pipeline(StandardScaler(), DecisionTreeClassifier())
+    first = seeded(model, 1).get_params()["decisiontreeclassifier__random_state"]
+    assert first != seeded(model, 2).get_params()["decisiontreeclassifier__random_state"]
+
+
+def test_queries_start_with_the_record_that_differs() -> None:
+    first, second = one_more()
+    second[0].loc[20, "x"] = 0.9
+    queries = black_box(first, second).queries
+    assert queries["x"].iloc[0] == 0.9
+    assert queries["x"].is_unique
+    array = black_box((first[0].to_numpy(), first[1]), (second[0].to_numpy(), second[1])).queries
+    assert array.shape == queries.shape
+
+
+def test_black_box_sees_an_unknown_class() -> None:
+    X = np.array([[0.0], [1.0]])
+    box = black_box((X, ["a", "a"]), (X, ["a", "b"]))
+    model = DecisionTreeClassifier().fit(X, ["a", "a"])
+    assert np.isnan(box(model)).sum() == len(box.queries)
+    assert len(box.names(len(box(model)))) == len(box(model))
+
+
+def test_white_box_layout() -> None:
+    domain = Domain((Continuous("x", 0, 1), Categorical("c", ("a", "b"))), (0, 1))
+    X, y = pd.DataFrame({"x": [0.1, 0.9], "c": ["a", "b"]}), [0, 1]
+    model = DiffPRFs(domain=domain, n_trees=2, max_depth=1, random_state=0).fit(X, y)
+    seen = white_box(model)
+    named = dict(zip(white_names(len(seen), n_trees=2, classes=(0, 1)), seen, strict=True))
+    assert named["number of nodes"] == 6
+    assert named["tree 1, node 0: cut"] == model.trees_[1].splits.cut[0]
+    assert named["tree 0, node 2: value of class 1"] == model.trees_[0].value[2, 1]
+    assert math.isnan(named["tree 0, node 1: cut"])
+
+
+# --- One run ------------------------------------------------------------------------------------------------
+
+
+def test_one_run_epsilon_known_values() -> None:
+    # All of r guesses correct: q^r = 1 - confidence.
+    q = 0.05 ** (1 / 1000)
+    assert one_run_epsilon(1000, 1000, confidence=0.95) == pytest.approx(math.log(q / (1 - q)), abs=1e-4)
+    assert one_run_epsilon(1000, 1000, confidence=0.95) == pytest.approx(5.8, abs=0.05)
+    assert one_run_epsilon(500, 1000, confidence=0.95) == 0
+    bound = one_run_epsilon(80, 100, confidence=0.95)
+    assert binom.sf(79, 100, 1 / (1 + math.exp(-bound))) == pytest.approx(0.05, abs=1e-5)
+    assert one_run_epsilon(80, 100, confidence=0.95, delta=1e-3) < bound
+    assert (
+        one_run_epsilon(80, 100, confidence=0.95, delta=1e-3, canaries=1000)
+        <= one_run_epsilon(80, 100, confidence=0.95, delta=1e-3)
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.5, 2.0])
+def test_one_run_coverage_is_exact(epsilon: float) -> None:
+    # Randomised response is the worst case of the bound.
+    r, confidence = 60, 0.9
+    correct = [v for v in range(r + 1) if one_run_epsilon(v, r, confidence=confidence) > epsilon + 1e-5]
+    assert binom.pmf(correct, r, 1 / (1 + math.exp(-epsilon))).sum() <= 1 - confidence
+
+
+def canary_data(n: int, m: int) -> tuple[pd.DataFrame, pd.Series[int], tuple[pd.DataFrame, pd.Series[int]]]:
+    """Records labelled by a threshold, and canaries with the wrong label."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"x": rng.random(n + m)})
+    y = (X["x"] > 0.5).astype(int)
+    y[n:] = 1 - y[n:]
+    return X[:n], y[:n], (X[n:], y[n:])
+
+
+def test_one_run_flags_a_model_that_memorises() -> None:
+    found = one_run(DecisionTreeClassifier, *canary_data(2_000, 200), claimed=1)
+    assert found.violated
+    assert found.trials == 1
+    assert "guesses correct" in found.event
+
+
+def test_one_run_does_not_flag_a_private_forest() -> None:
+    def forest() -> DiffPRFs:
+        return DiffPRFs(epsilon=1, domain=DOMAIN, n_trees=3)
+
+    assert not one_run(forest, *canary_data(2_000, 200), claimed=1, confidence=SURE).violated
+
+
+def test_one_run_takes_arrays_lists_and_few_guesses() -> None:
+    X, y, (cX, cy) = canary_data(500, 100)
+    arrays = one_run(
+        DecisionTreeClassifier,
+        X.to_numpy(),
+        y.to_numpy(),
+        (cX.to_numpy(), cy.to_numpy()),
+        claimed=1,
+        guesses=51,
+    )
+    assert "of 51 guesses" in arrays.event
+    lists = one_run(
+        DecisionTreeClassifier,
+        X.to_numpy().tolist(),
+        y.tolist(),
+        (cX.to_numpy().tolist(), cy.tolist()),
+        claimed=1,
+        guesses=51,
+    )
+    assert lists == arrays
+
+
+def test_one_run_refuses_shared_keys_and_bad_scores() -> None:
+    X, y, (cX, cy) = canary_data(50, 10)
+    with pytest.raises(ValueError, match="share 10 index labels"):
+        one_run(DecisionTreeClassifier, X, y, (cX.set_axis(range(10)), cy.set_axis(range(10))), claimed=1)
+    with pytest.raises(ValueError, match="scores have shape"):
+        one_run(DecisionTreeClassifier, X, y, (cX, cy), claimed=1, score=lambda *_: np.zeros(3))
+    with pytest.raises(ValueError, match="11 guesses"):
+        one_run(DecisionTreeClassifier, X, y, (cX, cy), claimed=1, guesses=11)

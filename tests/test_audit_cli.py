@@ -1,0 +1,275 @@
+"""``python -m dpnb.audit``: verdicts by exit status, reports written whole, misuse told in one line."""
+
+from __future__ import annotations
+
+import base64
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpnb.audit.__main__ import main
+from dpnb.audit.attack import compare
+from dpnb.audit.report import alt_text, page, plot_event, write_report
+
+PNG = b"\x89PNG\r\n\x1a\n"
+FACTORIES = '''
+from dpnb.papers.diffprfs import DiffPRFs
+
+
+class Size:
+    """Tells the number of records."""
+
+    def fit(self, X, y):
+        self.size = len(X)
+        return self
+
+    def predict(self, X):
+        return [self.size % 2] * len(X)
+
+
+class Constant(Size):
+    def predict(self, X):
+        return [0] * len(X)
+
+
+class Raising(Size):
+    def fit(self, X, y):
+        if len(set(y)) < 2:
+            raise ValueError("one class\\nonly")
+        return self
+
+
+def good():
+    return DiffPRFs(epsilon=1, n_trees=1, max_depth=1)
+
+
+def bad():
+    return DiffPRFs.as_written(epsilon=1, n_trees=1, max_depth=1)
+
+
+def bootstrap():
+    return DiffPRFs.as_written(epsilon=1, n_trees=1, max_depth=0, stop="depth", size_query=False)
+
+
+def size():
+    return Size()
+
+
+def constant():
+    return Constant()
+
+
+def raising():
+    return Raising()
+
+
+def breaking():
+    raise RuntimeError("no licence")
+
+
+def nothing():
+    return 3
+
+
+def a_class():
+    return Size
+
+
+unpicklable = lambda: Size()
+number = 7
+'''
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder with a module of factories."""
+    path = tmp_path_factory.mktemp("audit")
+    (path / "audited_models.py").write_text(FACTORIES)
+    (path / "broken_module.py").write_text("1 / 0\n")
+    return path
+
+
+@pytest.fixture
+def inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in that folder; the import path is restored afterwards."""
+    monkeypatch.chdir(folder)
+    monkeypatch.syspath_prepend(folder)
+    return folder
+
+
+def command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "dpnb.audit", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_good_estimator_passes(folder: Path) -> None:
+    report = folder / "good.html"
+    done = command(
+        folder,
+        "audited_models:good",
+        "--epsilon",
+        "1",
+        "--runs",
+        "60",
+        "--report",
+        report.name,
+        "--jobs",
+        "2",
+    )
+    assert done.returncode == 0, done.stderr
+    assert "no violation found" in done.stdout
+    assert "VIOLATED" not in done.stdout
+    assert "A pass is no proof of privacy" in done.stdout
+    assert "probability 0.01 at most" in done.stdout
+    assert report.exists()
+
+
+def test_bad_estimator_is_refuted(folder: Path) -> None:
+    done = command(
+        folder,
+        "audited_models:bad",
+        "--epsilon",
+        "1",
+        "--runs",
+        "60",
+        "--report",
+        "bad.png",
+        "--confidence",
+        "0.95",
+    )
+    assert done.returncode == 1, done.stderr
+    assert "VIOLATED" in done.stdout
+    assert "∞ (exact, given the bags, replay" in done.stdout
+    assert (folder / "bad.png").read_bytes().startswith(PNG)
+
+
+def test_misuse_in_a_process_of_its_own_shows_no_traceback(folder: Path) -> None:
+    done = command(
+        folder, "audited_models:raising", "--epsilon", "1", "--runs", "60", "--report", "none.html"
+    )
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert re.fullmatch(r"dpnb\.audit: pair .*ValueError: one class only.*\n", done.stderr)
+    assert not (folder / "none.html").exists()
+
+
+def test_any_object_with_fit_and_predict(inside: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audited_models:size", "--epsilon", "1", "--runs", "200", "--report", "size.html"]) == 1
+    assert "lower bound" in capsys.readouterr().out
+    assert main(["audited_models:constant", "--epsilon", "1", "--runs", "40", "--neighbours", "replace"]) == 0
+    assert not [path for path in inside.iterdir() if path.name.startswith(".")]
+
+
+def test_delta_skips_the_replay(inside: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["audited_models:bad", "--epsilon", "1", "--runs", "40", "--delta", "0.9"]
+    assert main(arguments) == 0
+    assert "replay," not in capsys.readouterr().out
+
+
+def test_finite_loss_given_the_bags_is_no_verdict(inside: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audited_models:bootstrap", "--epsilon", "1", "--runs", "40"]) == 0
+    output = capsys.readouterr().out
+    assert "does not count against the claim" in output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "arguments are required"),
+        (["audited_models:good"], "--epsilon"),
+        (["audited_models", "--epsilon", "1"], "module:function"),
+        ([":good", "--epsilon", "1"], "module:function"),
+        (["no_such_module:good", "--epsilon", "1"], "cannot import 'no_such_module'"),
+        (["broken_module:good", "--epsilon", "1"], "ZeroDivisionError"),
+        (["audited_models:missing", "--epsilon", "1"], "has no 'missing'"),
+        (["audited_models:number", "--epsilon", "1"], "is int, expected a function"),
+        (["audited_models:breaking", "--epsilon", "1"], "RuntimeError: no licence"),
+        (["audited_models:nothing", "--epsilon", "1"], "no fit and no predict"),
+        (["audited_models:a_class", "--epsilon", "1"], "a class, not an object"),
+        (["audited_models:unpicklable", "--epsilon", "1", "--jobs", "2"], "--jobs 1"),
+        (["audited_models:raising", "--epsilon", "1", "--runs", "40"], "run 0 on the first data set failed"),
+        (["audited_models:good", "--epsilon", "0"], "--epsilon 0"),
+        (["audited_models:good", "--epsilon", "nan"], "--epsilon nan"),
+        (["audited_models:good", "--epsilon", "one"], "invalid float"),
+        (["audited_models:good", "--epsilon", "1", "--runs", "5"], "--runs 5"),
+        (["audited_models:good", "--epsilon", "1", "--delta", "1"], "--delta 1"),
+        (["audited_models:good", "--epsilon", "1", "--confidence", "99"], "--confidence 99"),
+        (["audited_models:good", "--epsilon", "1", "--jobs", "0"], "--jobs 0"),
+        (["audited_models:good", "--epsilon", "1", "--seed", "-1"], "--seed -1"),
+        (["audited_models:good", "--epsilon", "1", "--neighbours", "near"], "--neighbours"),
+        (["audited_models:good", "--epsilon", "1", "--report", "a.pdf"], ".html or .png"),
+        (["audited_models:good", "--epsilon", "1", "--report", "nowhere/a.png"], "no such folder"),
+        (["audited_models:good", "--epsilon", "1", "--what"], "--what"),
+    ],
+)
+def test_misuse(inside: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
+    assert main(arguments) == 2
+    output, error = capsys.readouterr()
+    assert output == ""
+    assert message in error
+    assert len(error.splitlines()) == 1
+
+
+# --- Report -------------------------------------------------------------------------------------------------
+
+CASES = {
+    "continuous": (np.random.default_rng(0).normal(size=400), np.random.default_rng(1).normal(2, size=400)),
+    "discrete": (np.repeat([0.0, 1.0], 200), np.repeat([0.0, 1.0], [100, 300])),
+    "missing": (np.full(400, np.nan), np.repeat([1.0, np.nan], 200)),
+    "constant": (np.zeros(400), np.zeros(400)),
+}
+
+
+class _Page(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.images: list[dict[str, str | None]] = []
+        self.language: str | None = None
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "img":
+            self.images.append(dict(attrs))
+        if tag == "html":
+            self.language = dict(attrs)["lang"]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_page_is_self_contained_and_described(case: str) -> None:
+    found = compare(*CASES[case], claimed=1, subject="<b>subject</b>", names=["count & more"])
+    text = page(found, others=[found], settings={"runs": "400 <each>"}, notes=["A note."], violated=True)
+    assert "<b>" not in text
+    assert not re.findall(r"""(?:src|href)=["'](?!data:)""", text)
+    parsed = _Page()
+    parsed.feed(text)
+    assert parsed.language == "en"
+    (image,) = parsed.images
+    assert image["alt"] == alt_text(found)
+    assert base64.b64decode(str(image["src"]).split(",")[1]).startswith(PNG)
+
+
+def test_picture_marks_both_data_sets_and_the_threshold() -> None:
+    found = compare(*CASES["continuous"], claimed=1)
+    figure = plot_event(found)
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert [label.split(" (")[0].split(" ")[0] for label in labels] == ["D", "D′", "threshold"]
+
+
+def test_failed_report_leaves_nothing(tmp_path: Path) -> None:
+    found = compare(*CASES["discrete"], claimed=1)
+    target = tmp_path / "taken.png"
+    target.mkdir()
+    with pytest.raises(OSError, match="taken"):
+        write_report(target, found, others=[], settings={}, notes=[], violated=False)
+    assert list(tmp_path.iterdir()) == [target]
+    with pytest.raises(ValueError, match=r"\.html or \.png"):
+        write_report(tmp_path / "a.svg", found, others=[], settings={}, notes=[], violated=False)

@@ -1,0 +1,442 @@
+"""The claims register: complete, followed to the end, shown as it is; and the tests that its measured claims name."""
+
+from __future__ import annotations
+
+import copy
+import math
+import shutil
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from scipy.stats import binom, poisson
+
+import dpnb
+from dpnb import Categorical, Continuous, Domain, claims, experiments
+from dpnb.claims import ClaimError, dangling, load, page, text_of, wrong_badges
+from dpnb.counts import Records
+from dpnb.laws import Exponential
+from dpnb.papers.diffprfs import DiffPRFs
+from dpnb.scores import INFO_GAIN
+
+ROOT = Path(__file__).resolve().parent.parent
+FILES = sorted((ROOT / "claims").glob("*.yml"))
+
+# --- the register ---------------------------------------------------------------------------------------------
+
+GOOD: dict[str, Any] = {
+    "paper": "mu2016diffprfs",
+    "title": "Toy",
+    "chapter": "notebooks/toy.ipynb",
+    "claims": [
+        {
+            "id": f"toy-{name}",
+            "source": "Section 1",
+            "claim": "It works",
+            "verdict": "fails",
+            "evidence": ["notes.md#a-heading", "notes.md#toy-theorem", "test_toy.py::test_it"],
+        }
+        for name in ("one", "two")
+    ],
+}
+NOTES = "# A heading\n\n```bash\n# no heading\n```\n\n:::{prf:theorem} T\n:label: toy-theorem\n\nx\n:::\n"
+
+
+def register(folder: Path, data: Any = GOOD) -> list[claims.Paper]:
+    """Write a register with the files that its evidence names, and load it."""
+    (folder / "claims").mkdir()
+    (folder / "claims" / "toy.yml").write_text(yaml.safe_dump(data), encoding="utf-8")
+    (folder / "notes.md").write_text(NOTES, encoding="utf-8")
+    (folder / "test_toy.py").write_text(
+        "def test_it():\n    pass\n\n\ndef helper():\n    pass\n", encoding="utf-8"
+    )
+    return load(folder / "claims")
+
+
+def test_every_file_loads_and_every_reference_leads_somewhere() -> None:
+    papers = load(ROOT / "claims")
+    assert len(papers) == len(FILES) > 0
+    assert dangling(papers, ROOT) == []
+    references = (ROOT / "book" / "references.bib").read_text(encoding="utf-8")
+    for paper in papers:
+        assert f"{{{paper.key}," in references
+        assert (ROOT / paper.chapter).is_file()
+
+
+def test_a_good_register(tmp_path: Path) -> None:
+    papers = register(tmp_path)
+    assert [claim.id for claim in papers[0].claims] == ["toy-one", "toy-two"]
+    assert dangling(papers, tmp_path) == []
+
+
+def first(change: Callable[[dict[str, Any]], object]) -> Callable[[dict[str, Any]], object]:
+    return lambda data: change(data["claims"][0])
+
+
+TWINS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
+    "missing key": (first(lambda c: c.pop("source")), r"claim 1 \(toy-one\): lacks source"),
+    "missing id": (first(lambda c: c.pop("id")), r"claim 1 \(no id\): lacks id"),
+    "empty text": (first(lambda c: c.update(claim="")), "lacks claim"),
+    "unknown key": (first(lambda c: c.update(verdikt="holds")), "unknown key verdikt; expected id, source"),
+    "unknown verdict": (
+        first(lambda c: c.update(verdict="true")),
+        "verdict 'true'; expected one of holds, holds with repair, fails",
+    ),
+    "verdict not a word": (first(lambda c: c.update(verdict=True)), "all else a string"),
+    "evidence not a list": (first(lambda c: c.update(evidence="notes.md#x")), "must be a list of strings"),
+    "repeated id": (first(lambda c: c.update(id="toy-two")), "id 'toy-two' stands for 2 claims"),
+    "another file's id": (first(lambda c: c.update(id="tory-one")), "the id must be 'toy-' and"),
+    "evidence of no kind": (
+        first(lambda c: c["evidence"].append("see above")),
+        "evidence 'see above'; expected",
+    ),
+    "no test": (first(lambda c: c["evidence"].pop()), "needs a place in the book and a test"),
+    "no place": (first(lambda c: c.update(evidence=["test_toy.py::test_it"])), "needs a place in the book"),
+    "no title": (lambda data: data.pop("title"), "has chapter, claims, paper; expected the keys chapter"),
+    "claims not a list": (lambda data: data.update(claims={}), "'claims' must be a list"),
+}
+
+
+@pytest.mark.parametrize("twin", TWINS)
+def test_a_broken_file_is_refused(twin: str, tmp_path: Path) -> None:
+    spoil, message = TWINS[twin]
+    data = copy.deepcopy(GOOD)
+    spoil(data)
+    with pytest.raises(ClaimError, match=message):
+        register(tmp_path, data)
+
+
+def test_what_cannot_be_checked_needs_no_test(tmp_path: Path) -> None:
+    data = copy.deepcopy(GOOD)
+    data["claims"][0].update(verdict="cannot be checked", evidence=["notes.md#a-heading"])
+    assert register(tmp_path, data)[0].claims[0].evidence == ("notes.md#a-heading",)
+
+
+def test_a_folder_without_claims_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ClaimError, match="run from the project's folder"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        ("notes.md#no-theorem", "no label and no heading"),
+        ("notes.md#no-heading", "no label and no heading"),
+        ("notebooks/none.ipynb#toy-theorem", "no file notebooks/none.ipynb"),
+        ("test_toy.py::test_that", "no test function"),
+        ("test_none.py::test_it", "no file test_none.py"),
+    ],
+)
+def test_a_reference_that_leads_nowhere_is_found(reference: str, message: str, tmp_path: Path) -> None:
+    data = copy.deepcopy(GOOD)
+    data["claims"][0]["evidence"].append(reference)
+    (found,) = dangling(register(tmp_path, data), tmp_path)
+    assert found.startswith(f"toy-one: {reference}: ")
+    assert message in found
+
+
+@pytest.mark.parametrize("label", ["diffprfs-purity", "the-papers-experiments"])
+def test_a_changed_label_of_a_notebook_is_found(label: str, tmp_path: Path) -> None:
+    """Broken twin of the real register: the notebook loses one label or one heading."""
+    for name in ("notebooks", "tests", "claims"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    papers = load(tmp_path / "claims")
+    notebook = tmp_path / "notebooks" / "02_diffprfs.ipynb"
+    text = notebook.read_text(encoding="utf-8")
+    assert ":label: diffprfs-purity\\n" in text
+    assert "## The paper's experiments" in text
+    text = text.replace(":label: diffprfs-purity\\n", ":label: diffprfs-pure\\n")
+    notebook.write_text(text.replace("## The paper's experiments", "## Our experiments"), encoding="utf-8")
+    found = dangling(papers, tmp_path)
+    assert any(label in line and "no label and no heading" in line for line in found)
+    assert all("diffprfs-purity" in line or "the-papers-experiments" in line for line in found)
+
+
+# --- the page and the badges ----------------------------------------------------------------------------------
+
+
+def test_the_page_is_current() -> None:
+    """If not: python -m dpnb.claims."""
+    papers = load(ROOT / "claims")
+    shown = (ROOT / claims.PAGE).read_text(encoding="utf-8")
+    assert shown == page(papers, ROOT)
+    assert shown != page(papers, ROOT).replace("`fails`", "`holds`", 1)  # broken twin
+    for claim in (claim for paper in papers for claim in paper.claims):
+        for words in (claim.id, claim.claim, claim.source, f"`{claim.verdict}`", claim.note):
+            assert words in shown
+
+
+def test_a_changed_verdict_changes_the_page(tmp_path: Path) -> None:
+    data = copy.deepcopy(GOOD)
+    data["claims"][0]["verdict"] = "holds"
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    before, after = (
+        page(register(tmp_path / "a"), tmp_path / "a"),
+        page(register(tmp_path / "b", data), tmp_path / "b"),
+    )
+    assert "| [Toy](#toy) | 0 | 0 | 2 | 0 | 2 |" in before
+    assert "| [Toy](#toy) | 1 | 0 | 1 | 0 | 2 |" in after
+    assert "{bdg-success}`holds`\n  - It works" in after
+    assert "{prf:ref}`toy-theorem`" in after
+    assert "[A heading](../notes.md#a-heading)" in after
+
+
+def test_badges_of_the_chapters_show_the_verdicts() -> None:
+    papers = load(ROOT / "claims")
+    for path in [*ROOT.glob("notebooks/*.ipynb"), *ROOT.glob("book/*.md")]:
+        assert wrong_badges(papers, text_of(path)) == []
+
+
+def test_a_wrong_badge_is_found(tmp_path: Path) -> None:
+    papers = register(tmp_path)
+    right = claims.badge(papers[0].claims[0])
+    assert right == "{bdg-ref-danger}`fails <claim-toy-one>`"
+    assert wrong_badges(papers, f"So {right} and {right}.") == []
+    for wrong in (
+        right.replace("fails", "holds"),
+        right.replace("danger", "success"),
+        right.replace("one", "three"),
+    ):
+        assert len(wrong_badges(papers, f"So {wrong}.")) == 1
+
+
+def test_every_verdict_is_a_word_and_has_a_colour_of_its_own() -> None:
+    """The four words are those of the page on how to read; a badge shows its word."""
+    text = (ROOT / "book" / "how-to-read.md").read_text(encoding="utf-8")
+    assert all(f"| `{verdict}` |" in text for verdict in claims.VERDICTS)
+    assert len(set(claims.VERDICTS.values())) == len(claims.VERDICTS)
+
+
+def test_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    register(tmp_path)
+    (tmp_path / "book").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert claims.main(["--badges"]) == 0
+    assert "toy-two: {bdg-ref-danger}`fails <claim-toy-two>`" in capsys.readouterr().out
+    written = (tmp_path / "book" / "claims.md").read_text(encoding="utf-8")
+    assert written == page(load(tmp_path / "claims"), tmp_path)
+    (tmp_path / "claims" / "toy.yml").write_text("[]", encoding="utf-8")
+    with pytest.raises(SystemExit, match="2"):
+        claims.main([])
+    assert "toy.yml: has list; expected the keys" in capsys.readouterr().err
+
+
+# --- what the claims about DiffPRFs rest on -------------------------------------------------------------------
+
+LINE = Domain((Continuous("x", 0, 1), Categorical("c", ("a", "b"))), (0, 1))
+TRAINING_SETS = ("adult", "adult/merged")
+Curves = tuple[pd.DataFrame, pd.DataFrame]  # means and their standard errors, (utility, depth) by epsilon
+
+
+@cache
+def accuracy() -> pd.DataFrame:
+    return experiments.read("diffprfs", ROOT / "results").query("metric == 'accuracy'")
+
+
+def curves(method: str, dataset: str) -> Curves:
+    """Mean accuracy of the private forests of the grid over its five repeats, with standard errors."""
+    rows = accuracy().query(
+        "method == @method and dataset == @dataset and epsilon < inf and utility != 'gini'"
+    )
+    groups = rows.groupby(["utility", "max_depth", "epsilon"])["value"]
+    assert (groups.size() == 5).all()
+    return groups.mean().unstack(), (groups.std() / math.sqrt(5)).unstack()
+
+
+def at_depth_5(method: str, dataset: str, utility: str, epsilon: float) -> tuple[float, float]:
+    """Mean and standard error of one forest."""
+    rows = accuracy().query(
+        "method == @method and dataset == @dataset and utility == @utility and max_depth == 5 and epsilon == @epsilon"
+    )["value"]
+    assert len(rows) == 5
+    return float(rows.mean()), float(rows.std()) / math.sqrt(5)
+
+
+def lead(a: Any, b: Any, error_a: Any, error_b: Any) -> tuple[Any, Any]:
+    """Difference of means, and two standard errors of it."""
+    return a - b, 2 * np.sqrt(error_a**2 + error_b**2)
+
+
+@pytest.mark.parametrize("dataset", TRAINING_SETS)
+def test_accuracy_rises_with_epsilon(dataset: str) -> None:
+    mean, error = curves("as written", dataset)
+    assert len(mean) == 10
+    overall, overall_error = mean.mean(), np.sqrt((error**2).sum()) / 10
+    assert overall.is_monotonic_increasing
+    for low, high in ((0.05, 0.25), (0.25, 2.0)):
+        rise, noise = lead(overall[high], overall[low], overall_error[high], overall_error[low])
+        assert rise > noise
+    rise, noise = lead(mean[2.0], mean[0.05], error[2.0], error[0.05])
+    level = rise.index[rise <= noise].tolist()
+    assert level == ([("info_gain", 3)] if dataset == "adult" else [])
+
+
+def test_the_rise_is_not_built_into_the_test() -> None:
+    """Broken twin: repaired with information gain, accuracy does not rise."""
+    mean, error = (table.loc["info_gain"] for table in curves("repaired", "adult"))
+    rise, noise = lead(mean[2.0], mean[0.05], error[2.0], error[0.05])
+    assert (rise <= noise).all()
+
+
+@pytest.mark.parametrize("dataset", TRAINING_SETS)
+def test_depth_lowers_accuracy_at_small_epsilon(dataset: str) -> None:
+    mean, error = curves("as written", dataset)
+    deep, shallow = (mean.xs(d, level="max_depth") for d in (7, 3))
+    growth, noise = lead(deep, shallow, error.xs(7, level="max_depth"), error.xs(3, level="max_depth"))
+    assert (growth < -noise)[[0.05, 0.1]].all(axis=None)
+    assert (growth > noise)[2.0].all()
+    if dataset == "adult":
+        np.testing.assert_allclose(shallow[0.1].round(3), [0.759, 0.762])
+        np.testing.assert_allclose(deep[0.1].round(3), [0.653, 0.648])
+        mean, error = curves("as written, shrinking ε", dataset)
+        parts = [table.xs(d, level="max_depth") for table in (mean, error) for d in (7, 3)]
+        growth, noise = lead(*parts)
+        assert (growth < -noise).loc[:, 0.25:].all(axis=None)
+
+
+@pytest.mark.parametrize("dataset", TRAINING_SETS)
+def test_the_two_scores_are_close_as_written(dataset: str) -> None:
+    mean, error = curves("as written", dataset)
+    ahead, noise = lead(mean.loc["max"], mean.loc["info_gain"], error.loc["max"], error.loc["info_gain"])
+    assert ahead.abs().mean(axis=None) < 0.016
+    if dataset == "adult":
+        assert round(ahead.abs().mean(axis=None), 3) == 0.013
+        assert ((ahead.abs() < noise).sum(axis=None), ahead.size) == (25, 35)
+        assert (round(ahead[2.0].min(), 3), round(ahead[2.0].max(), 3)) == (0.009, 0.038)
+    mean, _ = curves("repaired", dataset)  # broken twin: the scores differ once the choice follows the data
+    assert ((mean.loc["max"] - mean.loc["info_gain"])[[1.0, 2.0]] > 0.04).all(axis=None)
+
+
+@pytest.mark.parametrize("dataset", TRAINING_SETS)
+def test_private_forests_stay_below_the_others(dataset: str) -> None:
+    """At depth 5, as written: below the forests without privacy, and at ε = 0.1 below the majority class."""
+    majority = accuracy().query("method == 'majority class'")["value"].item()
+    forest = at_depth_5("scikit-learn forest", dataset, "", math.inf)
+    for utility in ("info_gain", "max"):
+        exact = at_depth_5("as written", dataset, utility, math.inf)
+        for epsilon in (0.05, 0.1, 0.25, 0.5, 0.75, 1.0, 2.0):
+            private = at_depth_5("as written", dataset, utility, epsilon)
+            for other in (forest, exact):
+                gap, noise = lead(other[0], private[0], other[1], private[1])
+                assert gap > max(noise, 0.03)
+        value, error = at_depth_5("as written", dataset, utility, 0.1)
+        assert value < majority - 2 * error
+        repaired, error = at_depth_5("repaired", dataset, utility, 0.1)  # broken twin
+        assert not repaired < majority - 2 * error
+    shown = [round(at_depth_5("as written", "adult", u, 1.0)[0], 3) for u in ("info_gain", "max")]
+    assert (shown, round(majority, 3)) == ([0.771, 0.797], 0.754)
+
+
+@pytest.mark.parametrize("dataset", TRAINING_SETS)
+@pytest.mark.parametrize("utility", ["info_gain", "max"])
+def test_binning_first_does_not_help(dataset: str, utility: str) -> None:
+    """Depth 5: ten bins of equal width are never better by two standard errors, and worse at small ε."""
+    for epsilon in (0.05, 0.1, 0.25, 0.5, 0.75, 1.0, 2.0):
+        direct = at_depth_5("as written", dataset, utility, epsilon)
+        binned = at_depth_5("discretised", dataset, utility, epsilon)
+        gain, noise = lead(binned[0], direct[0], binned[1], direct[1])
+        assert gain < noise
+        assert gain < -noise or epsilon > 0.1
+
+
+def test_information_gain_rises_without_better_splits() -> None:
+    """A perfect split is hardly likelier than a useless one at the largest ε of the paper and its largest share."""
+    share = 2.0 / (25 * 2 * (3 + 1))  # B = 2, depth 3, no continuous attribute drawn
+    law = Exponential(np.array([0.0, 1.0]), np.array([0]), np.array(share / 2), np.zeros(2))
+    useless, perfect = np.exp(law.log_probabilities())
+    assert perfect / useless < 1.006
+    for dataset in TRAINING_SETS:
+        mean, error = (table.loc["info_gain"].loc[5:7] for table in curves("as written", dataset))
+        rise, noise = lead(mean[2.0], mean[0.05], error[2.0], error[0.05])
+        assert (rise > noise).all()
+    law = Exponential(
+        np.array([0.0, 1000.0]), np.array([0]), np.array(share / 2), np.zeros(2)
+    )  # broken twin: a score in records
+    assert np.exp(law.log_probabilities())[1] > 0.99
+
+
+def test_fewer_trees_do_better_as_written() -> None:
+    data = dpnb.load("adult-standin")
+    found = []
+    for trees in (5, 25):
+        forest = DiffPRFs.as_written(
+            epsilon=0.5, domain=data.domain, n_trees=trees, max_depth=5, utility="max"
+        )
+        runs = [experiments.mean_scores(forest, data, repeats=1, seed=s)["accuracy"] for s in range(5)]
+        found.append((np.mean(runs), np.std(runs, ddof=1) / math.sqrt(5)))
+    gain, noise = lead(found[0][0], found[1][0], found[0][1], found[1][1])
+    assert gain > noise
+
+
+def test_only_drawn_attributes_are_scored() -> None:
+    """f = √F = 4 of 16 continuous attributes at the root; all 16 in the other reading of ambiguity c."""
+    rng = np.random.default_rng(0)
+    domain = Domain(tuple(Continuous(f"x{a}", 0, 1) for a in range(16)), (0, 1))
+    X = pd.DataFrame(rng.uniform(size=(50, 16)), columns=domain.names)
+    scored = {}
+    for features in ("sqrt", "all"):
+        forest = DiffPRFs.as_written(
+            domain=domain, n_trees=1, max_depth=1, max_features=features, stop="depth", random_state=0
+        ).fit(X, rng.integers(2, size=50))
+        (event,) = [e for e in forest.ledger_.events if e.what == "threshold of an attribute"]
+        scored[features] = event.n_parts
+    assert scored == {"sqrt": 4, "all": 16}
+
+
+def test_a_record_changes_one_class_count_by_one() -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"x": rng.uniform(size=30), "c": rng.choice(["a", "b"], 30)})
+    y = rng.integers(2, size=30)
+    whole = Records(X, y, domain=LINE).cohort().class_counts(1)
+    for gone in range(30):
+        rest = Records(X.drop(index=gone), np.delete(y, gone), domain=LINE).cohort().class_counts(1)
+        assert np.abs(whole - rest).sum() == 1
+    copies = np.ones(30, int)
+    copies[3] = 2  # broken twin: in a bag a record may count twice
+    twice = Records(X, y, domain=LINE).cohort(copies).class_counts(1)
+    assert (
+        np.abs(twice - Records(X.drop(index=3), np.delete(y, 3), domain=LINE).cohort().class_counts(1)).sum()
+        == 2
+    )
+
+
+def test_ln_classes_is_a_sensitivity_in_nats_only() -> None:
+    """From one record to two the gain rises by 1 bit: more than ln 2, and exactly ln 2 nats."""
+    change = INFO_GAIN([[1, 0], [0, 1]]) - INFO_GAIN([[1, 0], [0, 0]])
+    assert change == pytest.approx(1)
+    assert change > math.log(2) + 0.3
+    assert change * math.log(2) == pytest.approx(math.log(2))
+
+
+def log_ratio(copies: np.ndarray, sizes: np.ndarray, size: int, epsilon: float) -> float:
+    """Log-ratio of the densities at one output of a leaf: noisy size and class counts, each with half of ``epsilon``.
+
+    The bag of D' holds ``sizes[k]`` records, k of them copies of the only record of class 1, with probability
+    ``copies[k]``; the bag of D holds ``size`` records of class 0.
+    """
+    k, high = (
+        np.arange(len(copies)),
+        1000.0,
+    )  # an output beyond all counts: the ratio is the same on the whole corner
+    change = np.abs(high - sizes) - np.abs(high - size)  # of the noisy size
+    change = change + np.abs(-high - (sizes - k)) - np.abs(-high - size)  # of the count of class 0
+    change = change + np.abs(high - k) - high  # of the count of class 1
+    return math.log(np.sum(copies * np.exp(-epsilon / 2 * change)))
+
+
+@pytest.mark.parametrize("share", [0.04, 0.5, 1.0])
+@pytest.mark.parametrize("n", [2, 20, 200])
+def test_a_bootstrap_tree_costs_more_than_its_share(share: float, n: int) -> None:
+    """One leaf on a bag of n draws with replacement; a Poisson bag at the repaired budget keeps to the share."""
+    k = np.arange(min(n, 80) + 1)
+    bootstrap = log_ratio(binom(n, 1 / n).pmf(k), np.full(len(k), n), n - 1, share)
+    assert bootstrap > share * 1.009
+    assert log_ratio(poisson(1).pmf(k), n - 1 + k, n - 1, math.log1p(share)) <= share + 1e-12

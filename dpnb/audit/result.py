@@ -60,7 +60,6 @@ class Finding:
             f"{self.subject}: {verdict}",
             f"  claimed      {claim} ({self.neighbours})",
             f"  lower bound  ε ≥ {bound} ({certainty}, {self.instrument}, {self.trials} trials)",
-            f"  pair         {self.pair}",
-            f"  event        {self.event}",
         ]
-        return "\n".join(lines + ([f"  place        {self.place}"] if self.place else []))
+        words = (("pair", self.pair), ("event", self.event), ("place", self.place))
+        return "\n".join(lines + [f"  {name:12} {text}" for name, text in words if text])

@@ -193,6 +193,15 @@ def test_badges_of_the_chapters_show_the_verdicts() -> None:
         assert wrong_badges(papers, text_of(path)) == []
 
 
+def test_every_claim_has_its_badge_in_the_chapter() -> None:
+    for paper in load(ROOT / "claims"):
+        chapter = text_of(ROOT / paper.chapter)
+        bare = [claim.id for claim in paper.claims if claims.badge(claim) not in chapter]
+        assert bare == []
+        without = chapter.replace(claims.badge(paper.claims[0]), "")  # broken twin
+        assert claims.badge(paper.claims[0]) not in without
+
+
 def test_a_wrong_badge_is_found(tmp_path: Path) -> None:
     papers = register(tmp_path)
     right = claims.badge(papers[0].claims[0])

@@ -16,6 +16,7 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 
 import dpnb
+from dpnb import PrivateBooster
 from dpnb.papers.diffprfs import DiffPRFs
 
 NAME = "adult" if os.environ.get("DPNB_DATA") else "adult-standin"
@@ -40,6 +41,10 @@ FORESTS = {
     "repaired": lambda domain: DiffPRFs(domain=domain, random_state=0),
     "repaired, disjoint bags": lambda domain: DiffPRFs(domain=domain, random_state=0, bags="disjoint"),
     "as written": lambda domain: DiffPRFs.as_written(domain=domain, random_state=0),
+    "booster, 60 rounds, pure": lambda domain: PrivateBooster(domain=domain, n_rounds=60, random_state=0),
+    "booster, 60 rounds, with delta": lambda domain: PrivateBooster(
+        domain=domain, n_rounds=60, delta=1e-5, random_state=0
+    ),
 }
 
 

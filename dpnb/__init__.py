@@ -1,5 +1,6 @@
 """Differentially private decision trees, forests and boosting: the helper package of Private Trees."""
 
+from .booster import PrivateBooster
 from .curator import Curator
 from .datasets import load
 from .domain import Categorical, Continuous, Domain
@@ -17,5 +18,6 @@ __all__ = [
     "DomainError",
     "Ledger",
     "PrivacyLeakWarning",
+    "PrivateBooster",
     "load",
 ]

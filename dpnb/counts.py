@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
 
 from .bags import Copies, Keys, record_keys
 from .domain import Domain
-from .splits import Ints, Splits
+from .grid import Grid, Stump, grid_of
+from .splits import THRESHOLD, Ints, Splits
 
 Floats = NDArray[np.float64]
 
@@ -177,3 +179,64 @@ def _tally(keys: Ints, copies: Floats | None, *, n_cells: int, classes: int) -> 
         [np.add.reduceat(np.where(keys % classes == c, weight, 0.0), new) for c in range(classes)], 1
     )
     return cells[new], counts
+
+
+class WeightedRecords:
+    """All records of a two-class problem, with weights, on a grid: the counts that boosting asks for.
+
+    Parameters
+    ----------
+    records : the training set.
+    grid : bins of the attributes, public; None for thresholds halfway between the values that occur, which leaks
+        them.
+    positive : code of the class that counts as +1; all others are -1.
+    """
+
+    def __init__(self, records: Records, grid: Grid | None, *, positive: int) -> None:
+        domain = records.domain
+        if grid is None:
+            midpoints = (
+                (v[1:] + v[:-1]) / 2 if c else None
+                for v, c in zip(records._values, domain.continuous, strict=True)
+            )
+            grid = grid_of(domain, tuple(midpoints))
+        self.grid = grid
+        self._columns = records._columns
+        self.sign: Floats = np.where(records._y == positive, 1.0, -1.0)
+        first = np.cumsum(grid.sizes) - grid.sizes
+        bins = np.empty((len(self.sign), len(first)), np.int32)
+        for a, cuts in enumerate(grid.cuts):
+            column = self._columns[a]
+            bins[:, a] = first[a] + (
+                column.astype(np.intp) if cuts is None else np.searchsorted(cuts, column)
+            )
+        by_record = np.arange(0, bins.size + 1, len(first), dtype=np.int32)
+        shape = (len(self.sign), int(grid.sizes.sum()))
+        one_hot = csr_array((np.ones(bins.size), bins.reshape(-1), by_record), shape=shape)
+        self._one_hot = one_hot.T.tocsr()
+
+    def answers(self, stump: Stump) -> Floats:
+        """What a stump says of each record, (n,) of 1.0 and -1.0."""
+        if stump.attribute < 0:
+            return np.full(len(self.sign), stump.sign)
+        column = self._columns[stump.attribute]
+        holds = column <= stump.cut if stump.kind == THRESHOLD else column == stump.cut
+        return np.where(holds, stump.sign, -stump.sign)
+
+    def right(self, weights: Floats) -> Floats:
+        """Weight of the records that each stump of the grid classifies rightly, in the order of ``Grid.stump``.
+
+        Parameters
+        ----------
+        weights : (n,) weights u of the records.
+
+        Returns
+        -------
+        (candidates,). With S the sum of u·y where the condition holds, and P, N the weights of the two classes,
+        the stump that answers +1 there is right on N + S, its negation on P − S.
+        """
+        signed = weights * self.sign
+        within = self.grid.within(np.asarray(self._one_hot @ signed, float))
+        total, difference = weights.sum(), signed.sum()
+        positive, negative = (total + difference) / 2, (total - difference) / 2
+        return np.concatenate([negative + within, positive - within, [positive, negative]])

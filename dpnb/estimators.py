@@ -40,9 +40,10 @@ def check_count(name: str, value: object, *, low: int) -> None:
 
 
 class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Base of the estimators: parameters ``epsilon``, ``domain``, ``neighbours`` and ``random_state``."""
+    """Base of the estimators: parameters ``epsilon``, ``delta``, ``domain``, ``neighbours``, ``random_state``."""
 
     epsilon: float
+    delta: float | None = None
     domain: Domain | None
     neighbours: Neighbours
     random_state: Any
@@ -50,7 +51,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _open(self, X: pd.DataFrame | ArrayLike, y: ArrayLike | pd.Series[Any]) -> tuple[Records, Curator]:
         """Open the three doors for a fit: records, releases, budget."""
         epsilon = check_epsilon(self.epsilon)
-        ledger = Ledger(neighbours=self.neighbours, claimed=epsilon)
+        ledger = Ledger(neighbours=self.neighbours, delta=self.delta, claimed=epsilon)
         if y is None:
             raise ValueError("a classifier requires y to be passed, but the target y is None")
         y = y if isinstance(y, pd.Series) else column_or_1d(y, warn=True)

@@ -400,14 +400,16 @@ def replay(
     Returns
     -------
     Finding whose bound holds with certainty. For a bootstrap it is the loss given the bags, and says so. Under
-    replace a claim that was made for add/remove counts twice.
+    replace a claim that was made for add/remove counts twice. A claim with δ allows larger losses at rare outputs,
+    so it is the ledger's pure ε that is held against them.
     """
     outcome, relation = replay_estimator(estimator, first, second, seed=seed)
+    ledger = outcome.ledger
     doubled = 2 if relation == "replace" and estimator.neighbours == "add-remove" else 1
     return Finding(
         instrument="replay",
         subject=subject or type(estimator).__name__,
-        claimed=outcome.ledger.claimed * doubled,
+        claimed=(ledger.claimed if ledger.delta is None else ledger.pure_epsilon) * doubled,
         lower_bound=outcome.loss,
         confidence=1.0,
         neighbours=relation,

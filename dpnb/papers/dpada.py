@@ -1,0 +1,430 @@
+"""DPAda: boosting with noise schedules of Zhang, Dong, Xu, Wang (2023), as written and repaired.
+
+Step numbers are those of the paper's Algorithms 2 to 6; A1 to A9 are the ambiguities of the chapter's list.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy.stats import binom
+
+from ..booster import (
+    RoundBudget,
+    bounded_weights,
+    check_delta,
+    check_step,
+    logistic,
+    round_budget,
+    select_stump,
+)
+from ..counts import Records, WeightedRecords
+from ..curator import Curator
+from ..domain import Domain
+from ..estimators import PrivateClassifier, check_choice, check_count
+from ..grid import Additive, Grid, Stump, public_grid
+from ..ledger import Neighbours
+from ..splits import Floats, Ints
+
+SCHEDULES = ("all", "swing", "random", "improved")
+RULES = ("definition7", "causal")
+LEAST_ERROR = 0.05  # the repaired α is at most that of this error
+
+
+def swing(m: int) -> Ints:
+    """Definition 5, equation (18): 0, 1, 0, 1, … for rounds 1 to m."""
+    return np.arange(m) % 2
+
+
+def random_schedule(m: int, rng: np.random.Generator) -> Ints:
+    """Definition 6, equation (20): m independent fair coins."""
+    return rng.integers(0, 2, m).astype(np.intp)
+
+
+def definition7(h: ArrayLike) -> Ints:
+    """Definition 7 as printed: a run of ones between two zeros keeps its first one only.
+
+    Runs that begin at round 1 or reach round m have no zero on one side and stay as they are. The rule needs the
+    coins of later rounds, so all must be drawn ahead (A8).
+
+    Examples
+    --------
+    >>> definition7([0, 1, 1, 1, 0]).tolist(), definition7([0, 1, 1]).tolist()
+    ([0, 1, 0, 0, 0], [0, 1, 1])
+    """
+    coins = np.asarray(h, np.intp)
+    zeros = np.flatnonzero(coins == 0)
+    updated = coins.copy()
+    if len(zeros):
+        updated[zeros[0] + 1 : zeros[-1]] = causal(coins)[zeros[0] + 1 : zeros[-1]]
+    return updated
+
+
+def causal(h: ArrayLike) -> Ints:
+    """Rule C1: a one counts if the raw coin before it is zero, never in round 1; it needs no later coins."""
+    coins = np.asarray(h, np.intp)
+    return np.concatenate([[0], coins[1:] * (1 - coins[:-1])]).astype(np.intp)[: len(coins)]
+
+
+def noise_round_distribution(m: int, rule: str) -> Floats:
+    """Exact distribution of the number R of noise rounds among rounds 2 to m.
+
+    Parameters
+    ----------
+    m : number of rounds, at least 1.
+    rule : ``"random"`` (Definition 6), ``"definition7"`` or ``"causal"``.
+
+    Returns
+    -------
+    (m,) probabilities of R = 0, …, m − 1, by dynamic programming over the last coin.
+    """
+    check_count("m", m, low=1)
+    check_choice("rule", rule, ("random", *RULES))
+    if rule == "random":
+        return np.asarray(binom.pmf(np.arange(m), m - 1, 0.5), float)
+    # Probability of r runs that count so far, by the last coin; under Definition 7 a run at the front counts in full.
+    zero, one, result = np.zeros(m), np.zeros(m), np.zeros(m)
+    front = 1.0
+    for k in range(1, m + 1):
+        next_zero, next_one = (zero + one) / 2, one / 2
+        next_one[1:] += zero[:-1] / 2
+        front /= 2
+        if rule == "definition7":
+            next_zero[max(k - 2, 0)] += front  # k − 1 ones, then the first zero
+        else:
+            next_zero[0] += front
+        zero, one = next_zero, next_one
+        tail = m - k  # all ones after this zero: a run without an end
+        if rule == "definition7":
+            result[tail:] += zero[: m - tail] * 0.5**tail
+    if rule == "definition7":
+        result[m - 1] += front
+        return result
+    result = zero + one
+    result[0] += front
+    return result
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One reading of the paper's text, for :meth:`DPAda.as_written`.
+
+    Parameters
+    ----------
+    ties : A1, who gets the noise of "the" largest and smallest weight: ``"same"`` one draw for all tied records,
+        ``"indep"`` one draw for each, ``"first"`` a single record.
+    scale : A2, ``"literal"`` ε = (B/m)·max w and (B/m)·min w, or ``"flat"`` ε = B/m. A negative ε (A4) counts by
+        its absolute value, and no less than 1e-12.
+    clamp : A3, ``"signed"`` weights may be negative, or ``"clip0"`` no weight below 0. A negative sum of all
+        weights (A6) turns their signs, as dividing by the sum does.
+    error : A5, e_k from the ``"noised"`` or the ``"raw"`` weights; either way cut to [clip, 1 − clip] (A9).
+    stop : ``"break"`` at e_k > 0.5 before the round counts (step 5), or ``"never"``.
+    noise_in_round_1 : whether Algorithm 3 adds noise in round 1 as printed, or from round 2 as its text says.
+    thresholds : A7, exact best stump with ``"data"`` midpoints or the public ``"grid"``.
+    clip : A9, least distance of e_k from 0 and 1, in (0, 0.5).
+    """
+
+    ties: str = "same"
+    scale: str = "literal"
+    clamp: str = "signed"
+    error: str = "noised"
+    stop: str = "break"
+    noise_in_round_1: bool = False
+    thresholds: str = "grid"
+    clip: float = 1e-10
+
+    def __post_init__(self) -> None:
+        check_choice("ties", self.ties, ("same", "indep", "first"))
+        check_choice("scale", self.scale, ("literal", "flat"))
+        check_choice("clamp", self.clamp, ("signed", "clip0"))
+        check_choice("error", self.error, ("noised", "raw"))
+        check_choice("stop", self.stop, ("break", "never"))
+        check_choice("thresholds", self.thresholds, ("data", "grid"))
+        if not 0 < self.clip < 0.5:
+            raise ValueError(f"clip={self.clip!r}: expected a number in (0, 0.5)")
+
+
+READINGS = {
+    f"{scale}, {ties}, {clamp}": Reading(ties=ties, scale=scale, clamp=clamp)
+    for scale, ties, clamp in (
+        ("literal", "same", "signed"),
+        ("literal", "indep", "signed"),
+        ("literal", "first", "signed"),
+        ("literal", "same", "clip0"),
+        ("literal", "first", "clip0"),
+        ("flat", "same", "signed"),
+        ("flat", "same", "clip0"),
+        ("flat", "indep", "clip0"),
+        ("flat", "first", "clip0"),
+    )
+}
+"""Nine readings of Algorithm 2."""
+
+
+class DPAda(PrivateClassifier):
+    """Differentially private AdaBoost with a noise schedule, two classes; by default the repaired DPAda-R.
+
+    Parameters
+    ----------
+    epsilon : total budget B > 0; ``inf`` releases everything exactly.
+    delta : total δ in (0, 1) for composition by zCDP, or None for pure ε.
+    domain : public domain with two classes, the second is +1; if None it is read off the records, with a warning
+        and an infinite ε on the ledger.
+    schedule : which rounds are active: ``"all"``, ``"swing"``, ``"random"`` or ``"improved"``. Repaired, the other
+        rounds do not touch the data, and round 1 is always active. As written, active rounds add noise and the
+        others read the data without any.
+    improved_rule : ``"causal"`` (C1) or ``"definition7"`` as printed, for ``schedule="improved"`` (A8).
+    n_rounds : number of rounds m ≥ 1.
+    learning_rate : fixed α > 0, or None for a noisy α.
+    selection_share : share ρ in (0, 1) of a round's budget for the stump when α is noisy.
+    uniform, geometric : thresholds of each continuous attribute, see :func:`~dpnb.grid.public_grid`.
+    reading : None for the repaired algorithm, or the :class:`Reading` of the algorithm as written.
+    neighbours : ``"add-remove"`` or ``"replace"``.
+    random_state : seed, Generator or None. Schedule and noise follow from it: keep it secret.
+
+    Attributes
+    ----------
+    model_ : :class:`~dpnb.grid.Additive`.
+    schedule_ : (m,) active rounds, drawn before the data are read.
+    ledger_ : :class:`~dpnb.ledger.Ledger` with the claimed and the true ε.
+    domain_, classes_, n_features_in_ : as usual.
+
+    Notes
+    -----
+    **Privacy**: with ``reading=None`` and a given domain the model is ``epsilon``-DP, or (``epsilon``,
+    ``delta``)-DP, under ``neighbours``. The schedule is drawn ahead, R rounds are active, each gets 1/R. Weights
+    ``u = min(1, exp(−y F(x)))`` follow from a record and past outputs. One more record adds u ∈ [0, 1] to the
+    weight that a stump gets right or to the weight that it gets wrong, never to both: the choice costs ρ of the
+    round (fact F1), the two noisy weights, Δ = 1 together, cost the rest. Numbers are idealised reals.
+
+    References
+    ----------
+    Zhang, Dong, Xu, Wang (2023), AdaBoost algorithm based on target perturbation, Algorithms 2 to 6; Domingo,
+    Watanabe (2000), MadaBoost.
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        domain: Domain | None = None,
+        schedule: str = "all",
+        improved_rule: str = "causal",
+        n_rounds: int = 30,
+        learning_rate: float | None = None,
+        selection_share: float = 0.5,
+        uniform: int = 31,
+        geometric: int = 24,
+        reading: Reading | None = None,
+        neighbours: Neighbours = "add-remove",
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.domain = domain
+        self.schedule = schedule
+        self.improved_rule = improved_rule
+        self.n_rounds = n_rounds
+        self.learning_rate = learning_rate
+        self.selection_share = selection_share
+        self.uniform = uniform
+        self.geometric = geometric
+        self.reading = reading
+        self.neighbours = neighbours
+        self.random_state = random_state
+
+    @classmethod
+    def as_written(cls, *, reading: Reading | None = None, **parameters: Any) -> Self:
+        """The paper's algorithm to the letter; it is not ε-DP, see its ledger.
+
+        Parameters
+        ----------
+        reading : of the ambiguities; the plainest one if None. :data:`READINGS` has nine.
+        parameters : of the class. ``improved_rule`` is ``"definition7"`` unless given.
+
+        Notes
+        -----
+        **Privacy**: claims ε-DP; stumps, their weights α and the stop have no noise, so ε = ∞.
+        """
+        text: dict[str, Any] = {"improved_rule": "definition7"}
+        return cls(reading=Reading() if reading is None else reading, **(text | parameters))
+
+    def fit(self, X: pd.DataFrame | ArrayLike, y: ArrayLike | pd.Series[Any]) -> Self:
+        """Train the booster.
+
+        Parameters
+        ----------
+        X : DataFrame (n, attributes) or array.
+        y : (n,) labels in the domain's two classes.
+
+        Raises
+        ------
+        ValueError
+            For records outside the domain, missing values, no records, more than two classes, or a parameter out
+            of range.
+
+        **Privacy**: see the class; every release is on ``ledger_``.
+        """
+        self._check_parameters()
+        records, curator = self._open(X, y)
+        if self.domain_.n_classes != 2:
+            raise ValueError(
+                f"{self.domain_.n_classes} classes: DPAda is for two; PrivateBooster takes any number"
+            )
+        self.schedule_ = curator.public(self._draw_schedule, what="schedule of the rounds")
+        grid = public_grid(self.domain_, uniform=self.uniform, geometric=self.geometric)
+        with curator.ledger.sequential(f"DPAda, {self.n_rounds} rounds"):
+            boost = self._repaired if self.reading is None else _Written(self, self.reading, curator).boost
+            self.model_ = boost(records, curator, grid)
+        self.ledger_ = curator.ledger
+        return self
+
+    def _check_parameters(self) -> None:
+        check_delta(self.delta)
+        check_choice("schedule", self.schedule, SCHEDULES)
+        check_choice("improved_rule", self.improved_rule, RULES)
+        check_count("n_rounds", self.n_rounds, low=1)
+        if self.learning_rate is not None:
+            check_step("learning_rate", self.learning_rate)
+        check_step("selection_share", self.selection_share)
+        if not self.selection_share < 1:
+            raise ValueError(f"selection_share={self.selection_share!r}: expected a number in (0, 1)")
+        check_count("uniform", self.uniform, low=0)
+        check_count("geometric", self.geometric, low=0)
+        check_choice("neighbours", self.neighbours, ("add-remove", "replace"))
+        if self.reading is not None and self.delta is not None:
+            raise ValueError(f"delta={self.delta!r}: the algorithm as written knows pure ε only")
+
+    def _draw_schedule(self, rng: np.random.Generator) -> Ints:
+        m = self.n_rounds
+        if self.schedule == "all":
+            drawn = np.ones(m, np.intp)
+        elif self.schedule == "swing":
+            drawn = swing(m)
+        else:
+            drawn = random_schedule(m, rng)
+            if self.schedule == "improved":
+                drawn = causal(drawn) if self.improved_rule == "causal" else definition7(drawn)
+        if self.reading is None:
+            drawn[0] = 1
+        else:
+            drawn[0] = self.schedule == "all" and self.reading.noise_in_round_1
+        return drawn
+
+    def _repaired(self, records: Records, curator: Curator, grid: Grid) -> Additive:
+        """DPAda-R: only active rounds read the data."""
+        active = int(self.schedule_.sum())
+        budget = round_budget(
+            epsilon=self.epsilon, delta=self.delta, rounds=active, neighbours=self.neighbours
+        )
+        data = WeightedRecords(records, grid, positive=1)
+        score = np.zeros(len(data.sign))
+        stumps, alphas = [], []
+        for _ in range(active):
+            weights = bounded_weights(data.sign * score)
+            share = 1.0 if self.learning_rate is not None else self.selection_share
+            stump = grid.stump(select_stump(curator, data.right(weights), budget, share=share))
+            answers = data.answers(stump)
+            alpha = self.learning_rate
+            if alpha is None:
+                alpha = self._noisy_alpha(weights, answers == data.sign, curator, budget)
+            score += alpha * answers
+            stumps.append(stump)
+            alphas.append(alpha)
+        return Additive(self.domain_, tuple(stumps), np.array(alphas))
+
+    def _noisy_alpha(self, weights: Floats, is_right: Any, curator: Curator, budget: RoundBudget) -> float:
+        """Step 6 from noisy weights of right and wrong records; a record is in one of them, so Δ = 1."""
+        right = float(weights @ is_right)
+        values, what = np.array([right, weights.sum() - right]), "weight of right and wrong records"
+        share = 1 - self.selection_share
+        if budget.rho is None:
+            noisy = curator.laplace(values, epsilon=share * budget.epsilon, sensitivity=1.0, what=what)
+        else:
+            noisy = curator.gaussian(values, rho=share * budget.rho, sensitivity=1.0, what=what)
+        total = float(noisy.sum())
+        error = 0.5 if total <= 0 else float(np.clip(noisy[1] / total, LEAST_ERROR, 0.5))
+        return half_log_odds(error)
+
+    def _votes(self, codes: Floats) -> Floats:
+        positive = logistic(self.model_.score(codes))
+        return np.stack([1 - positive, positive], axis=1)
+
+
+def half_log_odds(error: float) -> float:
+    """Step 6: ``½ ln((1 − e) / e)``."""
+    return 0.5 * float(np.log((1 - error) / error))
+
+
+class _Written:
+    """Algorithms 3 to 6 as written; which rounds have noise is all that they differ in."""
+
+    def __init__(self, owner: DPAda, reading: Reading, curator: Curator) -> None:
+        self.owner = owner
+        self.reading = reading
+        self.curator = curator
+
+    def boost(self, records: Records, curator: Curator, grid: Grid) -> Additive:
+        """Run the rounds and return sign's argument in step 10."""
+        reading = self.reading
+        data = WeightedRecords(records, grid if reading.thresholds == "grid" else None, positive=1)
+        n = len(data.sign)
+        raw = weights = np.full(n, 1 / n)  # step 1
+        stumps: list[Stump] = []
+        alphas: list[float] = []
+        for noise in self.owner.schedule_:  # step 2
+            best = data.grid.stump(int(np.argmax(data.right(weights))))
+            why = "stump G_k, chosen without noise (step 3)"
+            kind, attribute, cut, sign = curator.exact(_as_array(best), why=why).tolist()
+            stump = Stump(int(kind), int(attribute), cut, sign)
+            agrees = data.sign * data.answers(stump)
+            measured = float((raw if reading.error == "raw" else weights)[agrees < 0].sum())  # step 4
+            stops = curator.exact(measured > 0.5, why="stop at e_k > 0.5, tested without noise (step 5)")
+            if stops and reading.stop == "break":
+                break
+            error = float(np.clip(measured, reading.clip, 1 - reading.clip))
+            alpha = curator.exact(half_log_odds(error), why="weight α_k, without noise (step 6)")
+            raw = weights * np.exp(-alpha * agrees)
+            raw = raw / raw.sum()  # step 7
+            weights = self._noised(raw) if noise else raw  # step 8
+            stumps.append(stump)
+            alphas.append(alpha)
+        return Additive(self.owner.domain_, tuple(stumps), np.array(alphas))
+
+    def _noised(self, weights: Floats) -> Floats:
+        """Algorithm 2."""
+        mean = 1 / len(weights)
+        noised = weights.copy()
+        for largest in (True, False):
+            extreme = float(weights.max() if largest else weights.min())
+            tied = np.flatnonzero(np.isclose(weights, extreme, rtol=1e-9, atol=0.0))  # rounding parts no ties
+            if self.reading.ties == "first":
+                tied = tied[:1]
+            draws = len(tied) if self.reading.ties == "indep" else 1
+            gap = abs(extreme - mean)  # steps 1, equations (14) and (15)
+            noisy = self._laplace(np.full(draws, extreme), gap, largest=largest)  # steps 2, 3
+            noised[tied] = np.maximum(noisy, mean) if largest else np.minimum(noisy, mean)  # steps 4 to 9
+        if self.reading.clamp == "clip0":
+            noised = np.maximum(noised, 0.0)
+        total = float(noised.sum())
+        return noised / total if total != 0 else np.full(len(noised), mean)  # step 10
+
+    def _laplace(self, values: Floats, gap: float, *, largest: bool) -> Floats:
+        owner = self.owner
+        what = f"{'largest' if largest else 'smallest'} weight (Algorithm 2)"
+        if gap <= 1e-12 * abs(values[0]):
+            return self.curator.exact(values, why=f"{what}: noise of scale 0")
+        epsilon = float(owner.epsilon) / owner.n_rounds
+        if self.reading.scale == "literal":
+            epsilon *= max(abs(float(values[0])), 1e-12)
+        return self.curator.laplace(values, epsilon=epsilon, sensitivity=gap, what=what)
+
+
+def _as_array(stump: Stump) -> Floats:
+    """Numbers of a stump; the cut of one that has no condition is 0, so that equal stumps are equal arrays."""
+    return np.array([stump.kind, stump.attribute, np.nan_to_num(stump.cut), stump.sign], float)

@@ -1,0 +1,195 @@
+"""PrivateBooster: privacy, additive shapes, several classes, and its quality on the stand-in."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.metrics import roc_auc_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from dpnb import Categorical, Continuous, Domain, DomainError, PrivacyLeakWarning, PrivateBooster, load
+from dpnb.audit import Finding, exact, families
+from dpnb.audit.replay import replay_estimator
+from dpnb.audit.search import DOMAIN, pair_of, random_pair
+from dpnb.booster import default_rounds, logistic, round_budget
+from dpnb.grid import public_grid
+
+THREE = Domain((Continuous("x", 0, 3), Categorical("c", ("a", "b", "d"))), ("low", "middle", "high"))
+
+
+def three_classes(n: int = 600) -> tuple[pd.DataFrame, pd.Series]:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"x": rng.uniform(0, 3, n), "c": rng.choice(["a", "b", "d"], n)})
+    return X, pd.Series(np.array(["low", "middle", "high"])[X["x"].astype(int)])
+
+
+def test_the_grid_depends_on_the_domain_alone() -> None:
+    grid = public_grid(THREE)
+    assert grid.cuts[1] is None
+    cuts = grid.cuts[0]
+    assert cuts is not None
+    assert len(cuts) == 31 + 24
+    assert np.all(np.diff(cuts) > 0)
+    assert 0 < cuts[0] < cuts[-1] < 3
+    assert grid.sizes.tolist() == [56, 3]
+    assert grid.n_candidates == 2 * (55 + 3) + 2
+    one_bit = Domain((Categorical("g", (0, 1)), Categorical("only", (7,))), (0, 1))
+    assert public_grid(one_bit).n_candidates == 2 + 2
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+@pytest.mark.parametrize("epsilon", [0.05, 1.0, 5.0])
+def test_the_ledger_equals_epsilon(neighbours: str, epsilon: float) -> None:
+    X, y = three_classes(60)
+    model = PrivateBooster(
+        epsilon=epsilon, n_rounds=7, domain=THREE, neighbours=neighbours, random_state=0
+    ).fit(X, y)
+    assert model.ledger_.epsilon == pytest.approx(epsilon, abs=1e-12)
+    assert model.ledger_.leaks == {}
+    assert len(model.ledger_.events) == 3 * 7
+    private = clone(model).set_params(delta=1e-5).fit(X, y)
+    assert 0.99 * epsilon < private.ledger_.epsilon <= epsilon
+    assert private.ledger_.delta == 1e-5
+
+
+@pytest.mark.parametrize("delta", [None, 1e-5])
+@pytest.mark.parametrize("relation", ["add-remove", "replace"])
+def test_replay_stays_below_the_ledger(delta: float | None, relation: str) -> None:
+    """Forty pairs; with δ the loss is held against the pure ε of the same ledger, which bounds every output."""
+    rng = np.random.default_rng(0)
+    model = PrivateBooster(
+        epsilon=2.0, delta=delta, n_rounds=6, learning_rate=0.4, uniform=5, geometric=2, neighbours=relation
+    )
+    losses = []
+    pairs = [*families(relation), *(random_pair(rng, neighbours=relation) for _ in range(33))]
+    for seed, pair in enumerate(pairs):
+        sides = (pair.first, pair.second) if seed % 2 else (pair.second, pair.first)
+        outcome, found = replay_estimator(model.set_params(domain=pair.domain), *sides, seed=seed)
+        assert found == relation
+        assert outcome.loss <= outcome.ledger.pure_epsilon * (1 + 1e-9)
+        losses.append(outcome.loss)
+    assert max(losses) > 0.1
+
+
+def test_replay_of_three_classes() -> None:
+    X, y = three_classes(30)
+    model = PrivateBooster(epsilon=2.0, n_rounds=3, uniform=5, geometric=2, domain=THREE)
+    for seed in range(5):
+        pair = (X, y), (X.drop(index=seed), y.drop(index=seed))
+        outcome, _ = replay_estimator(model, *pair, seed=seed)
+        assert 0 < outcome.loss <= 2.0 + 1e-9
+
+
+def test_a_doubled_rate_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dpnb import booster
+
+    pair = pair_of("ties", [(0.2, 0, 0)] * 3 + [(0.8, 1, 1)] * 3, (0.2, 0, 1), neighbours="add-remove")
+    model = PrivateBooster(n_rounds=1, uniform=3, geometric=1, domain=DOMAIN, random_state=0)
+
+    def audit() -> Finding:
+        return exact(lambda part: clone(model).fit(*part), pair.first, pair.second, claimed=1.0, subject="")
+
+    assert 0.5 < audit().lower_bound <= 1 + 1e-9
+    monkeypatch.setattr(
+        booster, "round_budget", lambda **how: round_budget(**(how | {"epsilon": 2 * how["epsilon"]}))
+    )
+    assert audit().violated
+
+
+def test_three_classes_are_learnt() -> None:
+    X, y = three_classes()
+    model = PrivateBooster(epsilon=20.0, delta=1e-5, domain=THREE, random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.85
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+    assert model.feature_importances_.sum() == pytest.approx(1)
+    assert model.feature_importances_.argmax() == 0
+    assert model.shape("x", label="high").score[-1] > model.shape("x", label="high").score[0]
+    with pytest.raises(ValueError, match="label=None"):
+        model.shape("x")
+
+
+def test_shapes_add_up_to_the_log_odds() -> None:
+    adult = load("adult-standin")
+    X, y = adult.train[0][:3000], adult.train[1][:3000]
+    model = PrivateBooster(domain=adult.domain, delta=1e-5, random_state=0).fit(X, y)
+    codes = adult.domain.encode(X)
+    score = np.full(len(X), model.models_[0].constant)
+    for a, name in enumerate(adult.domain.names):
+        at, part = model.shape(name)
+        if adult.domain.continuous[a]:
+            assert len(part) == len(at) + 1
+            score += part[(codes[:, [a]] > at).sum(axis=1)]
+        else:
+            score += part[codes[:, a].astype(int)]
+    np.testing.assert_allclose(model.predict_proba(X)[:, 1], logistic(score), atol=1e-12)
+    stumps = model.models_[0]
+    direct = sum(
+        a * s.sign * (1 if s.attribute < 0 else np.where(_holds(s, codes), 1, -1))
+        for s, a in zip(stumps.stumps, stumps.alpha, strict=True)
+    )
+    np.testing.assert_allclose(score, direct, atol=1e-12)
+    with pytest.raises(ValueError, match="label='no'"):
+        model.shape(name, label="no")
+    with pytest.raises(DomainError):
+        model.shape("nobody")
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+def _holds(stump: object, codes: np.ndarray) -> np.ndarray:
+    from dpnb.splits import THRESHOLD
+
+    column = codes[:, stump.attribute]
+    return column <= stump.cut if stump.kind == THRESHOLD else column == stump.cut
+
+
+def test_quality_on_the_stand_in() -> None:
+    adult = load("adult-standin")
+    positive = np.asarray(adult.test[1]) == adult.domain.classes[1]
+    for parameters, least in (({"delta": 1e-5}, 0.91), ({}, 0.89), ({"epsilon": 0.1, "delta": 1e-5}, 0.88)):
+        model = PrivateBooster(domain=adult.domain, random_state=0, **parameters).fit(*adult.train)
+        assert roc_auc_score(positive, model.predict_proba(adult.test[0])[:, 1]) > least
+
+
+def test_default_rounds_follow_from_the_budget() -> None:
+    assert [default_rounds(epsilon=e, delta=None) for e in (0.05, 1.0, 100.0)] == [20, 45, 100]
+    assert [default_rounds(epsilon=e, delta=1e-5) for e in (0.05, 1.0, np.inf)] == [150, 250, 300]
+
+
+def test_few_rounds_compose_by_pure_epsilon() -> None:
+    few = round_budget(epsilon=1.0, delta=1e-5, rounds=2)
+    assert few.rho is None
+    assert few.epsilon == pytest.approx(round_budget(epsilon=1.0, delta=None, rounds=2).epsilon) == 0.5
+    many = round_budget(epsilon=1.0, delta=1e-5, rounds=150)
+    assert many.rho is not None
+    assert many.epsilon > 1 / 150
+    halved = round_budget(epsilon=1.0, delta=1e-5, rounds=150, neighbours="replace")
+    assert halved.epsilon == pytest.approx(many.epsilon / 2)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"n_rounds": 0}, "n_rounds=0"),
+        ({"learning_rate": float("nan")}, "learning_rate=nan"),
+        ({"delta": 2.0}, "delta=2.0"),
+        ({"uniform": -1}, "uniform=-1"),
+        ({"neighbours": "all"}, "neighbours='all'"),
+    ],
+)
+def test_errors_name_the_value(wrong: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        PrivateBooster(domain=THREE, **wrong).fit(*three_classes(20))
+
+
+@parametrize_with_checks([PrivateBooster(epsilon=np.inf, n_rounds=60, learning_rate=0.5)])
+def test_scikit_learn_checks(estimator: PrivateBooster, check: object) -> None:
+    """At ε = ∞, as the checks ask for accuracy; without a domain, as they know none."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyLeakWarning)
+        check(estimator)

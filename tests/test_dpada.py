@@ -1,0 +1,297 @@
+"""DPAda: schedules and Theorem 1, the repaired booster, and the algorithm as written."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from dpnb import Categorical, Continuous, Curator, Domain, Ledger
+from dpnb.audit import Finding, exact, families, replay
+from dpnb.audit.replay import replay_estimator
+from dpnb.audit.search import DOMAIN, pair_of, random_pair
+from dpnb.booster import RoundBudget
+from dpnb.counts import Records, WeightedRecords
+from dpnb.grid import public_grid
+from dpnb.papers import dpada
+from dpnb.papers.dpada import (
+    READINGS,
+    SCHEDULES,
+    DPAda,
+    Reading,
+    _Written,
+    causal,
+    definition7,
+    noise_round_distribution,
+    swing,
+)
+
+TABLE = {  # m: Definition 7 mean, sd, P(R > Swing); causal mean, sd; random mean, P(R > Swing)
+    3: (1.00, 0.71, 0.25, 0.50, 0.50, 1.0, 0.25),
+    10: (3.24, 1.44, 0.074, 2.25, 0.83, 4.5, 0.254),
+    30: (8.25, 1.85, 1.7e-3, 7.25, 1.39, 14.5, 0.356),
+    50: (13.25, 2.17, 3.4e-5, 12.25, 1.79, 24.5, 0.388),
+    70: (18.25, 2.44, 6.1e-7, 17.25, 2.11, 34.5, 0.405),
+    90: (23.25, 2.68, 1.1e-8, 22.25, 2.38, 44.5, 0.416),
+    100: (25.75, 2.80, 1.4e-9, 24.75, 2.51, 49.5, 0.420),
+}
+RULES = {"random": np.asarray, "definition7": definition7, "causal": causal}
+
+
+def moments(m: int, rule: str) -> tuple[float, float, float]:
+    law, r = noise_round_distribution(m, rule), np.arange(m)
+    mean = law @ r
+    return mean, math.sqrt(law @ (r - mean) ** 2), law[m // 2 + 1 :].sum()
+
+
+@pytest.mark.parametrize("m", TABLE)
+def test_noise_rounds_equal_the_table(m: int) -> None:
+    mean, sd, above, causal_mean, causal_sd, random_mean, random_above = TABLE[m]
+    found = moments(m, "definition7")
+    assert found[:2] == pytest.approx((mean, sd), abs=0.0051)
+    assert found[2] == pytest.approx(above, rel=0.04)
+    assert moments(m, "causal") == pytest.approx((causal_mean, causal_sd, 0.0), abs=0.0051)
+    assert moments(m, "causal")[0] == pytest.approx((m - 1) / 4)
+    assert moments(m, "random")[0] == pytest.approx(random_mean)
+    assert moments(m, "random")[2] == pytest.approx(random_above, abs=6e-4)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("m", range(1, 11))
+def test_noise_rounds_equal_enumeration(m: int, rule: str) -> None:
+    counted = [int(RULES[rule](h)[1:].sum()) for h in itertools.product((0, 1), repeat=m)]
+    np.testing.assert_allclose(
+        noise_round_distribution(m, rule), np.bincount(counted, minlength=m) / 2**m, atol=1e-15
+    )
+
+
+def test_theorem_1_has_a_counterexample_of_three_rounds() -> None:
+    assert definition7([0, 1, 1]).tolist() == [0, 1, 1]
+    assert definition7([0, 1, 1])[1:].sum() > swing(3)[1:].sum() == 1
+    assert definition7([0, 1, 1, 1, 0]).tolist() == [0, 1, 0, 0, 0]
+    assert definition7([1, 1, 0, 1, 1]).tolist() == [1, 1, 0, 1, 1]
+    assert swing(6).tolist() == [0, 1, 0, 1, 0, 1]
+    with pytest.raises(ValueError, match="rule='none'"):
+        noise_round_distribution(3, "none")
+
+
+@given(st.lists(st.integers(0, 1), min_size=1, max_size=40))
+def test_the_causal_rule_differs_on_boundary_runs_only(h: list[int]) -> None:
+    early, printed = causal(h), definition7(h)
+    assert early.sum() <= len(h) // 2
+    zeros = np.flatnonzero(np.array(h) == 0)
+    if len(zeros):
+        inside = slice(zeros[0], zeros[-1] + 1)
+        np.testing.assert_array_equal(early[inside], printed[inside])
+
+
+@given(st.integers(0, 10**6))
+def test_weighted_counts_equal_a_direct_sum(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    domain = Domain(
+        (Continuous("x", 0, 4), Categorical("c", ("a", "b", "d")), Categorical("g", (0, 1))), (0, 1)
+    )
+    n = int(rng.integers(1, 20))
+    X = pd.DataFrame(
+        {
+            "x": rng.integers(0, 9, n) / 2,
+            "c": rng.choice(["a", "b", "d"], n),
+            "g": rng.integers(0, 2, n),
+        }
+    )
+    for grid in (public_grid(domain, uniform=7, geometric=3), None):
+        data = WeightedRecords(Records(X, rng.integers(0, 2, n), domain=domain), grid, positive=1)
+        weights = rng.random(n)
+        stumps = [data.grid.stump(j) for j in range(data.grid.n_candidates)]
+        direct = [weights[data.answers(stump) == data.sign].sum() for stump in stumps]
+        np.testing.assert_allclose(data.right(weights), direct, atol=1e-12)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("rate", [None, 0.3])
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+def test_the_ledger_equals_epsilon(schedule: str, rate: float | None, neighbours: str) -> None:
+    part = families()[1].first
+    model = DPAda(
+        schedule=schedule,
+        learning_rate=rate,
+        neighbours=neighbours,
+        domain=DOMAIN,
+        random_state=3,
+        n_rounds=7,
+    )
+    for epsilon in (0.1, 1.0, 5.0):
+        ledger = clone(model).set_params(epsilon=epsilon).fit(*part).ledger_
+        assert ledger.epsilon == pytest.approx(epsilon, abs=1e-12)
+        assert ledger.leaks == {}
+        spent = clone(model).set_params(epsilon=epsilon, delta=1e-5).fit(*part).ledger_.epsilon
+        assert 0.99 * epsilon < spent <= epsilon
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_only_active_rounds_read_the_data(schedule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads, right = [], WeightedRecords.right
+
+    def counted(self: WeightedRecords, weights: np.ndarray) -> np.ndarray:
+        assert weights.min() >= 0
+        assert weights.max() <= 1
+        reads.append(1)
+        return right(self, weights)
+
+    monkeypatch.setattr(WeightedRecords, "right", counted)
+    model = DPAda(schedule=schedule, domain=DOMAIN, random_state=0, n_rounds=12).fit(*families()[0].first)
+    assert model.schedule_[0] == 1
+    assert len(reads) == model.schedule_.sum() == len(model.model_.stumps)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("rate", [None, 0.4])
+def test_replay_stays_below_the_ledger(schedule: str, rate: float | None) -> None:
+    """Ten random pairs for each of four schedules, and the families."""
+    rng = np.random.default_rng(1)
+    model = DPAda(schedule=schedule, learning_rate=rate, epsilon=2.0, n_rounds=5, uniform=5, geometric=2)
+    losses = []
+    for seed, pair in enumerate([*families(), *(random_pair(rng) for _ in range(10))]):
+        sides = (pair.first, pair.second) if seed % 2 else (pair.second, pair.first)
+        outcome, _ = replay_estimator(model.set_params(domain=pair.domain), *sides, seed=seed)
+        assert outcome.loss <= outcome.ledger.epsilon * (1 + 1e-9)
+        losses.append(outcome.loss)
+    assert max(losses) > 0.2
+
+
+def test_replace_pairs_stay_below_the_ledger() -> None:
+    rng = np.random.default_rng(2)
+    model = DPAda(neighbours="replace", epsilon=2.0, n_rounds=4, uniform=5, geometric=2, domain=DOMAIN)
+    for seed in range(20):
+        pair = random_pair(rng, neighbours="replace")
+        outcome, _ = replay_estimator(model, pair.first, pair.second, seed=seed)
+        assert outcome.loss <= outcome.ledger.epsilon * (1 + 1e-9)
+
+
+def test_the_auditor_catches_a_doubled_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    pair = pair_of("ties", [(0.2, 0, 0)] * 3 + [(0.8, 1, 1)] * 3, (0.2, 0, 1), neighbours="add-remove")
+    model = DPAda(n_rounds=1, learning_rate=0.5, uniform=3, geometric=1, domain=DOMAIN, random_state=0)
+
+    def audit() -> Finding:
+        return exact(lambda part: clone(model).fit(*part), pair.first, pair.second, claimed=1.0, subject="")
+
+    assert not audit().violated
+    assert audit().lower_bound > 0.5
+    honest = dpada.select_stump
+
+    def doubled(curator: Curator, right: np.ndarray, budget: RoundBudget, *, share: float = 1.0) -> int:
+        return honest(curator, 2 * right, budget, share=share)
+
+    monkeypatch.setattr(dpada, "select_stump", doubled)
+    assert audit().violated
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("name", READINGS)
+def test_every_reading_leaks_without_bound(schedule: str, name: str) -> None:
+    model = DPAda.as_written(
+        schedule=schedule, reading=READINGS[name], n_rounds=4, uniform=5, geometric=2, domain=DOMAIN
+    )
+    pair = pair_of(
+        "α₁",
+        [(1.0, 1, 1)] * 3 + [(1.0, 1, 0)] + [(0.0, 0, 0)] * 3 + [(0.0, 0, 1)],
+        (1.0, 1, 1),
+        neighbours="add-remove",
+    )
+    found = replay(model, pair.first, pair.second)
+    assert found.lower_bound == math.inf
+    assert found.violated
+    if READINGS[name].ties == "indep":  # the number of draws depends on the data as well
+        assert "diverges" in found.event or "without noise" in found.event
+    else:
+        assert "α_k, without noise (step 6)" in found.event
+    ledger = clone(model).set_params(random_state=0).fit(*pair.first).ledger_
+    assert ledger.epsilon == math.inf
+    assert "weight α_k, without noise (step 6)" in ledger.leaks
+
+
+def test_as_written_first_weight_is_deterministic() -> None:
+    part = pair_of(
+        "", [(1.0, 1, 1)] * 3 + [(1.0, 1, 0)] + [(0.0, 0, 0)] * 3, (0.0, 0, 1), neighbours="add-remove"
+    )
+    alphas = [
+        DPAda.as_written(n_rounds=3, domain=DOMAIN, random_state=s).fit(*part.second).model_.alpha[0]
+        for s in range(10)
+    ]
+    assert alphas == pytest.approx([0.5 * math.log(3)] * 10)
+
+
+def test_noise_scales_after_round_1_are_equal() -> None:
+    """Both are m/B (1 − 2 e₁), and uniform weights get none."""
+    seen = []
+
+    class Spy(Curator):
+        def laplace(self, values, *, epsilon, sensitivity, what, parts=None):  # type: ignore[no-untyped-def]
+            seen.append(sensitivity / epsilon)
+            return super().laplace(values, epsilon=epsilon, sensitivity=sensitivity, what=what, parts=parts)
+
+    curator = Spy(rng=np.random.default_rng(0), ledger=Ledger(claimed=2.0))
+    written = _Written(DPAda.as_written(epsilon=2.0, n_rounds=10), Reading(), curator)
+    e1, n = 0.2, 50
+    weights = np.full(n, 1 / (2 * n * (1 - e1)))
+    weights[:10] = 1 / (2 * n * e1)
+    assert weights.sum() == pytest.approx(1)
+    written._noised(weights)
+    assert seen == pytest.approx([10 / 2 * (1 - 2 * e1)] * 2)
+    np.testing.assert_allclose(written._noised(np.full(n, 1 / n)), 1 / n)
+    assert len(seen) == 2
+    assert math.isinf(curator.ledger.epsilon)
+
+
+def test_the_literal_reading_does_not_depend_on_epsilon() -> None:
+    weights = np.random.default_rng(0).random(2000)
+    weights /= weights.sum()
+    noised = [
+        _Written(
+            DPAda.as_written(epsilon=epsilon, n_rounds=50),
+            Reading(),
+            Curator(rng=np.random.default_rng(0), ledger=Ledger(claimed=epsilon)),
+        )._noised(weights)
+        for epsilon in (0.1, 5.0)
+    ]
+    assert np.abs(noised[0] - noised[1]).max() < 1e-2 * np.abs(noised[0]).max()
+
+
+def test_without_privacy_it_learns() -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"x": rng.random(400), "c": rng.integers(0, 2, 400)})
+    y = pd.Series(np.where((X["x"] > 0.4) & (X["c"] == 1), 1, 0))
+    for model in (DPAda(epsilon=np.inf), DPAda(epsilon=4.0), DPAda(epsilon=np.inf, delta=1e-5)):
+        assert model.set_params(domain=DOMAIN, random_state=0).fit(X, y).score(X, y) > 0.9
+    written = DPAda.as_written(
+        reading=Reading(scale="flat", ties="first", clamp="clip0", thresholds="data"), epsilon=1e9
+    )
+    assert written.set_params(domain=DOMAIN, random_state=0).fit(X, y).score(X, y) > 0.9
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"schedule": "never"}, "schedule='never'"),
+        ({"n_rounds": 0}, "n_rounds=0"),
+        ({"learning_rate": -1}, "learning_rate=-1"),
+        ({"selection_share": 1.0}, "selection_share=1.0"),
+        ({"delta": 1.0}, "delta=1.0"),
+        ({"epsilon": 0}, "epsilon=0"),
+        ({"delta": 1e-5, "reading": Reading()}, "pure ε only"),
+        ({"domain": Domain((Continuous("x", 0, 1),), (0, 1, 2))}, "3 classes"),
+    ],
+)
+def test_errors_name_the_value(wrong: dict[str, object], message: str) -> None:
+    X, y = families()[0].first
+    domain = wrong.get("domain", DOMAIN)
+    with pytest.raises(ValueError, match=message):
+        DPAda(**({"domain": domain} | wrong)).fit(X[list(domain.names)], y)
+    with pytest.raises(ValueError, match="clip=2"):
+        Reading(clip=2)

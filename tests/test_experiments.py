@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpnb import experiments
+from dpnb import experiments, runs
 from dpnb.experiments import GRIDS, LADDER, Cell, Grid, ladder_forest, missing, read, run
 
 CELLS = tuple(
@@ -33,7 +33,7 @@ def breaks(cell: Cell) -> dict[str, float]:
 @pytest.fixture(autouse=True)
 def _nothing_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     MEASURED.clear()
-    monkeypatch.setattr(experiments, "_checksum", lambda name: "0" * 64)
+    monkeypatch.setattr(runs, "_checksum", lambda name: "0" * 64)
 
 
 def test_a_run_computes_only_what_is_missing(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_a_run_computes_only_what_is_missing(tmp_path: Path) -> None:
 def test_an_interrupted_run_loses_nothing_that_was_saved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(experiments, "SAVE_EVERY", -1.0)
+    monkeypatch.setattr(runs, "SAVE_EVERY", -1.0)
     with pytest.raises(RuntimeError, match="interrupted"):
         run(Grid("toy", CELLS, breaks), folder=tmp_path)
     assert len(missing(Grid("toy", CELLS, toy), read("toy", tmp_path))) == 3
@@ -113,7 +113,7 @@ def test_committed_results_are_what_the_code_gives(
         moved = {metric: value + 1e-5 for metric, value in committed.items() if np.isfinite(value)}
         assert moved != pytest.approx({metric: committed[metric] for metric in moved}, abs=2e-6)
     record = json.loads((root / "results" / f"{name}.json").read_text())
-    assert record["data_sha256"] == {data: experiments._checksum(data) for data in grid.datasets}
+    assert record["data_sha256"] == {data: runs._checksum(data) for data in grid.datasets}
 
 
 def test_command_line(

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..experiments import Cell, Grid
 from ..laws import PermuteAndFlip
 from ..papers.diffprfs import DiffPRFs
+from ..runs import Cell, Grid
 from ..splits import THRESHOLD
 from .attack import black_box, compare, observations
 from .replay import replay_estimator

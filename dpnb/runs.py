@@ -1,0 +1,206 @@
+"""Running grids: tidy results that resume, show progress and carry their provenance."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import time
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from tqdm import tqdm
+
+from .datasets import Dataset, load
+
+PACKAGES = ("numpy", "pandas", "scipy", "scikit-learn", "dpnb")
+SAVE_EVERY = 30.0  # seconds between checkpoints
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run of a grid: everything that decides its result.
+
+    Parameters
+    ----------
+    method : name of the algorithm and reading.
+    dataset : name, with the variant after a slash: ``adult/merged``.
+    utility : split score, empty where there is none.
+    max_depth : depth of the trees.
+    epsilon : claimed ε, ``inf`` without privacy.
+    seed : repeat number.
+    """
+
+    method: str
+    dataset: str
+    utility: str
+    max_depth: int
+    epsilon: float
+    seed: int
+
+    def random_state(self) -> np.random.Generator:
+        """Generator of this cell, independent of all others."""
+        return np.random.default_rng([self.seed, zlib.crc32(repr(self).encode())])
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A named set of cells and what measures one of them.
+
+    Parameters
+    ----------
+    name : name of the results file.
+    cells : all runs.
+    measure : cell → metrics by name.
+    datasets : names of the data sets that the runs load, for the provenance.
+    """
+
+    name: str
+    cells: tuple[Cell, ...]
+    measure: Callable[[Cell], dict[str, float]]
+    datasets: tuple[str, ...] = ()
+
+
+KEYS = list(Cell.__dataclass_fields__)
+COLUMNS = [*KEYS, "delta", "metric", "value"]
+
+
+def results_folder() -> Path:
+    """The project's ``results`` folder, looked for from the current folder upwards.
+
+    Raises
+    ------
+    FileNotFoundError
+        Outside of a checkout of the project.
+    """
+    for folder in (Path.cwd(), *Path.cwd().parents):
+        if (folder / "results").is_dir() and (folder / "_toc.yml").is_file():
+            return folder / "results"
+    raise FileNotFoundError(
+        f"no results folder above {Path.cwd().name!r}: run from the project's folder, or name a folder of your own"
+    )
+
+
+def read(name: str, folder: Path) -> pd.DataFrame:
+    """Read a results file; an empty table if there is none.
+
+    Returns
+    -------
+    DataFrame with the columns method, dataset, utility, max_depth, epsilon, seed, delta, metric, value.
+    """
+    path = folder / f"{name}.csv"
+    if not path.exists():
+        return pd.DataFrame(columns=COLUMNS)
+    return pd.read_csv(path, keep_default_na=False, na_values={"value": "", "delta": ""})
+
+
+def missing(grid: Grid, table: pd.DataFrame) -> list[Cell]:
+    """Cells of the grid that the table does not hold."""
+    done = {Cell(*row) for row in table[KEYS].drop_duplicates().itertuples(index=False)}
+    return [cell for cell in grid.cells if cell not in done]
+
+
+def run(grid: Grid, *, folder: Path, jobs: int = 1, command: str = "") -> pd.DataFrame:
+    """Measure the missing cells of a grid and save the table as it grows.
+
+    Parameters
+    ----------
+    grid : what to run.
+    folder : where ``<name>.csv`` and ``<name>.json`` lie; made if need be.
+    jobs : number of processes.
+    command : how the run was asked for, for the provenance.
+
+    Returns
+    -------
+    The complete table, rows of the grid in a fixed order.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    table = read(grid.name, folder)
+    todo = missing(grid, table)
+    if not todo:
+        return table
+    began = saved = time.monotonic()
+    rows: list[dict[str, Any]] = []
+    for cell, metrics in tqdm(_measured(grid, todo, jobs), total=len(todo), desc=grid.name, unit="fit"):
+        rows += [asdict(cell) | {"delta": 0.0, "metric": m, "value": round(v, 6)} for m, v in metrics.items()]
+        if time.monotonic() - saved > SAVE_EVERY:
+            _save(grid, table, rows, folder)
+            saved = time.monotonic()
+    table = _save(grid, table, rows, folder)
+    _write(
+        folder / f"{grid.name}.json", json.dumps(_provenance(grid, folder, began, command), indent=2) + "\n"
+    )
+    return table
+
+
+def _measured(grid: Grid, cells: Sequence[Cell], jobs: int) -> Iterator[tuple[Cell, dict[str, float]]]:
+    if jobs == 1:
+        yield from ((cell, grid.measure(cell)) for cell in cells)
+        return
+    with ProcessPoolExecutor(jobs) as pool:
+        running = {pool.submit(grid.measure, cell): cell for cell in cells}
+        try:
+            for done in as_completed(running):
+                yield running[done], done.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _save(grid: Grid, table: pd.DataFrame, rows: list[dict[str, Any]], folder: Path) -> pd.DataFrame:
+    grown = (
+        pd.concat([table, pd.DataFrame(rows, columns=COLUMNS)])
+        if len(table)
+        else pd.DataFrame(rows, columns=COLUMNS)
+    )
+    grown = grown.sort_values([*KEYS, "metric"], ignore_index=True)
+    _write(folder / f"{grid.name}.csv", grown.to_csv(index=False))
+    return grown
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)
+
+
+def _provenance(grid: Grid, folder: Path, began: float, command: str) -> dict[str, Any]:
+    """How a results file came about; run time adds up over resumed runs."""
+    path = folder / f"{grid.name}.json"
+    before = json.loads(path.read_text())["seconds"] if path.exists() else 0.0
+    cells = pd.DataFrame([asdict(c) for c in grid.cells])
+    return {
+        "grid": grid.name,
+        "command": command,
+        "cells": len(grid.cells),
+        "parameters": {name: [f"{v}" for v in sorted(cells[name].unique())] for name in KEYS},
+        "data_sha256": {name: _checksum(name) for name in grid.datasets},
+        "versions": {name: version(name) for name in PACKAGES} | {"python": platform.python_version()},
+        "seconds": round(before + time.monotonic() - began, 1),
+    }
+
+
+def _checksum(dataset: str) -> str:
+    """SHA-256 of the training and test tables as they are used, whatever files they came from."""
+    digest = hashlib.sha256()
+    for X, y in (data_of(dataset).train, data_of(dataset).test):
+        digest.update(X.to_csv(index=True).encode())
+        digest.update(y.to_csv(index=True).encode())
+    return digest.hexdigest()
+
+
+@lru_cache(maxsize=4)
+def data_of(name: str) -> Dataset:
+    """Data set of a cell, kept in memory: a name, or a name and a split such as ``adult/merged``."""
+    base, _, variant = name.partition("/")
+    return load(base, split=variant) if variant else load(base)

@@ -1,0 +1,299 @@
+"""Boosting baselines: AdaBoost without noise, and two papers that add noise to its stumps, as far as they are known.
+
+Points marked [INF] are inferred: the sources do not state them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy.special import logsumexp
+
+from ..booster import logistic
+from ..counts import Records, WeightedRecords
+from ..curator import Curator
+from ..domain import Domain
+from ..estimators import PrivateClassifier, check_choice, check_count
+from ..grid import Additive, Stump, grid_of, public_grid
+from ..ledger import Neighbours
+from ..splits import LEAF, Floats, Ints
+from .dpada import _as_array, half_log_odds
+
+CLIP = 1e-10  # least distance of an error from 0 and 1
+DRAWS = 100  # of the demo's noisy count, which is their mean
+MOST = 300.0  # log of the largest sensitivity booked: a larger one would overflow and say no more
+EVERYWHERE = Stump(LEAF, -1, np.nan, 1.0)
+
+
+class _Round(NamedTuple):
+    """Doors, weights, and the largest weight that a record may have, given what was published."""
+
+    curator: Curator
+    data: WeightedRecords
+    weights: Floats
+    bound: float
+
+
+class _Boosted(PrivateClassifier):
+    """Rounds of AdaBoost for two classes; what a round learns is the subclass's business."""
+
+    neighbours: Neighbours = "add-remove"
+    demo = False
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        domain: Domain | None = None,
+        n_rounds: int = 30,
+        thresholds: str = "data",
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.domain = domain
+        self.n_rounds = n_rounds
+        self.thresholds = thresholds
+        self.random_state = random_state
+
+    def fit(self, X: pd.DataFrame | ArrayLike, y: ArrayLike | pd.Series[Any]) -> Self:
+        """Train the booster.
+
+        Parameters
+        ----------
+        X : DataFrame (n, attributes) or array.
+        y : (n,) labels in the domain's two classes.
+
+        Raises
+        ------
+        ValueError
+            For records that do not fit the domain, more than two classes, or a parameter out of range.
+
+        **Privacy**: see the class; every release is on ``ledger_``.
+        """
+        check_count("n_rounds", self.n_rounds, low=1)
+        check_choice("thresholds", self.thresholds, ("data", "grid"))
+        records, curator = self._open(X, y)
+        name, classes = type(self).__name__, self.domain_.n_classes
+        if classes != 2:
+            raise ValueError(f"{classes} classes: {name} is for two; PrivateBooster takes any number")
+        with curator.ledger.sequential(f"{name}, {self.n_rounds} rounds"):
+            self.model_ = self._boost(self._data(records, curator), curator)
+        self.ledger_ = curator.ledger
+        return self
+
+    def _data(self, records: Records, curator: Curator) -> WeightedRecords:
+        public = self.thresholds == "grid"
+        return WeightedRecords(records, public_grid(self.domain_) if public else None, positive=1)
+
+    def _boost(self, data: WeightedRecords, curator: Curator) -> Additive:
+        score = np.zeros(len(data.sign))
+        stumps: list[Stump] = []
+        alphas: list[float] = []
+        for _ in range(self.n_rounds):
+            margin = data.sign * score
+            unit = float(np.log(len(margin)) - logsumexp(-margin))  # the weights sum to n
+            if alphas and np.isfinite(self.epsilon):  # noise of a fixed scale; in round 1 all weights are 1
+                unit = curator.exact(unit, why="normaliser of the weights, without noise")
+            weights = np.exp(unit - margin)
+            bound = float(np.exp(min(unit + sum(map(abs, alphas)), MOST)))
+            learnt, released = self._learn(_Round(curator, data, weights, bound))
+            answers = data.answers(learnt)
+            error = float(weights[answers != data.sign].sum() / weights.sum())
+            alpha = half_log_odds(float(np.clip(error, CLIP, 1 - CLIP))) / (np.log(10) if self.demo else 1)
+            alpha = curator.exact(alpha, why="weight α_t of a stump, from its exact weighted error")
+            score += alpha * answers
+            stumps.append(released)
+            alphas.append(alpha)
+        return Additive(self.domain_, tuple(stumps), np.array(alphas))
+
+    def _learn(self, now: _Round) -> tuple[Stump, Stump]:
+        """The stump that the iteration goes on with, and the one that the model has."""
+        raise NotImplementedError
+
+    def _votes(self, codes: Floats) -> Floats:
+        positive = logistic(self.model_.score(codes))
+        return np.stack([1 - positive, positive], axis=1)
+
+
+class AdaBoost(_Boosted):
+    """Discrete AdaBoost with stumps of least weighted error, two classes, no privacy at all.
+
+    Parameters
+    ----------
+    domain : public domain with two classes, the second is +1; if None it is read off the records, with a warning.
+    n_rounds : number of stumps m ≥ 1.
+    thresholds : ``"data"`` midpoints of the values that occur, or the public ``"grid"``.
+    random_state : nothing is drawn; it is here because every estimator of the package has one.
+
+    Attributes
+    ----------
+    model_ : :class:`~dpnb.grid.Additive`, with ``α = ½ ln((1 − e) / e)`` (scikit-learn has twice that).
+    ledger_, domain_, classes_, n_features_in_ : as usual.
+
+    Notes
+    -----
+    **Privacy**: none, and none is claimed: ε = ∞. Each stump and each α is released without noise. Errors are
+    cut to [1e-10, 1 − 1e-10]. Both signs of a stump compete, so e > ½, the stop of step 5, does not occur.
+    Source: Zhang, Dong, Xu, Wang (2023), AdaBoost algorithm based on target perturbation, Algorithm 1.
+    """
+
+    def __init__(
+        self,
+        *,
+        domain: Domain | None = None,
+        n_rounds: int = 30,
+        thresholds: str = "data",
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(domain=domain, n_rounds=n_rounds, thresholds=thresholds, random_state=random_state)
+        self.epsilon = np.inf
+
+    def _learn(self, now: _Round) -> tuple[Stump, Stump]:
+        stump = _exact_stump(now)
+        return stump, stump
+
+
+class DPAdaBoost(_Boosted):
+    """DP-AdaBoost (Shen 2017), rebuilt: noise on the leaf counts of exact stumps; it is not ε-DP.
+
+    Parameters
+    ----------
+    epsilon : budget ε > 0 that the thesis distributes ahead; ``inf`` for no noise.
+    domain, n_rounds, thresholds : as of :class:`AdaBoost`.
+    random_state : seed, Generator or None. Attributes are as of :class:`AdaBoost`.
+
+    Notes
+    -----
+    **Privacy**: claims ``epsilon``; in truth ε = ∞, see ``ledger_.leaks``: stumps, α and the normaliser of the
+    weights have no noise. The noise is Lap(m/ε), for a sensitivity of 1; from round 2 on one record may weigh
+    more, and the ledger books that.
+
+    Known of the thesis are its abstract and what later papers say of it: noise on the weak learner's counts that
+    does not enter the iteration, from a budget that is distributed ahead and shrinks with m. [INF]: ε/m for each
+    round; the exact stump of least weighted error; weights that sum to n; leaf labels by noisy weighted counts;
+    weights and α follow from the stump without noise.
+    Source: Shen (2017), master's thesis, Nanjing University of Aeronautics and Astronautics.
+    """
+
+    def _learn(self, now: _Round) -> tuple[Stump, Stump]:
+        stump = _exact_stump(now)
+        share = float(self.epsilon) / self.n_rounds
+        return stump, _labelled(stump, _noisy(_leaves(now, stump), now, share, what="leaf counts"))
+
+
+class CARTDPsAdaBoost(_Boosted):
+    """CART-DPsAdaBoost (Jia, Qiu 2020) with stumps: by its abstract, or as its published demo; neither is ε-DP.
+
+    Parameters
+    ----------
+    epsilon : budget ε > 0 that the paper states; ``inf`` for no noise.
+    domain, n_rounds : as of :class:`AdaBoost`.
+    demo : behave like the published demo code.
+    random_state : seed, Generator or None. Attributes are as of :class:`AdaBoost`.
+
+    Notes
+    -----
+    **Privacy**: claims ``epsilon``; in truth ε = ∞, see ``ledger_.leaks``. By the abstract, the exponential
+    mechanism chooses split points of continuous attributes, the Gini index the partition of discrete ones, counts
+    get Laplace noise, and features are random subspaces. [INF]: ⌈√d⌉ features and ε/m a round, half of it for the
+    leaf counts, half shared by the split points; sensitivity 2 of Gini; candidates of the public grid (the best
+    case); one category against the rest; the best attribute and α without noise; weights that sum to n.
+
+    ``demo=True``, as its code does: candidates are midpoints of the values that occur; each count in each
+    candidate's Gini index, and each leaf count, gets the mean of 100 draws of Lap(1/ε), the full ε every time; the
+    plain argmin wins; ``α = ½ log10((1 − e) / e)``. The ledger books all 100 draws. [INF]: depth 1, no pruning,
+    weights and features as above, noisy counts below 0 are 0, a stump with e > ½ has α < 0.
+    Source: Jia, Qiu (2020), IEEE Access 8, 93499–93513; demo: qiu-wanyong/CART-DPsAdaboost on GitHub.
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        domain: Domain | None = None,
+        n_rounds: int = 30,
+        demo: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(epsilon=epsilon, domain=domain, n_rounds=n_rounds, random_state=random_state)
+        self.demo = demo
+
+    def _data(self, records: Records, curator: Curator) -> WeightedRecords:
+        if not self.demo:
+            return WeightedRecords(records, public_grid(self.domain_), positive=1)
+        why = "candidate thresholds: midpoints of the values that occur"
+        found = WeightedRecords(records, None, positive=1).grid
+        attribute, cut = curator.exact(np.stack([found.attribute, found.cut]), why=why)
+        cuts = tuple(cut[attribute == a] if c else None for a, c in enumerate(self.domain_.continuous))
+        return WeightedRecords(records, grid_of(self.domain_, cuts), positive=1)
+
+    def _learn(self, now: _Round) -> tuple[Stump, Stump]:
+        d, grid = self.domain_.n_attributes, now.data.grid
+        subspace = now.curator.public(lambda rng: rng.permutation(d), what="random subspace")
+        asked = np.flatnonzero(np.isin(grid.attribute, subspace[: int(np.ceil(np.sqrt(d)))]))
+        best, epsilon = EVERYWHERE, float(self.epsilon) / (1 if self.demo else 2 * self.n_rounds)
+        draws = DRAWS if self.demo else 1
+        if len(asked) and self.demo:
+            table = _noisy(_tables(now, asked), now, epsilon, what="counts in Gini indices", draws=draws)
+            best = grid.stump(int(asked[np.argmin(_gini(np.maximum(table, 0.0)))]))
+        elif len(asked):
+            best = grid.stump(self._chosen(now, asked))
+        stump = _labelled(best, _noisy(_leaves(now, best), now, epsilon, what="leaf counts", draws=draws))
+        return stump, stump
+
+    def _chosen(self, now: _Round, asked: Ints) -> int:
+        """One split point of each continuous attribute by the exponential mechanism, then the plain best."""
+        gini, attribute = _gini(_tables(now, asked)), now.data.grid.attribute[asked]
+        continuous = np.array(self.domain_.continuous)[attribute]
+        finalists, drawn = list(np.flatnonzero(~continuous)), np.unique(attribute[continuous])
+        share = now.bound * float(self.epsilon) / self.n_rounds / 2 / max(len(drawn), 1)
+        how: dict[str, Any] = {"starts": np.array([0]), "sensitivity": 2 * now.bound, "monotone": False}
+        how |= {"epsilon": share, "what": "split point of a continuous attribute"}
+        for a in drawn:
+            mine = np.flatnonzero(attribute == a)
+            finalists.append(mine[int(now.curator.exponential(-gini[mine], **how)[0])])
+        best = int(asked[min(finalists, key=lambda j: gini[j])])
+        return now.curator.exact(best, why="attribute and partition of least Gini index, without noise")
+
+
+def _exact_stump(now: _Round) -> Stump:
+    best = now.data.grid.stump(int(np.argmax(now.data.right(now.weights))))
+    published = now.curator.exact(_as_array(best), why="stump of least weighted error, without noise")
+    kind, attribute, cut, sign = published.tolist()
+    return Stump(int(kind), int(attribute), cut, sign)
+
+
+def _tables(now: _Round, asked: Ints) -> Floats:
+    """Weights of +1 and -1 where a condition holds, then elsewhere, (asked, 4)."""
+    plus, minus = (np.where(now.data.sign == s, now.weights, 0.0) for s in (1, -1))
+    inside = now.data.right(plus)[asked], minus.sum() - now.data.right(minus)[asked]
+    table = np.stack([*inside, plus.sum() - inside[0], minus.sum() - inside[1]], axis=1)
+    return np.asarray(np.maximum(table, 0.0), float)  # a difference of sums may be a rounding error below
+
+
+def _gini(table: Floats) -> Floats:
+    """Weighted Gini index ``Σ_children W (1 − Σ p²)``; one more record of weight u adds at most 2u."""
+    plus, minus = table[:, ::2], table[:, 1::2]
+    return np.asarray((2 * plus * minus / np.maximum(plus + minus, 1e-300)).sum(axis=1), float)
+
+
+def _leaves(now: _Round, stump: Stump) -> Floats:
+    """Weights by leaf (condition holds, or not) and class (+1, -1), (1, 4)."""
+    leaf, label = now.data.answers(stump) != stump.sign, now.data.sign < 0
+    return np.asarray(np.bincount(2 * leaf + label, now.weights, minlength=4)[None], float)
+
+
+def _noisy(table: Floats, now: _Round, epsilon: float, *, what: str, draws: int = 1) -> Floats:
+    """Add a mean of draws of scale 1/ε, as if Δ were 1; booked for what a record adds to each row of each draw."""
+    delta, copies = draws * len(table) * now.bound, np.repeat(table[None], draws, axis=0)
+    noisy = now.curator.laplace(copies, epsilon=delta * epsilon, sensitivity=delta, what=what)
+    return np.asarray(noisy.mean(axis=0), float)
+
+
+def _labelled(stump: Stump, noisy: Floats) -> Stump:
+    """The condition with labels by the noisy counts of its leaves; equal labels leave no condition."""
+    inside, outside = np.where(noisy[0, ::2] > noisy[0, 1::2], 1.0, -1.0)
+    return (EVERYWHERE if inside == outside else stump)._replace(sign=float(inside))

@@ -20,7 +20,7 @@ from ..estimators import PrivateClassifier, check_choice, check_count
 from ..grid import Additive, Stump, grid_of, public_grid
 from ..ledger import Neighbours
 from ..splits import LEAF, Floats, Ints
-from .dpada import _as_array, half_log_odds
+from .dpada import half_log_odds, stump_numbers
 
 CLIP = 1e-10  # least distance of an error from 0 and 1
 DRAWS = 100  # of the demo's noisy count, which is their mean
@@ -261,7 +261,7 @@ class CARTDPsAdaBoost(_Boosted):
 
 def _exact_stump(now: _Round) -> Stump:
     best = now.data.grid.stump(int(np.argmax(now.data.right(now.weights))))
-    published = now.curator.exact(_as_array(best), why="stump of least weighted error, without noise")
+    published = now.curator.exact(stump_numbers(best), why="stump of least weighted error, without noise")
     kind, attribute, cut, sign = published.tolist()
     return Stump(int(kind), int(attribute), cut, sign)
 

@@ -380,7 +380,7 @@ class _Written:
         for noise in self.owner.schedule_:  # step 2
             best = data.grid.stump(int(np.argmax(data.right(weights))))
             why = "stump G_k, chosen without noise (step 3)"
-            kind, attribute, cut, sign = curator.exact(_as_array(best), why=why).tolist()
+            kind, attribute, cut, sign = curator.exact(stump_numbers(best), why=why).tolist()
             stump = Stump(int(kind), int(attribute), cut, sign)
             agrees = data.sign * data.answers(stump)
             measured = float((raw if reading.error == "raw" else weights)[agrees < 0].sum())  # step 4
@@ -425,6 +425,6 @@ class _Written:
         return self.curator.laplace(values, epsilon=epsilon, sensitivity=gap, what=what)
 
 
-def _as_array(stump: Stump) -> Floats:
+def stump_numbers(stump: Stump) -> Floats:
     """Numbers of a stump; the cut of one that has no condition is 0, so that equal stumps are equal arrays."""
     return np.array([stump.kind, stump.attribute, np.nan_to_num(stump.cut), stump.sign], float)

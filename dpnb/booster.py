@@ -98,19 +98,24 @@ def select_stump(curator: Curator, right: Floats, budget: RoundBudget, *, share:
     return int(chosen[0])
 
 
-def bounded_weights(margin: Floats) -> Floats:
-    """MadaBoost weights ``min(1, exp(−margin))``; they follow from a record itself and past outputs alone.
+def logistic(score: Floats) -> Floats:
+    """Probability of the positive class at a score F of bounded weights, ``1 / (1 + exp(−F))``.
+
+    The weights are the slopes of MadaBoost's loss φ(z) = 1 − z for z < 0 and exp(−z) for z ≥ 0. Where a share p is
+    positive, p φ(F) + (1 − p) φ(−F) is least at F = ln(p / (1 − p)). AdaBoost's exponential loss has half of it, see
+    :func:`half_logistic`.
+    """
+    return 0.5 * (1 + np.tanh(score / 2))
+
+
+def half_logistic(score: Floats) -> Floats:
+    """Probability of the positive class at a score of AdaBoost, ``1 / (1 + exp(−2F))``: its half log odds turned round.
 
     References
     ----------
-    Domingo, Watanabe (2000), MadaBoost: a modification of AdaBoost.
+    Friedman, Hastie, Tibshirani (2000), Additive logistic regression: a statistical view of boosting, Lemma 1.
     """
-    return np.exp(-np.maximum(margin, 0.0))
-
-
-def logistic(score: Floats) -> Floats:
-    """Probability of the positive class at score F, ``1 / (1 + exp(−2F))``: AdaBoost's half log odds turned round."""
-    return 0.5 * (1 + np.tanh(score))
+    return logistic(2 * score)
 
 
 def check_delta(delta: object) -> None:
@@ -192,12 +197,12 @@ class PrivateBooster(PrivateClassifier):
         self.neighbours = neighbours
         self.random_state = random_state
 
-    def fit(self, X: pd.DataFrame | ArrayLike, y: ArrayLike | pd.Series[Any]) -> Self:
+    def fit(self, X: pd.DataFrame | ArrayLike | Records, y: ArrayLike | pd.Series[Any] | None = None) -> Self:
         """Train the booster.
 
         Parameters
         ----------
-        X : DataFrame (n, attributes) or array.
+        X : DataFrame (n, attributes), array, or encoded :class:`~dpnb.counts.Records` (without ``y``).
         y : (n,) labels in the domain's classes.
 
         Raises
@@ -244,12 +249,10 @@ class PrivateBooster(PrivateClassifier):
         data = WeightedRecords(records, grid, positive=positive)
         rate = self.learning_rate or (RATE_PURE if self.delta is None else RATE_ZCDP)
         steps = rate * np.linspace(1, LAST_STEP, rounds)
-        score = np.zeros(len(data.sign))
         stumps = []
         for step in steps:
-            right = data.right(bounded_weights(data.sign * score))
-            stump = grid.stump(select_stump(curator, right, budget))
-            score += step * data.answers(stump)
+            stump = grid.stump(select_stump(curator, data.right(), budget))
+            data.advance(stump, step)
             stumps.append(stump)
         return Additive(self.domain_, tuple(stumps), steps)
 

@@ -20,6 +20,7 @@ from .grid import Grid, Stump, grid_of
 from .splits import THRESHOLD, Ints, Splits
 
 Floats = NDArray[np.float64]
+FIXED_POINT = 2.0**28
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ class Records:
                 f"inconsistent numbers of samples: X has {len(matrix)} records, y has {len(self._y)} labels"
             )
         self.keys: Keys = record_keys(X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(len(matrix)))
+        self._binned: tuple[Grid, csr_array] | None = None
         self._columns = np.ascontiguousarray(matrix.T)
         self._cells = np.empty(self._columns.shape, np.intp)  # value code * classes + class
         self._values: list[Floats] = []
@@ -78,6 +80,21 @@ class Records:
         copies : (n,) how often each record is in the bag; once if None.
         """
         return Cohort(self, copies)
+
+    def one_hot(self, grid: Grid) -> csr_array:
+        """Which records are in each bin of a grid, (bins, n); kept for the next question about the same grid."""
+        if self._binned is None or self._binned[0] is not grid:
+            first = np.cumsum(grid.sizes) - grid.sizes
+            bins = np.empty((len(self._y), len(first)), np.int32)
+            for a, cuts in enumerate(grid.cuts):
+                column = self._columns[a]
+                codes = column.astype(np.intp) if cuts is None else np.searchsorted(cuts, column)
+                bins[:, a] = first[a] + codes
+            by_record = np.arange(0, bins.size + 1, len(first), dtype=np.int32)
+            shape = (len(bins), int(grid.sizes.sum()))
+            by_rows = csr_array((np.ones(bins.size), bins.reshape(-1), by_record), shape=shape)
+            self._binned = grid, by_rows.T.tocsr()
+        return self._binned[1]
 
     def observed_bounds(self) -> tuple[Floats, Floats]:
         """Smallest and largest value of each attribute: data-dependent, for readings that leak them."""
@@ -181,8 +198,23 @@ def _tally(keys: Ints, copies: Floats | None, *, n_cells: int, classes: int) -> 
     return cells[new], counts
 
 
+def bounded_weights(margin: Floats) -> Floats:
+    """MadaBoost weights ``min(1, exp(−margin))``; they follow from a record itself and past outputs alone.
+
+    They are rounded to multiples of 2⁻²⁸, so that sums over up to 2²⁵ records are exact in any order.
+
+    References
+    ----------
+    Domingo, Watanabe (2000), MadaBoost: a modification of AdaBoost.
+    """
+    rounded: Floats = np.rint(np.exp(-np.maximum(margin, 0.0)) * FIXED_POINT) / FIXED_POINT
+    return rounded
+
+
 class WeightedRecords:
-    """All records of a two-class problem, with weights, on a grid: the counts that boosting asks for.
+    """All records of a two-class problem with a weight each, on a grid: the counts that boosting asks for.
+
+    Weights start at 1. They follow a margin (:meth:`advance`), or are multiplied round by round (:meth:`reweigh`).
 
     Parameters
     ----------
@@ -190,6 +222,10 @@ class WeightedRecords:
     grid : bins of the attributes, public; None for thresholds halfway between the values that occur, which leaks
         them.
     positive : code of the class that counts as +1; all others are -1.
+
+    Attributes
+    ----------
+    weights : (n,) of the records; an algorithm that perturbs single weights may set them.
     """
 
     def __init__(self, records: Records, grid: Grid | None, *, positive: int) -> None:
@@ -202,41 +238,82 @@ class WeightedRecords:
             grid = grid_of(domain, tuple(midpoints))
         self.grid = grid
         self._columns = records._columns
-        self.sign: Floats = np.where(records._y == positive, 1.0, -1.0)
-        first = np.cumsum(grid.sizes) - grid.sizes
-        bins = np.empty((len(self.sign), len(first)), np.int32)
-        for a, cuts in enumerate(grid.cuts):
-            column = self._columns[a]
-            bins[:, a] = first[a] + (
-                column.astype(np.intp) if cuts is None else np.searchsorted(cuts, column)
-            )
-        by_record = np.arange(0, bins.size + 1, len(first), dtype=np.int32)
-        shape = (len(self.sign), int(grid.sizes.sum()))
-        one_hot = csr_array((np.ones(bins.size), bins.reshape(-1), by_record), shape=shape)
-        self._one_hot = one_hot.T.tocsr()
+        self._sign: Floats = np.where(records._y == positive, 1.0, -1.0)
+        self._margin = np.zeros(len(self._sign))
+        self._spent = np.zeros(len(self._sign))
+        self._asked: tuple[Stump, Floats] | None = None
+        self.weights: Floats = np.ones(len(self._sign))
+        self._one_hot = records.one_hot(grid)
 
-    def answers(self, stump: Stump) -> Floats:
-        """What a stump says of each record, (n,) of 1.0 and -1.0."""
+    def advance(self, stump: Stump, step: float) -> None:
+        """Add ``step · y G(x)`` to every margin; weights become :func:`bounded_weights` of it."""
+        self._margin += step * self._agreement(stump)
+        self.weights = bounded_weights(self._margin)
+
+    def afford(self, *, total: float) -> None:
+        """Individual privacy filter: give weight 0 to the records whose weights would sum to more than ``total``.
+
+        Parameters
+        ----------
+        total : sum of a record's weights over all rounds that the budget pays for. Sums of
+            :func:`bounded_weights` are exact.
+        """
+        pays = self._spent + self.weights <= total
+        self.weights = np.where(pays, self.weights, 0.0)
+        self._spent = self._spent + self.weights
+
+    def reweigh(self, stump: Stump, alpha: float) -> None:
+        """Multiply every weight by AdaBoost's ``exp(−alpha · y G(x))``."""
+        self.weights = self.weights * np.exp(-alpha * self._agreement(stump))
+
+    def _answers(self, stump: Stump) -> Floats:
         if stump.attribute < 0:
-            return np.full(len(self.sign), stump.sign)
+            return np.full(len(self._sign), stump.sign)
         column = self._columns[stump.attribute]
         holds = column <= stump.cut if stump.kind == THRESHOLD else column == stump.cut
         return np.where(holds, stump.sign, -stump.sign)
 
-    def right(self, weights: Floats) -> Floats:
-        """Weight of the records that each stump of the grid classifies rightly, in the order of ``Grid.stump``.
+    def _agreement(self, stump: Stump) -> Floats:
+        """``y G(x)``: 1.0 where the stump is right, -1.0 where it is wrong; a round asks more than once."""
+        if self._asked is None or self._asked[0] is not stump:
+            self._asked = stump, self._sign * self._answers(stump)
+        return self._asked[1]
 
-        Parameters
-        ----------
-        weights : (n,) weights u of the records.
+    def right(self) -> Floats:
+        """Weight of the records that each stump of the grid classifies rightly, in the order of ``Grid.stump``.
 
         Returns
         -------
         (candidates,). With S the sum of u·y where the condition holds, and P, N the weights of the two classes,
         the stump that answers +1 there is right on N + S, its negation on P − S.
         """
-        signed = weights * self.sign
+        signed = self.weights * self._sign
         within = self.grid.within(np.asarray(self._one_hot @ signed, float))
-        total, difference = weights.sum(), signed.sum()
+        total, difference = self.weights.sum(), signed.sum()
         positive, negative = (total + difference) / 2, (total - difference) / 2
         return np.concatenate([negative + within, positive - within, [positive, negative]])
+
+    def outcome(self, stump: Stump, weights: Floats | None = None) -> Floats:
+        """Weight of the records on which a stump is right, and on which it is wrong, (2,).
+
+        Parameters
+        ----------
+        stump : any, on the grid or not.
+        weights : (n,) to use instead of the current ones.
+        """
+        weights = self.weights if weights is None else weights
+        agreement = self._agreement(stump)
+        return np.array([weights @ (agreement > 0), weights @ (agreement < 0)])
+
+    def leaves(self, stump: Stump) -> Floats:
+        """Weight by leaf (condition holds, or not) and class (+1, -1), (1, 4)."""
+        leaf, label = self._answers(stump) != stump.sign, self._sign < 0
+        return np.asarray(np.bincount(2 * leaf + label, self.weights, minlength=4)[None], float)
+
+    def tables(self) -> Floats:
+        """Weight of +1 and -1 where each condition of the grid holds, then of both elsewhere, (conditions, 4)."""
+        sides = [np.where(self._sign == s, self.weights, 0.0) for s in (1, -1)]
+        inside = [self.grid.within(np.asarray(self._one_hot @ side, float)) for side in sides]
+        outside = [side.sum() - within for side, within in zip(sides, inside, strict=True)]
+        # A difference of sums may be a rounding error below zero.
+        return np.asarray(np.maximum(np.stack([*inside, *outside], axis=1), 0.0), float)

@@ -48,10 +48,14 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     neighbours: Neighbours
     random_state: Any
 
-    def _open(self, X: pd.DataFrame | ArrayLike, y: ArrayLike | pd.Series[Any]) -> tuple[Records, Curator]:
+    def _open(self, X: Any, y: Any) -> tuple[Records, Curator]:
         """Open the three doors for a fit: records, releases, budget."""
         epsilon = check_epsilon(self.epsilon)
         ledger = Ledger(neighbours=self.neighbours, delta=self.delta, claimed=epsilon)
+        if isinstance(X, Records):
+            return self._open_records(X, y), open_curator(
+                rng=np.random.default_rng(self.random_state), ledger=ledger
+            )
         if y is None:
             raise ValueError("a classifier requires y to be passed, but the target y is None")
         y = y if isinstance(y, pd.Series) else column_or_1d(y, warn=True)
@@ -66,6 +70,18 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         records = Records(X, y, domain=self.domain_)
         self.classes_ = np.array(self.domain_.classes)
         return records, curator
+
+    def _open_records(self, records: Records, y: object) -> Records:
+        """Take records that are encoded already; they carry labels and domain."""
+        if y is not None:
+            raise ValueError("y given beside encoded records: they carry their labels, call fit(records)")
+        if self.domain not in (None, records.domain):
+            raise ValueError("domain differs from the one that the records were encoded with")
+        self.domain_ = records.domain
+        self.classes_ = np.array(self.domain_.classes)
+        self.n_features_in_ = self.domain_.n_attributes
+        self.feature_names_in_ = np.array(self.domain_.names, dtype=object)
+        return records
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "ledger_")

@@ -20,6 +20,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import roc_auc_score
 
 from .audit.campaign import attack_grid, replay_grid
+from .boosting_grids import GRIDS as BOOSTING_GRIDS
 from .datasets import Dataset
 from .papers.diffprfs import DiffPRFs
 from .runs import KEYS, Cell, Grid, data_of, missing, read, results_folder, run
@@ -166,6 +167,7 @@ GRIDS: dict[str, Callable[[], Grid]] = {
     "diffprfs_ladder": ladder_grid,
     "audit_replay": replay_grid,
     "audit_attack": attack_grid,
+    **BOOSTING_GRIDS,
 }
 
 

@@ -6,6 +6,7 @@ Nothing here reads records: a grid follows from the domain alone, and a model is
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -124,6 +125,7 @@ def grid_of(domain: Domain, cuts: tuple[Floats | None, ...]) -> Grid:
     )
 
 
+@lru_cache(maxsize=16)
 def public_grid(domain: Domain, *, uniform: int = 31, geometric: int = 24) -> Grid:
     """Generic grid that depends on the domain alone.
 

@@ -80,6 +80,14 @@ def _multiplied(multiply: Callable[[Cost], Cost], costs: Sequence[Cost]) -> Cost
     return multiply(_sum(costs))
 
 
+def _capped(cap: Cost, costs: Sequence[Cost]) -> Cost:
+    total = _sum(costs)  # a leak stays a leak
+    return Cost(
+        total.epsilon if math.isinf(total.epsilon) else min(total.epsilon, cap.epsilon),
+        total.rho if math.isinf(total.rho) else min(total.rho, cap.rho),
+    )
+
+
 @dataclass(eq=False)
 class Scope:
     """A node of the budget tree: how its children compose."""
@@ -228,6 +236,13 @@ class Ledger:
     def sequential(self, what: str) -> Iterator[Scope]:
         """Scope whose children all see the same records: costs add up."""
         with self._scope(Scope(what, "sequential", _sum)) as scope:
+            yield scope
+
+    @contextmanager
+    def filtered(self, what: str, *, epsilon: float) -> Iterator[Scope]:
+        """Scope whose rounds drop a record before its own pure ε, given past outputs, exceeds ``epsilon``."""
+        cap = Cost(epsilon, epsilon**2 / 2)
+        with self._scope(Scope(what, f"at most ε = {epsilon:.4g} a record", partial(_capped, cap))) as scope:
             yield scope
 
     @contextmanager

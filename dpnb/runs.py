@@ -18,8 +18,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from tqdm import tqdm
 
+from .counts import Records
 from .datasets import Dataset, load
 
 PACKAGES = ("numpy", "pandas", "scipy", "scikit-learn", "dpnb")
@@ -38,6 +40,7 @@ class Cell:
     max_depth : depth of the trees.
     epsilon : claimed ε, ``inf`` without privacy.
     seed : repeat number.
+    n_rounds : rounds of boosting, 0 for trees.
     """
 
     method: str
@@ -46,10 +49,12 @@ class Cell:
     max_depth: int
     epsilon: float
     seed: int
+    n_rounds: int = 0
 
     def random_state(self) -> np.random.Generator:
         """Generator of this cell, independent of all others."""
-        return np.random.default_rng([self.seed, zlib.crc32(repr(self).encode())])
+        named = (f"{k}={v!r}" for k, v in vars(self).items() if k != "n_rounds" or v)
+        return np.random.default_rng([self.seed, zlib.crc32(f"Cell({', '.join(named)})".encode())])
 
 
 @dataclass(frozen=True)
@@ -62,12 +67,14 @@ class Grid:
     cells : all runs.
     measure : cell → metrics by name.
     datasets : names of the data sets that the runs load, for the provenance.
+    delta : cell → claimed δ, 0 for pure ε.
     """
 
     name: str
     cells: tuple[Cell, ...]
     measure: Callable[[Cell], dict[str, float]]
     datasets: tuple[str, ...] = ()
+    delta: Callable[[Cell], float] = lambda cell: 0.0
 
 
 KEYS = list(Cell.__dataclass_fields__)
@@ -95,7 +102,7 @@ def read(name: str, folder: Path) -> pd.DataFrame:
 
     Returns
     -------
-    DataFrame with the columns method, dataset, utility, max_depth, epsilon, seed, delta, metric, value.
+    DataFrame with the columns method, dataset, utility, max_depth, epsilon, seed, n_rounds, delta, metric, value.
     """
     path = folder / f"{name}.csv"
     if not path.exists():
@@ -131,7 +138,8 @@ def run(grid: Grid, *, folder: Path, jobs: int = 1, command: str = "") -> pd.Dat
     began = saved = time.monotonic()
     rows: list[dict[str, Any]] = []
     for cell, metrics in tqdm(_measured(grid, todo, jobs), total=len(todo), desc=grid.name, unit="fit"):
-        rows += [asdict(cell) | {"delta": 0.0, "metric": m, "value": round(v, 6)} for m, v in metrics.items()]
+        about = asdict(cell) | {"delta": grid.delta(cell)}
+        rows += [about | {"metric": m, "value": round(v, 6)} for m, v in metrics.items()]
         if time.monotonic() - saved > SAVE_EVERY:
             _save(grid, table, rows, folder)
             saved = time.monotonic()
@@ -201,6 +209,20 @@ def _checksum(dataset: str) -> str:
 
 @lru_cache(maxsize=4)
 def data_of(name: str) -> Dataset:
-    """Data set of a cell, kept in memory: a name, or a name and a split such as ``adult/merged``."""
+    """Data set of a cell, kept in memory: a name, or a name and a split such as ``adult/merged``.
+
+    ``adult/us`` is the standard split of the US-born records without ``fnlwgt``.
+    """
     base, _, variant = name.partition("/")
+    if variant == "us":
+        return load(base, us_only=True, drop=("fnlwgt",))
     return load(base, split=variant) if variant else load(base)
+
+
+@lru_cache(maxsize=4)
+def records_of(name: str) -> tuple[Records, NDArray[np.float64], NDArray[np.intp]]:
+    """Encoded data of :func:`data_of`: training records, test codes (n, attributes), test label codes (n,)."""
+    data = data_of(name)
+    test, y = data.test
+    records = Records(*data.train, domain=data.domain)
+    return records, data.domain.encode(test, strict=False), data.domain.encode_labels(y)

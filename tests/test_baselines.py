@@ -151,7 +151,7 @@ def test_prices_of_the_noise() -> None:
 
 def test_the_demos_noise_is_ten_times_too_small() -> None:
     curator = Curator(rng=np.random.default_rng(0), ledger=Ledger(claimed=1.0))
-    now = baselines._Round(curator, None, np.ones(1), 1.0)  # type: ignore[arg-type]
+    now = baselines._Round(curator, None, 1.0)  # type: ignore[arg-type]
     means = baselines._noisy(np.zeros((500, 4)), now, 0.5, what="counts", draws=baselines.DRAWS)
     assert means.std() == pytest.approx(math.sqrt(2) / 0.5 / 10, rel=0.05)
 
@@ -182,13 +182,12 @@ def test_gini_indices_equal_a_direct_sum() -> None:
     X = X.assign(c=np.random.default_rng(0).choice(["a", "b", "d"], 60))
     domain = Domain((Continuous("x", 0, 1), Categorical("c", ("a", "b", "d"))), (0, 1))
     data = baselines.WeightedRecords(baselines.Records(X, y, domain=domain), None, positive=1)
-    weights = np.random.default_rng(1).random(60)
-    asked = np.arange(len(data.grid.kind))
-    found = baselines._gini(baselines._tables(baselines._Round(None, data, weights, 1.0), asked))
-    for j in asked:
-        holds, direct = data.answers(data.grid.stump(j)) > 0, 0.0
+    data.weights = weights = np.random.default_rng(1).random(60)
+    found = baselines._gini(data.tables())
+    for j in range(len(found)):
+        holds, direct = data._answers(data.grid.stump(j)) > 0, 0.0
         for child in (holds, ~holds):
-            total, share = weights[child].sum(), weights[child & (data.sign > 0)].sum()
+            total, share = weights[child].sum(), weights[child & (data._sign > 0)].sum()
             direct += total * (1 - (share / total) ** 2 - (1 - share / total) ** 2)
         assert found[j] == pytest.approx(direct)
 

@@ -25,7 +25,7 @@ from dpnb.papers.dpada import (
     SCHEDULES,
     DPAda,
     Reading,
-    _Written,
+    Written,
     causal,
     definition7,
     noise_round_distribution,
@@ -107,10 +107,10 @@ def test_weighted_counts_equal_a_direct_sum(seed: int) -> None:
     )
     for grid in (public_grid(domain, uniform=7, geometric=3), None):
         data = WeightedRecords(Records(X, rng.integers(0, 2, n), domain=domain), grid, positive=1)
-        weights = rng.random(n)
+        data.weights = weights = rng.random(n)
         stumps = [data.grid.stump(j) for j in range(data.grid.n_candidates)]
-        direct = [weights[data.answers(stump) == data.sign].sum() for stump in stumps]
-        np.testing.assert_allclose(data.right(weights), direct, atol=1e-12)
+        direct = [weights[data._answers(stump) == data._sign].sum() for stump in stumps]
+        np.testing.assert_allclose(data.right(), direct, atol=1e-12)
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
@@ -138,11 +138,11 @@ def test_the_ledger_equals_epsilon(schedule: str, rate: float | None, neighbours
 def test_only_active_rounds_read_the_data(schedule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     reads, right = [], WeightedRecords.right
 
-    def counted(self: WeightedRecords, weights: np.ndarray) -> np.ndarray:
-        assert weights.min() >= 0
-        assert weights.max() <= 1
+    def counted(self: WeightedRecords) -> np.ndarray:
+        assert self.weights.min() >= 0
+        assert self.weights.max() <= 1
         reads.append(1)
-        return right(self, weights)
+        return right(self)
 
     monkeypatch.setattr(WeightedRecords, "right", counted)
     model = DPAda(schedule=schedule, domain=DOMAIN, random_state=0, n_rounds=12).fit(*families()[0].first)
@@ -163,6 +163,55 @@ def test_replay_stays_below_the_ledger(schedule: str, rate: float | None) -> Non
         assert outcome.loss <= outcome.ledger.epsilon * (1 + 1e-9)
         losses.append(outcome.loss)
     assert max(losses) > 0.2
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace"])
+@pytest.mark.parametrize("rate", [None, 0.4])
+def test_the_individual_filter_keeps_the_budget(relation: str, rate: float | None) -> None:
+    rng = np.random.default_rng(4)
+    model = DPAda(
+        learning_rate=rate,
+        epsilon=2.0,
+        n_rounds=12,
+        filter_rounds=3,
+        uniform=5,
+        geometric=2,
+        neighbours=relation,  # type: ignore[arg-type]
+    )
+    losses = []
+    for seed, pair in enumerate(
+        [*families(relation), *(random_pair(rng, neighbours=relation) for _ in range(10))]
+    ):
+        outcome, _ = replay_estimator(
+            model.set_params(domain=pair.domain), pair.second, pair.first, seed=seed
+        )
+        assert outcome.ledger.epsilon == pytest.approx(2.0)
+        assert outcome.loss <= outcome.ledger.epsilon * (1 + 1e-9)
+        losses.append(outcome.loss)
+    assert max(losses) > 0.2
+
+
+def test_the_auditor_catches_a_filter_that_lets_all_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    pair = pair_of(
+        "always wrong", [(0.2, 0, 0)] * 30 + [(0.8, 1, 1)] * 30, (0.2, 0, 1), neighbours="add-remove"
+    )
+    model = DPAda(
+        learning_rate=0.5, epsilon=4.0, n_rounds=30, filter_rounds=2, uniform=5, geometric=2, domain=DOMAIN
+    )
+    losses = [replay_estimator(model, pair.second, pair.first, seed=seed)[0].loss for seed in range(5)]
+    assert max(losses) <= 4.0 * (1 + 1e-9)
+    monkeypatch.setattr(WeightedRecords, "afford", lambda self, *, total: None)
+    losses = [replay_estimator(model, pair.second, pair.first, seed=seed)[0].loss for seed in range(5)]
+    assert max(losses) > 4.5
+
+
+def test_the_individual_filter_refuses_what_it_is_not_for() -> None:
+    X, y = families()[0].first
+    for wrong in ({"delta": 1e-5}, {"reading": Reading()}):
+        with pytest.raises(ValueError, match="filter_rounds=2"):
+            DPAda(filter_rounds=2, domain=DOMAIN, **wrong).fit(X, y)
+    with pytest.raises(ValueError, match="filter_rounds=0"):
+        DPAda(filter_rounds=0, domain=DOMAIN).fit(X, y)
 
 
 def test_replace_pairs_stay_below_the_ledger() -> None:
@@ -237,7 +286,7 @@ def test_noise_scales_after_round_1_are_equal() -> None:
             return super().laplace(values, epsilon=epsilon, sensitivity=sensitivity, what=what, parts=parts)
 
     curator = Spy(rng=np.random.default_rng(0), ledger=Ledger(claimed=2.0))
-    written = _Written(DPAda.as_written(epsilon=2.0, n_rounds=10), Reading(), curator)
+    written = Written(DPAda.as_written(epsilon=2.0, n_rounds=10), Reading(), curator)
     e1, n = 0.2, 50
     weights = np.full(n, 1 / (2 * n * (1 - e1)))
     weights[:10] = 1 / (2 * n * e1)
@@ -253,7 +302,7 @@ def test_the_literal_reading_does_not_depend_on_epsilon() -> None:
     weights = np.random.default_rng(0).random(2000)
     weights /= weights.sum()
     noised = [
-        _Written(
+        Written(
             DPAda.as_written(epsilon=epsilon, n_rounds=50),
             Reading(),
             Curator(rng=np.random.default_rng(0), ledger=Ledger(claimed=epsilon)),

@@ -10,7 +10,7 @@ import pytest
 from dp_accounting import pld, rdp
 
 from dpnb.curator import Curator
-from dpnb.ledger import Cost, Ledger, zcdp_epsilon, zcdp_rho
+from dpnb.ledger import Cost, Event, Ledger, zcdp_epsilon, zcdp_rho
 
 
 def curator(ledger: Ledger) -> Curator:
@@ -201,3 +201,14 @@ def test_noise_responds_to_epsilon() -> None:
     )
     whole = curator(Ledger(claimed=1.0)).geometric(np.arange(5), epsilon=1.0, sensitivity=1, what="count")
     assert whole.dtype.kind == "i"
+
+
+def test_a_filter_caps_the_cost_but_hides_no_leak() -> None:
+    ledger = Ledger(claimed=1.0)
+    with ledger.filtered("filter", epsilon=1.0):
+        for _ in range(5):
+            ledger.book(Event("count", "laplace", np.array(0.5), np.array(0.125), 1.0))
+    assert (ledger.epsilon, ledger.rho) == (1.0, 0.5)
+    with ledger.filtered("leaky", epsilon=1.0):
+        ledger.book(Event("leak", "exact", np.array(np.inf), np.array(np.inf), math.nan))
+    assert math.isinf(ledger.epsilon)

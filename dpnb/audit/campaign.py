@@ -113,9 +113,9 @@ class Target:
     claims : values of ε to attack.
     """
 
-    make: Callable[..., DiffPRFs]
+    make: Callable[..., Any]
     pair: Pair
-    observe: Callable[[DiffPRFs], Floats] | None
+    observe: Callable[[Any], Floats] | None
     runs: int
     claims: tuple[float, ...]
 
@@ -178,25 +178,31 @@ def measure_attack(cell: Cell) -> dict[str, float]:
     twin = next((twin for twin in TWINS if cell.method == TWIN + twin.name), None)
     if twin is not None:
         rng, runs = cell.random_state(), TWIN_RUNS
-        sides = tuple(
-            np.array([twin.run(data, rng) for _ in range(runs)]) for data in (twin.first, twin.second)
-        )
-    elif cell.method == FLIP:
+        sides = [np.array([twin.run(data, rng) for _ in range(runs)]) for data in (twin.first, twin.second)]
+        return _bounds(cell, sides[0], sides[1], runs)
+    if cell.method == FLIP:
         rng = cell.random_state()
-        sides = tuple(_flips(scores, cell.epsilon, rng) for scores in ([0.0, -4.0], [-1.0, -3.0]))
-        runs = FLIP_DRAWS
-    else:
-        target = TARGETS[cell.method]
-        runs, pair = target.runs, target.pair
-        observe = target.observe or black_box(pair.first, pair.second)
-        factory = partial(target.make, epsilon=cell.epsilon)
-        seed = int(cell.random_state().integers(2**31))
-        sides = observations(
-            factory, pair.first, pair.second, runs=runs, observe=observe, jobs=1, seed=seed, progress=False
-        )
+        sides = [_flips(scores, cell.epsilon, rng) for scores in ([0.0, -4.0], [-1.0, -3.0])]
+        return _bounds(cell, sides[0], sides[1], FLIP_DRAWS)
+    return attack_target(TARGETS[cell.method], cell)
+
+
+def attack_target(target: Target, cell: Cell) -> dict[str, float]:
+    """Attack one target at the cell's claim; metrics as of :func:`measure_attack`."""
+    pair = target.pair
+    observe = target.observe or black_box(pair.first, pair.second)
+    factory = partial(target.make, epsilon=cell.epsilon)
+    seed = int(cell.random_state().integers(2**31))
+    first, second = observations(
+        factory, pair.first, pair.second, runs=target.runs, observe=observe, jobs=1, seed=seed, progress=False
+    )
+    return _bounds(cell, first, second, target.runs)
+
+
+def _bounds(cell: Cell, first: Floats, second: Floats, runs: int) -> dict[str, float]:
     levels = {"lower_95": 0.95, "lower_99": 0.99, "lower_sure": 1 - 1e-6}
     bounds = {
-        name: compare(*sides, claimed=cell.epsilon, confidence=level).lower_bound
+        name: compare(first, second, claimed=cell.epsilon, confidence=level).lower_bound
         for name, level in levels.items()
     }
     return {"runs": float(runs), **bounds}

@@ -10,9 +10,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.special import logsumexp
 
-from ..booster import logistic
+from ..booster import half_logistic
 from ..counts import Records, WeightedRecords
 from ..curator import Curator
 from ..domain import Domain
@@ -29,11 +28,10 @@ EVERYWHERE = Stump(LEAF, -1, np.nan, 1.0)
 
 
 class _Round(NamedTuple):
-    """Doors, weights, and the largest weight that a record may have, given what was published."""
+    """Doors, and the largest weight that a record may have, given what was published."""
 
     curator: Curator
     data: WeightedRecords
-    weights: Floats
     bound: float
 
 
@@ -58,12 +56,12 @@ class _Boosted(PrivateClassifier):
         self.thresholds = thresholds
         self.random_state = random_state
 
-    def fit(self, X: pd.DataFrame | ArrayLike, y: ArrayLike | pd.Series[Any]) -> Self:
+    def fit(self, X: pd.DataFrame | ArrayLike | Records, y: ArrayLike | pd.Series[Any] | None = None) -> Self:
         """Train the booster.
 
         Parameters
         ----------
-        X : DataFrame (n, attributes) or array.
+        X : DataFrame (n, attributes), array, or encoded :class:`~dpnb.counts.Records` (without ``y``).
         y : (n,) labels in the domain's two classes.
 
         Raises
@@ -89,22 +87,23 @@ class _Boosted(PrivateClassifier):
         return WeightedRecords(records, public_grid(self.domain_) if public else None, positive=1)
 
     def _boost(self, data: WeightedRecords, curator: Curator) -> Additive:
-        score = np.zeros(len(data.sign))
+        unit = 0.0  # log of what weights were multiplied by to sum to n
         stumps: list[Stump] = []
         alphas: list[float] = []
         for _ in range(self.n_rounds):
-            margin = data.sign * score
-            unit = float(np.log(len(margin)) - logsumexp(-margin))  # the weights sum to n
-            if alphas and np.isfinite(self.epsilon):  # noise of a fixed scale; in round 1 all weights are 1
-                unit = curator.exact(unit, why="normaliser of the weights, without noise")
-            weights = np.exp(unit - margin)
+            if alphas:  # in round 1 all weights are 1
+                to_n = float(np.log(len(data.weights) / data.weights.sum()))
+                if np.isfinite(self.epsilon):  # noise of a fixed scale
+                    to_n = curator.exact(to_n, why="normaliser of the weights, without noise")
+                data.weights = data.weights * np.exp(to_n)
+                unit += to_n
             bound = float(np.exp(min(unit + sum(map(abs, alphas)), MOST)))
-            learnt, released = self._learn(_Round(curator, data, weights, bound))
-            answers = data.answers(learnt)
-            error = float(weights[answers != data.sign].sum() / weights.sum())
-            alpha = half_log_odds(float(np.clip(error, CLIP, 1 - CLIP))) / (np.log(10) if self.demo else 1)
+            learnt, released = self._learn(_Round(curator, data, bound))
+            right, wrong = data.outcome(learnt)
+            error = float(np.clip(wrong / (right + wrong), CLIP, 1 - CLIP))
+            alpha = half_log_odds(error) / (np.log(10) if self.demo else 1)
             alpha = curator.exact(alpha, why="weight α_t of a stump, from its exact weighted error")
-            score += alpha * answers
+            data.reweigh(learnt, alpha)
             stumps.append(released)
             alphas.append(alpha)
         return Additive(self.domain_, tuple(stumps), np.array(alphas))
@@ -114,7 +113,7 @@ class _Boosted(PrivateClassifier):
         raise NotImplementedError
 
     def _votes(self, codes: Floats) -> Floats:
-        positive = logistic(self.model_.score(codes))
+        positive = half_logistic(self.model_.score(codes))
         return np.stack([1 - positive, positive], axis=1)
 
 
@@ -181,7 +180,7 @@ class DPAdaBoost(_Boosted):
     def _learn(self, now: _Round) -> tuple[Stump, Stump]:
         stump = _exact_stump(now)
         share = float(self.epsilon) / self.n_rounds
-        return stump, _labelled(stump, _noisy(_leaves(now, stump), now, share, what="leaf counts"))
+        return stump, _labelled(stump, _noisy(now.data.leaves(stump), now, share, what="leaf counts"))
 
 
 class CARTDPsAdaBoost(_Boosted):
@@ -237,16 +236,16 @@ class CARTDPsAdaBoost(_Boosted):
         best, epsilon = EVERYWHERE, float(self.epsilon) / (1 if self.demo else 2 * self.n_rounds)
         draws = DRAWS if self.demo else 1
         if len(asked) and self.demo:
-            table = _noisy(_tables(now, asked), now, epsilon, what="counts in Gini indices", draws=draws)
+            table = _noisy(now.data.tables()[asked], now, epsilon, what="counts in Gini indices", draws=draws)
             best = grid.stump(int(asked[np.argmin(_gini(np.maximum(table, 0.0)))]))
         elif len(asked):
             best = grid.stump(self._chosen(now, asked))
-        stump = _labelled(best, _noisy(_leaves(now, best), now, epsilon, what="leaf counts", draws=draws))
+        stump = _labelled(best, _noisy(now.data.leaves(best), now, epsilon, what="leaf counts", draws=draws))
         return stump, stump
 
     def _chosen(self, now: _Round, asked: Ints) -> int:
         """One split point of each continuous attribute by the exponential mechanism, then the plain best."""
-        gini, attribute = _gini(_tables(now, asked)), now.data.grid.attribute[asked]
+        gini, attribute = _gini(now.data.tables()[asked]), now.data.grid.attribute[asked]
         continuous = np.array(self.domain_.continuous)[attribute]
         finalists, drawn = list(np.flatnonzero(~continuous)), np.unique(attribute[continuous])
         share = now.bound * float(self.epsilon) / self.n_rounds / 2 / max(len(drawn), 1)
@@ -260,30 +259,16 @@ class CARTDPsAdaBoost(_Boosted):
 
 
 def _exact_stump(now: _Round) -> Stump:
-    best = now.data.grid.stump(int(np.argmax(now.data.right(now.weights))))
+    best = now.data.grid.stump(int(np.argmax(now.data.right())))
     published = now.curator.exact(stump_numbers(best), why="stump of least weighted error, without noise")
     kind, attribute, cut, sign = published.tolist()
     return Stump(int(kind), int(attribute), cut, sign)
-
-
-def _tables(now: _Round, asked: Ints) -> Floats:
-    """Weights of +1 and -1 where a condition holds, then elsewhere, (asked, 4)."""
-    plus, minus = (np.where(now.data.sign == s, now.weights, 0.0) for s in (1, -1))
-    inside = now.data.right(plus)[asked], minus.sum() - now.data.right(minus)[asked]
-    table = np.stack([*inside, plus.sum() - inside[0], minus.sum() - inside[1]], axis=1)
-    return np.asarray(np.maximum(table, 0.0), float)  # a difference of sums may be a rounding error below
 
 
 def _gini(table: Floats) -> Floats:
     """Weighted Gini index ``Σ_children W (1 − Σ p²)``; one more record of weight u adds at most 2u."""
     plus, minus = table[:, ::2], table[:, 1::2]
     return np.asarray((2 * plus * minus / np.maximum(plus + minus, 1e-300)).sum(axis=1), float)
-
-
-def _leaves(now: _Round, stump: Stump) -> Floats:
-    """Weights by leaf (condition holds, or not) and class (+1, -1), (1, 4)."""
-    leaf, label = now.data.answers(stump) != stump.sign, now.data.sign < 0
-    return np.asarray(np.bincount(2 * leaf + label, now.weights, minlength=4)[None], float)
 
 
 def _noisy(table: Floats, now: _Round, epsilon: float, *, what: str, draws: int = 1) -> Floats:

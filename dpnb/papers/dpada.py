@@ -15,9 +15,9 @@ from scipy.stats import binom
 
 from ..booster import (
     RoundBudget,
-    bounded_weights,
     check_delta,
     check_step,
+    half_logistic,
     logistic,
     round_budget,
     select_stump,
@@ -181,6 +181,8 @@ class DPAda(PrivateClassifier):
     n_rounds : number of rounds m ≥ 1.
     learning_rate : fixed α > 0, or None for a noisy α.
     selection_share : share ρ in (0, 1) of a round's budget for the stump when α is noisy.
+    filter_rounds : None, or the number R0 of rounds that the budget pays for a record of weight 1; every round then
+        costs a record B/R0 times its weight, and records that cannot pay are left out (pure ε only).
     uniform, geometric : thresholds of each continuous attribute, see :func:`~dpnb.grid.public_grid`.
     reading : None for the repaired algorithm, or the :class:`Reading` of the algorithm as written.
     neighbours : ``"add-remove"`` or ``"replace"``.
@@ -199,7 +201,9 @@ class DPAda(PrivateClassifier):
     ``delta``)-DP, under ``neighbours``. The schedule is drawn ahead, R rounds are active, each gets 1/R. Weights
     ``u = min(1, exp(−y F(x)))`` follow from a record and past outputs. One more record adds u ∈ [0, 1] to the
     weight that a stump gets right or to the weight that it gets wrong, never to both: the choice costs ρ of the
-    round (fact F1), the two noisy weights, Δ = 1 together, cost the rest. Numbers are idealised reals.
+    round (fact F1), the two noisy weights, Δ = 1 together, cost the rest. With ``filter_rounds`` a round costs the
+    record that differs u·B/R0, given past outputs; it takes part while that sum is at most B, and whether another
+    record takes part follows from that record and past outputs. Numbers are idealised reals.
 
     References
     ----------
@@ -218,6 +222,7 @@ class DPAda(PrivateClassifier):
         n_rounds: int = 30,
         learning_rate: float | None = None,
         selection_share: float = 0.5,
+        filter_rounds: int | None = None,
         uniform: int = 31,
         geometric: int = 24,
         reading: Reading | None = None,
@@ -232,6 +237,7 @@ class DPAda(PrivateClassifier):
         self.n_rounds = n_rounds
         self.learning_rate = learning_rate
         self.selection_share = selection_share
+        self.filter_rounds = filter_rounds
         self.uniform = uniform
         self.geometric = geometric
         self.reading = reading
@@ -254,12 +260,12 @@ class DPAda(PrivateClassifier):
         text: dict[str, Any] = {"improved_rule": "definition7"}
         return cls(reading=Reading() if reading is None else reading, **(text | parameters))
 
-    def fit(self, X: pd.DataFrame | ArrayLike, y: ArrayLike | pd.Series[Any]) -> Self:
+    def fit(self, X: pd.DataFrame | ArrayLike | Records, y: ArrayLike | pd.Series[Any] | None = None) -> Self:
         """Train the booster.
 
         Parameters
         ----------
-        X : DataFrame (n, attributes) or array.
+        X : DataFrame (n, attributes), array, or encoded :class:`~dpnb.counts.Records` (without ``y``).
         y : (n,) labels in the domain's two classes.
 
         Raises
@@ -279,7 +285,7 @@ class DPAda(PrivateClassifier):
         self.schedule_ = curator.public(self._draw_schedule, what="schedule of the rounds")
         grid = public_grid(self.domain_, uniform=self.uniform, geometric=self.geometric)
         with curator.ledger.sequential(f"DPAda, {self.n_rounds} rounds"):
-            boost = self._repaired if self.reading is None else _Written(self, self.reading, curator).boost
+            boost = self._repaired if self.reading is None else Written(self, self.reading, curator).boost
             self.model_ = boost(records, curator, grid)
         self.ledger_ = curator.ledger
         return self
@@ -294,6 +300,12 @@ class DPAda(PrivateClassifier):
         check_step("selection_share", self.selection_share)
         if not self.selection_share < 1:
             raise ValueError(f"selection_share={self.selection_share!r}: expected a number in (0, 1)")
+        if self.filter_rounds is not None:
+            check_count("filter_rounds", self.filter_rounds, low=1)
+            if self.delta is not None or self.reading is not None:
+                raise ValueError(
+                    f"filter_rounds={self.filter_rounds}: the filter is for repaired, pure ε only"
+                )
         check_count("uniform", self.uniform, low=0)
         check_count("geometric", self.geometric, low=0)
         check_choice("neighbours", self.neighbours, ("add-remove", "replace"))
@@ -318,41 +330,47 @@ class DPAda(PrivateClassifier):
 
     def _repaired(self, records: Records, curator: Curator, grid: Grid) -> Additive:
         """DPAda-R: only active rounds read the data."""
-        active = int(self.schedule_.sum())
+        active, paid = int(self.schedule_.sum()), self.filter_rounds
         budget = round_budget(
-            epsilon=self.epsilon, delta=self.delta, rounds=active, neighbours=self.neighbours
+            epsilon=self.epsilon, delta=self.delta, rounds=paid or active, neighbours=self.neighbours
         )
         data = WeightedRecords(records, grid, positive=1)
-        score = np.zeros(len(data.sign))
+        if paid is None:
+            return self._rounds(data, curator, budget, active=active)
+        with curator.ledger.filtered("individual filter", epsilon=self._budget):
+            return self._rounds(data, curator, budget, active=active)
+
+    def _rounds(
+        self, data: WeightedRecords, curator: Curator, budget: RoundBudget, *, active: int
+    ) -> Additive:
+        share = 1.0 if self.learning_rate is not None else self.selection_share
         stumps, alphas = [], []
         for _ in range(active):
-            weights = bounded_weights(data.sign * score)
-            share = 1.0 if self.learning_rate is not None else self.selection_share
-            stump = grid.stump(select_stump(curator, data.right(weights), budget, share=share))
-            answers = data.answers(stump)
+            if self.filter_rounds is not None:
+                data.afford(total=self.filter_rounds)
+            stump = data.grid.stump(select_stump(curator, data.right(), budget, share=share))
             alpha = self.learning_rate
             if alpha is None:
-                alpha = self._noisy_alpha(weights, answers == data.sign, curator, budget)
-            score += alpha * answers
+                alpha = self._noisy_alpha(data.outcome(stump), curator, budget)
+            data.advance(stump, alpha)
             stumps.append(stump)
             alphas.append(alpha)
         return Additive(self.domain_, tuple(stumps), np.array(alphas))
 
-    def _noisy_alpha(self, weights: Floats, is_right: Any, curator: Curator, budget: RoundBudget) -> float:
+    def _noisy_alpha(self, outcome: Floats, curator: Curator, budget: RoundBudget) -> float:
         """Step 6 from noisy weights of right and wrong records; a record is in one of them, so Δ = 1."""
-        right = float(weights @ is_right)
-        values, what = np.array([right, weights.sum() - right]), "weight of right and wrong records"
-        share = 1 - self.selection_share
+        what, share = "weight of right and wrong records", 1 - self.selection_share
         if budget.rho is None:
-            noisy = curator.laplace(values, epsilon=share * budget.epsilon, sensitivity=1.0, what=what)
+            noisy = curator.laplace(outcome, epsilon=share * budget.epsilon, sensitivity=1.0, what=what)
         else:
-            noisy = curator.gaussian(values, rho=share * budget.rho, sensitivity=1.0, what=what)
+            noisy = curator.gaussian(outcome, rho=share * budget.rho, sensitivity=1.0, what=what)
         total = float(noisy.sum())
         error = 0.5 if total <= 0 else float(np.clip(noisy[1] / total, LEAST_ERROR, 0.5))
         return half_log_odds(error)
 
     def _votes(self, codes: Floats) -> Floats:
-        positive = logistic(self.model_.score(codes))
+        link = logistic if self.reading is None else half_logistic
+        positive = link(self.model_.score(codes))
         return np.stack([1 - positive, positive], axis=1)
 
 
@@ -361,7 +379,7 @@ def half_log_odds(error: float) -> float:
     return 0.5 * float(np.log((1 - error) / error))
 
 
-class _Written:
+class Written:
     """Algorithms 3 to 6 as written; which rounds have noise is all that they differ in."""
 
     def __init__(self, owner: DPAda, reading: Reading, curator: Curator) -> None:
@@ -371,30 +389,36 @@ class _Written:
 
     def boost(self, records: Records, curator: Curator, grid: Grid) -> Additive:
         """Run the rounds and return sign's argument in step 10."""
-        reading = self.reading
-        data = WeightedRecords(records, grid if reading.thresholds == "grid" else None, positive=1)
-        n = len(data.sign)
-        raw = weights = np.full(n, 1 / n)  # step 1
+        public = self.reading.thresholds == "grid"
+        data = WeightedRecords(records, grid if public else None, positive=1)
+        data.weights = self._raw = data.weights / len(data.weights)  # step 1
         stumps: list[Stump] = []
         alphas: list[float] = []
         for noise in self.owner.schedule_:  # step 2
-            best = data.grid.stump(int(np.argmax(data.right(weights))))
-            why = "stump G_k, chosen without noise (step 3)"
-            kind, attribute, cut, sign = curator.exact(stump_numbers(best), why=why).tolist()
-            stump = Stump(int(kind), int(attribute), cut, sign)
-            agrees = data.sign * data.answers(stump)
-            measured = float((raw if reading.error == "raw" else weights)[agrees < 0].sum())  # step 4
-            stops = curator.exact(measured > 0.5, why="stop at e_k > 0.5, tested without noise (step 5)")
-            if stops and reading.stop == "break":
+            learnt = self.round(data, noise=bool(noise))
+            if learnt is None:
                 break
-            error = float(np.clip(measured, reading.clip, 1 - reading.clip))
-            alpha = curator.exact(half_log_odds(error), why="weight α_k, without noise (step 6)")
-            raw = weights * np.exp(-alpha * agrees)
-            raw = raw / raw.sum()  # step 7
-            weights = self._noised(raw) if noise else raw  # step 8
-            stumps.append(stump)
-            alphas.append(alpha)
+            stumps.append(learnt[0])
+            alphas.append(learnt[1])
         return Additive(self.owner.domain_, tuple(stumps), np.array(alphas))
+
+    def round(self, data: WeightedRecords, *, noise: bool) -> tuple[Stump, float] | None:
+        """Steps 3 to 8: G_k and α_k, or None where the text stops."""
+        reading, curator = self.reading, self.curator
+        best = data.grid.stump(int(np.argmax(data.right())))
+        why = "stump G_k, chosen without noise (step 3)"
+        kind, attribute, cut, sign = curator.exact(stump_numbers(best), why=why).tolist()
+        stump = Stump(int(kind), int(attribute), cut, sign)
+        measured = float(data.outcome(stump, self._raw if reading.error == "raw" else None)[1])  # step 4
+        stops = curator.exact(measured > 0.5, why="stop at e_k > 0.5, tested without noise (step 5)")
+        if stops and reading.stop == "break":
+            return None
+        error = float(np.clip(measured, reading.clip, 1 - reading.clip))
+        alpha = curator.exact(half_log_odds(error), why="weight α_k, without noise (step 6)")
+        data.reweigh(stump, alpha)
+        self._raw = data.weights / data.weights.sum()  # step 7
+        data.weights = self._noised(self._raw) if noise else self._raw  # step 8
+        return stump, alpha
 
     def _noised(self, weights: Floats) -> Floats:
         """Algorithm 2."""
@@ -402,7 +426,7 @@ class _Written:
         noised = weights.copy()
         for largest in (True, False):
             extreme = float(weights.max() if largest else weights.min())
-            tied = np.flatnonzero(np.isclose(weights, extreme, rtol=1e-9, atol=0.0))  # rounding parts no ties
+            tied = np.flatnonzero(np.abs(weights - extreme) <= 1e-9 * abs(extreme))  # rounding parts no ties
             if self.reading.ties == "first":
                 tied = tied[:1]
             draws = len(tied) if self.reading.ties == "indep" else 1

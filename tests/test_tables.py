@@ -432,9 +432,6 @@ def diabetes_rows(n: int) -> list[str]:
 
 
 def test_the_domain_file_of_the_book(write: Write) -> None:
-    header = (
-        "gender,age,hypertension,heart_disease,smoking_history,bmi,HbA1c_level,blood_glucose_level,diabetes"
-    )
     name = write(diabetes_rows(600), header=DIABETES_HEADER)
     data = load(name, domain=DIABETES)
     assert (data.domain.n_attributes, int(data.domain.continuous.sum()), data.domain.classes) == (

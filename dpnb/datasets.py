@@ -2,7 +2,7 @@
 
 `load` reads a data set's file from a folder that the user names, else from the cache, else it downloads it
 from UCI. Every file is checked against its sha256 before use. Bounds and category lists come from the data
-sets' own documentation, never from the rows.
+sets' own documentation, never from the rows. A table of the user's own comes with a domain file.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from sklearn.model_selection import train_test_split
 
 from dpnb.domain import Categorical, Continuous, Domain
 from dpnb.errors import DataError
+from dpnb.tables import check_split_seed, load_csv, read_csv
 
 Part = tuple[pd.DataFrame, "pd.Series[Any]"]
 
@@ -198,12 +199,13 @@ def load(
 
     Parameters
     ----------
-    name : {"adult", "bank", "robot", "adult-standin"}
-        Adult (14 attributes, 2 classes), Bank Marketing (20, 2), the wall-following robot (24, 4), or a
-        synthetic stand-in for Adult that comes with the package.
+    name : {"adult", "bank", "robot", "adult-standin"} or "csv:FILE"
+        Adult (14 attributes, 2 classes), Bank Marketing (20, 2), the wall-following robot (24, 4), a
+        synthetic stand-in for Adult that comes with the package, or a CSV file of your own.
     data_dir : path-like, optional
         Folder with the uncompressed or gzip-compressed files; by default the environment variable
-        ``DPNB_DATA``. What it lacks is taken from the cache, else downloaded. The stand-in does not need it.
+        ``DPNB_DATA``. What it lacks is taken from the cache, else downloaded. The stand-in does not need it,
+        nor does a CSV file, whose path is taken as it is.
     drop : iterable of str, default ()
         Attributes to leave out.
     missing : {"drop", "keep"}, default "drop"
@@ -216,31 +218,38 @@ def load(
         Adult and its stand-in only. With "merged" the training part holds the test part too: a misprint in
         the literature taken at its word. The test part stays the same.
     split_seed : int, default 0
-        Bank and robot only. Seed of their stratified split, 70 % for training.
+        Bank and robot: seed of their stratified split, 70 % for training. A CSV file: seed of its split by
+        the records' keys, by default the one of the domain file.
+    domain : path-like
+        A CSV file only, and needed there: the YAML file that states what is public, see `dpnb.tables`.
+    test : path-like, optional
+        A CSV file only. Another CSV file that holds the test part; then nothing is split.
 
     Returns
     -------
     Dataset
         Each record's index label is its row number in the data set's file, from 0. Rows of Adult's test file
-        count on from the 32561 rows of its training file. The robot's readings are clipped to its bounds.
+        count on from the 32561 rows of its training file; so do those of `test`. A domain file may name a
+        column of keys instead. The robot's readings are clipped to its bounds.
 
     Raises
     ------
     ValueError
         If there is no such data set, attribute to drop, or value of an option.
     TypeError
-        If the data set does not have such an option.
+        If the data set does not have such an option, or a CSV file comes without `domain`.
     DataError
-        If a file is missing and cannot be downloaded, or has the wrong checksum.
+        If a file is missing and cannot be downloaded, has the wrong checksum, or cannot be read as CSV.
+    DomainError
+        If a CSV file does not fit its domain file, or the domain file makes no sense.
 
     Notes
     -----
-    **Privacy.** The domain is public knowledge. The records' keys are taken as public too.
+    **Privacy.** The domain is public knowledge. The records' keys are taken as public too. Errors show values
+    of records, so they are for the data holder's eyes only.
     """
-    if name not in _LOADERS:
-        raise ValueError(f"no data set {name!r}{_hint(name, _LOADERS)}")
-    loader = _LOADERS[name]
-    known = [p for p in inspect.signature(loader).parameters if p != "data_dir"]
+    loader = _loader(name)
+    known = [p for p in inspect.signature(loader).parameters if p not in ("data_dir", "path")]
     for option in options:
         if option not in known:
             raise TypeError(f"data set {name!r} has no option {option!r}{_hint(option, ['drop', *known])}")
@@ -259,8 +268,8 @@ def _load_adult(
     _check_choice("missing", missing, ("drop", "keep"))
     columns = [*ADULT_DOMAIN.names, ADULT_DOMAIN.target]
     contents = _read(_ADULT, data_dir)
-    train = _read_csv(contents["adult.data"], names=columns, skipinitialspace=True)
-    test = _read_csv(contents["adult.test"], names=columns, skipinitialspace=True, skiprows=1)
+    train = read_csv(contents["adult.data"], names=columns, skipinitialspace=True)
+    test = read_csv(contents["adult.test"], names=columns, skipinitialspace=True, skiprows=1)
     test["income"] = test["income"].str.removesuffix(".")
     # A shared numbering keeps the keys unique when the two are merged.
     test.index += len(train)
@@ -281,7 +290,7 @@ def _load_adult(
 def _load_standin(*, data_dir: Path | None, us_only: bool = False, split: str = "standard") -> _Frames:
     remedy = "make it again with `python -m dpnb.standin`"
     try:
-        frame = _read_csv(gzip.decompress(_STANDIN_FILE.read_bytes()))
+        frame = read_csv(gzip.decompress(_STANDIN_FILE.read_bytes()))
     except (OSError, EOFError, zlib.error, ValueError) as error:
         raise DataError(f"cannot read the stand-in {_STANDIN_FILE.name} ({error!r}); {remedy}") from error
     expected = {*ADULT_DOMAIN.names, ADULT_DOMAIN.target, "split"}
@@ -293,12 +302,12 @@ def _load_standin(*, data_dir: Path | None, us_only: bool = False, split: str = 
 
 def _load_bank(*, data_dir: Path | None, split_seed: int = 0) -> _Frames:
     (content,) = _read(_BANK, data_dir).values()
-    return _seeded_split(_read_csv(content, sep=";"), BANK_DOMAIN, split_seed=split_seed)
+    return _seeded_split(read_csv(content, sep=";"), BANK_DOMAIN, split_seed=split_seed)
 
 
 def _load_robot(*, data_dir: Path | None, split_seed: int = 0) -> _Frames:
     (content,) = _read(_ROBOT, data_dir).values()
-    frame = _read_csv(content, names=[*ROBOT_DOMAIN.names, ROBOT_DOMAIN.target])
+    frame = read_csv(content, names=[*ROBOT_DOMAIN.names, ROBOT_DOMAIN.target])
     # 48 readings reach up to 5.09 where the documentation ends at 5.
     frame[list(ROBOT_DOMAIN.names)] = ROBOT_DOMAIN.clip(frame[list(ROBOT_DOMAIN.names)])
     return _seeded_split(frame, ROBOT_DOMAIN, split_seed=split_seed)
@@ -310,6 +319,14 @@ _LOADERS: dict[str, Callable[..., _Frames]] = {
     "robot": _load_robot,
     "adult-standin": _load_standin,
 }
+
+
+def _loader(name: str) -> Callable[..., _Frames]:
+    if isinstance(name, str) and name.startswith("csv:"):
+        return partial(load_csv, path=Path(name.removeprefix("csv:")))
+    if name not in _LOADERS:
+        raise ValueError(f"no data set {name!r}{_hint(name, [*_LOADERS, 'csv:FILE'])}")
+    return _LOADERS[name]
 
 
 def _hint(name: object, known: Iterable[str]) -> str:
@@ -327,12 +344,6 @@ def _check_choice(option: str, value: object, choices: tuple[object, ...]) -> No
 
 def _part(frame: pd.DataFrame, domain: Domain) -> Part:
     return frame[list(domain.names)], frame[domain.target]
-
-
-def _read_csv(content: bytes, **how: Any) -> pd.DataFrame:
-    # Without na_filter a category such as "?" or "None" stays what it is.
-    frame: pd.DataFrame = pd.read_csv(io.BytesIO(content), na_filter=False, **how)
-    return frame
 
 
 def _values(domain: Domain, name: str) -> tuple[Any, ...]:
@@ -360,8 +371,7 @@ def _adult_options(
 
 
 def _seeded_split(frame: pd.DataFrame, domain: Domain, *, split_seed: int) -> _Frames:
-    if isinstance(split_seed, bool) or not isinstance(split_seed, int | np.integer) or split_seed < 0:
-        raise ValueError(f"split_seed must be an integer of at least 0, got {split_seed!r}")
+    check_split_seed(split_seed)
     train, test = train_test_split(
         frame, test_size=0.3, stratify=frame[domain.target], random_state=int(split_seed)
     )

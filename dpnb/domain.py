@@ -453,27 +453,14 @@ class Domain:
     def from_yaml(cls, path: str | os.PathLike[str]) -> Domain:
         """Read a domain from a file in the format that `to_yaml` documents.
 
+        A section `csv`, which tells `dpnb.load` about a table, is left to that function.
+
         Raises
         ------
         DomainError
             If the file is not YAML or not of that form; the message names the entry.
         """
-        try:
-            document = yaml.load(Path(path).read_text(encoding="utf-8"), Loader=_Loader)
-        except yaml.YAMLError as error:
-            raise DomainError(f"{path}: not a YAML file: {error}") from error
-        if not isinstance(document, dict) or set(document) - {"target"} != {"classes", "attributes"}:
-            raise DomainError(f"{path}: expected the keys target, classes, attributes")
-        if not isinstance(document["attributes"], list):
-            raise DomainError(f"{path}: attributes must be a list")
-        try:
-            return cls(
-                tuple(_read_attribute(entry) for entry in document["attributes"]),
-                document["classes"],
-                document.get("target", "class"),
-            )
-        except DomainError as error:
-            raise DomainError(f"{path}: {error}") from error
+        return read_domain_file(path)[0]
 
     def _columns(self, X: pd.DataFrame | ArrayLike) -> list[pd.Series[Any]]:
         """Return the columns of `X` in the domain's order."""
@@ -490,6 +477,47 @@ class Domain:
                 "drop them or add them to the domain"
             )
         return [columns[name] for name in self.names]
+
+
+def read_domain_file(path: str | os.PathLike[str]) -> tuple[Domain, object]:
+    """Read a domain file: the domain, and its section `csv` as it stands.
+
+    Parameters
+    ----------
+    path : path-like
+
+    Returns
+    -------
+    domain : Domain
+    section : object
+        An empty dict if there is no section `csv`.
+
+    Raises
+    ------
+    DomainError
+        If the file is not YAML or not of the form that `Domain.to_yaml` documents.
+
+    Notes
+    -----
+    **Privacy.** No record is read: it costs nothing.
+    """
+    try:
+        document = yaml.load(Path(path).read_text(encoding="utf-8"), Loader=_Loader)
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise DomainError(f"{path}: not a YAML file: {error}") from error
+    if not isinstance(document, dict) or set(document) - {"target", "csv"} != {"classes", "attributes"}:
+        raise DomainError(f"{path}: expected the keys target, classes, attributes, and csv for a table")
+    if not isinstance(document["attributes"], list):
+        raise DomainError(f"{path}: attributes must be a list")
+    try:
+        domain = Domain(
+            tuple(_read_attribute(entry) for entry in document["attributes"]),
+            document["classes"],
+            document.get("target", "class"),
+        )
+    except DomainError as error:
+        raise DomainError(f"{path}: {error}") from error
+    return domain, document.get("csv", {})
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:
@@ -596,9 +624,10 @@ def _numbers(column: pd.Series[Any], *, name: str) -> NDArray[np.float64]:
     try:
         numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError) as error:
-        bad = [v for v in column.unique() if not _is_number(v)]
+        bad = column[[not _is_number(v) for v in column]]
         raise DomainError(
-            f"{of} must hold numbers, got {_listed(bad)}; convert them, or make the attribute Categorical"
+            f"{of} must hold numbers, got {_listed(bad.unique())} in {len(bad)} of {len(column)} records; "
+            "convert them, or make the attribute Categorical"
         ) from error
     finite = np.isfinite(numbers)
     if not finite.all():

@@ -1,0 +1,465 @@
+"""A CSV file of the user's own: what the domain file decides, and what is said when something does not fit."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpnb import Categorical, Continuous, Domain, PrivateBooster, load
+from dpnb.datasets import Dataset
+from dpnb.errors import DataError, DomainError
+from dpnb.papers.diffprfs import DiffPRFs
+
+BOOK = Path(__file__).resolve().parent.parent / "book"
+DIABETES = BOOK / "_static" / "diabetes-domain.yml"
+
+HEADER = "name,age,smoker,grade,ill"
+DOMAIN = """
+target: ill
+classes: [no, yes]
+attributes:
+- {name: age, continuous: [0, 120]}
+- {name: smoker, categorical: [true, false]}
+- {name: grade, categorical: [1, 2, 3]}
+csv:
+  ignore: name
+"""
+
+
+def row(i: int) -> str:
+    return f"p{i},{20 + i % 60},{'true' if i % 3 else 'FALSE'},{1 + i % 3},{'yes' if i % 4 else 'no'}"
+
+
+ROWS = [row(i) for i in range(60)]
+
+Write = Callable[..., str]
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
+    """Write a CSV file and its domain file into the working directory."""
+    monkeypatch.chdir(tmp_path)
+
+    def write_files(
+        rows: list[str] = ROWS, *, header: str = HEADER, domain: str = DOMAIN, file: str = "own.csv"
+    ) -> str:
+        Path(file).write_text("\n".join([header, *rows, ""]), encoding="utf-8")
+        Path("domain.yml").write_text(domain, encoding="utf-8")
+        return f"csv:{file}"
+
+    return write_files
+
+
+def read(name: str, **options: Any) -> Dataset:
+    return load(name, domain="domain.yml", **options)
+
+
+def everything(data: Dataset) -> pd.DataFrame:
+    return pd.concat([X.assign(label=y) for X, y in (data.train, data.test)]).sort_index()
+
+
+# What is loaded.
+
+
+def test_loads(write: Write) -> None:
+    data = read(write())
+    assert data.name == "csv:own.csv"
+    assert data.domain == Domain.from_yaml("domain.yml")
+    assert data.domain == Domain(
+        (
+            Continuous("age", 0, 120),
+            Categorical("smoker", (True, False)),
+            Categorical("grade", (1, 2, 3)),
+        ),
+        ("no", "yes"),
+        "ill",
+    )
+    both = everything(data)
+    assert both.index.tolist() == list(range(60))
+    assert both["age"].tolist() == [20 + i % 60 for i in range(60)]
+    assert both["smoker"].tolist() == [i % 3 != 0 for i in range(60)]
+    assert both["grade"].tolist() == [1 + i % 3 for i in range(60)]
+    assert both["label"].tolist() == ["yes" if i % 4 else "no" for i in range(60)]
+    for X, y in (data.train, data.test):
+        assert X.index.equals(y.index)
+        assert y.name == "ill"
+        assert data.domain.encode(X).shape == (len(X), 3)
+        assert len(data.domain.encode_labels(y)) == len(X)
+
+
+def test_types_come_from_the_domain_not_from_the_records(write: Write) -> None:
+    text = DOMAIN.replace("[1, 2, 3]", "[1, 2, unknown]").replace("[no, yes]", "['0', '1', '?']")
+    rows = ["a,30,true,1,0", "b,31.5,false,2.0,1"] * 20
+    data = read(write(rows, domain=text))
+    both = everything(data)
+    assert [type(v) for v in both["grade"]] == [int] * 40
+    assert set(both["label"]) == {"0", "1"}
+    assert both["age"].dtype == np.float64
+    with_more = read(write([*rows, "c,32,true,unknown,?"], domain=text))
+    assert everything(with_more).dtypes.equals(both.dtypes)
+
+
+def test_spaces_a_mark_of_utf_8_and_quotes_do_not_matter(write: Write) -> None:
+    plain = everything(read(write()))
+    rows = [", ".join(f'"{cell}"' for cell in r.split(",")) for r in ROWS]
+    assert everything(read(write(rows, header="\ufeffname, age, smoker, grade, ill"))).equals(plain)
+
+
+def test_order_of_columns_does_not_matter(write: Write) -> None:
+    plain = everything(read(write()))
+    rows = [",".join(reversed(r.split(","))) for r in ROWS]
+    assert everything(read(write(rows, header=",".join(reversed(HEADER.split(",")))))).equals(plain)
+
+
+def test_path_like_domain_and_drop(write: Write) -> None:
+    data = load(write(), domain=Path("domain.yml"), drop="grade")
+    assert data.domain.names == ("age", "smoker")
+    assert data.train[0].columns.tolist() == ["age", "smoker"]
+
+
+def test_data_folder_has_no_part_in_it(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = everything(read(write()))
+    monkeypatch.setenv("DPNB_DATA", str(tmp_path / "nowhere"))
+    assert everything(read("csv:own.csv", data_dir=tmp_path / "nowhere")).equals(plain)
+
+
+def test_records_with_a_missing_value_are_left_out(write: Write) -> None:
+    text = DOMAIN + '  missing: ["", "?", -9]\n'
+    gaps = ["x,,true,1,no", "x,40,?,1,no", "x,40,true,-9.0,no", "x,40,true,1,?"]
+    data = read(write([*gaps, "?,40,true,1,no", *ROWS], domain=text))
+    assert everything(data).index.tolist() == list(range(4, 65))
+
+
+def test_missing_takes_one_marker(write: Write) -> None:
+    data = read(write(["x,?,true,1,no", *ROWS], domain=DOMAIN + '  missing: "?"\n'))
+    assert 0 not in everything(data).index
+
+
+# The split.
+
+
+def test_same_seed_same_split(write: Write) -> None:
+    name = write()
+    one, same, other = (read(name, split_seed=seed) for seed in (3, 3, 4))
+    assert one.train[0].equals(same.train[0])
+    assert one.test[1].equals(same.test[1])
+    assert not one.train[0].index.equals(other.train[0].index)
+
+
+def test_seed_and_share_of_the_domain_file(write: Write) -> None:
+    by_option = read(write(domain=DOMAIN + "  test_share: 0.6\n"), split_seed=5)
+    by_file = read(write(domain=DOMAIN + "  test_share: 0.6\n  split_seed: 5\n"))
+    assert by_file.test[0].equals(by_option.test[0])
+    default = read(write(), split_seed=5)
+    assert set(default.test[0].index) < set(by_file.test[0].index)
+    assert read(write()).test[0].equals(read("csv:own.csv", split_seed=0).test[0])
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.5])
+def test_share_is_met_on_average(write: Write, share: float) -> None:
+    n = 20_000
+    data = read(write([row(i) for i in range(n)], domain=DOMAIN + f"  test_share: {share}\n"))
+    assert abs(len(data.test[0]) - share * n) < 5 * np.sqrt(n * share * (1 - share))
+
+
+def parts(data: Dataset) -> dict[Any, str]:
+    """Return the part that each key is in."""
+    return {key: part for part in ("train", "test") for key in getattr(data, part)[0].index}
+
+
+def test_a_further_record_moves_no_other(write: Write) -> None:
+    before = parts(read(write()))
+    for label in ("yes", "no"):
+        after = parts(read(write([*ROWS, f"x,50,true,1,{label}"])))
+        assert before.items() < after.items()
+        assert len(after) == 61
+
+
+def test_with_a_key_no_place_in_the_file_matters(write: Write) -> None:
+    text = DOMAIN.replace("ignore: name", "key: name")
+    before = parts(read(write(domain=text)))
+    assert set(before) == {f"p{i}" for i in range(60)}
+    after = parts(read(write(["x,50,true,1,no", *reversed(ROWS)], domain=text)))
+    assert before.items() < after.items()
+    assert parts(read(write(ROWS[1:], domain=text))).items() < before.items()
+
+
+def test_without_a_key_an_insertion_moves_records(write: Write) -> None:
+    """The broken twin of the test above: row numbers are keys only as long as rows are appended."""
+    names = pd.Series([r.split(",")[0] for r in ROWS])
+    before = set(names[read(write()).test[0].index])
+    after = read(write(["x,50,true,1,no", *ROWS])).test[0].index
+    assert set(names[after[after > 0] - 1]) != before
+
+
+def test_a_test_file_of_its_own(write: Write) -> None:
+    write(ROWS[40:], file="held-back.csv")
+    data = read(write(ROWS[:40]), test="held-back.csv")
+    assert data.train[0].index.tolist() == list(range(40))
+    assert data.test[0].index.tolist() == list(range(40, 60))
+    assert everything(data).equals(everything(read(write())))
+    assert everything(load("csv:own.csv", domain="domain.yml", test=Path("own.csv"))).shape[0] == 120
+
+
+# What is refused.
+
+
+def line(*lines: str) -> list[str]:
+    return [*ROWS, *lines]
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (
+            line("x,121,true,1,no", "x,-1,true,1,no"),
+            r"own\.csv: column 'age' lies outside \[0, 120\] in 2 of 62 records: 121.0, -1.0; .*wider",
+        ),
+        (line("x,old,true,1,no"), r"own\.csv: column 'age' must hold numbers, got 'old' in 1 of 61 records"),
+        (line("x,,true,1,no"), "'age' must hold numbers, got '' in 1 of 61 .*csv: missing"),
+        (line("x,nan,true,1,no"), "'age' hold NaN in 1 of 61 records; drop"),
+        (line("x,inf,true,1,no"), "'age' holds inf in 1 of 61 records; clip"),
+        (line("x,40,maybe,1,no"), "column 'smoker': 1 of 61 records, first 'maybe'; add .*csv: missing"),
+        (line("x,40,true,4,no"), "column 'grade': 1 of 61 records, first '4'; add"),
+        (line("x,40,true,1.5,no"), "column 'grade': 1 of 61 records, first '1.5'; add"),
+        (
+            line("x,40,true,1,perhaps"),
+            r"own\.csv, column 'ill': unknown values in the labels: 1 of 61 records, first 'perhaps'; "
+            "the domain's classes are 'no', 'yes'; .*csv: missing",
+        ),
+        (line("x,40,true,1"), "in the labels: 1 of 61 records, first ''"),
+    ],
+    ids=["bounds", "word", "empty", "nan", "inf", "bool", "number", "fraction", "label", "short"],
+)
+def test_refuses_values_outside_the_domain(write: Write, rows: list[str], message: str) -> None:
+    with pytest.raises(DomainError, match=message):
+        read(write(rows))
+
+
+def test_refuses_values_of_the_test_file_too(write: Write) -> None:
+    write(["x,121,true,1,no"], file="held-back.csv")
+    with pytest.raises(DomainError, match=r"held-back\.csv: column 'age' lies outside"):
+        read(write(), test="held-back.csv")
+
+
+def test_a_bound_narrower_than_the_data_is_caught(write: Write) -> None:
+    """The broken twin of a domain that fits."""
+    read(write(domain=DOMAIN.replace("[0, 120]", "[20, 79]")))
+    with pytest.raises(DomainError, match=r"'age' lies outside \[20, 78\] in 1 of 60 records: 79.0"):
+        read(write(domain=DOMAIN.replace("[0, 120]", "[20, 78]")))
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        (
+            "name,ages,smoker,grade,ill",
+            r"own\.csv lacks the columns 'age'; the file has 'name', 'ages', 'smoker'",
+        ),
+        ("name,age,smoker,grade,sick", "lacks the columns 'ill'"),
+        (
+            "nickname,age,smoker,grade,ill",
+            "does not mention: 'nickname'; add .* or list them under csv: ignore",
+        ),
+        ("age,age,smoker,grade,ill", "more than one column 'age'; rename or remove"),
+        ("name;age;smoker;grade;ill", "lacks the columns 'age', 'smoker', 'grade', 'ill'; .*'name;age;"),
+    ],
+    ids=["attribute", "label", "unknown", "repeated", "semicolons"],
+)
+def test_refuses_columns(write: Write, header: str, message: str) -> None:
+    rows = [r.replace(",", ";") for r in ROWS] if ";" in header else ROWS
+    with pytest.raises(DomainError, match=message):
+        read(write(rows, header=header))
+
+
+def test_refuses_a_file_without_the_key(write: Write) -> None:
+    with pytest.raises(DomainError, match="lacks the columns 'id'"):
+        read(write(domain=DOMAIN + "  key: id\n"))
+
+
+def test_refuses_repeated_keys(write: Write) -> None:
+    text = DOMAIN.replace("ignore: name", "key: name")
+    with pytest.raises(DomainError, match="'name' repeats a key in 2 of 62 records, first 'p3'"):
+        read(write([*ROWS, row(3), row(4)], domain=text))
+    write([row(7)], file="held-back.csv", domain=text)
+    with pytest.raises(DomainError, match=r"repeats a key in 1 of 61 records, first 'p7'; .*test file"):
+        read(write(domain=text), test="held-back.csv")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "not a CSV file in UTF-8: No columns"),
+        (b"\xff\xfe", "not a CSV file in UTF-8"),
+        (b"a,b\n1,2,3\n", "Expected 2 fields in line 2, saw 3"),
+        (b'a,b\n"1,2\n', "EOF inside string"),
+        (HEADER.encode(), "leaves no record to train on"),
+    ],
+    ids=["empty", "other encoding", "long line", "open quote", "header alone"],
+)
+def test_refuses_damaged_files(write: Write, tmp_path: Path, content: bytes, message: str) -> None:
+    name = write()
+    (tmp_path / "own.csv").write_bytes(content)
+    with pytest.raises(DataError, match=rf"own\.csv.*{message}"):
+        read(name)
+
+
+def test_refuses_an_empty_part(write: Write) -> None:
+    with pytest.raises(DataError, match=r"own\.csv leaves no record to test on"):
+        read(write(domain=DOMAIN + "  test_share: 0.000001\n"))
+    with pytest.raises(DataError, match=r"own\.csv leaves no record to train on"):
+        read(write(domain=DOMAIN + "  test_share: 0.999999\n"))
+    write([], file="held-back.csv")
+    with pytest.raises(DataError, match=r"held-back\.csv leaves no record to test on"):
+        read(write(), test="held-back.csv")
+
+
+@pytest.mark.parametrize("name", ["csv:other.csv", "csv:", "csv:."])
+def test_refuses_a_file_that_is_not_there(write: Write, name: str) -> None:
+    write()
+    with pytest.raises(DataError, match=f"cannot read {os.getcwd()}"):
+        read(name)
+
+
+def test_refuses_a_test_file_that_is_not_there(write: Write) -> None:
+    with pytest.raises(DataError, match=r"cannot read .*held-back\.csv: No such file"):
+        read(write(), test="held-back.csv")
+
+
+def test_refuses_a_domain_file_that_is_not_there(write: Write) -> None:
+    with pytest.raises(DataError, match=r"cannot read the domain file .*other\.yml: No such file"):
+        load(write(), domain="other.yml")
+
+
+@pytest.mark.parametrize("domain", [None, Domain((Continuous("age", 0, 1),), (0, 1))], ids=["none", "object"])
+def test_needs_a_domain_file(write: Write, domain: Any) -> None:
+    with pytest.raises(TypeError, match=r"needs domain=, the path of a YAML file"):
+        load(write(), domain=domain)
+    with pytest.raises(TypeError, match=r"needs domain="):
+        load(write())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (DOMAIN, "[", "not a YAML file"),
+        (DOMAIN, "\x00", "not a YAML file"),
+        ("classes: [no, yes]", "", "expected the keys target, classes, attributes"),
+        ("[no, yes]", "[no]", "at least two classes"),
+        ("continuous: [0, 120]", "continuous:", "an attribute must read .*continuous: .*low, high"),
+        (", continuous: [0, 120]", "", "an attribute must read .*got {'name': 'age'}"),
+        ("[0, 120]", "[0]", "an attribute must read"),
+        ("[0, 120]", "[120, 0]", "low < high"),
+        ("[0, 120]", "[0, many]", "must be numbers"),
+        ("ignore: name", "ignored: name", "csv may hold ignore, missing, key, test_share, split_seed, got"),
+        ("csv:\n  ignore: name", "csv: name", "csv may hold ignore, .* got 'name'"),
+        ("ignore: name", "ignore: {name: 1}", "csv: ignore must be a list of texts or numbers"),
+        ("ignore: name", "missing: [[1]]", "csv: missing must be a list of texts or numbers"),
+        ("ignore: name", "key: 1", "csv: key must be the name of a column, got 1"),
+        ("ignore: name", "ignore: age", "'age' is an attribute or the target, and cannot be ignored"),
+        ("ignore: name", "key: ill", "'ill' is an attribute or the target"),
+        ("ignore: name", "missing: yes", "'yes' marks a missing value and is a value or class as well"),
+        ("ignore: name", "missing: 1.0", "1.0 marks a missing value and is"),
+        ("ignore: name", "test_share: 30", "csv: test_share must be a number between 0 and 1, got 30"),
+        ("ignore: name", "test_share: some", "csv: test_share must be a number"),
+        ("ignore: name", "test_share: true", "csv: test_share must be a number"),
+        ("ignore: name", "split_seed: -1", "csv: split_seed must be an integer of at least 0"),
+    ],
+)
+def test_refuses_domain_files(write: Write, old: str, new: str, message: str) -> None:
+    assert old in DOMAIN
+    with pytest.raises(DomainError, match=message) as caught:
+        read(write(domain=DOMAIN.replace(old, new)))
+    assert str(caught.value).startswith("domain.yml: ")
+
+
+def test_refuses_a_domain_file_that_is_not_text(write: Write, tmp_path: Path) -> None:
+    name = write()
+    (tmp_path / "domain.yml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(DomainError, match=r"domain\.yml: not a YAML file"):
+        read(name)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"split_seed": -1}, ValueError, "at least 0 and below .*, got -1"),
+        ({"split_seed": 2**32}, ValueError, "at least 0 and below .*, got 4294967296"),
+        ({"split_seed": True}, ValueError, "split_seed must be an integer"),
+        ({"split_seed": 1, "test": "own.csv"}, ValueError, "leave out test or split_seed"),
+        ({"us_only": True}, TypeError, "'csv:own.csv' has no option 'us_only'; there are drop, domain, test"),
+        ({"drop": "weight"}, DomainError, "no attribute 'weight'"),
+    ],
+)
+def test_refuses_options(write: Write, options: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        read(write(), **options)
+
+
+@pytest.mark.parametrize("name", ["csv", "CSV:own.csv", "own.csv", Path("csv:own.csv")])
+def test_only_the_prefix_names_a_file(write: Write, name: Any) -> None:
+    write()
+    with pytest.raises(ValueError, match=r"no data set .*csv:FILE"):
+        load(name)
+
+
+# The example of the book.
+
+DIABETES_HEADER = (
+    "gender,age,hypertension,heart_disease,smoking_history,bmi,HbA1c_level,blood_glucose_level,diabetes"
+)
+
+
+def diabetes_rows(n: int) -> list[str]:
+    """Make up records; nobody is described."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for _ in range(n):
+        ill = int(rng.random() < 0.3)
+        smoking = rng.choice(["never", "former", "current", "not current", "ever", "No Info"])
+        sugar, long_term = rng.integers(80, 160) + 100 * ill, 5 + 2 * ill + rng.random()
+        gender = rng.choice(["Female", "Male", "Other"])
+        rows.append(f"{gender},{rng.integers(90)}.0,0,1,{smoking},27.32,{long_term:.1f},{sugar},{ill}")
+    return rows
+
+
+def test_the_domain_file_of_the_book(write: Write) -> None:
+    name = write(diabetes_rows(600), header=DIABETES_HEADER)
+    data = load(name, domain=DIABETES)
+    assert (data.domain.n_attributes, int(data.domain.continuous.sum()), data.domain.classes) == (
+        8,
+        4,
+        (0, 1),
+    )
+    assert data.train[1].dtype == data.train[0]["hypertension"].dtype == np.int64
+    booster = PrivateBooster(epsilon=2.0, delta=1e-5, domain=data.domain, random_state=0).fit(*data.train)
+    forest = DiffPRFs(epsilon=2.0, domain=data.domain, n_trees=5, random_state=0).fit(*data.train)
+    for model, total in ((booster, 2.0), (forest, 2.0)):
+        assert model.ledger_.epsilon <= total * (1 + 1e-9)
+        assert not model.ledger_.leaks
+        assert 0 <= model.score(*data.test) <= 1
+    with pytest.raises(DomainError, match=r"'bmi' lies outside \[5, 120\] in 1 of 601"):
+        load(
+            write([*diabetes_rows(600), "Male,50,0,0,never,270,5,90,0"], header=DIABETES_HEADER),
+            domain=DIABETES,
+        )
+
+
+def test_the_code_of_the_book_runs(write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(diabetes_rows(600), header=DIABETES_HEADER, file="diabetes_prediction_dataset.csv")
+    shutil.copy(DIABETES, tmp_path)
+    page = (BOOK / "own-data.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", page, flags=re.DOTALL | re.MULTILINE)
+    assert len(blocks) == 5
+    exec("".join(blocks), {})
+    printed = capsys.readouterr().out
+    assert "records to train" in printed
+    assert "accuracy" in printed

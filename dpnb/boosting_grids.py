@@ -22,7 +22,7 @@ from .grid import public_grid
 from .ledger import Ledger
 from .papers.baselines import AdaBoost, CARTDPsAdaBoost, DPAdaBoost
 from .papers.dpada import READINGS, SCHEDULES, DPAda, Reading, Written
-from .runs import Cell, Grid, records_of
+from .runs import KEYS, Cell, Grid, records_of
 
 Floats = NDArray[np.float64]
 DELTA = 1e-5
@@ -52,8 +52,8 @@ METHODS: dict[str, Callable[..., Any]] = {
     "repaired, fixed α: all": partial(DPAda, learning_rate=RATE),
     "repaired, fixed α, δ: all": partial(DPAda, learning_rate=RATE, delta=DELTA),
 }
-NO_NOISE = "AdaBoost"
-"""The method without privacy, in the grid of the figures."""
+NO_NOISE, MAJORITY = "AdaBoost", "majority class"
+"""References in the grid of the figures."""
 
 
 def measure_booster(make: Callable[..., Any], cell: Cell, *, repeats: int) -> dict[str, float]:
@@ -84,6 +84,10 @@ def _delta(cell: Cell) -> float:
 
 def measure_figure(cell: Cell) -> dict[str, float]:
     """A point of Figures 2 to 6, over the paper's 50 repeats."""
+    if cell.method == MAJORITY:
+        records, _, labels = records_of(cell.dataset)
+        share = float(np.mean(labels == np.argmax(records.cohort().class_counts(1)[0])))
+        return {"accuracy": share, "sd": 0.0, "lowest": share, "highest": share}
     if cell.method == NO_NOISE:
         return measure_booster(partial(AdaBoost, n_rounds=cell.n_rounds), cell, repeats=1)
     make = partial(METHODS[cell.method], epsilon=cell.epsilon, n_rounds=cell.n_rounds)
@@ -95,7 +99,24 @@ def dpada_grid(sets: tuple[str, ...] = SETS) -> Grid:
     axes = product(METHODS, sets, ("",), (1,), BUDGETS, (0,), ROUNDS)
     cells = [Cell(*cell) for cell in axes]
     cells += [Cell(NO_NOISE, data, "", 1, INF, 0, m) for data in sets for m in ROUNDS]
+    cells += [Cell(MAJORITY, data, "", 1, INF, 0) for data in sets]
     return Grid("dpada", tuple(cells), measure_figure, sets, _delta)
+
+
+def points_of(table: pd.DataFrame, *, repeats: int = REPEATS) -> pd.DataFrame:
+    """One row a cell of results of :func:`measure_booster`: the cell's keys, and its metrics as columns.
+
+    Parameters
+    ----------
+    table : tidy results.
+    repeats : fits a cell, where there is noise.
+
+    Returns
+    -------
+    DataFrame that also has ``mean``, the accuracy, and ``error``, two standard errors of it.
+    """
+    wide = table.set_index([*KEYS, "metric"])["value"].unstack().reset_index().rename_axis(columns=None)
+    return wide.assign(mean=wide["accuracy"], error=2 * wide["sd"] / np.sqrt(repeats))
 
 
 def measure_reading(cell: Cell) -> dict[str, float]:

@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 LINES = ("-", "--", "-.", ":")
 MARKERS = ("o", "s", "^", "D")
 ERROR_BARS = 2.0  # standard errors
-FOREST_MARKERS = ("o", "s", "^", "D", "v", "P")
+FOREST_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<")
 UTILITIES = {"info_gain": "information gain", "max": "max-class sum", "gini": "Gini"}
 
 
@@ -268,7 +268,7 @@ def plot_reachable(reachable: Mapping[str, Floats], *, low: float, high: float) 
     return figure
 
 
-# --- Forests, chapter 2 -------------------------------------------------------------------------------------
+# --- Forests -------------------------------------------------------------------------------------
 
 
 def summarise(table: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
@@ -406,7 +406,109 @@ def plot_shift(table: pd.DataFrame) -> Figure:
     return figure
 
 
-# --- Audits, chapter 6 --------------------------------------------------------------------------------------
+# --- Boosting -----------------------------------------------------------------------------------------------
+
+
+def plot_noise_rounds(laws: Mapping[str, Floats], *, limit: int) -> Figure:
+    """Distributions of the number of noise rounds, and a limit that they should not exceed.
+
+    Parameters
+    ----------
+    laws : rule → (m,) probabilities of 0, 1, … noise rounds.
+    limit : drawn as a vertical line.
+    """
+    figure, axis = plt.subplots(figsize=(8.4, 3.6), layout="constrained")
+    for i, (name, law) in enumerate(laws.items()):
+        style: dict[str, Any] = {"color": f"C{i}", "marker": FOREST_MARKERS[i], "markersize": 5}
+        axis.plot(np.arange(len(law)), law, LINES[i], label=name, **style)
+    axis.axvline(limit + 0.5, color="0.3", linestyle=":", label=f"limit: {limit} rounds")
+    axis.set(xlabel="noise rounds R", ylabel="probability")
+    axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure
+
+
+def plot_by_rounds(points: pd.DataFrame, *, levels: Mapping[str, float]) -> Figure:
+    """Accuracy against ε, a line for each number of rounds, a panel for each data set and schedule.
+
+    Parameters
+    ----------
+    points : columns dataset, schedule, n_rounds, epsilon, mean, error.
+    levels : data set → accuracy of its majority class.
+    """
+    sets, schedules = list(levels), list(points["schedule"].unique())
+    size = (3.6 * len(schedules), 3.0 * len(sets))
+    figure, axes = plt.subplots(
+        len(sets),
+        len(schedules),
+        figsize=size,
+        sharex=True,
+        sharey="row",
+        squeeze=False,
+        layout="constrained",
+    )
+    for row, (dataset, level) in zip(axes, levels.items(), strict=True):
+        for axis, schedule in zip(row, schedules, strict=True):
+            panel = points[(points["dataset"] == dataset) & (points["schedule"] == schedule)]
+            for i, (m, curve) in enumerate(panel.groupby("n_rounds")):
+                _curve(axis, curve, index=i, label=f"m = {m}")
+            axis.axhline(level, color="black", linestyle=":", linewidth=1, label="majority class")
+            axis.set_title(f"{dataset}, {schedule}")
+            _epsilon_axis(axis, sorted(panel["epsilon"].unique()), "claimed ε" if row is axes[-1] else "")
+        row[0].set_ylabel("test accuracy")
+    axes[0, -1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure
+
+
+def plot_boosters(points: pd.DataFrame, *, levels: Mapping[str, Mapping[str, float]]) -> Figure:
+    """Accuracy against ε, a line for each method, a panel for each data set.
+
+    Parameters
+    ----------
+    points : columns dataset, label, epsilon, mean, error.
+    levels : data set → name → height of horizontal lines.
+    """
+    figure, axes = plt.subplots(
+        1, len(levels), figsize=(5.2 * len(levels), 5.6), squeeze=False, layout="constrained"
+    )
+    for axis, (dataset, lines) in zip(axes[0], levels.items(), strict=True):
+        panel = points[points["dataset"] == dataset]
+        for i, label in enumerate(points["label"].unique()):
+            _curve(axis, panel[panel["label"] == label], index=i, label=label)
+        for style, (name, value) in zip(LINES[1:], lines.items(), strict=False):
+            axis.axhline(value, color="0.3", linestyle=style, linewidth=1.2, label=name)
+        axis.set(title=dataset, ylabel="test accuracy")
+        _epsilon_axis(axis, sorted(panel["epsilon"].unique()), "claimed ε")
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    return figure
+
+
+def plot_steps(points: pd.DataFrame, *, notes: Mapping[str, str]) -> Figure:
+    """Accuracy after each step of a ladder, a panel for each data set, a marker for each ε.
+
+    Parameters
+    ----------
+    points : columns dataset, method (the step), epsilon, mean, error; ε = inf for a step without noise.
+    notes : step → words written below its name.
+    """
+    sets, steps = list(points["dataset"].unique()), list(notes)[::-1]
+    budgets = sorted(points["epsilon"].unique())
+    figure, axes = plt.subplots(
+        1, len(sets), figsize=(5.2 * len(sets), 6.2), sharey=True, squeeze=False, layout="constrained"
+    )
+    for axis, dataset in zip(axes[0], sets, strict=True):
+        for i, epsilon in enumerate(budgets):
+            rows = points[(points["dataset"] == dataset) & (points["epsilon"] == epsilon)]
+            at = rows["method"].map(steps.index) + 0.14 * (i - 2)
+            style: dict[str, Any] = {"color": f"C{i}", "marker": FOREST_MARKERS[i], "linestyle": "none"}
+            name = "no noise" if np.isinf(epsilon) else f"claimed ε = {epsilon:g}"
+            axis.errorbar(rows["mean"], at, xerr=rows["error"], label=name, markersize=5, **style)
+        axis.set(title=dataset, xlabel="test accuracy")
+    axes[0, 0].set_yticks(range(len(steps)), [f"{s}\n({notes[s]})" for s in steps])
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
+    return figure
+
+
+# --- Audits --------------------------------------------------------------------------------------
 
 
 def plot_attacks(table: pd.DataFrame) -> Figure:

@@ -291,9 +291,9 @@ def test_noise_scales_after_round_1_are_equal() -> None:
     weights = np.full(n, 1 / (2 * n * (1 - e1)))
     weights[:10] = 1 / (2 * n * e1)
     assert weights.sum() == pytest.approx(1)
-    written._noised(weights)
+    written.noised(weights)
     assert seen == pytest.approx([10 / 2 * (1 - 2 * e1)] * 2)
-    np.testing.assert_allclose(written._noised(np.full(n, 1 / n)), 1 / n)
+    np.testing.assert_allclose(written.noised(np.full(n, 1 / n)), 1 / n)
     assert len(seen) == 2
     assert math.isinf(curator.ledger.epsilon)
 
@@ -306,7 +306,7 @@ def test_the_literal_reading_does_not_depend_on_epsilon() -> None:
             DPAda.as_written(epsilon=epsilon, n_rounds=50),
             Reading(),
             Curator(rng=np.random.default_rng(0), ledger=Ledger(claimed=epsilon)),
-        )._noised(weights)
+        ).noised(weights)
         for epsilon in (0.1, 5.0)
     ]
     assert np.abs(noised[0] - noised[1]).max() < 1e-2 * np.abs(noised[0]).max()

@@ -27,7 +27,21 @@ def results(**axes: list[object]) -> pd.DataFrame:
 
 
 EPSILONS: list[object] = [0.1, 1.0]
+POINTS = results(dataset=["one", "two"], epsilon=EPSILONS).assign(mean=lambda t: t["value"], error=0.01)
 FIGURES: dict[str, Callable[[], Figure]] = {
+    "noise_rounds": lambda: plots.plot_noise_rounds({"a": np.array([0.2, 0.8])}, limit=1),
+    "by_rounds": lambda: plots.plot_by_rounds(
+        pd.concat([POINTS.assign(schedule=s, n_rounds=m) for s in ("a", "b") for m in (3, 4)]),
+        levels={"one": 0.7, "two": 0.7},
+    ),
+    "boosters": lambda: plots.plot_boosters(
+        pd.concat([POINTS.assign(label=name) for name in ("a", "b")]),
+        levels={"one": {"floor": 0.7}, "two": {"floor": 0.7}},
+    ),
+    "steps": lambda: plots.plot_steps(
+        pd.concat([POINTS.assign(method=name) for name in ("0 a", "1 b")]),
+        notes={"0 a": "first", "1 b": "second"},
+    ),
     "forest_grid": lambda: plots.plot_forest_grid(
         results(method=["a", "b"], utility=["max", "gini"], max_depth=[3, 4], epsilon=EPSILONS), floor=0.7
     ),
@@ -70,15 +84,18 @@ def _closed_figures() -> Iterator[None]:
 
 
 def unlabelled(figure: Figure) -> list[Axes]:
-    """Axes without an x label (own or shared), or first in a row without y label or y ticks that say what it is."""
-    first = figure.axes[0]
+    """Axes without a label, own or shared with another one that has it; a single axis may have named y ticks."""
     return [
         axis
         for axis in figure.axes
         if not any(
             o.get_xlabel() and (o is axis or axis.get_shared_x_axes().joined(axis, o)) for o in figure.axes
         )
-        or not (axis.get_ylabel() or axis.get_shared_y_axes().joined(axis, first) or len(figure.axes) == 1)
+        or not any(
+            o.get_ylabel() or len(figure.axes) == 1 or o is figure.axes[0]
+            for o in figure.axes
+            if o is axis or axis.get_shared_y_axes().joined(axis, o)
+        )
     ]
 
 

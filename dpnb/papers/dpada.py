@@ -346,12 +346,13 @@ class DPAda(PrivateClassifier):
         share = 1.0 if self.learning_rate is not None else self.selection_share
         stumps, alphas = [], []
         for _ in range(active):
-            if self.filter_rounds is not None:
-                data.afford(total=self.filter_rounds)
-            stump = data.grid.stump(select_stump(curator, data.right(), budget, share=share))
-            alpha = self.learning_rate
-            if alpha is None:
-                alpha = self._noisy_alpha(data.outcome(stump), curator, budget)
+            with curator.ledger.sequential("round"):
+                if self.filter_rounds is not None:
+                    data.afford(total=self.filter_rounds)
+                stump = data.grid.stump(select_stump(curator, data.right(), budget, share=share))
+                alpha = self.learning_rate
+                if alpha is None:
+                    alpha = self._noisy_alpha(data.outcome(stump), curator, budget)
             data.advance(stump, alpha)
             stumps.append(stump)
             alphas.append(alpha)
@@ -417,10 +418,10 @@ class Written:
         alpha = curator.exact(half_log_odds(error), why="weight α_k, without noise (step 6)")
         data.reweigh(stump, alpha)
         self._raw = data.weights / data.weights.sum()  # step 7
-        data.weights = self._noised(self._raw) if noise else self._raw  # step 8
+        data.weights = self.noised(self._raw) if noise else self._raw  # step 8
         return stump, alpha
 
-    def _noised(self, weights: Floats) -> Floats:
+    def noised(self, weights: Floats) -> Floats:
         """Algorithm 2."""
         mean = 1 / len(weights)
         noised = weights.copy()

@@ -1,0 +1,173 @@
+"""What the claims about DPAda rest on."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpnb
+from dpnb import boosting_grids as grids
+from dpnb import experiments
+from dpnb.counts import Records, WeightedRecords
+from dpnb.curator import Curator
+from dpnb.grid import public_grid
+from dpnb.laws import Laplace
+from dpnb.ledger import Ledger
+from dpnb.papers import dpada
+from dpnb.papers.dpada import SCHEDULES, DPAda, Reading, Written
+
+ROOT = Path(__file__).parents[1]
+
+
+def noised(weights: np.ndarray, *, seed: int, epsilon: float = 1.0) -> np.ndarray:
+    """Algorithm 2 with one record for each extreme, before step 10 at N times the mean."""
+    curator = Curator(rng=np.random.default_rng(seed), ledger=Ledger(claimed=epsilon))
+    owner = DPAda.as_written(epsilon=epsilon, n_rounds=50)
+    return Written(owner, Reading(ties="first"), curator).noised(weights)
+
+
+def test_round_1_leaves_two_weights_and_equal_scales() -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"x": rng.random(200), "c": rng.integers(0, 2, 200)})
+    y = np.where(rng.random(200) < 0.2, X["x"] < 0.5, X["x"] >= 0.5).astype(int)
+    data = WeightedRecords(Records(X, y, domain=grids.DOMAIN), public_grid(grids.DOMAIN), positive=1)
+    data.weights = data.weights / 200
+    stump = data.grid.stump(int(np.argmax(data.right())))
+    wrong = data.outcome(stump)[1]
+    data.reweigh(stump, 0.5 * math.log((1 - wrong) / wrong))
+    weights = data.weights / data.weights.sum()
+    small, large = np.unique(weights.round(12))
+    assert 0 < small < 1 / 200 < large
+    gaps = (1 - 1 / (200 * large), 1 / (200 * small) - 1)  # sensitivity over budget, without m/B
+    assert gaps == pytest.approx([1 - 2 * wrong] * 2)
+    data.reweigh(data.grid.stump(3), 0.3)  # broken twin: after a second stump there are more
+    assert len(np.unique(data.weights.round(12))) > 2
+
+
+def test_a_weight_becomes_the_mean_in_half_of_all_noise_rounds() -> None:
+    """False alarm below 1e-9: a share of 2000 fair coins; the same in a late round as after round 1."""
+    rng = np.random.default_rng(1)
+    two = np.where(np.arange(100) < 20, 1 / 40, 1 / 160)
+    late = rng.exponential(size=100)
+    for weights in (two, late / late.sum()):
+        weights = weights / weights.sum()
+        top = int(np.argmax(weights))
+        # Divided by the sum of step 10, a weight at the mean equals the sum's inverse over N.
+        clamped = 0
+        for seed in range(2000):
+            after = noised(weights, seed=seed)
+            others = np.delete(np.arange(100), [top, int(np.argmin(weights))])
+            clamped += abs(after[top] / after[others[0]] - 0.01 / weights[others[0]]) < 1e-6
+        assert abs(clamped / 2000 - 0.5 * math.exp(-weights[top] / 50)) < 0.07
+        assert abs(clamped / 2000 - 0.3) > 0.07  # broken twin
+
+
+def test_true_sensitivities_of_the_extreme_weights() -> None:
+    for n, a in ((100, 2.0), (1000, 5.0), (7, 0.5)):
+        before = np.full(n, 1 / n)
+        for side, extreme in ((1, np.max), (-1, np.min)):
+            after = np.append(np.exp(-side * np.full(n, a)), np.exp(side * a))
+            after /= after.sum()
+            truth = {
+                1: math.exp(2 * a) / (n + math.exp(2 * a)) - 1 / n,
+                -1: 1 / n - 1 / (1 + n * math.exp(2 * a)),
+            }[side]
+            assert abs(extreme(after) - extreme(before)) == pytest.approx(truth)
+            declared = abs(extreme(before) - 1 / n)  # equations (14) and (15)
+            assert declared < 1e-15 < truth
+    assert math.exp(4) / (100 + math.exp(4)) - 0.01 == pytest.approx(0.343, abs=5e-4)
+    assert math.exp(10) / (1000 + math.exp(10)) - 0.001 == pytest.approx(0.956, abs=5e-4)
+
+
+def test_noise_rounds_of_each_schedule() -> None:
+    for m in range(2, 11):
+        swing = int(dpada.swing(m)[1:].sum())
+        assert swing == m // 2
+        runs = {
+            rule: [int(change(h)[1:].sum()) for h in product((0, 1), repeat=m)]
+            for rule, change in (("definition7", dpada.definition7), ("causal", dpada.causal))
+        }
+        assert max(runs["definition7"]) == m - 1  # as many as DPAda
+        assert (max(runs["definition7"]) > swing) == (m > 2)
+        assert max(runs["causal"]) <= swing  # the repaired rule
+    assert dpada.definition7([0, 1, 1])[1:].sum() == 2 > dpada.swing(3)[1:].sum()
+    written = DPAda.as_written(schedule="all", n_rounds=9)
+    assert written._draw_schedule(np.random.default_rng(0)).tolist() == [0] + [1] * 8
+
+
+def test_a_round_is_one_pass_over_records_and_attributes() -> None:
+    """The counts of a round read each record's bin of each attribute once."""
+    for n, d in ((50, 3), (100, 3), (100, 6)):
+        rng = np.random.default_rng(0)
+        domain = dpnb.Domain(tuple(dpnb.Continuous(f"x{a}", 0, 1) for a in range(d)), (0, 1))
+        X = pd.DataFrame(rng.random((n, d)), columns=domain.names)
+        records = Records(X, rng.integers(0, 2, n), domain=domain)
+        assert records.one_hot(public_grid(domain)).nnz == n * d
+
+
+def test_noise_of_two_scales_has_an_unbounded_ratio() -> None:
+    def ratio(y: float, scale: float) -> float:
+        laws = Laplace(np.array(0.2), np.array(0.5)), Laplace(np.array(0.2), np.array(scale))
+        return float(laws[0].log_density(np.array(y)) - laws[1].log_density(np.array(y)))
+
+    assert abs(ratio(1e4, 0.6)) > 3000
+    assert abs(ratio(1e6, 0.6)) > 300_000
+    assert abs(ratio(1e6, 0.5)) < 1e-6  # broken twin: equal scales
+
+
+@cache
+def attacks() -> pd.DataFrame:
+    table = experiments.read("dpada_attack", ROOT / "results")
+    return table.pivot_table("value", ["method", "epsilon"], "metric").reset_index()
+
+
+def test_attacks_show_more_than_7() -> None:
+    broken = attacks()[~attacks()["method"].str.contains("repaired|filter")]
+    assert (broken["runs"] == 20_000).all()
+    assert {f"α₁: {s}" for s in SCHEDULES} | {f"black-box label: {s}" for s in SCHEDULES} <= set(
+        broken["method"]
+    )
+    assert {"Algorithm 2 alone", "α₁: Algorithm 3 as printed", "α₁: all, one record replaced"} <= set(
+        broken["method"]
+    )
+    assert (broken["lower_99"] > 7 * broken["epsilon"]).all()
+
+
+def test_attacks_on_the_repaired_variants_stay_below_the_claim() -> None:
+    repaired = attacks()[attacks()["method"].str.contains("repaired|filter")]
+    assert len(repaired) == 12
+    assert (repaired["lower_sure"] <= repaired["epsilon"]).all()
+    assert (repaired["lower_95"] <= repaired["epsilon"]).all()
+    tight = repaired[repaired["method"].str.contains("one round")]
+    assert (
+        tight["lower_95"] > 0.75 * tight["epsilon"]
+    ).all()  # broken twin: a blind attack would see nothing
+
+
+def test_replays_of_the_repaired_variants_stay_below_the_ledger() -> None:
+    table = experiments.read("dpada_replay", ROOT / "results")
+    wide = table.set_index([*experiments.KEYS, "metric"])["value"].unstack()
+    assert (wide["triples"].sum(), wide["excess"].sum()) == (14_400, 0)
+    assert 0.5 < wide["worst_share"].max() <= 1
+
+
+@pytest.mark.realdata
+def test_sizes_of_the_data_sets() -> None:
+    adult = dpnb.load("adult", missing="keep")
+    X = pd.concat([adult.train[0], adult.test[0]])
+    assert (len(adult.train[0]), len(adult.test[0])) == (32_561, 16_281)
+    assert (sum(adult.domain.continuous), adult.domain.n_attributes) == (6, 14)
+    elsewhere = (X["native-country"] != "United-States").mean()
+    assert round(100 * elsewhere, 1) == 10.3
+    complete = dpnb.load("adult")
+    known = pd.concat([complete.train[0], complete.test[0]])["native-country"]
+    assert round(100 * (known != "United-States").mean(), 1) == 8.7
+    bank = dpnb.load("bank")
+    assert len(bank.train[0]) + len(bank.test[0]) == 41_188
+    assert (sum(bank.domain.continuous), bank.domain.n_attributes) == (10, 20)

@@ -113,29 +113,34 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 class PrivateForest(PrivateClassifier):
     """Base of the forests: trees with released leaf counts, combined by ``vote``."""
 
-    n_trees: int
     bags: str
     bag_rate: float | None
     vote: str
     trees_: list[Tree]
 
     def _plant(
-        self, records: Records, curator: Curator, grow: Callable[[Cohort, TreeScope, float], Tree]
+        self,
+        records: Records,
+        curator: Curator,
+        grow: Callable[[Cohort, TreeScope, float], Tree],
+        *,
+        n_trees: int,
     ) -> list[Tree]:
         """Draw the bags and grow a tree on each.
 
         Parameters
         ----------
         grow : bag, ledger scope, and ε that every path may spend on each copy of a record → tree.
+        n_trees : number of trees.
 
         **Privacy**: bags compose by fact F2, see :class:`~dpnb.bags.Bags`.
         """
-        bags = Bags(self.bags, self.n_trees, self.bag_rate)
+        bags = Bags(self.bags, n_trees, self.bag_rate)
         seed = curator.public(lambda rng: int(rng.integers(2**63)), what="seed of the bags")
         per_copy = bags.per_copy_epsilon(self._budget)
         trees = []
-        with bags.forest_scope(curator.ledger, f"forest of {self.n_trees} trees"):
-            for b in range(self.n_trees):
+        with bags.forest_scope(curator.ledger, f"forest of {n_trees} trees"):
+            for b in range(n_trees):
                 with bags.tree_scope(curator.ledger), curator.ledger.tree("tree") as scope:
                     cohort = records.cohort(bags.draw(records.keys, seed=seed, tree=b))
                     trees.append(grow(cohort, scope, per_copy))

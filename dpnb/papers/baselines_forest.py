@@ -104,7 +104,7 @@ class RandomSplitForest(PrivateForest):
             builder.grow(no_splits(len(nodes)), leaf_labels(curator, counts, nodes=nodes, epsilon=per_copy))
             return builder.finish()
 
-        self.trees_ = self._plant(records, curator, grow)
+        self.trees_ = self._plant(records, curator, grow, n_trees=self.n_trees)
         self.ledger_ = curator.ledger
         return self
 

@@ -79,6 +79,19 @@ def level_shares(n_levels: int, rule: str) -> Floats:
     return shares
 
 
+def default_trees(epsilon: float) -> int:
+    """Number of trees by the budget alone, tuned on the stand-in: 3 √ε within 1 to 10.
+
+    Disjoint trees share the records, so that a small budget feeds one tree best.
+
+    Examples
+    --------
+    >>> [default_trees(epsilon) for epsilon in (0.1, 1.0, 5.0)]
+    [1, 3, 7]
+    """
+    return round(float(np.clip(3 * np.sqrt(epsilon), 1, 10)))
+
+
 def leaf_labels(
     curator: Curator, counts: Floats, *, nodes: Ints, epsilon: float, monotone: bool = True
 ) -> Floats:
@@ -119,7 +132,7 @@ class EDPRF(PrivateForest):
     ----------
     epsilon : total budget ε > 0; ``inf`` releases everything exactly.
     domain : public domain; if None it is read off the records, with a warning and an infinite ε on the ledger.
-    n_trees : number of trees ≥ 1.
+    n_trees : number of trees ≥ 1; by :func:`default_trees` if None.
     max_depth : most splits on a path ≥ 0.
     max_features : attributes drawn for each node, a whole number or ``"all"``.
     utility : split score, ``"gini"`` weighted by counts, −Σ n_k Gini_k, or ``"gini_normalised"``, (8).
@@ -167,7 +180,7 @@ class EDPRF(PrivateForest):
         *,
         epsilon: float = 1.0,
         domain: Domain | None = None,
-        n_trees: int = 5,
+        n_trees: int | None = None,
         max_depth: int = 6,
         max_features: int | str = "all",
         utility: str = "gini",
@@ -271,7 +284,8 @@ class EDPRF(PrivateForest):
         def grow(cohort: Cohort, scope: TreeScope, per_copy: float) -> Tree:
             return _Grower(self, curator, cohort, binned, per_copy).grow(scope)
 
-        self.trees_ = self._plant(records, curator, grow)
+        n_trees = default_trees(float(self.epsilon)) if self.n_trees is None else self.n_trees
+        self.trees_ = self._plant(records, curator, grow, n_trees=n_trees)
         self.ledger_ = curator.ledger
         return self
 
@@ -279,7 +293,8 @@ class EDPRF(PrivateForest):
         for name, choices in CHOICES.items():
             check_choice(name, getattr(self, name), choices)
         check_choice("neighbours", self.neighbours, ("add-remove", "replace"))
-        check_count("n_trees", self.n_trees, low=1)
+        if self.n_trees is not None:
+            check_count("n_trees", self.n_trees, low=1)
         check_count("max_depth", self.max_depth, low=0)
         check_count("n_bins", self.n_bins, low=2)
         if self.max_features != "all":

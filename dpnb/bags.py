@@ -1,9 +1,9 @@
 """Bags: which records, and how often, each tree of a forest sees.
 
 Bag membership is a keyed hash of a secret seed, the tree and the record's key, so that adding or removing a
-record moves no other record and every backend draws the same bags. The exceptions depend on the number n of records and
-are kept for the papers that use them: ``bootstrap``, n draws of positions with replacement, and ``parts``, a
-random division into parts of equal size.
+record moves no other record and every backend draws the same bags. The exceptions depend on the number n of
+records and are kept for the papers that use them: ``bootstrap``, n draws of positions with replacement, and
+``parts``, a random division into parts of equal size.
 """
 
 from __future__ import annotations
@@ -234,7 +234,7 @@ def parts_bound(epsilon: float, n_parts: int) -> float:
     One more record z makes one part r longer by one. It falls into part r with probability at least 1/T, and
     only that tree changes. Else it falls into a part j, and a record w that would be in j is in r: tree r has one
     more record, tree j has z for w. The losses are ε and ε + 2ε. Two trees of Laplace counts on one record and
-    two attain the bound.
+    two attain the bound. Replacing a record changes one tree and costs 2ε, less than the ledger books for it.
     """
     if epsilon > 200:  # exp(3 ε) is near the end of floats
         return 3 * epsilon if n_parts > 1 else epsilon

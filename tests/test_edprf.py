@@ -21,7 +21,10 @@ from dpnb.audit.replay import replay_estimator
 from dpnb.audit.search import DOMAIN as TINY
 from dpnb.audit.search import random_pair
 from dpnb.bags import parts_bound
+from dpnb.curator import Curator
 from dpnb.experiments import mean_scores
+from dpnb.grid import public_grid
+from dpnb.laws import PermuteAndFlip
 from dpnb.ledger import TreeScope
 from dpnb.papers import edprf
 from dpnb.papers.baselines_forest import RandomSplitForest
@@ -52,7 +55,7 @@ VARIANTS: list[dict[str, Any]] = [
 PURE, *_ = families()
 
 
-def sample(n: int = 300, seed: int = 0) -> tuple[pd.DataFrame, pd.Series]:
+def sample(n: int = 300, seed: int = 0) -> tuple[pd.DataFrame, pd.Series[Any]]:
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame(
         {
@@ -66,10 +69,8 @@ def sample(n: int = 300, seed: int = 0) -> tuple[pd.DataFrame, pd.Series]:
 
 
 def fitted(**parameters: Any) -> EDPRF:
-    X, y = sample()
-    return EDPRF(**({"domain": DOMAIN, "n_trees": 4, "max_depth": 3, "random_state": 0} | parameters)).fit(
-        X, y
-    )
+    settings: dict[str, Any] = {"domain": DOMAIN, "n_trees": 4, "max_depth": 3, "random_state": 0}
+    return EDPRF(**(settings | parameters)).fit(*sample())
 
 
 def tree_scopes(forest: Any) -> list[TreeScope]:
@@ -109,7 +110,7 @@ def figure_3(**parameters: Any) -> EDPRF:
         epsilon=1.0, domain=domain, n_trees=1, max_depth=2, max_features=1, bags="full", **parameters
     )
     for seed in range(100):  # until A is split on p and B on q
-        tree = clone(forest).set_params(random_state=seed).fit(X, y)
+        tree: EDPRF = clone(forest).set_params(random_state=seed).fit(X, y)
         if tree.trees_[0].splits.attribute.tolist() == [0, -1, 1, -1, -1]:
             return tree
     raise AssertionError("no tree of the figure's shape")
@@ -284,6 +285,23 @@ def test_text_and_picture_of_a_binned_tree() -> None:
     plt.close(figure)
 
 
+def test_labels_beat_laplace_counts_at_the_monotone_rate_only() -> None:
+    """Two classes, gap g, x = εg: a wrong label has ½ e^(−x/2) at the paper's rate, ½ e^(−x) at the monotone one.
+
+    The larger of two counts with Laplace noise 1/ε is wrong with ½ e^(−x) (1 + x/2), in between for all x > 0.
+    """
+    noise = np.random.default_rng(0).laplace(size=(2, 400_000))
+    for x in (0.1, 0.5, 1.0, 2.0, 4.0):
+        paper, monotone = (
+            PermuteAndFlip(np.array([0.0, -x]), np.array([0]), np.array(rate)).probabilities()[1]
+            for rate in (0.5, 1.0)
+        )
+        assert (paper, monotone) == pytest.approx((math.exp(-x / 2) / 2, math.exp(-x) / 2))
+        laplace = math.exp(-x) * (1 + x / 2) / 2
+        assert np.mean(noise[0] - noise[1] > x) == pytest.approx(laplace, abs=0.004)
+        assert monotone < laplace < paper
+
+
 @pytest.mark.parametrize("name", ABLATIONS)
 def test_ablations_use_the_mechanisms_that_they_name(name: str) -> None:
     X, y = sample()
@@ -345,7 +363,11 @@ def worst_exact_loss(**parameters: Any) -> float:
             domain=TINY, n_trees=1, max_depth=1, stop="depth", leaf="label", bags="full", random_state=0,
             **parameters,
         )  # fmt: skip
-        found = exact(lambda part, f=forest: f.fit(*part), *sides, claimed=1.0, subject="tree")
+
+        def fit(part: Any, forest: EDPRF = forest) -> EDPRF:
+            return forest.fit(*part)
+
+        found = exact(fit, *sides, claimed=1.0, subject="tree")
         worst = max(worst, found.lower_bound)
     return worst
 
@@ -406,7 +428,7 @@ def test_exact_forest_is_greedy() -> None:
             total += side.sum() * 2 * p * (1 - p)
         return total
 
-    grid = edprf.public_grid(DOMAIN)
+    grid = public_grid(DOMAIN)
     best = min(
         gini(codes[:, a] <= cut if kind == THRESHOLD else codes[:, a] == cut)
         for kind, a, cut in zip(grid.kind, grid.attribute, grid.cut, strict=True)
@@ -416,7 +438,7 @@ def test_exact_forest_is_greedy() -> None:
 
 
 def test_splits_lie_on_the_public_grid() -> None:
-    grid = edprf.public_grid(DOMAIN)
+    grid = public_grid(DOMAIN)
     public = set(zip(grid.kind, grid.attribute, grid.cut, strict=True))
     for tree in fitted(epsilon=0.1, n_trees=20, max_depth=4).trees_:
         inner = tree.first_child >= 0
@@ -601,12 +623,12 @@ def test_replay_of_random_splits_is_tight_and_catches_a_doubled_rate(monkeypatch
         return max(replay(forest, two, one, seed=s).lower_bound for s in range(20))
 
     assert worst() == pytest.approx(2.0)
-    law = edprf.Curator.permute_and_flip
+    law = Curator.permute_and_flip
 
     def doubled(self: Any, *arguments: Any, epsilon: Any, **how: Any) -> Any:
         return law(self, *arguments, epsilon=2 * epsilon, **how)
 
-    monkeypatch.setattr(edprf.Curator, "permute_and_flip", doubled)
+    monkeypatch.setattr(Curator, "permute_and_flip", doubled)
     assert worst() == pytest.approx(4.0)
 
 

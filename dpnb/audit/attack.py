@@ -473,8 +473,8 @@ def white_box(model: Any) -> Floats:
 
     Returns
     -------
-    Number of nodes; then node by node in level order, tree by tree: attribute, (first) cut, and leaf values. NaN where
-    a tree lacks the node, and for what a node does not have.
+    Number of nodes; then node by node in level order, tree by tree: attribute, cut (the first of several), and
+    leaf values. NaN where a tree lacks the node, and for what a node does not have.
     """
     trees = model.trees_
     nodes = max(tree.n_nodes for tree in trees)

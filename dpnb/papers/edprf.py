@@ -102,7 +102,8 @@ def leaf_labels(
     counts : (leaves, classes) exact class counts.
     nodes : (leaves,) node numbers.
     epsilon : cost of a leaf.
-    monotone : whether to use the rate ε that monotone scores allow, instead of the paper's ε/2.
+    monotone : whether to use the rate ε that monotone scores allow, instead of the paper's ε/2. With two classes,
+        the larger of two noisy counts errs more often than the former and less often than the latter.
 
     Returns
     -------
@@ -165,7 +166,7 @@ class EDPRF(PrivateForest):
     -----
     **Privacy**: with any ``stop`` but ``"one-label"``, public ``bins``, any ``bags`` but ``"parts"`` and a given
     domain, the model is ``epsilon``-DP under ``neighbours``. A record is in one node of a level. There a choice
-    costs the level's share (score Δ = 2 and monotone; fact F1) and a noisy stop a part of it (class counts,
+    costs the level's share (Δ = 2, and Gini by counts is monotone; fact F1) and a noisy stop a part of it (class counts,
     Δ = 1); a leaf costs at most what is left of its path. The budget of a node follows from what was released
     above it, and every path sums to the tree's. Bags compose by fact F2. Numbers are idealised reals.
 

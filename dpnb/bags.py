@@ -1,8 +1,9 @@
 """Bags: which records, and how often, each tree of a forest sees.
 
 Bag membership is a keyed hash of a secret seed, the tree and the record's key, so that adding or removing a
-record moves no other record and every backend draws the same bags. The one exception is ``bootstrap``, the
-textbook's draw of n positions with replacement, kept for the papers that use it.
+record moves no other record and every backend draws the same bags. The exceptions depend on the number n of
+records and are kept for the papers that use them: ``bootstrap``, n draws of positions with replacement, and
+``parts``, a random division into parts of equal size.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ Keys = NDArray[np.uint64]
 Copies = NDArray[np.int64]
 
 MODES = ("full", "poisson", "bernoulli", "disjoint", "cover", "bootstrap")
+PARTS = "parts"
+POSITIONAL = ("bootstrap", PARTS)  # one record more changes the bags of others
 
 
 def record_keys(index: pd.Index) -> Keys:
@@ -73,7 +76,8 @@ class Bags:
     mode : how often a record enters a tree's bag.
         ``full`` once in every tree; ``poisson`` Poisson(1) times, independently for each tree; ``bernoulli`` once
         with probability ``rate``; ``disjoint`` in one uniformly chosen tree; ``cover`` in exactly ``rate``
-        uniformly chosen trees; ``bootstrap`` n draws of positions with replacement (not a per-record rule).
+        uniformly chosen trees; ``bootstrap`` n draws of positions with replacement (not a per-record rule);
+        ``parts`` in one tree each, in random parts of sizes that differ by at most one (not a per-record rule).
     n_trees : number of trees.
     rate : q of ``bernoulli`` in (0, 1], r of ``cover`` in 1..n_trees, else None.
 
@@ -89,8 +93,8 @@ class Bags:
     rate: float | None = None
 
     def __post_init__(self) -> None:
-        if self.mode not in MODES:
-            raise ValueError(f"bags={self.mode!r}: expected one of {', '.join(MODES)}")
+        if self.mode not in (*MODES, PARTS):
+            raise ValueError(f"bags={self.mode!r}: expected one of {', '.join((*MODES, PARTS))}")
         if self.mode == "bernoulli" and not (self.rate is not None and 0 < self.rate <= 1):
             raise ValueError(f"bag_rate={self.rate!r}: Bernoulli bags need a probability in (0, 1]")
         if self.mode == "cover" and self.rate not in range(1, self.n_trees + 1):
@@ -103,14 +107,15 @@ class Bags:
     @property
     def shares(self) -> float:
         """Number of trees that a record's budget is shared over."""
-        if self.mode == "disjoint":
+        if self.mode in ("disjoint", PARTS):
             return 1
         return float(self.rate) if self.mode == "cover" and self.rate is not None else self.n_trees
 
     def per_copy_epsilon(self, epsilon: float) -> float:
         """ε₀ that a tree may spend on each copy so that the forest costs ``epsilon`` (F2 inverted).
 
-        For ``bootstrap`` it is the text's ``epsilon / n_trees``, which costs more than ``epsilon``.
+        For ``bootstrap`` it is the text's ``epsilon / n_trees``, for ``parts`` the text's ``epsilon``; both cost
+        more than ``epsilon``.
         """
         tree = epsilon / self.shares
         if self.mode == "poisson":
@@ -128,11 +133,13 @@ class Bags:
             return Cost(amplified, copy.rho)
         if self.mode == "bootstrap":
             return Cost(bootstrap_bound(copy.epsilon), math.inf if copy.rho else 0.0)
+        if self.mode == PARTS:
+            return Cost(parts_bound(copy.epsilon, self.n_trees), math.inf if copy.rho else 0.0)
         return copy
 
     def forest_scope(self, ledger: Ledger, what: str) -> AbstractContextManager[Scope]:
         """Ledger scope in which the trees compose."""
-        if self.mode == "disjoint":
+        if self.mode in ("disjoint", PARTS):
             return ledger.parallel(what)
         if self.mode == "cover" and self.rate is not None:
             return ledger.cover(what, each=int(self.rate))
@@ -147,6 +154,7 @@ class Bags:
             "poisson": "Poisson(1) copies of each record",
             "bernoulli": f"each record with probability {self.rate}",
             "bootstrap": "n draws with replacement, upper bound",
+            PARTS: "random part of n/T records, one more record moves another",
         }
         return rules.get(self.mode, "each record at most once")
 
@@ -163,6 +171,9 @@ class Bags:
         if self.mode == "disjoint":
             home = np.floor(uniforms(keys, seed=seed, stream=0) * self.n_trees)
             return np.asarray(home == tree, np.int64)
+        if self.mode == PARTS:
+            rank = np.argsort(np.argsort(uniforms(keys, seed=seed, stream=0), kind="stable"))
+            return np.asarray(rank % self.n_trees == tree, np.int64)
         own = uniforms(keys, seed=seed, stream=tree)
         if self.mode == "poisson":
             copies: Copies = np.searchsorted(_POISSON, own, side="right").astype(np.int64)
@@ -215,3 +226,16 @@ def bootstrap_bound(epsilon: float) -> float:
         return _expm1(2 * epsilon) - epsilon + math.log(2)
     at_least_once = math.exp(math.expm1(2 * epsilon) - epsilon)
     return math.log(at_least_once + math.exp(-1) * 2 * math.sinh(epsilon))
+
+
+def parts_bound(epsilon: float, n_parts: int) -> float:
+    """Pure ε of a forest on random parts of equal size, for any n; ``epsilon`` is the cost of one tree.
+
+    One more record z makes one part r longer by one. It falls into part r with probability at least 1/T, and
+    only that tree changes. Else it falls into a part j, and a record w that would be in j is in r: tree r has one
+    more record, tree j has z for w. The losses are ε and ε + 2ε. Two trees of Laplace counts on one record and
+    two attain the bound. Replacing a record changes one tree and costs 2ε, less than the ledger books for it.
+    """
+    if epsilon > 200:  # exp(3 ε) is near the end of floats
+        return 3 * epsilon if n_parts > 1 else epsilon
+    return math.log((math.exp(epsilon) + (n_parts - 1) * math.exp(3 * epsilon)) / n_parts)

@@ -6,6 +6,7 @@ class. A :class:`Records` encodes the data once; a :class:`Cohort` is one bag of
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,8 +89,7 @@ class Records:
             bins = np.empty((len(self._y), len(first)), np.int32)
             for a, cuts in enumerate(grid.cuts):
                 column = self._columns[a]
-                codes = column.astype(np.intp) if cuts is None else np.searchsorted(cuts, column)
-                bins[:, a] = first[a] + codes
+                bins[:, a] = first[a] + _bins(column, cuts)
             by_record = np.arange(0, bins.size + 1, len(first), dtype=np.int32)
             shape = (len(bins), int(grid.sizes.sum()))
             by_rows = csr_array((np.ones(bins.size), bins.reshape(-1), by_record), shape=shape)
@@ -99,6 +99,23 @@ class Records:
     def observed_bounds(self) -> tuple[Floats, Floats]:
         """Smallest and largest value of each attribute: data-dependent, for readings that leak them."""
         return self._columns.min(axis=1), self._columns.max(axis=1)
+
+    def binned(self, grid: Grid) -> BinnedRecords:
+        """The same records with every value replaced by its bin of a grid."""
+        return BinnedRecords(self, grid)
+
+
+class BinnedRecords:
+    """Records on a grid; :meth:`Cohort.bin_counts` counts them."""
+
+    def __init__(self, records: Records, grid: Grid) -> None:
+        self.grid = grid
+        pairs = zip(records._columns, grid.cuts, strict=True)
+        self._bins = np.stack([_bins(column, cuts) for column, cuts in pairs])
+
+
+def _bins(column: Floats, cuts: Floats | None) -> Ints:
+    return column.astype(np.intp) if cuts is None else np.searchsorted(cuts, column)
 
 
 class Cohort:
@@ -145,6 +162,61 @@ class Cohort:
         value = self._values.take(cell + np.repeat(start, cells_of))
         return ValueCounts(question, value, counts)
 
+    def bin_counts(self, binned: BinnedRecords, n_slots: int) -> Floats:
+        """Records by node, class and bin, (n_slots, classes, bins); bins are counted over all attributes."""
+        sizes = binned.grid.sizes
+        group = self._slot * self._classes + self._label
+        parts = []
+        for size, bins in zip(sizes, binned._bins, strict=True):
+            key = group * size + bins.take(self._row)
+            part = np.bincount(key, self._copies, minlength=n_slots * self._classes * size)
+            parts.append(part.reshape(n_slots, self._classes, size))
+        return np.concatenate(parts, axis=2).astype(float)
+
+    def branch_counts(self, splits: Splits, n_branches: int) -> Floats:
+        """Records by node, branch and class if the nodes were split like that, (n_slots, n_branches, classes).
+
+        Parameters
+        ----------
+        splits : one for each node of the level, none a leaf.
+        n_branches : most branches of any.
+        """
+        branch = splits.branch(self._slot, self._split_values(splits))
+        key = (self._slot * n_branches + branch) * self._classes + self._label
+        shape = (len(splits.kind), n_branches, self._classes)
+        counts = np.bincount(key, self._copies, minlength=math.prod(shape))
+        table: Floats = counts.reshape(shape).astype(float)
+        return table
+
+    def node_edges(self, attribute: int, n_slots: int, *, n_bins: int, quantiles: bool) -> Floats:
+        """Edges between bins of a continuous attribute, from the records of each node: data-dependent.
+
+        Parameters
+        ----------
+        attribute : its position.
+        n_slots : number of nodes of the level.
+        n_bins : number of bins, at least 2.
+        quantiles : bins of equal numbers of records instead of equal widths.
+
+        Returns
+        -------
+        (n_slots, n_bins - 1) edges; 0 at nodes without records.
+        """
+        values = self._columns[attribute].take(self._row)
+        order = np.lexsort((values, self._slot))
+        values = np.append(values[order], 0.0)
+        sizes = np.bincount(self._slot, minlength=n_slots)[:, None]
+        first = np.cumsum(sizes)[:, None] - sizes
+        share = np.arange(1, n_bins) / n_bins
+        if quantiles:
+            ranks = np.ceil(share * sizes).astype(np.intp) - 1
+            edges = values[first + np.maximum(ranks, 0)]
+        else:
+            low, high = values[first], values[first + np.maximum(sizes - 1, 0)]
+            edges = low + share * (high - low)
+        found: Floats = np.where(sizes > 0, edges, 0.0)
+        return found
+
     def keep(self, slots: Ints) -> None:
         """Drop the records of all other nodes and number the nodes that are kept 0, 1, ... anew.
 
@@ -169,8 +241,13 @@ class Cohort:
         splits : splits of this level's nodes.
         first_slot : (n_slots,) slot of each node's first child on the next level.
         """
-        values = self._columns.take(splits.attribute.take(self._slot) * self._columns.shape[1] + self._row)
-        self._slot = first_slot.take(self._slot) + splits.branch(self._slot, values)
+        self._slot = first_slot.take(self._slot) + splits.branch(self._slot, self._split_values(splits))
+
+    def _split_values(self, splits: Splits) -> Floats:
+        """Each record's value of the attribute that its node is split on."""
+        place = splits.attribute.take(self._slot) * self._columns.shape[1] + self._row
+        values: Floats = self._columns.take(place)
+        return values
 
 
 def _tally(keys: Ints, copies: Floats | None, *, n_cells: int, classes: int) -> tuple[Ints, Floats]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from .counts import Records
+from .bags import Bags
+from .counts import Cohort, Records
 from .curator import Curator, open_curator
 from .domain import Domain
-from .ledger import Ledger, Neighbours
+from .ledger import Ledger, Neighbours, TreeScope
 from .trees import Tree
 
 Floats = NDArray[np.float64]
@@ -127,8 +129,38 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 class PrivateForest(PrivateClassifier):
     """Base of the forests: trees with released leaf counts, combined by ``vote``."""
 
+    bags: str
+    bag_rate: float | None
     vote: str
     trees_: list[Tree]
+
+    def _plant(
+        self,
+        records: Records,
+        curator: Curator,
+        grow: Callable[[Cohort, TreeScope, float], Tree],
+        *,
+        n_trees: int,
+    ) -> list[Tree]:
+        """Draw the bags and grow a tree on each.
+
+        Parameters
+        ----------
+        grow : bag, ledger scope, and ε that every path may spend on each copy of a record → tree.
+        n_trees : number of trees.
+
+        **Privacy**: bags compose by fact F2, see :class:`~dpnb.bags.Bags`.
+        """
+        bags = Bags(self.bags, n_trees, self.bag_rate)
+        seed = curator.public(lambda rng: int(rng.integers(2**63)), what="seed of the bags")
+        per_copy = bags.per_copy_epsilon(self._budget)
+        trees = []
+        with bags.forest_scope(curator.ledger, f"forest of {n_trees} trees"):
+            for b in range(n_trees):
+                with bags.tree_scope(curator.ledger), curator.ledger.tree("tree") as scope:
+                    cohort = records.cohort(bags.draw(records.keys, seed=seed, tree=b))
+                    trees.append(grow(cohort, scope, per_copy))
+        return trees
 
     def _votes(self, codes: Floats) -> Floats:
         votes = np.zeros((len(codes), self.domain_.n_classes))

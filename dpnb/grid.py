@@ -64,14 +64,15 @@ class Grid:
 
         Parameters
         ----------
-        bins : (sum of sizes,) one number a bin.
+        bins : (..., sum of sizes) one number a bin.
 
         Returns
         -------
-        (conditions,) sums.
+        (..., conditions) sums.
         """
-        up_to = np.concatenate([[0.0], np.cumsum(bins)])
-        sums: Floats = up_to[self.stop] - up_to[self.start]
+        up_to = np.zeros((*bins.shape[:-1], bins.shape[-1] + 1))
+        np.cumsum(bins, axis=-1, out=up_to[..., 1:])
+        sums: Floats = up_to[..., self.stop] - up_to[..., self.start]
         return sums
 
     def stump(self, candidate: int) -> Stump:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
-LEAF, THRESHOLD, ONE_VS_REST, MULTIWAY = -1, 0, 1, 2
+LEAF, THRESHOLD, ONE_VS_REST, MULTIWAY, BINNED = -1, 0, 1, 2, 3
 
 
 class Splits(NamedTuple):
@@ -19,9 +19,10 @@ class Splits(NamedTuple):
     Parameters
     ----------
     kind : (nodes,) ``LEAF``, ``THRESHOLD`` (value ≤ cut | value > cut), ``ONE_VS_REST`` (category = cut | any
-        other) or ``MULTIWAY`` (one branch a category).
+        other), ``MULTIWAY`` (one branch a category) or ``BINNED`` (one branch an interval, upper ends included).
     attribute : (nodes,) attribute position; -1 for leaves.
-    cut : (nodes,) threshold or category code; NaN where there is none.
+    cut : (nodes,) threshold or category code, NaN where there is none; in trees with ``BINNED`` splits
+        (nodes, edges) increasing edges between the intervals.
     """
 
     kind: Ints
@@ -31,7 +32,10 @@ class Splits(NamedTuple):
     def n_branches(self, cardinalities: Ints) -> Ints:
         """Number of children of each node."""
         many = np.where(self.attribute >= 0, cardinalities[self.attribute], 0)
-        return np.where(self.kind == LEAF, 0, np.where(self.kind == MULTIWAY, many, 2))
+        if self.cut.ndim == 2:
+            many = np.where(self.kind == BINNED, self.cut.shape[1] + 1, many)
+        several = (self.kind == MULTIWAY) | (self.kind == BINNED)
+        return np.where(self.kind == LEAF, 0, np.where(several, many, 2))
 
     def branch(self, node: Ints, values: Floats) -> Ints:
         """Branch that each record takes.
@@ -41,13 +45,16 @@ class Splits(NamedTuple):
         node : (n,) the record's node, as a position in these arrays.
         values : (n,) the record's value of that node's attribute, a category as its code.
         """
-        kind, cut = self.kind.take(node), self.cut.take(node)
+        kind, cut = self.kind.take(node), self.cut.take(node, axis=0)
+        if cut.ndim == 2:
+            return np.where(kind == BINNED, (values[:, None] > cut).sum(axis=1), values.astype(np.intp))
         binary = np.where(kind == THRESHOLD, values > cut, values != cut).astype(np.intp)
         if MULTIWAY not in self.kind:
             return binary
         return np.where(kind == MULTIWAY, values.astype(np.intp), binary)
 
 
-def no_splits(n: int) -> Splits:
-    """Splits that make every one of ``n`` nodes a leaf."""
-    return Splits(np.full(n, LEAF), np.full(n, -1), np.full(n, np.nan))
+def no_splits(n: int, *, edges: int | None = None) -> Splits:
+    """Splits that make every one of ``n`` nodes a leaf, with room for that many edges a node."""
+    shape = n if edges is None else (n, edges)
+    return Splits(np.full(n, LEAF), np.full(n, -1), np.full(shape, np.nan))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .domain import Categorical, Domain
 from .ledger import TreeScope
-from .splits import LEAF, MULTIWAY, THRESHOLD, Floats, Ints, Splits
+from .splits import BINNED, LEAF, MULTIWAY, THRESHOLD, Floats, Ints, Splits
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,6 +76,10 @@ class Tree:
             return []
         attribute = domain.attributes[self.splits.attribute[node]]
         cut = self.splits.cut[node]
+        if kind == BINNED:
+            tests = [f"{low:.6g} < {attribute.name} ≤ {high:.6g}" for low, high in pairwise(cut)]
+            tests = [f"{attribute.name} ≤ {cut[0]:.6g}", *tests, f"{attribute.name} > {cut[-1]:.6g}"]
+            return [(test, first + i) for i, test in enumerate(tests)]
         if kind == THRESHOLD:
             return [(f"{attribute.name} ≤ {cut:.6g}", first), (f"{attribute.name} > {cut:.6g}", first + 1)]
         assert isinstance(attribute, Categorical)
@@ -131,10 +136,10 @@ class Tree:
             x[node] = float(np.mean([x[child] for _, child in children[node]]))
         for node, position in x.items():
             y = -float(self.depth[node])
-            binary = self.splits.kind[node] != MULTIWAY
+            binary = self.splits.kind[node] not in (MULTIWAY, BINNED)
             for branch, (test, child) in enumerate(children.get(node, [])):
                 ax.plot([position, x[child]], [y, y - 1], color="0.5", lw=1, zorder=1)
-                answer = ("yes", "no")[branch] if binary else test.split(" = ")[1]
+                answer = ("yes", "no")[branch] if binary else test.split(" = ")[-1]
                 middle = ((position + x[child]) / 2, y - 0.5)
                 ax.annotate(answer, middle, ha="center", va="center", backgroundcolor="white", fontsize=9)
             if node in children:

@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.stats import binom, chisquare, poisson
 
-from dpnb.bags import MODES, Bags, bootstrap_bound, record_keys, uniforms
+from dpnb.bags import MODES, Bags, bootstrap_bound, parts_bound, record_keys, uniforms
 from dpnb.ledger import Cost
 
 RATES = {"bernoulli": 0.3, "cover": 3}
@@ -156,3 +156,39 @@ def test_bootstrap_bound_is_continuous_and_infinite_at_infinity() -> None:
 def test_bad_bags(arguments: tuple[object, ...], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Bags(*arguments)
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 9, 100])
+def test_parts_are_of_equal_size_and_one_more_record_makes_one_part_longer(n: int) -> None:
+    keys = record_keys(pd.RangeIndex(n + 1))
+    bags = Bags("parts", 4)
+    sizes = np.zeros((2, 4), int)
+    for tree in range(4):
+        for row, own in enumerate((keys[:n], keys)):
+            drawn = bags.draw(own, seed=3, tree=tree)
+            assert drawn is not None
+            sizes[row, tree] = drawn.sum()
+    assert sizes.sum(axis=1).tolist() == [n, n + 1]
+    assert sizes[0].max() - sizes[0].min() <= 1
+    assert sorted(sizes[1] - sizes[0]) == [0, 0, 0, 1]
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
+def test_two_parts_of_one_and_two_records_attain_their_bound(epsilon: float) -> None:
+    """Laplace counts of both trees, at outputs far out: 1 record of class 0 against it and one of class 1."""
+
+    def density(counts: tuple[int, int], output: tuple[float, float]) -> float:
+        return float(np.exp(-epsilon * sum(abs(o - c) for o, c in zip(output, counts, strict=True))))
+
+    none, w, z = (0, 0), (1, 0), (0, 1)
+    first, second = (-5.0, 5.0), (5.0, 5.0)
+    before = density(w, first) * density(none, second)
+    after = (density(w, first) * density(z, second) + density(z, first) * density(w, second)) / 2
+    assert math.log(after / before) == pytest.approx(parts_bound(epsilon, 2))
+    assert parts_bound(epsilon, 2) > epsilon  # the claim
+    assert parts_bound(epsilon, 1) == pytest.approx(epsilon)
+
+
+def test_parts_cost_at_most_three_times_the_tree() -> None:
+    for epsilon in (1e-3, 1.0, 199.0, 201.0, 1e6, math.inf):
+        assert epsilon <= parts_bound(epsilon, 5) <= 3 * epsilon

@@ -473,8 +473,8 @@ def white_box(model: Any) -> Floats:
 
     Returns
     -------
-    Number of nodes; then node by node in level order, tree by tree: attribute, cut, and leaf values. NaN where
-    a tree lacks the node, and for what a node does not have.
+    Number of nodes; then node by node in level order, tree by tree: attribute, cut (the first of several), and
+    leaf values. NaN where a tree lacks the node, and for what a node does not have.
     """
     trees = model.trees_
     nodes = max(tree.n_nodes for tree in trees)
@@ -483,7 +483,7 @@ def white_box(model: Any) -> Floats:
     for t, tree in enumerate(trees):
         inner = tree.first_child >= 0
         table[: tree.n_nodes, t, 0] = np.where(inner, tree.splits.attribute, np.nan)
-        table[: tree.n_nodes, t, 1] = np.where(inner, tree.splits.cut, np.nan)
+        table[: tree.n_nodes, t, 1] = np.where(inner, tree.splits.cut.reshape(tree.n_nodes, -1)[:, 0], np.nan)
         table[: tree.n_nodes, t, 2:] = tree.value
     return np.append(float(sum(tree.n_nodes for tree in trees)), table.ravel())
 

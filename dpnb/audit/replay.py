@@ -22,7 +22,7 @@ from scipy.special import gammaln, logsumexp
 from scipy.stats import bernoulli, poisson
 from sklearn.base import clone
 
-from ..bags import Bags, Copies, Keys, drawing, record_keys
+from ..bags import PARTS, POSITIONAL, Bags, Copies, Keys, drawing, record_keys
 from ..curator import Curator, T, opening
 from ..laws import Law
 from ..ledger import Event, Ledger
@@ -30,6 +30,7 @@ from .result import Finding
 
 Part = tuple[pd.DataFrame, "pd.Series[Any]"]
 MULTIPLICITY = "bootstrap multiplicity: a bag may hold a record several times"
+MOVES = "parts of equal size: one record more moves another"
 MOST_COPIES = 12  # P(Poisson(1) > 12) < 1e-10; leaving it out lowers a likelihood by less than that
 
 
@@ -212,7 +213,7 @@ def _log_likelihood(bags: Bags | None, without: Tape, copies: dict[int, Tape]) -
         return float(base.sum())
     outside = copies[min(copies)].by_bag()[0]
     each = {k: tape.by_bag()[1:] for k, tape in copies.items()}
-    if bags is None or len(base) == 1 or bags.mode == "bootstrap":  # a bootstrap is judged given its bags
+    if bags is None or len(base) == 1 or bags.mode in POSITIONAL:  # these are judged given the bags
         return float(outside + next(iter(each.values())).sum())
     if bags.mode in ("poisson", "bernoulli"):
         law = poisson(1) if bags.rate is None else bernoulli(bags.rate)
@@ -277,7 +278,7 @@ def replay_fit(
         for data, key in ((first, own[0]), (second, own[1])):
             if key is None:
                 copies = {}
-            elif bags is None or bags.mode == "bootstrap":
+            elif bags is None or bags.mode in POSITIONAL:
                 copies = {1: _take(fit, data, rule=shared, script=script)}
             else:
                 copies = {k: _take(fit, data, rule=_with_copies(key, k), script=script) for k in counts}
@@ -303,8 +304,8 @@ def _blame(first: Tape, second: Tape, bags: Bags | None) -> tuple[tuple[str, ...
     impossible = [release for change, release in changes if math.isinf(change)]
     worst = impossible or [max(changes, key=lambda pair: pair[0])[1]] if changes else []
     names = list(dict.fromkeys(release.what for release in worst))
-    if bags is not None and bags.mode == "bootstrap":
-        names.append(MULTIPLICITY)
+    if bags is not None and bags.mode in POSITIONAL:
+        names.append(MOVES if bags.mode == PARTS else MULTIPLICITY)
     return tuple(names), worst[0].place if worst else ""
 
 
@@ -417,5 +418,5 @@ def replay(
         event="; ".join(outcome.blame),
         place=outcome.place,
         trials=outcome.fits,
-        given="the bags" if MULTIPLICITY in outcome.blame else "",
+        given="the bags" if {MULTIPLICITY, MOVES} & set(outcome.blame) else "",
     )

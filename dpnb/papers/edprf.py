@@ -1,0 +1,473 @@
+"""eDPRF: the random forest of Wang, Qiu, Zhao, Zou, Wang (2025), as written and repaired.
+
+Equation and algorithm numbers are the paper's. Its levels 1 to treeDepth are the levels 0 to ``max_depth`` here:
+treeDepth = ``max_depth`` + 1, as leaves are a level of their own.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from ..bags import PARTS
+from ..counts import BinnedRecords, Cohort
+from ..curator import Curator
+from ..domain import Domain
+from ..estimators import PrivateForest, check_choice, check_count
+from ..grid import public_grid
+from ..ledger import Neighbours, TreeScope
+from ..scores import SCORES
+from ..splits import BINNED, MULTIWAY, Floats, Ints, Splits, no_splits
+from ..trees import Tree, TreeBuilder
+
+Mask = NDArray[np.bool_]
+
+CHOICES = {
+    "utility": ("gini", "gini_normalised"),
+    "splits": ("binary", "multiway"),
+    "bins": ("public", "node-width", "node-quantile"),
+    "stop": ("depth", "one-label", "noisy"),
+    "selection": ("permute-and-flip", "exponential"),
+    "leaf": ("counts", "label"),
+    "levels": ("uniform", "harmonic", "geometric"),
+    "bags": ("disjoint", "cover", "full", "poisson", "bernoulli", PARTS),
+    "vote": ("probability", "majority"),
+}
+SPLIT_SENSITIVITY = 2.0  # Algorithm 2
+LEAST_OTHERS = 3.0  # a noisy stop asks for that many noise scales of records outside the largest class
+
+ABLATIONS: dict[str, dict[str, Any]] = {
+    "tradition": {"selection": "exponential", "leaf": "counts", "align": False},
+    "tradition_spl_imp": {"selection": "permute-and-flip", "leaf": "counts", "align": False},
+    "tradition_leaf_imp": {"selection": "exponential", "leaf": "label", "align": False},
+    "all": {"selection": "permute-and-flip", "leaf": "label", "align": True},
+}
+"""The variants of the paper's Figures 5 and 6 as parameters: split mechanism, leaf mechanism, alignment.
+
+Without alignment in the traditional ones is inferred; the paper names the two mechanisms only.
+"""
+
+
+def level_shares(n_levels: int, rule: str) -> Floats:
+    """Shares of a path's budget for each level from the root; they sum to 1.
+
+    Parameters
+    ----------
+    n_levels : number of levels, leaves included, at least 1.
+    rule : ``"uniform"``; ``"harmonic"``, equation (9), 1/(n_levels − k) for level k; ``"geometric"``, 2^(1/3) times
+        more on each level than above it.
+
+    References
+    ----------
+    Cormode, Procopiuc, Srivastava, Shen, Yu (2012), Differentially private spatial decompositions, for 2^(1/3).
+
+    Examples
+    --------
+    >>> level_shares(3, "harmonic").round(2).tolist()
+    [0.18, 0.27, 0.55]
+    """
+    level = np.arange(n_levels)
+    weights = {
+        "uniform": np.ones(n_levels),
+        "harmonic": 1 / (n_levels - level),
+        "geometric": 2 ** (level / 3),
+    }[rule]
+    shares: Floats = weights / weights.sum()
+    return shares
+
+
+def default_trees(epsilon: float) -> int:
+    """Number of trees by the budget alone, tuned on the stand-in: 3 √ε within 1 to 10.
+
+    Disjoint trees share the records, so that a small budget feeds one tree best.
+
+    Examples
+    --------
+    >>> [default_trees(epsilon) for epsilon in (0.1, 1.0, 5.0)]
+    [1, 3, 7]
+    """
+    return round(float(np.clip(3 * np.sqrt(epsilon), 1, 10)))
+
+
+def leaf_labels(
+    curator: Curator, counts: Floats, *, nodes: Ints, epsilon: float, monotone: bool = True
+) -> Floats:
+    """Algorithm 3: a label for each leaf by permute-and-flip on its class counts, equations (15) and (16).
+
+    Parameters
+    ----------
+    counts : (leaves, classes) exact class counts.
+    nodes : (leaves,) node numbers.
+    epsilon : cost of a leaf.
+    monotone : whether to use the rate ε that monotone scores allow, instead of the paper's ε/2. With two classes,
+        the larger of two noisy counts errs more often than the former and less often than the latter.
+
+    Returns
+    -------
+    (leaves, classes) 1 for the label, 0 elsewhere.
+
+    **Privacy**: ``epsilon``-DP for a record of each leaf; a record adds 1 to one count, so Δ = 1 and the score is
+    monotone (fact F1).
+    """
+    classes = counts.shape[1]
+    label = curator.permute_and_flip(
+        counts.reshape(-1),
+        starts=np.arange(len(counts)) * classes,
+        epsilon=epsilon,
+        sensitivity=1.0,
+        monotone=monotone,
+        what="label of a leaf",
+        parts=nodes,
+    )
+    one_hot: Floats = np.eye(classes)[label]
+    return one_hot
+
+
+class EDPRF(PrivateForest):
+    """Differentially private random forest with permute-and-flip; by default the repaired algorithm, ε-DP.
+
+    Parameters
+    ----------
+    epsilon : total budget ε > 0; ``inf`` releases everything exactly.
+    domain : public domain; if None it is read off the records, with a warning and an infinite ε on the ledger.
+    n_trees : number of trees ≥ 1; by :func:`default_trees` if None.
+    max_depth : most splits on a path ≥ 0.
+    max_features : attributes drawn for each node, a whole number or ``"all"``.
+    utility : split score, ``"gini"`` weighted by counts, −Σ n_k Gini_k, or ``"gini_normalised"``, (8).
+    splits : ``"binary"``, thresholds of a public grid and one category against the rest, or ``"multiway"``, a
+        branch for each category or bin.
+    bins : bins of a continuous attribute, ``"public"`` from the domain's bounds, or from the data of each node, of
+        equal width (``"node-width"``) or of equally many records (``"node-quantile"``); for multiway splits.
+    n_bins : number of bins of a multiway split ≥ 2.
+    reuse : whether an attribute may be used again further down a path.
+    stop : ``"depth"`` at full depth only; ``"one-label"`` also where a node has records of one class only, tested
+        without noise; ``"noisy"`` where noisy counts show too few records outside the largest class.
+    stop_share : share of a level's budget that pays for the noisy stop, in (0, 1).
+    selection : mechanism that chooses splits, ``"permute-and-flip"`` or ``"exponential"``.
+    leaf : what a leaf releases, noisy class ``"counts"`` or a ``"label"`` chosen by permute-and-flip.
+    levels : how a path's budget is shared out, see :func:`level_shares`.
+    align : whether an early leaf takes all that is left on its path, equation (10), or its level's share only.
+    monotone_rate : whether choices get the rate ε/Δ that monotone scores allow, instead of ε/(2Δ).
+    bags, bag_rate : how records enter the trees, see :class:`~dpnb.bags.Bags`.
+    vote : ``"probability"`` or ``"majority"``.
+    neighbours : ``"add-remove"`` or ``"replace"``; the latter halves the budget.
+    random_state : seed, Generator or None. Noise and bags follow from it: keep it secret.
+
+    Attributes
+    ----------
+    trees_ : list of :class:`~dpnb.trees.Tree`.
+    ledger_ : :class:`~dpnb.ledger.Ledger` with the claimed and the true ε.
+    domain_, classes_, n_features_in_ : as usual.
+
+    Notes
+    -----
+    **Privacy**: with any ``stop`` but ``"one-label"``, public ``bins``, any ``bags`` but ``"parts"`` and a given
+    domain, the model is ``epsilon``-DP under ``neighbours``. A record is in one node of a level. There a choice
+    costs the level's share (Δ = 2; the Gini score by counts is monotone; fact F1) and a noisy stop a part of it
+    (class counts, Δ = 1); a leaf costs at most what is left of its path. The budget of a node follows from what
+    was released above it, and every path sums to at most the tree's, with ``align`` exactly. Bags compose by
+    fact F2. Numbers are idealised reals.
+
+    References
+    ----------
+    Wang, Qiu, Zhao, Zou, Wang (2025), Journal of Software 36(7), sections 2 and 3. McKenna, Sheldon (2020),
+    Permute-and-Flip: a new mechanism for differentially private selection.
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        domain: Domain | None = None,
+        n_trees: int | None = None,
+        max_depth: int = 6,
+        max_features: int | str = "all",
+        utility: str = "gini",
+        splits: str = "binary",
+        bins: str = "public",
+        n_bins: int = 5,
+        reuse: bool = True,
+        stop: str = "noisy",
+        stop_share: float = 0.2,
+        selection: str = "permute-and-flip",
+        leaf: str = "counts",
+        levels: str = "uniform",
+        align: bool = True,
+        monotone_rate: bool = True,
+        bags: str = "disjoint",
+        bag_rate: float | None = None,
+        vote: str = "probability",
+        neighbours: Neighbours = "add-remove",
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.domain = domain
+        self.n_trees = n_trees
+        self.max_depth = max_depth
+        self.max_features = max_features
+        self.utility = utility
+        self.splits = splits
+        self.bins = bins
+        self.n_bins = n_bins
+        self.reuse = reuse
+        self.stop = stop
+        self.stop_share = stop_share
+        self.selection = selection
+        self.leaf = leaf
+        self.levels = levels
+        self.align = align
+        self.monotone_rate = monotone_rate
+        self.bags = bags
+        self.bag_rate = bag_rate
+        self.vote = vote
+        self.neighbours = neighbours
+        self.random_state = random_state
+
+    @classmethod
+    def as_written(cls, *, n_trees: int = 5, max_depth: int = 4, **readings: Any) -> Self:
+        """The paper's algorithm as far as its pages are known; it is not ε-DP, see its ledger.
+
+        Parameters
+        ----------
+        n_trees, max_depth : the paper's treeDepth is ``max_depth`` + 1; it tries 4 to 8.
+        readings : any parameter of the class.
+
+        Notes
+        -----
+        Read in the paper: harmonic level budgets (9); early leaves take the rest of their path (10); Algorithm 2,
+        permute-and-flip among all attributes with Δ = 2; Algorithm 3, a label alone, by permute-and-flip on class
+        counts with Δ = 1 and rate ε/2 (16); Algorithm 5, one branch a value, a used attribute is removed, a node
+        of one label or at full depth is a leaf, continuous attributes are binned inside the node; training
+        subsets drawn without replacement, the full ε for each tree.
+
+        Inferred, with the alternatives as keywords: (11) is the Gini index weighted by counts (``utility``), the
+        one that Δ = 2 fits; the rate of (12) is ε/(2Δ) (``monotone_rate``); five bins of equal width
+        (``bins``, ``n_bins``); subsets are random parts of equal size (``bags``); trees vote by majority
+        (``vote``); five trees (``n_trees``).
+
+        **Privacy**: claims ε-DP. The one-label stop and bins made from the data cost ε = ∞. Parts of equal size
+        depend on the number of records: they cost up to 3ε, see :func:`~dpnb.bags.parts_bound`.
+        """
+        text: dict[str, Any] = {
+            "splits": "multiway",
+            "bins": "node-width",
+            "reuse": False,
+            "stop": "one-label",
+            "leaf": "label",
+            "levels": "harmonic",
+            "monotone_rate": False,
+            "bags": PARTS,
+            "vote": "majority",
+        }
+        return cls(n_trees=n_trees, max_depth=max_depth, **(text | readings))
+
+    def fit(self, X: pd.DataFrame | ArrayLike, y: ArrayLike | pd.Series[Any]) -> Self:
+        """Train the forest.
+
+        Parameters
+        ----------
+        X : DataFrame (n, attributes), whose index labels are the record keys, or array (positions are keys).
+        y : (n,) labels in the domain's classes.
+
+        Raises
+        ------
+        ValueError
+            For records outside the domain, missing values, no records, or a parameter out of range.
+
+        **Privacy**: see the class; every release is on ``ledger_``.
+        """
+        self._check_parameters()
+        records, curator = self._open(X, y)
+        binned = records.binned(public_grid(self.domain_)) if self.splits == "binary" else None
+
+        def grow(cohort: Cohort, scope: TreeScope, per_copy: float) -> Tree:
+            return _Grower(self, curator, cohort, binned, per_copy).grow(scope)
+
+        n_trees = default_trees(float(self.epsilon)) if self.n_trees is None else self.n_trees
+        self.trees_ = self._plant(records, curator, grow, n_trees=n_trees)
+        self.ledger_ = curator.ledger
+        return self
+
+    def _check_parameters(self) -> None:
+        for name, choices in CHOICES.items():
+            check_choice(name, getattr(self, name), choices)
+        check_choice("neighbours", self.neighbours, ("add-remove", "replace"))
+        if self.n_trees is not None:
+            check_count("n_trees", self.n_trees, low=1)
+        check_count("max_depth", self.max_depth, low=0)
+        check_count("n_bins", self.n_bins, low=2)
+        if self.max_features != "all":
+            check_count("max_features", self.max_features, low=1)
+        if not 0 < self.stop_share < 1:
+            raise ValueError(f"stop_share={self.stop_share!r}: expected a share in (0, 1)")
+        if self.bins != "public" and self.splits != "multiway":
+            raise ValueError(f"bins={self.bins!r} are of multiway splits: set splits='multiway'")
+
+
+class _Stop(NamedTuple):
+    """Which nodes of a level become leaves, and the noisy class counts that decided it.
+
+    Parameters
+    ----------
+    leaf : (nodes,) whether a node becomes a leaf.
+    counts : (nodes, classes) noisy counts; NaN where none were asked for.
+    share : share of the path's budget that they cost.
+    """
+
+    leaf: Mask
+    counts: Floats
+    share: float
+
+
+class _Grower:
+    """Grows one tree: ``BuildTree`` of the paper (Algorithm 5), a level at a time."""
+
+    def __init__(
+        self, forest: EDPRF, curator: Curator, cohort: Cohort, binned: BinnedRecords | None, per_copy: float
+    ) -> None:
+        self.forest = forest
+        self.curator = curator
+        self.cohort = cohort
+        self.binned = binned
+        self.per_copy = per_copy
+        self.domain = forest.domain_
+        self.score = SCORES[forest.utility]
+        self.edges = None if forest.splits == "binary" else forest.n_bins - 1
+
+    def grow(self, scope: TreeScope) -> Tree:
+        """Spend ``per_copy`` on every path and return the tree."""
+        forest, builder = self.forest, TreeBuilder(self.domain, scope)
+        shares = level_shares(forest.max_depth + 1, forest.levels)
+        free = np.ones((1, self.domain.n_attributes), bool)
+        for level, share in enumerate(shares):
+            nodes = builder.frontier
+            counts = self.cohort.class_counts(len(nodes))
+            drawn = self._draw_attributes(free)
+            stop = self._stops(counts, nodes, drawn, share, last=level == forest.max_depth)
+            # Equation (10): an early leaf has all that no ancestor has spent.
+            left = (shares[level:].sum() if forest.align else share) - stop.share
+            values = np.full(counts.shape, np.nan)
+            values[stop.leaf] = self._leaf_values(counts, nodes, stop, left)
+            going = np.flatnonzero(~stop.leaf)
+            self.cohort.keep(going)
+            splits = no_splits(len(nodes), edges=self.edges)
+            if len(going):
+                chosen = self._choose(counts[going], nodes[going], drawn[going], share - stop.share)
+                for field, own in zip(splits, chosen, strict=True):
+                    field[going] = own
+            first_slot = builder.grow(splits, values)
+            if not len(builder.frontier):
+                break
+            self.cohort.descend(chosen, first_slot[going])
+            if not forest.reuse:
+                free[going, chosen.attribute] = False
+            free = np.repeat(free, splits.n_branches(self.domain.cardinalities), axis=0)
+        return builder.finish()
+
+    def _draw_attributes(self, free: Mask) -> Mask:
+        """Which of its free attributes each node may be split on, (nodes, attributes)."""
+        f = self.forest.max_features
+        if isinstance(f, str):
+            return free
+        order = self.curator.public(lambda rng: rng.random(free.shape), what="attributes of a node")
+        order = np.where(free, order, 2.0)
+        drawn: Mask = free & (np.argsort(np.argsort(order, axis=1), axis=1) < f)
+        return drawn
+
+    def _stops(self, counts: Floats, nodes: Ints, drawn: Mask, share: float, *, last: bool) -> _Stop:
+        """Which nodes become leaves."""
+        leaf = np.full(len(nodes), last)
+        if self.binned is None:
+            leaf |= ~drawn.any(axis=1)
+        else:  # an attribute of one value has no condition
+            leaf |= ~drawn[:, np.unique(self.binned.grid.attribute)].any(axis=1)
+        none = np.full(counts.shape, np.nan)
+        if last or self.forest.stop == "depth":
+            return _Stop(leaf, none, 0.0)
+        if self.forest.stop == "one-label":
+            one = (counts > 0).sum(axis=1) <= 1
+            why = "one-label stop, tested without noise (Algorithm 5)"
+            return _Stop(leaf | self.curator.exact(one, why=why, parts=nodes), none, 0.0)
+        asked = share * self.forest.stop_share
+        epsilon = asked * self.per_copy
+        noisy = self.curator.laplace(
+            counts, epsilon=epsilon, sensitivity=1.0, what="class counts for the stop", parts=nodes
+        )
+        others = noisy.sum(axis=1) - noisy.max(axis=1)
+        return _Stop(leaf | (others < LEAST_OTHERS / epsilon), noisy, asked)
+
+    def _leaf_values(self, counts: Floats, nodes: Ints, stop: _Stop, share: float) -> Floats:
+        """Class counts or a label (Algorithm 3) for the leaves; a record is in one class, so Δ = 1."""
+        counts, nodes, asked = counts[stop.leaf], nodes[stop.leaf], stop.counts[stop.leaf]
+        if not len(nodes):
+            return counts
+        epsilon = share * self.per_copy
+        if self.forest.leaf == "label":
+            monotone = self.forest.monotone_rate
+            return leaf_labels(self.curator, counts, nodes=nodes, epsilon=epsilon, monotone=monotone)
+        fresh = self.curator.laplace(
+            counts, epsilon=epsilon, sensitivity=1.0, what="class counts of a leaf", parts=nodes
+        )
+        if stop.share == 0:
+            return fresh
+        # Inverse-variance mean of the two noisy counts: their variances are as 1/ε².
+        weight = share**2 / (share**2 + stop.share**2)
+        return weight * fresh + (1 - weight) * asked
+
+    def _choose(self, totals: Floats, nodes: Ints, drawn: Mask, share: float) -> Splits:
+        """Algorithm 2: a split for each node."""
+        if self.binned is not None:
+            grid = self.binned.grid
+            holds = grid.within(self.cohort.bin_counts(self.binned, len(nodes)))
+            tables = np.stack([holds, totals[:, :, None] - holds]).transpose(1, 3, 0, 2)
+            at = self._select(self.score(tables), drawn[:, grid.attribute], nodes, share)
+            return Splits(grid.kind[at], grid.attribute[at], grid.cut[at])
+        options = [self._multiway(a, len(nodes)) for a in range(self.domain.n_attributes)]
+        widths = [int(s.n_branches(self.domain.cardinalities).max()) for s in options]
+        counted = [self.cohort.branch_counts(s, w) for s, w in zip(options, widths, strict=True)]
+        at = self._select(np.stack([self.score(t) for t in counted], axis=1), drawn, nodes, share)
+        kind, attribute, cut = (
+            np.stack(field)[at, np.arange(len(nodes))] for field in zip(*options, strict=True)
+        )
+        own = kind == BINNED
+        if self.forest.bins != "public" and own.any():
+            why = "edges of bins made from the data of a node (Algorithm 5)"
+            cut[own] = self.curator.exact(cut[own], why=why, parts=nodes[own])
+        return Splits(kind, attribute, cut)
+
+    def _multiway(self, attribute: int, n_nodes: int) -> Splits:
+        """Split of every node into one branch a category or bin of an attribute."""
+        n_bins = self.forest.n_bins
+        splits = no_splits(n_nodes, edges=n_bins - 1)
+        splits.attribute[:] = attribute
+        splits.kind[:] = BINNED if self.domain.continuous[attribute] else MULTIWAY
+        if not self.domain.continuous[attribute]:
+            return splits
+        if self.forest.bins == "public":
+            low, high = self.domain.lows[attribute], self.domain.highs[attribute]
+            splits.cut[:] = low + (high - low) * np.arange(1, n_bins) / n_bins
+        else:
+            quantiles = self.forest.bins == "node-quantile"
+            splits.cut[:] = self.cohort.node_edges(attribute, n_nodes, n_bins=n_bins, quantiles=quantiles)
+        return splits
+
+    def _select(self, scores: Floats, offered: Mask, nodes: Ints, share: float) -> Ints:
+        """Choose one of the offered options of each node by its score, (nodes,)."""
+        node, option = np.nonzero(offered)
+        starts = np.searchsorted(node, np.arange(len(nodes)))
+        flip = self.forest.selection == "permute-and-flip"
+        mechanism = self.curator.permute_and_flip if flip else self.curator.exponential
+        chosen = mechanism(
+            scores[node, option],
+            starts=starts,
+            epsilon=share * self.per_copy,
+            sensitivity=SPLIT_SENSITIVITY,
+            monotone=self.score.monotone and self.forest.monotone_rate,
+            what="split of a node",
+            parts=nodes,
+        )
+        picked: Ints = option[starts + chosen]
+        return picked

@@ -1,0 +1,673 @@
+"""eDPRF: repaired and as written, its ablations, and the forest of random splits."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.metrics import roc_auc_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from dpnb import Categorical, Continuous, Domain, DomainError, PrivacyLeakWarning, load
+from dpnb.audit import exact, families, replay
+from dpnb.audit.attack import white_box
+from dpnb.audit.replay import replay_estimator
+from dpnb.audit.search import DOMAIN as TINY
+from dpnb.audit.search import random_pair
+from dpnb.bags import parts_bound
+from dpnb.curator import Curator
+from dpnb.experiments import mean_scores
+from dpnb.grid import public_grid
+from dpnb.laws import PermuteAndFlip
+from dpnb.ledger import TreeScope
+from dpnb.papers import edprf
+from dpnb.papers.baselines_forest import RandomSplitForest
+from dpnb.papers.edprf import ABLATIONS, EDPRF, default_trees, level_shares
+from dpnb.splits import BINNED, MULTIWAY, ONE_VS_REST, THRESHOLD
+
+DOMAIN = Domain(
+    (
+        Continuous("x", -5, 20),
+        Categorical("c", ("a", "b", "d")),
+        Continuous("z", -1, 1),
+        Categorical("g", (0, 1)),
+    ),
+    ("no", "yes"),
+)
+RATES: dict[str, float] = {"bernoulli": 0.3, "cover": 2}
+PER_RECORD = ["disjoint", "cover", "full", "poisson", "bernoulli"]
+ONE_LABEL = "one-label stop, tested without noise (Algorithm 5)"
+NODE_BINS = "edges of bins made from the data of a node (Algorithm 5)"
+VARIANTS: list[dict[str, Any]] = [
+    {},
+    {"stop": "depth", "levels": "harmonic"},
+    {"levels": "geometric", "leaf": "label", "selection": "exponential"},
+    {"splits": "multiway", "reuse": False, "levels": "harmonic"},
+    {"splits": "multiway", "leaf": "label", "monotone_rate": False, "max_features": 1},
+    {"utility": "gini_normalised", "max_features": 2, "reuse": False},
+]
+PURE, *_ = families()
+
+
+def sample(n: int = 300, seed: int = 0) -> tuple[pd.DataFrame, pd.Series[Any]]:
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "x": rng.uniform(0, 10, n),
+            "c": rng.choice(["a", "b", "d"], n),
+            "z": rng.uniform(-1, 1, n),
+            "g": rng.integers(0, 2, n),
+        }
+    )
+    return frame, pd.Series(np.where((frame["x"] > 4) & (frame["c"] != "a"), "yes", "no"), name="class")
+
+
+def fitted(**parameters: Any) -> EDPRF:
+    settings: dict[str, Any] = {"domain": DOMAIN, "n_trees": 4, "max_depth": 3, "random_state": 0}
+    return EDPRF(**(settings | parameters)).fit(*sample())
+
+
+def tree_scopes(forest: Any) -> list[TreeScope]:
+    return [bag.children[0] for bag in forest.ledger_.root.children[0].children]
+
+
+def spent_on_paths(forest: Any) -> list[np.ndarray]:
+    """Pure ε of the path to each leaf, tree by tree."""
+    return [
+        scope.path_costs()[0][tree.first_child < 0]
+        for scope, tree in zip(tree_scopes(forest), forest.trees_, strict=True)
+    ]
+
+
+# --- Budget -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rule", edprf.CHOICES["levels"])
+def test_level_shares_sum_to_one_and_never_fall(rule: str) -> None:
+    for n in range(1, 9):
+        shares = level_shares(n, rule)
+        assert shares.sum() == pytest.approx(1)
+        assert (np.diff(shares) >= -1e-15).all()
+
+
+def test_harmonic_shares_are_equation_9() -> None:
+    np.testing.assert_allclose(level_shares(4, "harmonic"), [0.12, 0.16, 0.24, 0.48])
+    np.testing.assert_allclose(level_shares(5, "harmonic"), [0.088, 0.109, 0.146, 0.219, 0.438], atol=5e-4)
+
+
+def figure_3(**parameters: Any) -> EDPRF:
+    """Depth 3: a root A, a branch node B with leaves D and E, and a leaf C on the level of B."""
+    domain = Domain((Categorical("p", (0, 1)), Categorical("q", (0, 1))), (0, 1))
+    X = pd.DataFrame({"p": [0] * 40 + [1] * 80, "q": [0] * 40 + [0, 1] * 40})
+    y = [0] * 40 + [0, 1] * 40
+    forest = EDPRF.as_written(
+        epsilon=1.0, domain=domain, n_trees=1, max_depth=2, max_features=1, bags="full", **parameters
+    )
+    for seed in range(100):  # until A is split on p and B on q
+        tree: EDPRF = clone(forest).set_params(random_state=seed).fit(X, y)
+        if tree.trees_[0].splits.attribute.tolist() == [0, -1, 1, -1, -1]:
+            return tree
+    raise AssertionError("no tree of the figure's shape")
+
+
+def test_figure_3_worked_example() -> None:
+    """The paper's numbers: .18 and .27 for the branch nodes, .82 for the early leaf, .55 for the last level."""
+    forest = figure_3()
+    own = np.zeros(5)
+    for event in forest.ledger_.events:
+        if event.mechanism != "exact":
+            assert event.parts is not None
+            np.add.at(own, event.parts, event.epsilon)
+    np.testing.assert_allclose(own, np.array([2, 9, 3, 6, 6]) / 11)
+    np.testing.assert_array_equal(own.round(2), [0.18, 0.82, 0.27, 0.55, 0.55])
+
+
+def test_without_alignment_the_early_leaf_wastes_its_rest() -> None:
+    """Broken twin of the worked example."""
+    spent = [e.worst.epsilon for e in figure_3(align=False).ledger_.events if e.mechanism != "exact"]
+    np.testing.assert_allclose(sorted(spent), np.array([2, 3, 3, 6]) / 11)
+
+
+@pytest.mark.parametrize("levels", edprf.CHOICES["levels"])
+def test_alignment_changes_nothing_if_all_leaves_are_at_the_last_level(levels: str) -> None:
+    aligned = fitted(stop="depth", levels=levels)
+    not_aligned = fitted(stop="depth", levels=levels, align=False)
+    np.testing.assert_array_equal(white_box(aligned), white_box(not_aligned))
+    assert str(aligned.ledger_) == str(not_aligned.ledger_)
+    early = fitted(levels=levels), fitted(levels=levels, align=False)
+    assert str(early[0].ledger_) != str(early[1].ledger_)
+
+
+@pytest.mark.parametrize("mode", PER_RECORD)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_path_spends_exactly_its_trees_budget(variant: dict[str, Any], mode: str) -> None:
+    forest = fitted(bags=mode, bag_rate=RATES.get(mode), **variant)
+    tree_budget = {"cover": 1 / 2, "full": 1 / 4}.get(mode, 1.0)
+    if mode == "poisson":
+        tree_budget = math.log1p(1 / 4)
+    if mode == "bernoulli":
+        tree_budget = math.log1p(math.expm1(1 / 4) / 0.3)
+    for spent in spent_on_paths(forest):
+        np.testing.assert_allclose(spent, tree_budget, rtol=1e-12)
+
+
+def test_paths_without_alignment_spend_less() -> None:
+    """Broken twin: some path of some tree has an early leaf."""
+    spent = np.concatenate(spent_on_paths(fitted(align=False)))
+    assert spent.min() < 0.9
+    assert spent.max() <= 1 + 1e-12
+
+
+@pytest.mark.parametrize("mode", PER_RECORD)
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+@pytest.mark.parametrize("epsilon", [0.05, 1.0, 5.0])
+def test_the_repaired_ledger_equals_epsilon(mode: str, neighbours: str, epsilon: float) -> None:
+    forest = fitted(bags=mode, bag_rate=RATES.get(mode), neighbours=neighbours, epsilon=epsilon)
+    assert forest.ledger_.epsilon == pytest.approx(epsilon, rel=1e-12)
+    assert forest.ledger_.claimed == epsilon
+    assert forest.ledger_.leaks == {}
+
+
+def test_number_of_trees_follows_from_the_budget_unless_given() -> None:
+    assert [len(fitted(n_trees=None, epsilon=e).trees_) for e in (0.01, 1.0, math.inf)] == [1, 3, 10]
+    assert default_trees(0.5) == 2
+
+
+# --- As written ---------------------------------------------------------------------------------------------
+
+
+def test_as_written_claims_b_and_totals_infinity() -> None:
+    X, y = sample()
+    forest = EDPRF.as_written(epsilon=0.7, domain=DOMAIN, random_state=0).fit(X, y)
+    assert forest.ledger_.claimed == 0.7
+    assert forest.ledger_.epsilon == math.inf
+    assert sorted(forest.ledger_.leaks) == [NODE_BINS, ONE_LABEL]
+    assert len(forest.trees_) == 5
+
+
+def test_each_leak_is_repaired_by_its_own_keyword() -> None:
+    X, y = sample()
+
+    def ledger(**repairs: Any) -> Any:
+        return EDPRF.as_written(epsilon=0.7, domain=DOMAIN, random_state=0, **repairs).fit(X, y).ledger_
+
+    assert list(ledger(stop="depth").leaks) == [NODE_BINS]
+    assert list(ledger(bins="public").leaks) == [ONE_LABEL]
+    parts = ledger(stop="depth", bins="public")
+    assert parts.leaks == {}
+    assert parts.epsilon == pytest.approx(parts_bound(0.7, 5))
+    assert 0.7 < parts.epsilon < 3 * 0.7
+    assert "one more record moves another" in str(parts)
+    assert ledger(stop="depth", bins="public", bags="disjoint").epsilon == pytest.approx(0.7)
+
+
+def test_without_a_domain_the_leak_is_named() -> None:
+    X, y = sample()
+    with pytest.warns(PrivacyLeakWarning, match="bounds of x, z"):
+        forest = EDPRF(random_state=0).fit(X.astype({"g": float}), y)
+    assert any("no domain given" in what for what in forest.ledger_.leaks)
+
+
+def test_pure_data_do_not_change_the_shape_of_trees_that_stop_at_full_depth() -> None:
+    X, _ = sample(50)
+    pure = pd.Series(["no"] * 50)
+    repaired = EDPRF(domain=DOMAIN, max_depth=4, stop="depth", random_state=0).fit(X, pure)
+    assert all(tree.n_leaves == 2**4 for tree in repaired.trees_)
+    written = EDPRF.as_written(domain=DOMAIN, random_state=0).fit(X, pure)
+    assert all(tree.n_nodes == 1 for tree in written.trees_)  # broken twin
+
+
+@pytest.mark.parametrize("bins", edprf.CHOICES["bins"])
+def test_multiway_splits_use_each_attribute_once_a_path(bins: str) -> None:
+    X, y = sample()
+    tree = EDPRF.as_written(
+        epsilon=np.inf, domain=DOMAIN, n_trees=1, max_depth=5, bins=bins, n_bins=3, stop="depth", bags="full",
+        random_state=0,
+    ).fit(X, y).trees_[0]  # fmt: skip
+    assert set(tree.splits.kind) == {-1, MULTIWAY, BINNED}
+    children = tree.splits.n_branches(DOMAIN.cardinalities)
+    assert set(children[tree.splits.kind == BINNED]) == {3}
+    used = [frozenset[int]()]
+    for node in range(tree.n_nodes):
+        attribute = int(tree.splits.attribute[node])
+        assert attribute not in used[node]
+        used += [used[node] | {attribute}] * int(children[node])
+    assert tree.depth.max() == 4  # all attributes are used up above full depth
+
+
+@pytest.mark.parametrize("bins", edprf.CHOICES["bins"])
+def test_training_and_prediction_agree_on_bins(bins: str) -> None:
+    """At ε = ∞ leaf counts are those of the training records routed by the finished tree."""
+    X, y = sample()
+    tree = EDPRF.as_written(
+        epsilon=np.inf, domain=DOMAIN, n_trees=1, bins=bins, leaf="counts", bags="full", random_state=0
+    ).fit(X, y).trees_[0]  # fmt: skip
+    counted = np.zeros_like(tree.value)
+    np.add.at(counted, (tree.apply(DOMAIN.encode(X)), DOMAIN.encode_labels(y)), 1)
+    leaf = tree.first_child < 0
+    np.testing.assert_array_equal(tree.value[leaf], counted[leaf])
+
+
+@pytest.mark.parametrize(
+    ("bins", "expected"), [("public", 7.5), ("node-width", 50.0), ("node-quantile", 2.0)]
+)
+def test_bins_of_a_node(bins: str, expected: float) -> None:
+    domain = Domain((Continuous("x", -5, 20),), (0, 1)) if bins == "public" else None
+    X = pd.DataFrame({"x": [0.0, 1, 2, 3, 10] if bins == "public" else [0.0, 1, 2, 3, 100]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyLeakWarning)
+        tree = EDPRF.as_written(
+            domain=domain, n_trees=1, max_depth=1, n_bins=2, bins=bins, bags="full", random_state=0
+        ).fit(X, [0, 1, 0, 1, 1]).trees_[0]  # fmt: skip
+    assert tree.splits.cut[0, 0] == expected
+
+
+def test_text_and_picture_of_a_binned_tree() -> None:
+    import matplotlib.pyplot as plt
+
+    X, y = sample()
+    forest = EDPRF.as_written(
+        domain=DOMAIN.subset(["x"]), n_trees=1, max_depth=1, bins="public", random_state=0
+    ).fit(X[["x"]], y)
+    lines = forest.trees_[0].export_text(DOMAIN.subset(["x"])).splitlines()
+    assert [line.split(" → ")[0] for line in lines] == [
+        "|-- x ≤ 0", "|-- 0 < x ≤ 5", "|-- 5 < x ≤ 10", "|-- 10 < x ≤ 15", "|-- x > 15",
+    ]  # fmt: skip
+    figure, ax = plt.subplots()
+    forest.trees_[0].plot(DOMAIN.subset(["x"]), ax=ax)
+    assert {"5 < x ≤ 10", "x > 15", "x"} <= {t.get_text() for t in ax.texts}
+    plt.close(figure)
+
+
+def test_labels_beat_laplace_counts_at_the_monotone_rate_only() -> None:
+    """Two classes, gap g, x = εg: a wrong label has ½ e^(−x/2) at the paper's rate, ½ e^(−x) at the monotone one.
+
+    The larger of two counts with Laplace noise 1/ε is wrong with ½ e^(−x) (1 + x/2), in between for all x > 0.
+    """
+    noise = np.random.default_rng(0).laplace(size=(2, 400_000))
+    for x in (0.1, 0.5, 1.0, 2.0, 4.0):
+        paper, monotone = (
+            PermuteAndFlip(np.array([0.0, -x]), np.array([0]), np.array(rate)).probabilities()[1]
+            for rate in (0.5, 1.0)
+        )
+        assert (paper, monotone) == pytest.approx((math.exp(-x / 2) / 2, math.exp(-x) / 2))
+        laplace = math.exp(-x) * (1 + x / 2) / 2
+        assert np.mean(noise[0] - noise[1] > x) == pytest.approx(laplace, abs=0.004)
+        assert monotone < laplace < paper
+
+
+@pytest.mark.parametrize("name", ABLATIONS)
+def test_ablations_use_the_mechanisms_that_they_name(name: str) -> None:
+    X, y = sample()
+    forest = EDPRF.as_written(domain=DOMAIN, random_state=0, **ABLATIONS[name]).fit(X, y)
+    used = {(e.what.split()[0], e.mechanism) for e in forest.ledger_.events if e.mechanism != "exact"}
+    split = "permute-and-flip" if name in ("all", "tradition_spl_imp") else "exponential"
+    label = name in ("all", "tradition_leaf_imp")
+    assert used == {("split", split), ("label", "permute-and-flip") if label else ("class", "laplace")}
+    spent = np.concatenate([s[np.isfinite(s)] for s in spent_on_paths(clone(forest).set_params(
+        stop="depth", bins="public", max_depth=2).fit(X, y))])  # fmt: skip
+    np.testing.assert_allclose(spent, 1.0)
+    private = EDPRF(domain=DOMAIN, random_state=0, **ABLATIONS[name]).fit(X, y)
+    assert private.ledger_.epsilon <= 1 + 1e-12
+    assert private.ledger_.leaks == {}
+
+
+# --- Audit --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace"])
+@pytest.mark.parametrize("mode", PER_RECORD)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_replay_stays_below_the_ledger(variant: dict[str, Any], mode: str, relation: Any) -> None:
+    rng = np.random.default_rng(0)
+    forest = EDPRF(
+        n_trees=3, max_depth=2, bags=mode, bag_rate=RATES.get(mode), epsilon=2.0, neighbours=relation, **variant
+    )  # fmt: skip
+    losses = []
+    for seed in range(6):
+        pair = random_pair(rng, neighbours=relation)
+        sides = (pair.first, pair.second) if seed % 2 else (pair.second, pair.first)
+        outcome, found = replay_estimator(forest.set_params(domain=pair.domain), *sides, seed=seed)
+        assert found == relation
+        assert outcome.loss <= outcome.ledger.epsilon * (1 + 1e-9)
+        losses.append(outcome.loss)
+    assert max(losses) > 0.02
+
+
+def test_replay_catches_levels_that_each_spend_the_whole_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Broken twin: budgets of a path that do not add up to the tree's."""
+    forest = EDPRF(domain=TINY, n_trees=1, max_depth=2, stop="depth", bags="full")
+
+    def worst() -> float:
+        pairs = [(p.first, p.second) for p in families()]
+        return max(replay(forest, *pair, seed=s).lower_bound for s in range(8) for pair in pairs)
+
+    assert worst() <= 1
+    monkeypatch.setattr(edprf, "level_shares", lambda n, rule: np.ones(n))
+    assert worst() > 1.2
+
+
+def worst_exact_loss(**parameters: Any) -> float:
+    """Exact loss of the root split of one tree, the worst over a few pairs of two to seven records."""
+    worst = 0.0
+    for pair in families():
+        (X, y), (X1, y1) = pair.first, pair.second
+        sides = (X[-6:], y[-6:]), (pd.concat([X1[:1], X[-6:]]), pd.concat([y1[:1], y[-6:]]))
+        forest = EDPRF(
+            domain=TINY, n_trees=1, max_depth=1, stop="depth", leaf="label", bags="full", random_state=0,
+            **parameters,
+        )  # fmt: skip
+
+        def fit(part: Any, forest: EDPRF = forest) -> EDPRF:
+            return forest.fit(*part)
+
+        found = exact(fit, *sides, claimed=1.0, subject="tree")
+        worst = max(worst, found.lower_bound)
+    return worst
+
+
+def test_exact_loss_of_a_tree_and_of_one_with_an_understated_sensitivity(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert 0.4 < worst_exact_loss() <= 1 + 1e-9
+    monkeypatch.setattr(edprf, "SPLIT_SENSITIVITY", 0.4)  # the normalised index's Δ for the one that is not
+    assert worst_exact_loss() > 1.1
+
+
+def test_replay_names_the_one_label_stop() -> None:
+    forest = EDPRF.as_written(domain=TINY, n_trees=3, max_depth=2, bins="public", bags="disjoint")
+    for sides in ((PURE.first, PURE.second), (PURE.second, PURE.first)):
+        found = replay(forest, *sides)
+        assert math.isinf(found.lower_bound)
+        assert ONE_LABEL in found.event
+        assert found.place.endswith("_stops")
+
+
+@pytest.mark.parametrize("bins", ["node-width", "node-quantile"])
+def test_replay_names_bins_made_from_data(bins: str) -> None:
+    pair = next(p for p in families() if "end of the domain" in p.name)
+    forest = EDPRF.as_written(
+        domain=TINY, n_trees=2, max_depth=2, stop="depth", bags="disjoint", bins=bins, n_bins=3
+    )
+    worst = max(
+        (replay(forest, pair.second, pair.first, seed=s) for s in range(10)), key=lambda f: f.lower_bound
+    )
+    assert math.isinf(worst.lower_bound)
+    assert NODE_BINS in worst.event
+    public = clone(forest).set_params(bins="public")
+    assert max(replay(public, pair.second, pair.first, seed=s).lower_bound for s in range(10)) <= 1
+
+
+def test_replay_of_parts_is_given_the_bags() -> None:
+    found = replay(EDPRF(domain=TINY, n_trees=2, bags="parts"), PURE.first, PURE.second)
+    assert "parts of equal size" in found.event
+    assert found.given == "the bags"
+
+
+# --- Behaviour ----------------------------------------------------------------------------------------------
+
+
+def test_exact_forest_is_greedy() -> None:
+    """ε = ∞, one tree: the root split is the best of the public grid by brute force."""
+    X, y = sample(80)
+    tree = EDPRF(
+        domain=DOMAIN, epsilon=np.inf, n_trees=1, max_depth=1, bags="full", stop="depth", random_state=0
+    ).fit(X, y).trees_[0]  # fmt: skip
+    codes, labels = DOMAIN.encode(X), DOMAIN.encode_labels(y)
+
+    def gini(first: np.ndarray) -> float:
+        total = 0.0
+        for side in (first, ~first):
+            p = labels[side].mean() if side.any() else 0.0
+            total += side.sum() * 2 * p * (1 - p)
+        return total
+
+    grid = public_grid(DOMAIN)
+    best = min(
+        gini(codes[:, a] <= cut if kind == THRESHOLD else codes[:, a] == cut)
+        for kind, a, cut in zip(grid.kind, grid.attribute, grid.cut, strict=True)
+    )
+    assert gini(tree.apply(codes) == 1) == pytest.approx(best)
+    np.testing.assert_array_equal(tree.value[1:].sum(axis=0), np.bincount(labels))
+
+
+def test_splits_lie_on_the_public_grid() -> None:
+    grid = public_grid(DOMAIN)
+    public = set(zip(grid.kind, grid.attribute, grid.cut, strict=True))
+    for tree in fitted(epsilon=0.1, n_trees=20, max_depth=4).trees_:
+        inner = tree.first_child >= 0
+        assert set(zip(*(field[inner] for field in tree.splits), strict=True)) <= public
+
+
+def test_noisy_counts_are_combined_by_inverse_variance() -> None:
+    """Root of depth 0 never asks; an early root leaf has both counts: their mean beats each."""
+    X, _ = sample(400)
+    pure = pd.Series(["no"] * 400)
+    errors = []
+    for seed in range(300):
+        tree = EDPRF(
+            domain=DOMAIN, n_trees=1, max_depth=1, epsilon=0.2, stop_share=0.6, bags="full", random_state=seed
+        ).fit(X, pure).trees_[0]  # fmt: skip
+        if tree.n_nodes == 1:
+            errors.append(tree.value[0] - [400, 0])
+    shares = np.array([0.3, 0.7]) * 0.2
+    assert len(errors) > 100
+    # Stopping favours small counts of "yes", so only the error of "no" is free of selection.
+    assert np.std(np.array(errors)[:, 0]) == pytest.approx(math.sqrt(2 / (shares**2).sum()), rel=0.2)
+    assert np.std(np.array(errors)[:, 0]) < math.sqrt(2) / shares.max()
+
+
+def test_adding_a_record_moves_no_other_record_unless_parts_are_equal() -> None:
+    X, y = sample(120)
+
+    def moved(bags: str) -> list[float]:
+        forest = EDPRF(domain=DOMAIN, bags=bags, n_trees=6, random_state=5, epsilon=np.inf, max_depth=0)
+        whole, rest = forest.fit(X, y).trees_, clone(forest).fit(X.drop(index=17), y.drop(index=17)).trees_
+        return sorted(float(np.abs(a.value - b.value).sum()) for a, b in zip(whole, rest, strict=True))
+
+    assert moved("disjoint") == [0, 0, 0, 0, 0, 1]
+    assert moved("parts") != [0, 0, 0, 0, 0, 1]  # broken twin
+
+
+def test_same_seed_same_forest_and_rows_in_any_order() -> None:
+    X, y = sample()
+    order = np.random.default_rng(0).permutation(len(X))
+    for bags in ("disjoint", "parts"):
+        a = fitted(bags=bags)
+        np.testing.assert_array_equal(white_box(a), white_box(clone(a).fit(X.iloc[order], y.iloc[order])))
+        other = clone(a).set_params(random_state=1).fit(X, y)
+        assert not np.array_equal(a.predict_proba(X), other.predict_proba(X))
+
+
+def test_noise_and_accuracy_respond_to_epsilon() -> None:
+    X, y = sample(2000)
+    accuracy = [
+        np.mean([EDPRF(domain=DOMAIN, epsilon=e, random_state=s).fit(X, y).score(X, y) for s in range(4)])
+        for e in (0.001, 1.0, np.inf)
+    ]
+    assert accuracy[0] < accuracy[1] - 0.05
+    assert accuracy[1] > 0.9
+    assert accuracy[2] > 0.95
+
+
+@pytest.mark.parametrize("variant", [*VARIANTS, {"vote": "majority"}, {"bags": "parts"}])
+def test_every_reading_fits_and_predicts(variant: dict[str, Any]) -> None:
+    X, _ = sample()
+    for forest in (fitted(**variant), fitted(**variant, n_trees=None, max_depth=0)):
+        p = forest.predict_proba(X)
+        assert p.shape == (300, 2)
+        np.testing.assert_allclose(p.sum(axis=1), 1)
+        assert set(forest.predict(X)) <= {"no", "yes"}
+        for tree in forest.trees_:
+            leaf = tree.first_child < 0
+            assert not np.isnan(tree.value[leaf]).any()
+            assert np.isnan(tree.value[~leaf]).all()
+
+
+def test_attributes_of_a_single_value_are_never_split_on() -> None:
+    domain = Domain((Categorical("one", (0,)), Categorical("two", (0, 1))), (0, 1))
+    X, y = pd.DataFrame({"one": [0] * 40, "two": [0, 1] * 20}), [0, 1] * 20
+    forest = EDPRF(domain=domain, n_trees=30, max_depth=2, max_features=1, stop="depth", random_state=0).fit(
+        X, y
+    )
+    chosen = np.concatenate([tree.splits.attribute for tree in forest.trees_])
+    assert set(chosen) == {-1, 1}
+    assert forest.ledger_.epsilon == pytest.approx(1.0)
+
+
+def test_pickle_clone_and_white_box() -> None:
+    X, _ = sample()
+    for forest in (fitted(), fitted(splits="multiway", bins="node-width", stop="one-label")):
+        again = pickle.loads(pickle.dumps(forest))
+        np.testing.assert_array_equal(again.predict_proba(X), forest.predict_proba(X))
+        assert str(again.ledger_) == str(forest.ledger_)
+        assert clone(forest).get_params() == forest.get_params()
+        assert white_box(forest)[0] == sum(tree.n_nodes for tree in forest.trees_)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"epsilon": 0}, "epsilon=0"),
+        ({"n_trees": None, "epsilon": float("nan")}, "epsilon=nan"),
+        ({"n_trees": 0}, "n_trees=0"),
+        ({"max_depth": -1}, "max_depth=-1"),
+        ({"max_features": "sqrt"}, "max_features='sqrt'"),
+        ({"n_bins": 1}, "n_bins=1"),
+        ({"stop_share": 1.0}, "stop_share=1.0"),
+        ({"utility": "max"}, "utility='max'"),
+        ({"levels": "linear"}, "levels='linear'"),
+        ({"bags": "bootstrap"}, "bags='bootstrap'"),
+        ({"bags": "cover"}, "bag_rate=None"),
+        ({"neighbours": "swap"}, "neighbours='swap'"),
+        ({"bins": "node-width"}, "splits='multiway'"),
+    ],
+)
+def test_bad_parameters(parameters: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        fitted(**parameters)
+
+
+def test_nothing_is_fitted_when_input_is_bad() -> None:
+    X, y = sample(30)
+    for forest in (EDPRF(domain=DOMAIN, random_state=0), RandomSplitForest(domain=DOMAIN, random_state=0)):
+        with pytest.raises(DomainError):
+            forest.fit(X.assign(x=np.nan), y)
+        with pytest.raises(ValueError, match="no records"):
+            forest.fit(X[:0], y[:0])
+        assert not hasattr(forest, "trees_")
+        with pytest.raises(ValueError, match="not fitted"):
+            forest.predict(X)
+
+
+@parametrize_with_checks([EDPRF(epsilon=np.inf), RandomSplitForest(epsilon=np.inf, n_trees=1, max_depth=11)])
+def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
+    """At ε = ∞, as the checks ask for accuracy; without a domain, as they know none."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyLeakWarning)
+        check(estimator)
+
+
+# --- Random splits ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+def test_random_splits_read_no_data(neighbours: Any) -> None:
+    X, y = sample()
+    forest = RandomSplitForest(domain=DOMAIN, n_trees=5, neighbours=neighbours, random_state=0).fit(X, y)
+    other = clone(forest).fit(X[:9], np.roll(y[:9], 1))
+    for a, b in zip(forest.trees_, other.trees_, strict=True):
+        assert a.n_leaves == 2**5
+        for one, another in zip(a.splits, b.splits, strict=True):
+            np.testing.assert_array_equal(one, another)
+    assert forest.ledger_.epsilon == pytest.approx(1.0, rel=1e-12)
+    assert {e.mechanism for e in forest.ledger_.events} == {"permute-and-flip"}
+    assert set(forest.predict(X)) <= {"no", "yes"}
+
+
+def test_random_thresholds_lie_in_their_nodes_part_of_the_domain() -> None:
+    X, y = sample(30)
+    forest = RandomSplitForest(domain=DOMAIN, n_trees=20, max_depth=6, random_state=0).fit(X, y)
+    kinds = set()
+    for tree in forest.trees_:
+        boxes = [(DOMAIN.lows, DOMAIN.highs)]
+        for node in range(tree.n_nodes):
+            kind, a, cut = (field[node] for field in tree.splits)
+            low, high = boxes[node]
+            kinds.add(int(kind))
+            if kind == THRESHOLD:
+                assert low[a] <= cut <= high[a]
+                below, above = high.copy(), low.copy()
+                below[a] = above[a] = cut
+                boxes += [(low, below), (above, high)]
+            elif kind == ONE_VS_REST:
+                assert cut in range(DOMAIN.cardinalities[a])
+                boxes += [(low, high)] * 2
+    assert {THRESHOLD, ONE_VS_REST} <= kinds
+
+
+def test_replay_of_random_splits_is_tight_and_catches_a_doubled_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A label of one record, and of that record and one of the other class."""
+    forest = RandomSplitForest(domain=TINY, n_trees=1, max_depth=0, epsilon=2.0)
+    X = pd.DataFrame({"x": [0.5, 0.5], "c": [0, 0]})
+    y = pd.Series([0, 1])
+    one, two = (X[:1], y[:1]), (X, y)
+
+    def worst() -> float:
+        return max(replay(forest, two, one, seed=s).lower_bound for s in range(20))
+
+    assert worst() == pytest.approx(2.0)
+    law = Curator.permute_and_flip
+
+    def doubled(self: Any, *arguments: Any, epsilon: Any, **how: Any) -> Any:
+        return law(self, *arguments, epsilon=2 * epsilon, **how)
+
+    monkeypatch.setattr(Curator, "permute_and_flip", doubled)
+    assert worst() == pytest.approx(4.0)
+
+
+# --- Real data ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.realdata
+def test_adult_at_epsilon_one() -> None:
+    data = load("adult")
+    scores = mean_scores(EDPRF(domain=data.domain), data, repeats=5, seed=0)
+    assert scores["accuracy"] >= 0.83
+    assert scores["auc"] >= 0.865
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize(
+    ("epsilon", "accuracy"), [(0.1, 0.7905), (0.5, 0.8219), (1.0, 0.8217), (5.0, 0.8230)]
+)
+def test_adult_above_the_measured_rivals(epsilon: float, accuracy: float) -> None:
+    """Accuracy of PrivaTree, AUC of diffprivlib's forest; each is the better of the two there."""
+    data = load("adult")
+    scores = mean_scores(EDPRF(domain=data.domain, epsilon=epsilon), data, repeats=5, seed=0)
+    assert scores["accuracy"] > accuracy
+    assert scores["auc"] > 0.764
+
+
+@pytest.mark.realdata
+def test_robot_has_four_classes() -> None:
+    data = load("robot")
+
+    def accuracy(epsilon: float, **parameters: Any) -> float:
+        forest = EDPRF(domain=data.domain, epsilon=epsilon, **parameters)
+        runs = [clone(forest).set_params(random_state=s).fit(*data.train) for s in range(5)]
+        return float(np.mean([run.score(*data.test) for run in runs]))
+
+    private = accuracy(5.0)
+    assert private > accuracy(np.inf) - 0.08
+    forest = EDPRF(domain=data.domain, random_state=0).fit(*data.train)
+    shares = forest.predict_proba(data.test[0])
+    assert shares.shape[1] == 4
+    areas = [roc_auc_score(data.test[1] == label, shares[:, c]) for c, label in enumerate(forest.classes_)]
+    assert np.mean(areas) > 0.7

@@ -929,9 +929,11 @@ def _open_cuts(cuts: list[_Cut], front: _Front) -> Bools:
 
 
 def _final(cuts: list[_Cut], front: _Front, size: Floats) -> Bools:
-    """Groups that no specialisation splits."""
-    splits: Bools = np.logical_or.reduce(_open_cuts(cuts, front), axis=1)
-    return ~splits
+    """Groups that no specialisation splits any more."""
+    if front.depth == len(cuts):
+        return np.ones(len(size), bool)
+    split: Bools = np.logical_or.reduce(_open_cuts(cuts, front), axis=1)
+    return ~split
 
 
 def _next(cuts: list[_Cut], front: _Front, totals: Floats) -> Splits:

@@ -75,10 +75,8 @@ class Tree:
             return []
         attribute = domain.attributes[self.splits.attribute[node]]
         cut = self.splits.cut[node]
-        if kind == THRESHOLD and isinstance(
-            attribute, Categorical
-        ):  # between two codes, in the domain's order
-            last = attribute.values[int(cut)]
+        if kind == THRESHOLD and isinstance(attribute, Categorical):
+            last = attribute.values[int(cut)]  # the cut lies between two codes
             return [(f"{attribute.name} up to {last}", first), (f"{attribute.name} after {last}", first + 1)]
         if kind == THRESHOLD:
             return [(f"{attribute.name} ≤ {cut:.6g}", first), (f"{attribute.name} > {cut:.6g}", first + 1)]

@@ -235,7 +235,7 @@ def test_replay_catches_broken_twins(broken: Any) -> None:
     assert worst_share(broken.set_params(epsilon=30.0)) > 1.2
 
 
-def test_number_of_records_leaks_as_in_the_text() -> None:
+def test_number_of_records_leaks_where_it_sets_the_noise() -> None:
     model = DiffPID3(max_depth=2, max_records=None)
     ledger = fitted(model).ledger_
     assert (ledger.claimed, ledger.epsilon, ledger.leaks) == (1.0, math.inf, {N_LEAK: 1})
@@ -455,7 +455,7 @@ def test_accuracy_grows_with_epsilon(name: str) -> None:
 MAJORITY_ONLY = {
     "DiffPRF",
     "DiffPRF, bootstrap",
-}  # 25 trees: ε/t is too small for the stop rule to let a root split
+}  # 25 trees: with ε/t the stop rule lets few roots split
 
 
 def test_what_is_learnt_on_adult_at_two(root: Any) -> None:

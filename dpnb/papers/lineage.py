@@ -265,10 +265,12 @@ class PINQID3(_Lineage):
     then cost e. Otherwise every attribute A left releases N_j and N_jc for its values j and the classes c at
     e / (2 |attributes|) each, and the split is the A that maximises Σ_j Σ_c N_jc log(N_jc / N_j). Table 1 says:
     disjoint parts, so that a query on all of them costs as much as on one. The division, the stop rule and the score
-    are [INF]: as code that cites Friedman and Schuster's first algorithm has them.
+    are [INF]: as code that cites Friedman and Schuster's first algorithm has them. The table cites Blum et al. for this
+    method, its text Friedman and Schuster, whose year is given here.
 
     **Privacy**: ε-DP for add/remove. Counts of the parts of one partition have Δ = 1 together; a record pays on one
-    path for d + 1 sizes, d choices and one leaf, that is for 2(d + 1) shares of e.
+    path for d + 1 sizes, d choices and one leaf, that is for 2(d + 1) shares of e. Where a path ends is an outcome, so
+    the ledger books as kept back what an early leaf leaves of ε: its total holds for all outcomes, not for this one.
 
     References
     ----------
@@ -405,8 +407,8 @@ class DiffPID3(PINQID3):
     epsilon, domain, max_depth, random_state : as for :class:`PINQID3`.
     utility : ``"info_gain"``, −Σ_j N_j H(C | j) with Δ = log₂(N + 1) + 1 / ln 2; ``"max"``, the sum of the largest
         class counts, Δ = 1; ``"gini"``, −Σ_j N_j Gini(j), Δ = 2.
-    max_records : public bound N on the number of records, for that Δ. None takes the number of the training records,
-        as the text has it, and leaks it.
+    max_records : public bound N on the number of records, for that Δ: a promise, as the domain is. None takes the
+        number of the training records, as in the original [INF, from memory], and leaks it.
 
     Attributes
     ----------
@@ -744,7 +746,8 @@ class DiffGen(_Lineage):
     cites the paper has it, the scores from memory, and the taxonomy, as none is given.
 
     **Privacy**: ε-DP for add/remove: n thresholds, then h choices and at most h pairs of thresholds on disjoint
-    records at e each, then counts with Δ = 1 at ε / 2. Less than is claimed is spent where categories are specialised.
+    records at e each (the last pair is never used), then counts with Δ = 1 at ε / 2. Less is spent where categories
+    are specialised; the ledger books the rest as kept back.
 
     References
     ----------
@@ -989,7 +992,7 @@ _GAIN = "Σ N_j H(C|j): log₂(N+1) + 1/ln 2; max: 1; Gini: 2"
 _BOTH = "Laplace counts, exponential choice of the attribute"
 _HALF = "information gain: log₂|C|; max: 1"
 _TABLE = "sum over the steps, groups in parallel"
-TWO = "discrete, continuous"
+_ANY = "discrete, continuous"
 
 LINEAGE = (
     Method(
@@ -1007,15 +1010,15 @@ LINEAGE = (
     ),
     Method(
         "DiffP-C4.5", 2010, DiffPC45, {}, f"{_BOTH}, after one for the threshold of each continuous attribute",
-        "e = ε/((2+n)d+2): size, n thresholds and choice at each level, class counts at the leaf", _GAIN, TWO, _PATH,
+        "e = ε/((2+n)d+2): size, n thresholds and choice at each level, class counts at the leaf", _GAIN, _ANY, _PATH,
     ),
     Method(
         "DiffGen", 2011, DiffGen, {}, "exponential choice of thresholds and values, Laplace counts",
-        "ε/2 for the counts; e = ε/(2(n+2h)) for n thresholds, h choices, h pairs of thresholds", _HALF, TWO, _TABLE,
+        "ε/2 for the counts; e = ε/(2(n+2h)) for n thresholds, h choices, h pairs of thresholds", _HALF, _ANY, _TABLE,
     ),
     Method(
         "DT-Diff", 2013, DTDiff, {}, "one exponential choice of value and threshold, Laplace counts",
-        "ε/2 for the counts; e = ε/(2h) for h choices", _HALF, TWO, _TABLE,
+        "ε/2 for the counts; e = ε/(2h) for h choices", _HALF, _ANY, _TABLE,
     ),
     Method(
         "DiffPRF", 2014, DiffPRF, {}, _BOTH, "ε/t for each tree, then as DiffP-ID3", _GAIN, "discrete",

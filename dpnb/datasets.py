@@ -53,6 +53,20 @@ class Dataset:
     test: Part
     domain: Domain
 
+    def discretised(self, bins: int) -> Dataset:
+        """Return the data with each continuous attribute in `bins` public bins of equal width.
+
+        Parameters
+        ----------
+        bins : int, at least 1
+
+        Notes
+        -----
+        **Privacy.** As `Domain.discretise_records`: it costs nothing.
+        """
+        train, test = ((self.domain.discretise_records(X, bins), y) for X, y in (self.train, self.test))
+        return Dataset(self.name, train, test, self.domain.discretise(bins))
+
 
 @dataclass(frozen=True)
 class _File:

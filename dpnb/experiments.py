@@ -23,6 +23,7 @@ from .audit.campaign import attack_grid, replay_grid
 from .boosting_grids import GRIDS as BOOSTING_GRIDS
 from .datasets import Dataset
 from .papers.diffprfs import DiffPRFs
+from .papers.lineage import BINS, LINEAGE, DiffGen
 from .runs import KEYS, Cell, Grid, data_of, missing, read, results_folder, run
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "diffprfs_grid",
     "ladder_forest",
     "ladder_grid",
+    "lineage_grid",
     "main",
     "mean_scores",
     "missing",
@@ -45,7 +47,6 @@ __all__ = [
 
 # --- DiffPRFs ------------------------------------------------------------------------------------
 
-BINS = 10
 WRITTEN: dict[str, dict[str, Any]] = {
     "as written": {},
     "as written, shrinking ε": {"budget_flow": "shrinking"},
@@ -95,9 +96,7 @@ def forest_of(cell: Cell, data: Dataset) -> tuple[Any, Dataset]:
 
 @lru_cache(maxsize=2)
 def _discretised(name: str) -> Dataset:
-    data = data_of(name)
-    parts = [(data.domain.discretise_records(X, BINS), y) for X, y in (data.train, data.test)]
-    return Dataset(data.name, parts[0], parts[1], data.domain.discretise(BINS))
+    return data_of(name).discretised(BINS)
 
 
 def measure_forest(cell: Cell) -> dict[str, float]:
@@ -162,9 +161,38 @@ def ladder_grid(dataset: str = "adult") -> Grid:
     return Grid("diffprfs_ladder", tuple(Cell(*cell) for cell in cells), measure_forest, (dataset,))
 
 
+def measure_lineage(cell: Cell) -> dict[str, float]:
+    """As :func:`measure_forest`, for a row of Table 1; ``max_depth`` is the number of specialisations of a table."""
+    method = next(m for m in LINEAGE if m.name == cell.method)
+    data = _discretised(cell.dataset) if method.estimator.discrete_only else data_of(cell.dataset)
+    size = "n_specialisations" if issubclass(method.estimator, DiffGen) else "max_depth"
+    parameters: dict[str, Any] = {
+        "epsilon": cell.epsilon,
+        "domain": data.domain,
+        "random_state": cell.random_state(),
+        size: cell.max_depth,
+    }
+    if cell.utility:
+        parameters["utility"] = cell.utility
+    model: Any = method.estimator(**(parameters | method.parameters)).fit(*data.train)
+    return test_scores(model, *data.test) | {"ledger_epsilon": model.ledger_.epsilon}
+
+
+def lineage_grid(dataset: str = "adult") -> Grid:
+    """Every row of Table 1 with each of its split scores: trees of depth 5, tables of 10 specialisations."""
+    cells = [
+        Cell(method.name, dataset, utility, 10 if issubclass(method.estimator, DiffGen) else 5, epsilon, seed)
+        for method in LINEAGE
+        for utility in method.utilities
+        for epsilon, seed in product((0.1, 0.5, 1.0, 2.0), range(10))
+    ]
+    return Grid("lineage", tuple(cells), measure_lineage, (dataset,))
+
+
 GRIDS: dict[str, Callable[[], Grid]] = {
     "diffprfs": diffprfs_grid,
     "diffprfs_ladder": ladder_grid,
+    "lineage": lineage_grid,
     "audit_replay": replay_grid,
     "audit_attack": attack_grid,
     **BOOSTING_GRIDS,

@@ -80,6 +80,9 @@ class Tree:
             tests = [f"{low:.6g} < {attribute.name} ≤ {high:.6g}" for low, high in pairwise(cut)]
             tests = [f"{attribute.name} ≤ {cut[0]:.6g}", *tests, f"{attribute.name} > {cut[-1]:.6g}"]
             return [(test, first + i) for i, test in enumerate(tests)]
+        if kind == THRESHOLD and isinstance(attribute, Categorical):
+            last = attribute.values[int(cut)]  # the cut lies between two codes
+            return [(f"{attribute.name} up to {last}", first), (f"{attribute.name} after {last}", first + 1)]
         if kind == THRESHOLD:
             return [(f"{attribute.name} ≤ {cut:.6g}", first), (f"{attribute.name} > {cut:.6g}", first + 1)]
         assert isinstance(attribute, Categorical)

@@ -31,6 +31,18 @@ DiffPRFs(domain=data.domain, random_state=0).fit(*data.train)
 print(tracemalloc.get_traced_memory()[1] / 2**20)
 """
 
+SCALE = """
+import resource, sys, time, dpnb, pandas as pd
+data, times = dpnb.load(sys.argv[1]), int(sys.argv[2])
+X, y = (pd.concat([part] * times, ignore_index=True) for part in data.train)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+began = time.perf_counter()
+dpnb.PrivateBooster(domain=data.domain, n_rounds=60, random_state=0).fit(X, y)
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(len(X), time.perf_counter() - began, (peak - before) / 2**10)
+"""
+COPIES = (1, 4, 16, 33)  # the last is about a million records
+
 
 @pytest.fixture(scope="module")
 def data() -> dpnb.datasets.Dataset:
@@ -79,3 +91,14 @@ def test_peak_memory_of_a_fit(capsys: object) -> None:
     run = subprocess.run([sys.executable, "-c", MEMORY, NAME], capture_output=True, text=True, check=True)
     with capsys.disabled():
         print(f"\n{NAME}: peak memory {float(run.stdout):.0f} MB above the loaded data")
+
+
+def test_the_booster_is_linear_in_the_records(capsys: object) -> None:
+    """60 rounds, pure ε, on copies of the data: seconds and peak memory above the loaded frame, for each million."""
+    for copies in COPIES:
+        command = [sys.executable, "-c", SCALE, NAME, str(copies)]
+        run = subprocess.run(command, capture_output=True, text=True, check=True)
+        n, seconds, megabytes = (float(value) for value in run.stdout.split())
+        with capsys.disabled():
+            rate = f"{1e6 * seconds / n:.1f} s and {1e6 * megabytes / n:.0f} MB for each million"
+            print(f"\n{NAME} x {copies}: {n:.0f} records, {seconds:.2f} s, {megabytes:.0f} MB, {rate}")

@@ -446,14 +446,16 @@ def plot_by_rounds(points: pd.DataFrame, *, levels: Mapping[str, float]) -> Figu
         squeeze=False,
         layout="constrained",
     )
-    for row, (dataset, level) in zip(axes, levels.items(), strict=True):
+    for row, (dataset, level), name in zip(
+        axes, levels.items(), [""] * (len(sets) - 1) + ["claimed ε"], strict=True
+    ):
         for axis, schedule in zip(row, schedules, strict=True):
             panel = points[(points["dataset"] == dataset) & (points["schedule"] == schedule)]
             for i, (m, curve) in enumerate(panel.groupby("n_rounds")):
                 _curve(axis, curve, index=i, label=f"m = {m}")
             axis.axhline(level, color="black", linestyle=":", linewidth=1, label="majority class")
             axis.set_title(f"{dataset}, {schedule}")
-            _epsilon_axis(axis, sorted(panel["epsilon"].unique()), "claimed ε" if row is axes[-1] else "")
+            _epsilon_axis(axis, sorted(panel["epsilon"].unique()), name)
         row[0].set_ylabel("test accuracy")
     axes[0, -1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -63,15 +64,22 @@ class Records:
         self.keys: Keys = record_keys(X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(len(matrix)))
         self._binned: tuple[Grid, csr_array] | None = None
         self._columns = np.ascontiguousarray(matrix.T)
-        self._cells = np.empty(self._columns.shape, np.intp)  # value code * classes + class
-        self._values: list[Floats] = []
-        for a, column in enumerate(self._columns):
-            if domain.continuous[a]:
-                values, codes = np.unique(column, return_inverse=True)
-            else:
-                values, codes = np.arange(domain.cardinalities[a], dtype=float), column.astype(np.intp)
-            self._values.append(values)
-            self._cells[a] = codes * domain.n_classes + self._y
+
+    @cached_property
+    def _values(self) -> list[Floats]:
+        """Values that occur of each continuous attribute, all codes of each categorical one."""
+        domain = self.domain
+        return [
+            np.unique(column) if domain.continuous[a] else np.arange(domain.cardinalities[a], dtype=float)
+            for a, column in enumerate(self._columns)
+        ]
+
+    @cached_property
+    def _cells(self) -> Ints:
+        """Position among the values, times the number of classes, plus the class; (attributes, n)."""
+        pairs = zip(self._values, self._columns, strict=True)
+        codes = np.stack([np.searchsorted(values, column) for values, column in pairs])
+        return codes * self.domain.n_classes + self._y
 
     def cohort(self, copies: Copies | None = None) -> Cohort:
         """A bag of these records at the root of a tree.
@@ -123,10 +131,8 @@ class Cohort:
 
     def __init__(self, records: Records, copies: Copies | None) -> None:
         self._classes = records.domain.n_classes
-        self._columns, self._cells = records._columns, records._cells
-        self._values = np.concatenate(records._values)
-        self._sizes = np.array([len(v) for v in records._values])
-        self._first_value = np.cumsum(self._sizes) - self._sizes
+        self._records = records
+        self._columns = records._columns
         self._row = np.arange(len(records.keys)) if copies is None else np.flatnonzero(copies)
         self._copies = None if copies is None else copies[self._row].astype(float)
         self._label = records._y[self._row]
@@ -145,21 +151,24 @@ class Cohort:
         ----------
         asked : (n_slots, f) attribute positions; the question number is ``slot * f + j``.
         """
-        first = np.concatenate([[0], np.cumsum(self._sizes[asked])])
+        values, cells = self._records._values, self._records._cells
+        sizes = np.array([len(v) for v in values])
+        first_value = np.cumsum(sizes) - sizes
+        first = np.concatenate([[0], np.cumsum(sizes[asked])])
         base: Ints = first[:-1].reshape(asked.shape) * self._classes
         keys: Ints = np.empty((asked.shape[1], len(self._row)), np.intp)
-        row_length = len(self._cells[0])
+        row_length = len(cells[0])
         for j in range(len(keys)):
             place = (asked[:, j] * row_length).take(self._slot)
             place += self._row
-            self._cells.take(place, out=keys[j], mode="clip")
+            cells.take(place, out=keys[j], mode="clip")
             keys[j] += base[:, j].take(self._slot)
         copies = None if self._copies is None else np.tile(self._copies, len(keys))
         cell, counts = _tally(keys.reshape(-1), copies, n_cells=int(first[-1]), classes=self._classes)
         cells_of = np.diff(np.searchsorted(cell, first))
         question = np.repeat(np.arange(asked.size), cells_of)
-        start = self._first_value[asked.reshape(-1)] - first[:-1]
-        value = self._values.take(cell + np.repeat(start, cells_of))
+        start = first_value[asked.reshape(-1)] - first[:-1]
+        value = np.concatenate(values).take(cell + np.repeat(start, cells_of))
         return ValueCounts(question, value, counts)
 
     def bin_counts(self, binned: BinnedRecords, n_slots: int) -> Floats:

@@ -171,3 +171,96 @@ def test_sizes_of_the_data_sets() -> None:
     bank = dpnb.load("bank")
     assert len(bank.train[0]) + len(bank.test[0]) == 41_188
     assert (sum(bank.domain.continuous), bank.domain.n_attributes) == (10, 20)
+
+
+# --- section 4.2 ----------------------------------------------------------------------------------------------
+
+VARIANT = f"as written ({grids.CLOSEST}): "
+LITERAL = f"as written ({grids.PLAIN}): "
+
+
+@cache
+def points() -> pd.DataFrame:
+    """Means and standard errors of the paper's grid, (method, dataset, n_rounds, epsilon)."""
+    table = grids.points_of(experiments.read("dpada", ROOT / "results"))
+    return table.assign(error=table["error"] / 2).set_index(["method", "dataset", "n_rounds", "epsilon"]).sort_index()
+
+
+def lead(a: pd.DataFrame, b: pd.DataFrame) -> tuple[float, float]:
+    """Mean difference over the cells that both have, and the same in standard errors."""
+    gap = (a["mean"] - b["mean"]).dropna()
+    variance = (a["error"] ** 2 + b["error"] ** 2).dropna().sum()
+    return float(gap.mean()), float(gap.mean() * len(gap) / math.sqrt(variance))
+
+
+def between_rounds(method: str, dataset: str, low: float = 0.0) -> tuple[float, float]:
+    """Change from 30 to 100 rounds, mean over ε above ``low``."""
+    mine = points().loc[method, dataset].query("epsilon > @low")
+    return lead(mine.loc[100], mine.loc[30])
+
+
+@pytest.mark.parametrize("dataset", grids.SETS)
+def test_accuracy_rises_with_epsilon_in_the_closest_reading(dataset: str) -> None:
+    for method in (VARIANT + "swing", VARIANT + "improved", "DP-AdaBoost", "CART-DPsAdaBoost"):
+        mine = points().loc[method, dataset]
+        low, high = (mine.xs(epsilon, level="epsilon") for epsilon in (0.1, 5.0))
+        assert (high["mean"] > low["mean"]).all()
+        assert lead(high, low)[1] > 5
+    for schedule in SCHEDULES:  # broken twin: the literal reading does not respond
+        mine = points().loc[LITERAL + schedule, dataset]
+        low, high = (mine.xs(epsilon, level="epsilon") for epsilon in (0.1, 5.0))
+        assert abs(lead(high, low)[1]) < 4
+
+
+def test_runs_of_random_differ_most_of_the_three() -> None:
+    sd = {s: points().loc[VARIANT + s]["sd"].groupby("n_rounds").mean() for s in SCHEDULES}
+    assert sd["random"].mean() > 1.05 * max(sd["swing"].mean(), sd["improved"].mean())
+    assert (sd["random"] > sd["swing"]).all()
+    assert sd["all"].mean() > sd["random"].mean()  # broken twin: of all four it is not the largest
+    for schedule in SCHEDULES:  # and it grows with m
+        assert sd[schedule][[90, 100]].mean() > 1.1 * sd[schedule][30]
+
+
+def test_improved_leads_swing_on_average() -> None:
+    improved, swing = (points().loc[VARIANT + s] for s in ("improved", "swing"))
+    ahead, errors = lead(improved, swing)
+    assert 0.003 < ahead < 0.007
+    assert 3.0 < errors < 3.5
+    single = [lead(improved.loc[d, m], swing.loc[d, m]) for d, m in product(grids.SETS, grids.ROUNDS)]
+    assert sum(gap > 0 for gap, _ in single) == 9
+    assert max(z for _, z in single) < 3
+    repaired = [points().loc[f"repaired: {s}"] for s in ("improved", "swing")]  # broken twin
+    assert lead(*repaired)[0] < 0
+
+
+@pytest.mark.parametrize("dataset", grids.SETS)
+def test_all_variants_fall_with_the_number_of_rounds(dataset: str) -> None:
+    for schedule in SCHEDULES:
+        fall, errors = between_rounds(VARIANT + schedule, dataset)
+        assert errors < -4
+        assert -0.04 < fall < -0.02
+    means = {s: points().loc[VARIANT + s, dataset]["mean"].mean() for s in SCHEDULES}
+    assert min(means, key=means.__getitem__) == "all"
+    assert between_rounds("repaired: improved", dataset)[1] > 4  # broken twin: the repaired one rises
+
+
+@pytest.mark.parametrize("dataset", grids.SETS)
+def test_dp_adaboost_falls_with_rounds_at_small_epsilon_only(dataset: str) -> None:
+    mine = points().loc["DP-AdaBoost", dataset]
+    assert lead(*(mine.loc[m].loc[[0.1, 0.3]] for m in (100, 30)))[1] < -4
+    assert between_rounds("DP-AdaBoost", dataset, low=0.9)[1] > 4
+    assert between_rounds("CART-DPsAdaBoost", dataset)[1] > 10
+
+
+def test_improved_is_behind_the_baselines() -> None:
+    improved = points().loc[VARIANT + "improved"]
+    for baseline in ("DP-AdaBoost", "CART-DPsAdaBoost"):
+        other = points().loc[baseline]
+        gap, errors = lead(improved, other)
+        assert gap < -0.03
+        assert errors < -10
+        assert improved["sd"].mean() > 5 * other["sd"].mean()
+    repaired = points().loc["repaired: improved"]
+    assert lead(repaired, improved)[1] > 10
+    assert (repaired["mean"] > improved["mean"]).sum() == 73
+    assert improved["sd"].mean() > 5 * repaired["sd"].mean()

@@ -7,6 +7,7 @@ class. A :class:`Records` encodes the data once; a :class:`Cohort` is one bag of
 from __future__ import annotations
 
 import math
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,7 +17,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from .bags import Copies, Keys, record_keys
+from .bags import Copies, Keys, record_keys, uniforms
 from .domain import Domain
 from .grid import Grid, Stump, grid_of
 from .splits import THRESHOLD, Ints, Splits
@@ -182,6 +183,14 @@ class Cohort:
             parts.append(part.reshape(n_slots, self._classes, size))
         return np.concatenate(parts, axis=2).astype(float)
 
+    def condition_tables(self, binned: BinnedRecords, n_slots: int) -> Floats:
+        """Records where each condition holds and elsewhere, by class, (n_slots, conditions, 2, classes)."""
+        grid, bins = binned.grid, self.bin_counts(binned, n_slots)
+        holds = grid.within(bins)
+        totals = bins[:, :, : grid.sizes[0]].sum(axis=2, keepdims=True)
+        tables: Floats = np.stack([holds, totals - holds]).transpose(1, 3, 0, 2)
+        return tables
+
     def branch_counts(self, splits: Splits, n_branches: int) -> Floats:
         """Records by node, branch and class if the nodes were split like that, (n_slots, n_branches, classes).
 
@@ -241,6 +250,36 @@ class Cohort:
         inside = np.flatnonzero(slot >= 0)
         self._row, self._label, self._slot = self._row[inside], self._label[inside], slot[inside]
         self._copies = None if self._copies is None else self._copies[inside]
+
+    def part(self, slots: Ints) -> Cohort:
+        """The records of some nodes as a cohort of its own, numbered as by :meth:`keep`; this one keeps them too."""
+        part = copy(self)
+        part.keep(slots)
+        return part
+
+    def divided(self, n_shards: int, *, seed: int | None) -> Cohort:
+        """The same records with every node divided: shard s of node v is slot ``v * n_shards + s``.
+
+        Parameters
+        ----------
+        n_shards : number m ≥ 1 of shards.
+        seed : of the hash that gives each record its shard by its key, the same one at every node; None for
+            consecutive blocks of a node's records, the first ones longer by one if need be (not a per-record rule).
+        """
+        if seed is None:
+            order = np.argsort(self._slot, kind="stable")
+            sizes = np.bincount(self._slot)
+            rank = np.empty(len(order), np.intp)
+            rank[order] = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+            size, longer = (part.take(self._slot) for part in np.divmod(sizes, n_shards))
+            after = (rank - longer) // np.maximum(size, 1)
+            shard = np.where(rank < longer * (size + 1), rank // (size + 1), after)
+        else:
+            keys = self._records.keys[self._row]
+            shard = np.floor(uniforms(keys, seed=seed, stream=0) * n_shards).astype(np.intp)
+        divided = copy(self)
+        divided._slot = self._slot * n_shards + shard
+        return divided
 
     def descend(self, splits: Splits, first_slot: Ints) -> None:
         """Move every record to its child on the next level.

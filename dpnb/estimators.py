@@ -17,6 +17,7 @@ from .counts import Cohort, Records
 from .curator import Curator, open_curator
 from .domain import Domain
 from .ledger import Ledger, Neighbours, TreeScope
+from .splits import Ints
 from .trees import Tree
 
 Floats = NDArray[np.float64]
@@ -39,6 +40,28 @@ def check_count(name: str, value: object, *, low: int) -> None:
     """Raise ValueError unless ``value`` is a whole number of at least ``low``."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
         raise ValueError(f"{name}={value!r}: expected a whole number of at least {low}")
+
+
+def select_offered(
+    mechanism: Callable[..., Ints], scores: Floats, offered: NDArray[np.bool_], **budget: Any
+) -> Ints:
+    """Choose one option for each node among those that it is offered.
+
+    Parameters
+    ----------
+    mechanism : a curator's choice, such as :meth:`~dpnb.curator.Curator.permute_and_flip`.
+    scores : (nodes, options) larger is better.
+    offered : (nodes, options) public; at least one option for each node.
+    budget : what else the mechanism takes.
+
+    Returns
+    -------
+    (nodes,) numbers of options.
+    """
+    node, option = np.nonzero(offered)
+    starts = np.searchsorted(node, np.arange(len(offered)))
+    chosen: Ints = option[starts + mechanism(scores[node, option], starts=starts, **budget)]
+    return chosen
 
 
 class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

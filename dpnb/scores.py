@@ -100,10 +100,14 @@ def _abs_s_xy(table: Floats) -> Floats:
     return np.abs(_covariation(table)[0])
 
 
-def _abs_phi(table: Floats) -> Floats:
+def _phi(table: Floats) -> Floats:
     sxy, sxx, syy = _covariation(table)
     spread = sxx * syy
-    return np.where(spread > 1e-12, np.abs(sxy) / np.sqrt(np.where(spread > 1e-12, spread, 1.0)), 0.0)
+    return np.where(spread > 1e-12, sxy / np.sqrt(np.where(spread > 1e-12, spread, 1.0)), 0.0)
+
+
+def _abs_phi(table: Floats) -> Floats:
+    return np.abs(_phi(table))
 
 
 def binary_entropy(p: float) -> float:
@@ -154,6 +158,13 @@ GINI_NORMALISED = Score(
     sensitivity_at=lambda n: 2 * (n - 1) / n**2,
     monotone=False,
 )
+PHI = Score(
+    "phi",
+    _phi,
+    sensitivity=1.0,
+    sensitivity_at=lambda n: 1.0 if n > 1 else 0.0,
+    monotone=False,
+)
 ABS_PHI = Score(
     "abs_phi",
     _abs_phi,
@@ -171,5 +182,5 @@ ABS_S_XY = Score(
 
 SCORES = {
     s.name: s
-    for s in (INFO_GAIN, CONDITIONAL_ENTROPY, MAX_CLASS_SUM, GINI, GINI_NORMALISED, ABS_PHI, ABS_S_XY)
+    for s in (INFO_GAIN, CONDITIONAL_ENTROPY, MAX_CLASS_SUM, GINI, GINI_NORMALISED, PHI, ABS_PHI, ABS_S_XY)
 }

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Tree:
-    """A decision tree; nodes are numbered by level from the root 0.
+    """A decision tree; nodes are numbered from the root 0, by level unless the algorithm goes in another order.
 
     Parameters
     ----------
@@ -162,14 +162,21 @@ class TreeBuilder:
     ----------
     domain : public domain.
     scope : the open ledger scope of this tree.
+
+    Attributes
+    ----------
+    frontier : numbers of the nodes that :meth:`grow` splits next; an algorithm that does not go level by level
+        sets it to any nodes that are still open.
     """
 
     def __init__(self, domain: Domain, scope: TreeScope) -> None:
         self._domain = domain
         self._scope = scope
-        self._levels: list[Splits] = []
+        self._grown: list[Ints] = []
+        self._splits: list[Splits] = []
         self._first_child: list[Ints] = []
         self._values: list[Floats] = []
+        self._depth: Ints = np.array([0])
         self.frontier: Ints = np.array([0])
 
     def grow(self, splits: Splits, values: Floats) -> Ints:
@@ -186,18 +193,22 @@ class TreeBuilder:
         """
         branches = splits.n_branches(self._domain.cardinalities)
         first_slot = np.concatenate([[0], np.cumsum(branches)])[:-1]
-        below = self._scope.grow(np.repeat(self.frontier, branches))
-        after = int(self.frontier[-1]) + 1
-        self._levels.append(splits)
-        self._first_child.append(np.where(branches > 0, after + first_slot, -1))
+        parents = np.repeat(self.frontier, branches)
+        below = self._scope.grow(parents)
+        self._grown.append(self.frontier)
+        self._splits.append(splits)
+        self._first_child.append(np.where(branches > 0, len(self._depth) + first_slot, -1))
         self._values.append(values)
+        self._depth = np.append(self._depth, self._depth[parents] + 1)
         self.frontier = below
         return first_slot
 
     def finish(self) -> Tree:
         """The tree, once no node is left to split."""
-        if len(self.frontier):
-            raise RuntimeError(f"{len(self.frontier)} nodes have no split and no value yet")
-        depth = np.repeat(np.arange(len(self._levels)), [len(s.kind) for s in self._levels])
-        fields = [np.concatenate(parts) for parts in zip(*self._levels, strict=True)]
-        return Tree(Splits(*fields), np.concatenate(self._first_child), depth, np.concatenate(self._values))
+        left = len(self._depth) - sum(map(len, self._grown))
+        if left:
+            raise RuntimeError(f"{left} nodes have no split and no value yet")
+        order = np.argsort(np.concatenate(self._grown))
+        fields = [np.concatenate(parts)[order] for parts in zip(*self._splits, strict=True)]
+        first_child, value = np.concatenate(self._first_child)[order], np.concatenate(self._values)[order]
+        return Tree(Splits(*fields), first_child, self._depth, value)

@@ -38,7 +38,7 @@ def largest_change(score: Score, n: int, shape: tuple[int, int]) -> tuple[float,
 @pytest.mark.parametrize("name", SCORES)
 def test_sensitivities_by_enumeration(name: str, shape: tuple[int, int]) -> None:
     score = SCORES[name]
-    if name in ("abs_phi", "abs_s_xy") and shape != (2, 2):
+    if name in ("phi", "abs_phi", "abs_s_xy") and shape != (2, 2):
         pytest.skip("stated for binary splits and two classes")
     for n in range(2, N_MAX[shape] + 1):
         add, replace, low, high = largest_change(score, n, shape)
@@ -50,7 +50,7 @@ def test_sensitivities_by_enumeration(name: str, shape: tuple[int, int]) -> None
             assert low >= -1e-9 or high <= 1e-9
 
 
-@pytest.mark.parametrize("name", ["info_gain", "gini_normalised", "abs_phi", "abs_s_xy"])
+@pytest.mark.parametrize("name", ["info_gain", "gini_normalised", "phi", "abs_phi", "abs_s_xy"])
 def test_scores_marked_not_monotone_are_not(name: str) -> None:
     _, _, low, high = largest_change(SCORES[name], 6, (2, 2))
     assert low < -1e-3

@@ -16,7 +16,7 @@ from ..bags import PARTS
 from ..counts import BinnedRecords, Cohort
 from ..curator import Curator
 from ..domain import Domain
-from ..estimators import PrivateForest, check_choice, check_count
+from ..estimators import PrivateForest, check_choice, check_count, select_offered
 from ..grid import public_grid
 from ..ledger import Neighbours, TreeScope
 from ..scores import SCORES
@@ -355,7 +355,7 @@ class _Grower:
             self.cohort.keep(going)
             splits = no_splits(len(nodes), edges=self.edges)
             if len(going):
-                chosen = self._choose(counts[going], nodes[going], drawn[going], share - stop.share)
+                chosen = self._choose(nodes[going], drawn[going], share - stop.share)
                 for field, own in zip(splits, chosen, strict=True):
                     field[going] = own
             first_slot = builder.grow(splits, values)
@@ -417,12 +417,10 @@ class _Grower:
         weight = share**2 / (share**2 + stop.share**2)
         return weight * fresh + (1 - weight) * asked
 
-    def _choose(self, totals: Floats, nodes: Ints, drawn: Mask, share: float) -> Splits:
+    def _choose(self, nodes: Ints, drawn: Mask, share: float) -> Splits:
         """Algorithm 2: a split for each node."""
         if self.binned is not None:
-            grid = self.binned.grid
-            holds = grid.within(self.cohort.bin_counts(self.binned, len(nodes)))
-            tables = np.stack([holds, totals[:, :, None] - holds]).transpose(1, 3, 0, 2)
+            grid, tables = self.binned.grid, self.cohort.condition_tables(self.binned, len(nodes))
             at = self._select(self.score(tables), drawn[:, grid.attribute], nodes, share)
             return Splits(grid.kind[at], grid.attribute[at], grid.cut[at])
         options = [self._multiway(a, len(nodes)) for a in range(self.domain.n_attributes)]
@@ -456,18 +454,14 @@ class _Grower:
 
     def _select(self, scores: Floats, offered: Mask, nodes: Ints, share: float) -> Ints:
         """Choose one of the offered options of each node by its score, (nodes,)."""
-        node, option = np.nonzero(offered)
-        starts = np.searchsorted(node, np.arange(len(nodes)))
         flip = self.forest.selection == "permute-and-flip"
-        mechanism = self.curator.permute_and_flip if flip else self.curator.exponential
-        chosen = mechanism(
-            scores[node, option],
-            starts=starts,
+        return select_offered(
+            self.curator.permute_and_flip if flip else self.curator.exponential,
+            scores,
+            offered,
             epsilon=share * self.per_copy,
             sensitivity=SPLIT_SENSITIVITY,
             monotone=self.score.monotone and self.forest.monotone_rate,
             what="split of a node",
             parts=nodes,
         )
-        picked: Ints = option[starts + chosen]
-        return picked

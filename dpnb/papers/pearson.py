@@ -40,7 +40,7 @@ ONE_CLASS = "one class only, tested without noise (step 6)"
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "C": {"statistic": "s_xy", "n_shards": 1, "selection": "permute-and-flip"},
-    "S": {"statistic": "phi", "n_shards": 30, "selection": "exponential"},
+    "S": {"statistic": "phi", "n_shards": 400, "selection": "exponential"},
 }
 """The two private trees as parameters: covariation of counts (the default), and mean correlation over shards."""
 
@@ -358,7 +358,7 @@ class _Grower:
     def _leaf_counts(self, counts: Floats, front: _Front, leaf: Mask) -> Floats:
         """Step 6: noisy class counts; a record is in one class, so Δ = 1 for all classes together."""
         tree = self.tree
-        labelled = np.ones(len(counts), bool)
+        labelled: Mask = np.ones(len(counts), bool)
         if tree.open_leaves == "empty":
             labelled = front.free[leaf].any(axis=1)
         values = np.zeros(counts.shape)  # step 9: no counts for open nodes

@@ -357,12 +357,10 @@ class _Grower:
 
     def _leaf_counts(self, counts: Floats, front: _Front, leaf: Mask) -> Floats:
         """Step 6: noisy class counts; a record is in one class, so Δ = 1 for all classes together."""
-        tree = self.tree
-        labelled: Mask = np.ones(len(counts), bool)
-        if tree.open_leaves == "empty":
-            labelled = front.free[leaf].any(axis=1)
-        values = np.zeros(counts.shape)  # step 9: no counts for open nodes
-        if labelled.any():
+        tree, values = self.tree, np.zeros(counts.shape)
+        has_more = front.free[leaf].any(axis=1)  # step 9: open nodes have no counts
+        labelled = np.flatnonzero(has_more | (tree.open_leaves == "counted"))
+        if len(labelled):
             left = 1 - front.level * self.choice_share if tree.levels == "shared" else tree.leaf_share
             values[labelled] = self.curator.laplace(
                 counts[labelled],

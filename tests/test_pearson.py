@@ -740,3 +740,14 @@ def test_adult_at_epsilon_one(variant: str) -> None:
     scores = mean_scores(PearsonTree(domain=data.domain, **VARIANTS[variant]), data, repeats=5, seed=0)
     assert scores["accuracy"] >= 0.82
     assert scores["auc"] >= 0.85
+
+
+@pytest.mark.realdata
+def test_robot_has_four_classes() -> None:
+    data = load("robot")
+
+    def accuracy(epsilon: float) -> float:
+        runs = [PearsonTree(domain=data.domain, epsilon=epsilon, random_state=s) for s in range(5)]
+        return float(np.mean([run.fit(*data.train).score(*data.test) for run in runs]))
+
+    assert accuracy(1.0) > accuracy(np.inf) - 0.05 > 0.8

@@ -407,9 +407,13 @@ def test_with_many_attributes_blocks_by_position_lose_nearly_m_times_the_claim()
 
 
 @pytest.mark.parametrize("m", [8, 16])
-def test_shards_by_record_keep_the_claim_on_the_same_pairs(m: int) -> None:
-    for copies in (1, 10):
-        assert exact_loss(shifted(m, copies=copies), m) <= 1
+@pytest.mark.parametrize("copies", [1, 10])
+def test_shards_by_record_keep_the_claim_on_the_same_pairs(m: int, copies: int) -> None:
+    """Given the shards, so that no average over them hides a loss."""
+    pair = shifted(m, copies=copies)
+    losses = [replay(choosing(pair, m), pair.first, pair.second, seed=s).lower_bound for s in range(25)]
+    assert 0.1 < max(losses) <= 1
+    assert exact_loss(pair, m) <= 1
 
 
 def test_attack_on_blocks_by_position() -> None:

@@ -108,20 +108,21 @@ def select_stump(curator: Curator, right: Floats, budget: RoundBudget, *, share:
     return int(chosen[0])
 
 
-def default_sweep_share(*, epsilon: float, delta: float | None) -> float:
-    """Share of the budget for the sweep, by the budget alone, tuned on the stand-in.
+def default_sweep_share(*, epsilon: float, delta: float | None, n_attributes: int) -> float:
+    """Share of the budget for the sweep, by the budget and the domain alone, tuned on the stand-in.
 
     Parameters
     ----------
     epsilon, delta : budget of one two-class booster.
+    n_attributes : d; the Laplace noise of a sweep has the scale d/ε.
 
     Returns
     -------
-    0.5 with δ; 0.3 for pure ε, but 0 below ε = 0.5, where Laplace noise drowns the table.
+    0.5 with δ; 0.3 for pure ε, but 0 below ε = d/28, where Laplace noise drowns the table.
     """
     if delta is not None:
         return SWEEP_ZCDP
-    return SWEEP_PURE if epsilon >= 0.5 else 0.0
+    return SWEEP_PURE if epsilon >= n_attributes / 28 else 0.0
 
 
 class Table(NamedTuple):
@@ -367,7 +368,9 @@ class PrivateBooster(PrivateClassifier):
         if self.sweep_share is not None:
             return self.sweep_share
         boosters = 1 if self.domain_.n_classes == 2 else self.domain_.n_classes
-        return default_sweep_share(epsilon=self.epsilon / boosters, delta=self.delta)
+        return default_sweep_share(
+            epsilon=self.epsilon / boosters, delta=self.delta, n_attributes=self.domain_.n_attributes
+        )
 
     def _votes(self, codes: Floats) -> Floats:
         probabilities = np.stack([logistic(model.score(codes)) for model in self.models_], axis=1)

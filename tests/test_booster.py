@@ -73,7 +73,7 @@ def test_the_ledger_equals_epsilon(neighbours: str, epsilon: float) -> None:
     ).fit(X, y)
     assert model.ledger_.epsilon == pytest.approx(epsilon, abs=1e-12)
     assert model.ledger_.leaks == {}
-    assert len(model.ledger_.events) == 3 * (7 + (epsilon / 3 >= 0.5))
+    assert len(model.ledger_.events) == 3 * (7 + (epsilon / 3 >= 2 / 28))
     private = clone(model).set_params(delta=1e-5).fit(X, y)
     assert 0.99 * epsilon < private.ledger_.epsilon <= epsilon
     assert private.ledger_.delta == 1e-5
@@ -292,8 +292,10 @@ def test_default_rounds_follow_from_the_budget() -> None:
 
 
 def test_default_sweep_share_follows_from_the_budget() -> None:
-    assert [default_sweep_share(epsilon=e, delta=None) for e in (0.1, 0.5, np.inf)] == [0.0, 0.3, 0.3]
-    assert default_sweep_share(epsilon=0.05, delta=1e-5) == 0.5
+    shares = [default_sweep_share(epsilon=e, delta=None, n_attributes=14) for e in (0.1, 0.5, np.inf)]
+    assert shares == [0.0, 0.3, 0.3]
+    assert default_sweep_share(epsilon=0.5, delta=None, n_attributes=20) == 0.0
+    assert default_sweep_share(epsilon=0.05, delta=1e-5, n_attributes=20) == 0.5
 
 
 def test_few_rounds_compose_by_pure_epsilon() -> None:

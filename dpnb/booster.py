@@ -8,22 +8,19 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.linalg import solveh_banded
 from sklearn.utils.validation import check_is_fitted
 
 from .counts import Records, WeightedRecords
 from .curator import Curator
 from .domain import Domain
 from .estimators import PrivateClassifier, check_choice, check_count
-from .grid import Additive, Grid, Shape, public_grid, stumps_of
+from .grid import Additive, Shape, public_grid
 from .ledger import Neighbours, zcdp_rho
 from .splits import Floats, Ints
 
 RATE_PURE, RATE_ZCDP = 0.4, 0.2  # few large steps, or many small ones: tuned on the stand-in
 BELOW = 1 - 1e-12  # with δ, rounding in sums must not carry the total past ε
 LAST_STEP = 0.2  # the step shrinks linearly to this share of the learning rate
-SWEEP_PURE, SWEEP_ZCDP = 0.3, 0.5  # share of the budget for the sweep, tuned on the stand-in
-ROUGH, WIDE = 30.0, 3.0  # prior precision of the steps between neighbouring bins, and of the bins
 
 
 class RoundBudget(NamedTuple):
@@ -108,90 +105,6 @@ def select_stump(curator: Curator, right: Floats, budget: RoundBudget, *, share:
     return int(chosen[0])
 
 
-def default_sweep_share(*, epsilon: float, delta: float | None, n_attributes: int) -> float:
-    """Share of the budget for the sweep, by the budget and the domain alone, tuned on the stand-in.
-
-    Parameters
-    ----------
-    epsilon, delta : budget of one two-class booster.
-    n_attributes : d; the Laplace noise of a sweep has the scale d/ε.
-
-    Returns
-    -------
-    0.5 with δ; 0.3 for pure ε, but 0 below ε = d/28, where Laplace noise drowns the table.
-    """
-    if delta is not None:
-        return SWEEP_ZCDP
-    return SWEEP_PURE if epsilon >= n_attributes / 28 else 0.0
-
-
-class Table(NamedTuple):
-    """Released weights of a sweep.
-
-    Parameters
-    ----------
-    signed : (bins,) noisy weight of +1 less that of -1.
-    weight : (bins,) noisy weight of both.
-    variance : of the noise in either.
-    """
-
-    signed: Floats
-    weight: Floats
-    variance: float
-
-
-def release_table(curator: Curator, data: WeightedRecords, budget: RoundBudget) -> Table:
-    """Release the weight of +1 and of -1 in every bin of every attribute.
-
-    Parameters
-    ----------
-    data : weights in [0, 1].
-    budget : of the release.
-
-    **Privacy**: one more record of weight u ≤ 1 adds u to one entry for each of the d attributes, a change of at most
-    d in L1 and √d in L2. Pure ε: Laplace noise of scale d/ε. zCDP: Gaussian noise of variance d/(2ρ).
-    """
-    exact, d = data.by_bin(), len(data.grid.sizes)
-    what = "weight by bin and class"
-    if budget.rho is None:
-        noisy = curator.laplace(exact, epsilon=budget.epsilon, sensitivity=d, what=what)
-        variance = 4 * (d / budget.epsilon) ** 2
-    else:
-        noisy = curator.gaussian(exact, rho=budget.rho, sensitivity=np.sqrt(d), what=what)
-        variance = d / budget.rho
-    return Table(noisy[0] - noisy[1], noisy[0] + noisy[1], float(variance))
-
-
-def shape_step(table: Table, grid: Grid) -> Floats:
-    """Step of all shapes towards the least loss, small where noise hides it.
-
-    In a bin of weight W the loss has the slope −S and a curvature of at most W, so a step t = S / W would do; the noise
-    in S has a variance v. With a normal prior of precision Q on t, neighbouring bins tied together, the most likely
-    step solves ``(W² / v + Q) t = W S / v``. Its mean over each attribute gives way to one common constant.
-
-    Parameters
-    ----------
-    grid : bins of the table.
-
-    Returns
-    -------
-    (bins,) step.
-
-    **Privacy**: post-processing, free.
-    """
-    weight, last = np.maximum(table.weight, 1e-3), np.cumsum(grid.sizes) - 1
-    tied = np.repeat([cuts is not None for cuts in grid.cuts], grid.sizes)
-    tied[last] = False  # to the bin that follows
-    above = np.where(tied, ROUGH, 0.0)
-    below = np.roll(above, 1)
-    diagonal = weight**2 + table.variance * (WIDE + above + below)
-    step = solveh_banded(np.stack([-table.variance * below, diagonal]), weight * table.signed)
-    first = last - grid.sizes + 1
-    mean = np.add.reduceat(weight * step, first) / np.add.reduceat(weight, first)
-    constant = np.clip(table.signed.sum() / weight.sum(), -1.0, 1.0)
-    return np.asarray(step - np.repeat(mean, grid.sizes) + constant / len(first), float)
-
-
 def logistic(score: Floats) -> Floats:
     """Probability of the positive class at a score F of bounded weights, ``1 / (1 + exp(−F))``.
 
@@ -229,7 +142,7 @@ def check_step(name: str, value: object) -> None:
 
 
 class PrivateBooster(PrivateClassifier):
-    """Boosted decision stumps and one sweep over all shapes, ε-DP or (ε, δ)-DP: an additive model to be looked at.
+    """Boosted decision stumps, ε-DP or (ε, δ)-DP; an additive model whose shapes can be looked at.
 
     Parameters
     ----------
@@ -239,8 +152,6 @@ class PrivateBooster(PrivateClassifier):
     n_rounds : number of stumps m ≥ 1 of each booster; None for :func:`default_rounds`.
     learning_rate : first step λ > 0; the step shrinks linearly to λ/5 in the last round. None for 0.2 with
         ``delta`` and 0.4 without.
-    sweep_share : share of the budget in [0, 1) for the sweep after the stumps, 0 for none; None for
-        :func:`default_sweep_share`.
     uniform, geometric : thresholds of each continuous attribute, see :func:`~dpnb.grid.public_grid`.
     neighbours : ``"add-remove"`` or ``"replace"``.
     random_state : seed, Generator or None. The noise follows from it: keep it secret.
@@ -257,13 +168,12 @@ class PrivateBooster(PrivateClassifier):
     **Privacy**: ``epsilon``-DP, or (``epsilon``, ``delta``)-DP, under ``neighbours`` for a given domain. A round
     reads the data once: it chooses a stump of a public grid by the weight ``c(h) = Σ u_i [h(x_i) = y_i]`` that it
     gets right, with ``u_i = min(1, exp(−y_i F(x_i)))``. Given the past outputs, F is fixed and one more record
-    adds u ∈ [0, 1] to some c(h) and 0 to the others. So the choice costs its share of the round's budget (fact F1).
-    The sweep then releases the weights by bin and class with noise (:func:`release_table`), which costs the shares
-    that the rounds left; all shapes are adjusted from it as post-processing. Steps are constants. A record is in each
-    of the K > 2 one-against-the-rest problems: each gets 1/K of the budget. Numbers are idealised reals.
+    adds u ∈ [0, 1] to some c(h) and 0 to the others. So the choice costs the round's budget (fact F1), rounds
+    compose, and steps are constants. A record is in each of the K > 2 one-against-the-rest problems: each gets
+    1/K of the budget. Numbers are idealised reals.
 
-    ``n_rounds``, ``learning_rate`` and ``sweep_share`` are free to choose before the data are seen. Choose them on
-    public data such as the stand-in; every further fit on the private records spends its own budget.
+    ``n_rounds`` and ``learning_rate`` are free to choose before the data are seen. Choose them on public data such
+    as the stand-in; every further fit on the private records spends its own budget.
 
     References
     ----------
@@ -279,7 +189,6 @@ class PrivateBooster(PrivateClassifier):
         domain: Domain | None = None,
         n_rounds: int | None = None,
         learning_rate: float | None = None,
-        sweep_share: float | None = None,
         uniform: int = 31,
         geometric: int = 24,
         neighbours: Neighbours = "add-remove",
@@ -290,7 +199,6 @@ class PrivateBooster(PrivateClassifier):
         self.domain = domain
         self.n_rounds = n_rounds
         self.learning_rate = learning_rate
-        self.sweep_share = sweep_share
         self.uniform = uniform
         self.geometric = geometric
         self.neighbours = neighbours
@@ -336,8 +244,6 @@ class PrivateBooster(PrivateClassifier):
             check_count("n_rounds", self.n_rounds, low=1)
         if self.learning_rate is not None:
             check_step("learning_rate", self.learning_rate)
-        if self.sweep_share is not None and not 0 <= self.sweep_share < 1:
-            raise ValueError(f"sweep_share={self.sweep_share!r}: expected a number from 0 to below 1")
         check_count("uniform", self.uniform, low=0)
         check_count("geometric", self.geometric, low=0)
         check_choice("neighbours", self.neighbours, ("add-remove", "replace"))
@@ -345,32 +251,20 @@ class PrivateBooster(PrivateClassifier):
     def _boost(
         self, records: Records, curator: Curator, budget: RoundBudget, *, positive: int, rounds: int
     ) -> Additive:
-        """One two-class booster: its stumps, then its sweep."""
+        """One two-class booster."""
         grid = public_grid(self.domain_, uniform=self.uniform, geometric=self.geometric)
         data = WeightedRecords(records, grid, positive=positive)
-        swept, steps = self._sweep_share(), self._steps(rounds)
+        steps = self._steps(rounds)
         stumps = []
         for step in steps:
-            stump = grid.stump(select_stump(curator, data.right(), budget, share=1 - swept))
+            stump = grid.stump(select_stump(curator, data.right(), budget))
             data.advance(stump, step)
             stumps.append(stump)
-        if swept == 0:
-            return Additive(self.domain_, tuple(stumps), steps)
-        table = release_table(curator, data, budget.times(swept * rounds))
-        more, alpha = stumps_of(grid, shape_step(table, grid))
-        return Additive(self.domain_, (*stumps, *more), np.concatenate([steps, alpha]))
+        return Additive(self.domain_, tuple(stumps), steps)
 
     def _steps(self, rounds: int) -> Floats:
         rate = self.learning_rate or (RATE_PURE if self.delta is None else RATE_ZCDP)
         return rate * np.linspace(1, LAST_STEP, rounds)
-
-    def _sweep_share(self) -> float:
-        if self.sweep_share is not None:
-            return self.sweep_share
-        boosters = 1 if self.domain_.n_classes == 2 else self.domain_.n_classes
-        return default_sweep_share(
-            epsilon=self.epsilon / boosters, delta=self.delta, n_attributes=self.domain_.n_attributes
-        )
 
     def _votes(self, codes: Floats) -> Floats:
         probabilities = np.stack([logistic(model.score(codes)) for model in self.models_], axis=1)

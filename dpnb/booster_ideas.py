@@ -1,7 +1,6 @@
 """Ideas that were tried on the booster, each a variant of its rounds, and the grid ``booster_ideas``.
 
-An idea changes one thing about the stumps, so it starts from the booster without its sweep. Its settings were chosen on
-the stand-in.
+An idea changes one thing about :class:`~dpnb.booster.PrivateBooster`. Its settings were chosen on the stand-in.
 """
 
 from __future__ import annotations
@@ -9,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import solveh_banded
 
-from .booster import PrivateBooster, RoundBudget, Table, logistic, release_table, select_stump, shape_step
+from .booster import PrivateBooster, RoundBudget, logistic, select_stump
 from .boosting_grids import DELTA, FIRST_SEED, probability_scores
 from .counts import Records, WeightedRecords
 from .curator import Curator
@@ -24,10 +24,11 @@ from .runs import Grid as Runs
 from .splits import Floats
 
 INF = float("inf")
+ROUGH, WIDE = 30.0, 3.0  # prior precision of a sweep's steps between neighbouring bins, and of the bins
 
 
 class Idea(PrivateBooster):
-    """The stumps' rounds, with the score kept as a table of the grid's bins; a subclass changes one part.
+    """The booster's rounds, with the score kept as a table of the grid's bins; a subclass changes one part.
 
     Each part's docstring says why the privacy argument of :class:`~dpnb.booster.PrivateBooster` still holds.
     """
@@ -202,10 +203,99 @@ class Momentum(Idea):
         return score
 
 
+class Table(NamedTuple):
+    """Released weights of a sweep.
+
+    Parameters
+    ----------
+    signed : (bins,) noisy weight of +1 less that of -1.
+    weight : (bins,) noisy weight of both.
+    variance : of the noise in either.
+    """
+
+    signed: Floats
+    weight: Floats
+    variance: float
+
+
+def release_table(curator: Curator, data: WeightedRecords, budget: RoundBudget) -> Table:
+    """Release the weight of +1 and of -1 in every bin of every attribute.
+
+    Parameters
+    ----------
+    data : weights in [0, 1].
+    budget : of the release.
+
+    **Privacy**: one more record of weight u ≤ 1 adds u to one entry for each of the d attributes, a change of at most
+    d in L1 and √d in L2. Pure ε: Laplace noise of scale d/ε. zCDP: Gaussian noise of variance d/(2ρ).
+    """
+    exact, d = data.by_bin(), len(data.grid.sizes)
+    what = "weight by bin and class"
+    if budget.rho is None:
+        noisy = curator.laplace(exact, epsilon=budget.epsilon, sensitivity=d, what=what)
+        variance = 4 * (d / budget.epsilon) ** 2
+    else:
+        noisy = curator.gaussian(exact, rho=budget.rho, sensitivity=np.sqrt(d), what=what)
+        variance = d / budget.rho
+    return Table(noisy[0] - noisy[1], noisy[0] + noisy[1], float(variance))
+
+
+def shape_step(table: Table, grid: Grid) -> Floats:
+    """Step of all shapes towards the least loss, small where noise hides it.
+
+    In a bin of weight W the loss has the slope −S and a curvature of at most W, so a step t = S / W would do; the noise
+    in S has a variance v. With a normal prior of precision Q on t, neighbouring bins tied together, the most likely
+    step solves ``(W² / v + Q) t = W S / v``. Its mean over each attribute gives way to one common constant.
+
+    Parameters
+    ----------
+    grid : bins of the table.
+
+    Returns
+    -------
+    (bins,) step.
+
+    **Privacy**: post-processing, free.
+    """
+    weight, last = np.maximum(table.weight, 1e-3), np.cumsum(grid.sizes) - 1
+    tied = np.repeat([cuts is not None for cuts in grid.cuts], grid.sizes)
+    tied[last] = False  # to the bin that follows
+    above = np.where(tied, ROUGH, 0.0)
+    below = np.roll(above, 1)
+    diagonal = weight**2 + table.variance * (WIDE + above + below)
+    step = solveh_banded(np.stack([-table.variance * below, diagonal]), weight * table.signed)
+    first = last - grid.sizes + 1
+    mean = np.add.reduceat(weight * step, first) / np.add.reduceat(weight, first)
+    constant = np.clip(table.signed.sum() / weight.sum(), -1.0, 1.0)
+    return np.asarray(step - np.repeat(mean, grid.sizes) + constant / len(first), float)
+
+
+class LastSweep(PrivateBooster):
+    """After the stumps, a sweep over all shapes with half of the budget, or with 0.3 of a pure one.
+
+    **Privacy**: the stumps cost their share, :func:`release_table` the rest.
+    """
+
+    def _boost(
+        self, records: Records, curator: Curator, budget: RoundBudget, *, positive: int, rounds: int
+    ) -> Additive:
+        grid = public_grid(self.domain_, uniform=self.uniform, geometric=self.geometric)
+        data, steps = WeightedRecords(records, grid, positive=positive), self._steps(rounds)
+        swept = 0.3 if budget.rho is None else 0.5
+        stumps = []
+        for step in steps:
+            stump = grid.stump(select_stump(curator, data.right(), budget, share=1 - swept))
+            data.advance(stump, step)
+            stumps.append(stump)
+        table = release_table(curator, data, budget.times(swept * rounds))
+        more, alpha = stumps_of(grid, shape_step(table, grid))
+        return Additive(self.domain_, (*stumps, *more), np.concatenate([steps, alpha]))
+
+
 class Sweeps(Idea):
     """No stumps: ten sweeps over all shapes, each 0.4 of a whole step.
 
-    **Privacy**: :func:`~dpnb.booster.release_table`, with a tenth of the budget each.
+    **Privacy**: :func:`release_table`, with a tenth of the budget each.
     """
 
     def _train(self, data: WeightedRecords, curator: Curator, total: RoundBudget, rounds: int) -> Floats:
@@ -293,17 +383,16 @@ class ChosenRate(Idea):
 
 # --- The grid -----------------------------------------------------------------------------------------------
 
-ALONE: dict[str, Any] = {"sweep_share": 0.0}
 FINE: dict[str, Any] = {"uniform": 127, "geometric": 96}
 IDEAS: dict[str, Callable[..., PrivateBooster]] = {
-    "stumps alone": partial(PrivateBooster, **ALONE),
-    "a sweep at the end (default)": PrivateBooster,
-    "a sweep at the end, finer grid": partial(PrivateBooster, **FINE),
-    "finer grid": partial(PrivateBooster, **ALONE, **FINE),
+    "as it comes": PrivateBooster,
+    "a sweep at the end": LastSweep,
+    "a sweep at the end, finer grid": partial(LastSweep, **FINE),
+    "finer grid": partial(PrivateBooster, **FINE),
     "finer grid, prior on the coarse one": FinePrior,
     "geometric thresholds at both ends": BothEnds,
     "thresholds at round numbers": RoundNumbers,
-    "more, smaller steps": partial(PrivateBooster, **ALONE, n_rounds=400, learning_rate=0.15),
+    "more, smaller steps": partial(PrivateBooster, n_rounds=400, learning_rate=0.15),
     "growing budget": GrowingBudget,
     "momentum": Momentum,
     "two stumps a round": SeveralStumps,
@@ -315,6 +404,7 @@ IDEAS: dict[str, Callable[..., PrivateBooster]] = {
 }
 NOT_PURE = ("finer grid, prior on the coarse one", "more, smaller steps")
 PURE = ", pure"
+MEASURED_PURE = ("as it comes", "a sweep at the end", "finer grid", "momentum")
 GRIDS_WITHOUT_NOISE = {"31 + 24 thresholds": (31, 24), "127 + 96": (127, 96), "511 + 384": (511, 384)}
 
 
@@ -329,7 +419,7 @@ def measure_idea(cell: Cell) -> dict[str, float]:
     if cell.method in GRIDS_WITHOUT_NOISE:
         uniform, geometric = GRIDS_WITHOUT_NOISE[cell.method]
         model = PrivateBooster(
-            **shared, **ALONE, n_rounds=1000, learning_rate=0.2, uniform=uniform, geometric=geometric
+            **shared, n_rounds=1000, learning_rate=0.2, uniform=uniform, geometric=geometric
         )
     else:
         model = IDEAS[cell.method.removesuffix(PURE)](**shared, delta=_delta(cell) or None)
@@ -344,12 +434,12 @@ def _delta(cell: Cell) -> float:
 
 
 def ideas_grid(sets: tuple[str, ...] = ("adult-standin", "adult", "bank")) -> Runs:
-    """Every idea with δ = 1e-5, most with pure ε = 1 as well, and what grids reach without noise."""
-    pure = [idea + PURE for idea in IDEAS if idea not in NOT_PURE]
+    """Every idea with δ = 1e-5, some with pure ε = 1 as well, and what grids reach without noise."""
+    pure = [idea + PURE for idea in MEASURED_PURE]
     axes = [
+        (GRIDS_WITHOUT_NOISE, (INF,), range(1)),
         (IDEAS, (0.1, 1.0, 5.0), range(10)),
         (pure, (1.0,), range(10)),
-        (GRIDS_WITHOUT_NOISE, (INF,), range(1)),
     ]
     cells = [
         Cell(method, data, "", 1, epsilon, seed)

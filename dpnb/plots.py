@@ -493,7 +493,11 @@ def plot_reliability(curves: Mapping[str, tuple[Floats, Floats]]) -> Figure:
 
 
 def plot_leaderboard(
-    ours: pd.DataFrame, rivals: pd.DataFrame, levels: pd.DataFrame, *, metrics: Mapping[str, str]
+    ours: pd.DataFrame,
+    rivals: pd.DataFrame,
+    levels: pd.DataFrame,
+    *,
+    metrics: Mapping[str, tuple[str, float]],
 ) -> Figure:
     """Our lines in colour, rivals in grey, references without privacy as lines across, a panel a metric.
 
@@ -501,10 +505,10 @@ def plot_leaderboard(
     ----------
     ours, rivals : a row for each method, epsilon and metric, with the columns ``mean`` and ``sd``.
     levels : a row for each method without privacy (the index), a column a metric.
-    metrics : column → label of the vertical axis.
+    metrics : column → label and lower end of the vertical axis.
     """
-    figure, axes = plt.subplots(1, len(metrics), figsize=(11, 4.8), layout="constrained", squeeze=False)
-    for axis, (metric, label) in zip(axes[0], metrics.items(), strict=True):
+    figure, axes = plt.subplots(1, len(metrics), figsize=(11, 5.4), layout="constrained", squeeze=False)
+    for axis, (metric, (label, floor)) in zip(axes[0], metrics.items(), strict=True):
         for table, own in ((rivals, False), (ours, True)):
             lines = table[table["metric"] == metric].groupby("method", sort=False)
             for i, (method, line) in enumerate(lines):
@@ -523,6 +527,7 @@ def plot_leaderboard(
                 level, color="black", linestyle=LINES[i], linewidth=0.9, label=f"{name} (no privacy)"
             )
         axis.set_ylabel(label)
+        axis.set_ylim(bottom=floor)
         _epsilon_axis(axis, sorted(ours["epsilon"].unique()), "ε")
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return figure

@@ -71,7 +71,7 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     ),
     "reliability": lambda: plots.plot_reliability({"F": (HALF, HALF), "2F": (HALF, 2 * HALF)}),
     "leaderboard": lambda: plots.plot_leaderboard(
-        LEADERS, LEADERS, pd.DataFrame({"auc": [0.9]}, index=["forest"]), metrics={"auc": "test AUC"}
+        LEADERS, LEADERS, pd.DataFrame({"auc": [0.9]}, index=["forest"]), metrics={"auc": ("test AUC", 0.7)}
     ),
     "reachable": lambda: plots.plot_reachable({"0": X, "1": X + 1}, low=0, high=1),
 }

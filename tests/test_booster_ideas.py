@@ -137,8 +137,8 @@ def test_the_sweep_of_exact_weights_is_a_newton_step_less_its_mean() -> None:
     np.testing.assert_allclose(drowned, signed.sum() / weight.sum() / 2, atol=1e-5)
 
 
-@pytest.mark.parametrize(("declared", "private"), [(2.0, True), (1.0, False)])
-def test_a_sweep_that_forgets_an_attribute_is_caught(
+@pytest.mark.parametrize(("declared", "private"), [(2.0, True), (0.25, False)])
+def test_a_sweep_with_too_small_a_sensitivity_is_caught(
     declared: float, private: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def release(curator: Curator, data: WeightedRecords, budget: RoundBudget) -> Table:

@@ -5,7 +5,7 @@ An idea changes one thing about :class:`~dpnb.booster.PrivateBooster`. Its setti
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import product
 from typing import Any, NamedTuple
@@ -436,7 +436,7 @@ def _delta(cell: Cell) -> float:
 def ideas_grid(sets: tuple[str, ...] = ("adult-standin", "adult", "bank")) -> Runs:
     """Every idea with δ = 1e-5, some with pure ε = 1 as well, and what grids reach without noise."""
     pure = [idea + PURE for idea in MEASURED_PURE]
-    axes = [
+    axes: list[tuple[Iterable[str], tuple[float, ...], range]] = [
         (GRIDS_WITHOUT_NOISE, (INF,), range(1)),
         (IDEAS, (0.1, 1.0, 5.0), range(10)),
         (pure, (1.0,), range(10)),

@@ -20,6 +20,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import roc_auc_score
 
 from .audit.campaign import attack_grid, replay_grid
+from .booster_ideas import ideas_grid
 from .boosting_grids import GRIDS as BOOSTING_GRIDS
 from .datasets import Dataset
 from .papers.diffprfs import DiffPRFs
@@ -196,6 +197,7 @@ GRIDS: dict[str, Callable[[], Grid]] = {
     "audit_replay": replay_grid,
     "audit_attack": attack_grid,
     **BOOSTING_GRIDS,
+    "booster_ideas": ideas_grid,
 }
 
 

@@ -183,7 +183,11 @@ LITERAL = f"as written ({grids.PLAIN}): "
 def points() -> pd.DataFrame:
     """Means and standard errors of the paper's grid, (method, dataset, n_rounds, epsilon)."""
     table = grids.points_of(experiments.read("dpada", ROOT / "results"))
-    return table.assign(error=table["error"] / 2).set_index(["method", "dataset", "n_rounds", "epsilon"]).sort_index()
+    return (
+        table.assign(error=table["error"] / 2)
+        .set_index(["method", "dataset", "n_rounds", "epsilon"])
+        .sort_index()
+    )
 
 
 def lead(a: pd.DataFrame, b: pd.DataFrame) -> tuple[float, float]:

@@ -27,6 +27,7 @@ Floats = NDArray[np.float64]
 LINES = ("-", "--", "-.", ":")
 MARKERS = ("o", "s", "^", "D")
 ERROR_BARS = 2.0  # standard errors
+LEAST_RATIO = 1.3  # of ε with labels on a logarithmic axis
 FOREST_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<")
 RIVAL_MARKERS = ("s", "^", "D", "v", "P", "X", "<", ">", "h")
 UTILITIES = {"info_gain": "information gain", "max": "max-class sum", "gini": "Gini"}
@@ -307,7 +308,12 @@ def _curve(axis: Axes, curve: pd.DataFrame, *, index: int, label: str) -> None:
 
 def _epsilon_axis(axis: Axes, epsilons: Sequence[float], label: str) -> None:
     axis.set_xscale("log")
-    axis.set_xticks(list(epsilons), [f"{e:g}" for e in epsilons], rotation=45)
+    names: list[str] = []
+    labelled = np.inf
+    for epsilon in sorted(epsilons, reverse=True):  # labels that would overlap are left out
+        names.append(f"{epsilon:g}" if labelled / epsilon > LEAST_RATIO else "")
+        labelled = epsilon if names[-1] else labelled
+    axis.set_xticks(sorted(epsilons), names[::-1], rotation=45)
     axis.minorticks_off()
     axis.set_xlabel(label)
 

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from ..bags import PARTS
-from ..counts import BinnedRecords, Cohort
+from ..counts import BinnedRecords, Cohort, Records
 from ..curator import Curator
 from ..domain import Domain
 from ..estimators import PrivateForest, check_choice, check_count
@@ -264,12 +264,13 @@ class EDPRF(PrivateForest):
         }
         return cls(n_trees=n_trees, max_depth=max_depth, **(text | readings))
 
-    def fit(self, X: pd.DataFrame | ArrayLike, y: ArrayLike | pd.Series[Any]) -> Self:
+    def fit(self, X: pd.DataFrame | ArrayLike | Records, y: ArrayLike | pd.Series[Any] | None = None) -> Self:
         """Train the forest.
 
         Parameters
         ----------
-        X : DataFrame (n, attributes), whose index labels are the record keys, or array (positions are keys).
+        X : DataFrame (n, attributes), whose index labels are the record keys, array (positions are keys), or
+            encoded :class:`~dpnb.counts.Records` (without ``y``).
         y : (n,) labels in the domain's classes.
 
         Raises

@@ -433,10 +433,12 @@ class _Grower:
         kind, attribute, cut = (
             np.stack(field)[at, np.arange(len(nodes))] for field in zip(*options, strict=True)
         )
-        own = kind == BINNED
-        if self.forest.bins != "public" and own.any():
+        scored = drawn[:, self.domain.continuous].any(axis=1)
+        if self.forest.bins != "public" and scored.any():
+            own = kind == BINNED
+            # Scores of such bins have no finite Δ, so a node pays for them whichever attribute it is split on.
             why = "edges of bins made from the data of a node (Algorithm 5)"
-            cut[own] = self.curator.exact(cut[own], why=why, parts=nodes[own])
+            cut[own] = self.curator.exact(cut[own], why=why, parts=nodes[scored])
         return Splits(kind, attribute, cut)
 
     def _multiway(self, attribute: int, n_nodes: int) -> Splits:

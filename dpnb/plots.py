@@ -476,7 +476,7 @@ def plot_by_rounds(
                 _curve(axis, curve, index=i, label=f"{symbol} = {m}")
             axis.axhline(level, color="black", linestyle=":", linewidth=1, label="majority class")
             axis.set_title(f"{dataset}, {schedule}")
-            _epsilon_axis(axis, sorted(panel["epsilon"].unique()), "claimed ε" if row is axes[-1] else "")
+            _epsilon_axis(axis, sorted(panel["epsilon"].unique()), "claimed ε" if dataset == sets[-1] else "")
         row[0].set_ylabel("test accuracy")
     axes[0, -1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure

@@ -402,6 +402,30 @@ def plot_shift(table: pd.DataFrame) -> Figure:
     table : a row for each ε (the index), a column for each rule, total variation distances in 0..1.
     """
     figure, axis = plt.subplots(figsize=(8.4, 3.8), layout="constrained")
+    _columns(axis, table)
+    axis.set_yscale("log")
+    axis.set_ylabel("total variation distance\nfrom a random split")
+    _epsilon_axis(axis, list(table.index), "claimed ε")
+    axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure
+
+
+def plot_wrong_labels(table: pd.DataFrame) -> Figure:
+    """Probability of a wrong label of a leaf against ε times the gap between its class counts.
+
+    Parameters
+    ----------
+    table : a row for each ε times gap (the index), a column for each mechanism.
+    """
+    figure, axis = plt.subplots(figsize=(8.4, 3.8), layout="constrained")
+    _columns(axis, table)
+    axis.set(yscale="log", xlabel="ε times the gap between the counts", ylabel="probability of a wrong label")
+    axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure
+
+
+def _columns(axis: Axes, table: pd.DataFrame) -> None:
+    """A line a column of a table against its index."""
     for i, (name, values) in enumerate(table.items()):
         style: dict[str, Any] = {
             "color": f"C{i}",
@@ -409,11 +433,6 @@ def plot_shift(table: pd.DataFrame) -> Figure:
             "markersize": 5,
         }
         axis.plot(table.index, values, LINES[i % len(LINES)], label=str(name), **style)
-    axis.set_yscale("log")
-    axis.set_ylabel("total variation distance\nfrom a random split")
-    _epsilon_axis(axis, list(table.index), "claimed ε")
-    axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
-    return figure
 
 
 # --- Boosting -----------------------------------------------------------------------------------------------
@@ -437,20 +456,24 @@ def plot_noise_rounds(laws: Mapping[str, Floats], *, limit: int) -> Figure:
     return figure
 
 
-def plot_by_rounds(points: pd.DataFrame, *, levels: Mapping[str, float]) -> Figure:
+def plot_by_rounds(
+    points: pd.DataFrame, *, levels: Mapping[str, float], size: str = "n_rounds", symbol: str = "m"
+) -> Figure:
     """Accuracy against ε, a line for each number of rounds, a panel for each data set and schedule.
 
     Parameters
     ----------
     points : columns dataset, schedule, n_rounds, epsilon, mean, error.
     levels : data set → accuracy of its majority class.
+    size : column that a line stands for, such as the trees' depth instead of the number of rounds.
+    symbol : its name in the legend.
     """
     sets, schedules = list(levels), list(points["schedule"].unique())
-    size = (3.6 * len(schedules), 3.0 * len(sets))
+    inches = (3.6 * len(schedules), 3.0 * len(sets))
     figure, axes = plt.subplots(
         len(sets),
         len(schedules),
-        figsize=size,
+        figsize=inches,
         sharex=True,
         sharey="row",
         squeeze=False,
@@ -461,8 +484,8 @@ def plot_by_rounds(points: pd.DataFrame, *, levels: Mapping[str, float]) -> Figu
     ):
         for axis, schedule in zip(row, schedules, strict=True):
             panel = points[(points["dataset"] == dataset) & (points["schedule"] == schedule)]
-            for i, (m, curve) in enumerate(panel.groupby("n_rounds")):
-                _curve(axis, curve, index=i, label=f"m = {m}")
+            for i, (m, curve) in enumerate(panel.groupby(size)):
+                _curve(axis, curve, index=i, label=f"{symbol} = {m}")
             axis.axhline(level, color="black", linestyle=":", linewidth=1, label="majority class")
             axis.set_title(f"{dataset}, {schedule}")
             _epsilon_axis(axis, sorted(panel["epsilon"].unique()), name)

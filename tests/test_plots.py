@@ -58,6 +58,9 @@ FIGURES: dict[str, Callable[[], Figure]] = {
         true_epsilon={"0 a": "∞", "1 b": "1"},
     ),
     "shift": lambda: plots.plot_shift(pd.DataFrame({"a": [0.1, 0.2], "b": [0.3, 0.4]}, index=[0.1, 1.0])),
+    "wrong_labels": lambda: plots.plot_wrong_labels(
+        pd.DataFrame({"a": [0.5, 0.2], "b": [0.5, 0.4]}, index=[0.0, 1.0])
+    ),
     "attacks": lambda: plots.plot_attacks(
         pd.DataFrame({"mechanism": ["a", "b"], "claimed": [1.0, 1.0], "lower bound": [0.9, 2.0]})
     ),

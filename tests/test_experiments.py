@@ -22,6 +22,11 @@ DEAR = {
     "dpada": 3,
     "dpada_ladder": 3,
     "dpada_replay": 2,
+    "edprf": 2,
+    "edprf_readings": 2,
+    "edprf_ladder": 2,
+    "edprf_attack": 1,
+    "edprf_replay": 2,
 }  # cells to recompute where one is dear
 
 

@@ -217,9 +217,12 @@ class _ThresholdsOfTheData(DTDiff):
     """Splits at the largest value that occurs: chosen by nobody, told to all."""
 
     def _choose(self, run: Any, candidates: Any, values: Any) -> Any:
-        position, _ = super()._choose(run, candidates, values)
-        inside = candidates.low[(candidates.question == position)]
-        return position, float(inside.max())
+        position, at = super()._choose(run, candidates, values)
+        low, high = values[position].low, values[position].high
+        inside = candidates.low[
+            (candidates.question == position) & (low < candidates.low) & (candidates.low < high)
+        ]
+        return position, float(inside.max()) if len(inside) else at
 
 
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # a twin cuts at the end of a range

@@ -30,7 +30,8 @@ book: .venv/.installed  ## build the book in _build/html, with warnings as error
 test: lint book  ## run everything that CI runs: lint, book, unit tests, notebooks, the site in a browser
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || [ "$$CI" = true ] || \
 	  echo "No Chromium found: the tests of the built site will be skipped. Install chromium to run them."
-	$(BIN)/python -m pytest tests $(if $(NOTEBOOKS),notebooks --nbval --nbval-cell-timeout=300) -n 2 --dist loadscope
+	$(BIN)/python -m pytest tests -n 2 --dist worksteal
+	$(if $(NOTEBOOKS),$(BIN)/python -m pytest notebooks --nbval --nbval-cell-timeout=300 -n 2 --dist loadscope)
 
 lint: .venv/.installed  ## check style and types
 	$(BIN)/ruff check .

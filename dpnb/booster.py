@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
 
 from .counts import Records, WeightedRecords
 from .curator import Curator
@@ -33,6 +34,12 @@ class RoundBudget(NamedTuple):
 
     epsilon: float
     rho: float | None
+
+    def times(self, factor: float) -> RoundBudget:
+        """Budget of so many rounds."""
+        if self.rho is None:
+            return RoundBudget(self.epsilon * factor, None)
+        return RoundBudget(self.epsilon * float(np.sqrt(factor)), self.rho * factor)
 
 
 @lru_cache(maxsize=256)
@@ -247,14 +254,17 @@ class PrivateBooster(PrivateClassifier):
         """One two-class booster."""
         grid = public_grid(self.domain_, uniform=self.uniform, geometric=self.geometric)
         data = WeightedRecords(records, grid, positive=positive)
-        rate = self.learning_rate or (RATE_PURE if self.delta is None else RATE_ZCDP)
-        steps = rate * np.linspace(1, LAST_STEP, rounds)
+        steps = self._steps(rounds)
         stumps = []
         for step in steps:
             stump = grid.stump(select_stump(curator, data.right(), budget))
             data.advance(stump, step)
             stumps.append(stump)
         return Additive(self.domain_, tuple(stumps), steps)
+
+    def _steps(self, rounds: int) -> Floats:
+        rate = self.learning_rate or (RATE_PURE if self.delta is None else RATE_ZCDP)
+        return rate * np.linspace(1, LAST_STEP, rounds)
 
     def _votes(self, codes: Floats) -> Floats:
         probabilities = np.stack([logistic(model.score(codes)) for model in self.models_], axis=1)
@@ -268,6 +278,28 @@ class PrivateBooster(PrivateClassifier):
         total: Floats = np.sum([model.importances() for model in self.models_], axis=0)
         shares: Floats = total / max(float(total.sum()), 1e-300)
         return shares
+
+    def explain(self, X: pd.DataFrame | ArrayLike, *, label: Any = None) -> pd.DataFrame:
+        """What each attribute adds to the score of each record.
+
+        Parameters
+        ----------
+        X : (n, attributes) records, as for :meth:`predict_proba`.
+        label : class whose booster is meant, as for :meth:`shape`.
+
+        Returns
+        -------
+        DataFrame (n, 1 + attributes): "constant" and the attributes; a row sums to the score F, and with two classes
+        P(second class) = ``logistic(F)``.
+
+        **Privacy**: post-processing, free. The rows describe the records in ``X``.
+        """
+        check_is_fitted(self)
+        codes = self.domain_.encode(X, strict=False)
+        model = self._model(label)
+        parts = {name: model.part(codes, a) for a, name in enumerate(self.domain_.names)}
+        index = X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(len(codes))
+        return pd.DataFrame({"constant": np.full(len(codes), model.constant)} | parts, index=index)
 
     def shape(self, name: str, *, label: Any = None) -> Shape:
         """What an attribute adds to the score.
@@ -284,11 +316,14 @@ class PrivateBooster(PrivateClassifier):
         **Privacy**: post-processing, free.
         """
         self.domain_[name]  # raises for an unknown name
-        model = self.models_[0]
+        return self._model(label).shape(self.domain_.names.index(name))
+
+    def _model(self, label: Any) -> Additive:
+        """Booster of a class."""
         if len(self.models_) > 1:
             if label not in self.domain_.classes:
                 raise ValueError(f"label={label!r}: expected one of {', '.join(map(repr, self.classes_))}")
-            model = self.models_[self.domain_.classes.index(label)]
-        elif label not in (None, self.domain_.classes[1]):
+            return self.models_[self.domain_.classes.index(label)]
+        if label not in (None, self.domain_.classes[1]):
             raise ValueError(f"label={label!r}: with two classes, shapes are those of {self.classes_[1]!r}")
-        return model.shape(self.domain_.names.index(name))
+        return self.models_[0]

@@ -12,9 +12,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.metrics import log_loss, roc_auc_score
 
-from .audit.campaign import ADD, Target, attack_target
-from .audit.replay import replay_estimator
-from .audit.search import DOMAIN, NEIGHBOURS, pair_of, random_pair
+from .audit.campaign import ADD, Target, attack_target, replay_random_pairs
+from .audit.search import DOMAIN, NEIGHBOURS, pair_of
 from .booster import PrivateBooster, logistic
 from .counts import Records, WeightedRecords
 from .curator import open_curator
@@ -22,7 +21,8 @@ from .grid import public_grid
 from .ledger import Ledger
 from .papers.baselines import AdaBoost, CARTDPsAdaBoost, DPAdaBoost
 from .papers.dpada import READINGS, SCHEDULES, DPAda, Reading, Written
-from .runs import KEYS, Cell, Grid, records_of
+from .runs import Cell, Grid, over_repeats, records_of
+from .runs import points_of as points_of_cells
 
 Floats = NDArray[np.float64]
 DELTA = 1e-5
@@ -67,12 +67,7 @@ def measure_booster(make: Callable[..., Any], cell: Cell, *, repeats: int) -> di
     rng = cell.random_state()
     fits = [make(domain=records.domain, random_state=rng).fit(records) for _ in range(repeats)]
     models = [fit.models_[0] if isinstance(fit, PrivateBooster) else fit.model_ for fit in fits]
-    found = np.array([np.mean((model.score(codes) > 0) == labels) for model in models])
-    return {
-        "accuracy": float(found.mean()),
-        "sd": float(found.std(ddof=1)) if repeats > 1 else 0.0,
-        "lowest": float(found.min()),
-        "highest": float(found.max()),
+    return over_repeats([np.mean((model.score(codes) > 0) == labels) for model in models]) | {
         "stumps": float(np.mean([len(model.stumps) for model in models])),
         "ledger_epsilon": max(fit.ledger_.epsilon for fit in fits),
     }
@@ -103,20 +98,7 @@ def dpada_grid(sets: tuple[str, ...] = SETS) -> Grid:
     return Grid("dpada", tuple(cells), measure_figure, sets, _delta)
 
 
-def points_of(table: pd.DataFrame, *, repeats: int = REPEATS) -> pd.DataFrame:
-    """One row a cell of results of :func:`measure_booster`: the cell's keys, and its metrics as columns.
-
-    Parameters
-    ----------
-    table : tidy results.
-    repeats : fits a cell, where there is noise.
-
-    Returns
-    -------
-    DataFrame that also has ``mean``, the accuracy, and ``error``, two standard errors of it.
-    """
-    wide = table.set_index([*KEYS, "metric"])["value"].unstack().reset_index().rename_axis(columns=None)
-    return wide.assign(mean=wide["accuracy"], error=2 * wide["sd"] / np.sqrt(repeats))
+points_of = partial(points_of_cells, repeats=REPEATS)
 
 
 def measure_reading(cell: Cell) -> dict[str, float]:
@@ -330,7 +312,6 @@ TRIPLES = 300
 
 def measure_dpada_replay(cell: Cell) -> dict[str, float]:
     """Replay a repaired variant on random neighbours; metrics as of ``audit_replay``."""
-    rng, shares = cell.random_state(), []
     model = DPAda(
         epsilon=cell.epsilon,
         n_rounds=cell.n_rounds,
@@ -339,17 +320,7 @@ def measure_dpada_replay(cell: Cell) -> dict[str, float]:
         neighbours=cell.dataset,  # type: ignore[arg-type]
         **REPLAYED[cell.method],
     )
-    for i in range(TRIPLES):
-        pair = random_pair(rng, neighbours=cell.dataset)
-        sides = (pair.first, pair.second) if i % 2 else (pair.second, pair.first)
-        model.set_params(domain=pair.domain)
-        outcome, _ = replay_estimator(model, *sides, seed=int(rng.integers(2**31)))
-        shares.append(outcome.loss / outcome.ledger.epsilon)
-    return {
-        "triples": float(TRIPLES),
-        "worst_share": max(shares),
-        "excess": float(np.sum(np.array(shares) > 1 + 1e-9)),
-    }
+    return replay_random_pairs(model, cell, triples=TRIPLES)
 
 
 def dpada_replay_grid() -> Grid:
@@ -360,7 +331,7 @@ def dpada_replay_grid() -> Grid:
 
 # --- The booster --------------------------------------------------------------------------------------------
 
-PRODUCT = {"pure": None, "δ = 1e-5": DELTA}
+PRODUCT = {"pure": None, "δ = 1e-5": DELTA, "δ = 5e-8": 5e-8}  # the last is S-BDT's
 FIRST_SEED = 100  # seeds 0 to 99 were used while the booster was built
 
 
@@ -392,8 +363,19 @@ def probability_scores(p: Floats, labels: NDArray[np.intp]) -> dict[str, float]:
 
 def booster_grid(sets: tuple[str, ...] = ("adult", "bank")) -> Grid:
     """The booster as it comes, on the standard splits."""
-    cells = product(PRODUCT, sets, ("",), (1,), (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0), range(10))
-    return Grid("booster", tuple(Cell(*cell) for cell in cells), measure_product, sets, _delta)
+    budgets = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0)
+    cells = [
+        cell
+        for cell in product(PRODUCT, sets, ("",), (1,), budgets, range(10))
+        if cell[0] != "δ = 5e-8" or cell[-1] < 5
+    ]
+    return Grid(
+        "booster",
+        tuple(Cell(*cell) for cell in cells),
+        measure_product,
+        sets,
+        lambda cell: PRODUCT[cell.method] or 0.0,
+    )
 
 
 GRIDS: dict[str, Callable[[], Grid]] = {

@@ -375,6 +375,21 @@ class WeightedRecords:
         self._margin += step * self._agreement(stump)
         self.weights = bounded_weights(self._margin)
 
+    def add(self, table: Floats) -> None:
+        """Add ``y F(x)`` of an additive score to every margin; weights become :func:`bounded_weights` of it.
+
+        Parameters
+        ----------
+        table : (bins,) score of each bin of the grid; a record gets the sum over its bins.
+        """
+        self._margin += self._sign * np.asarray(table @ self._one_hot, float)
+        self.weights = bounded_weights(self._margin)
+
+    def by_bin(self) -> Floats:
+        """Weight of the records of +1 and of -1 in each bin of the grid, (2, bins)."""
+        sides = [np.where(self._sign == s, self.weights, 0.0) for s in (1, -1)]
+        return np.stack([np.asarray(self._one_hot @ side, float) for side in sides])
+
     def afford(self, *, total: float) -> None:
         """Individual privacy filter: give weight 0 to the records whose weights would sum to more than ``total``.
 

@@ -20,11 +20,13 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import roc_auc_score
 
 from .audit.campaign import attack_grid, replay_grid
+from .booster_ideas import ideas_grid
 from .boosting_grids import GRIDS as BOOSTING_GRIDS
 from .datasets import Dataset
+from .forest_grids import GRIDS as FOREST_GRIDS
 from .papers.diffprfs import DiffPRFs
 from .papers.lineage import BINS, LINEAGE, DiffGen
-from .runs import KEYS, Cell, Grid, data_of, missing, read, results_folder, run
+from .runs import KEYS, Cell, Grid, data_of, missing, read, results_folder, run, steps_up_to
 
 __all__ = [
     "GRIDS",
@@ -68,12 +70,7 @@ LADDER: dict[str, dict[str, Any]] = {
 
 def ladder_forest(step: str, **parameters: Any) -> DiffPRFs:
     """The forest after ``step`` of the ladder of repairs and all steps above it."""
-    readings: dict[str, Any] = {"utility": "max"}
-    for name, change in LADDER.items():
-        readings |= change
-        if name == step:
-            return DiffPRFs.as_written(**(parameters | readings))
-    raise ValueError(f"step={step!r}: expected one of {', '.join(LADDER)}")
+    return DiffPRFs.as_written(**(parameters | {"utility": "max"} | steps_up_to(step, LADDER)))
 
 
 def forest_of(cell: Cell, data: Dataset) -> tuple[Any, Dataset]:
@@ -196,6 +193,8 @@ GRIDS: dict[str, Callable[[], Grid]] = {
     "audit_replay": replay_grid,
     "audit_attack": attack_grid,
     **BOOSTING_GRIDS,
+    "booster_ideas": ideas_grid,
+    **FOREST_GRIDS,
 }
 
 

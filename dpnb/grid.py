@@ -75,6 +75,20 @@ class Grid:
         sums: Floats = up_to[..., self.stop] - up_to[..., self.start]
         return sums
 
+    def only(self, attribute: int) -> Grid:
+        """Bins of a single attribute and their conditions."""
+        mine = self.attribute == attribute
+        first = int(self.sizes[:attribute].sum())
+        return Grid(
+            (self.cuts[attribute],),
+            self.sizes[[attribute]],
+            self.kind[mine],
+            np.zeros(int(mine.sum()), np.intp),
+            self.cut[mine],
+            self.start[mine] - first,
+            self.stop[mine] - first,
+        )
+
     def stump(self, candidate: int) -> Stump:
         """Stump of a position in the order: conditions with sign 1, with sign -1, always 1, always -1."""
         n = len(self.kind)
@@ -124,6 +138,34 @@ def grid_of(domain: Domain, cuts: tuple[Floats | None, ...]) -> Grid:
         np.array(start, np.intp),
         np.array(stop, np.intp),
     )
+
+
+def stumps_of(grid: Grid, table: Floats) -> tuple[tuple[Stump, ...], Floats]:
+    """Stumps and weights that add up to a table of scores.
+
+    Parameters
+    ----------
+    table : (sum of sizes,) score of each bin.
+
+    Returns
+    -------
+    One stump a condition, and one that always holds; none where the score is 0 throughout.
+    """
+    stumps = [grid.stump(i) for i in range(len(grid.kind))]
+    alpha, constant = np.empty(len(stumps)), 0.0
+    for a, (cuts, part) in enumerate(
+        zip(grid.cuts, np.split(table, np.cumsum(grid.sizes)[:-1]), strict=True)
+    ):
+        mine = grid.attribute == a
+        if cuts is None and len(part) > 2:
+            alpha[mine] = part / 2
+            constant += part.sum() / 2
+        else:  # one condition between two neighbours
+            alpha[mine] = (part[:-1] - part[1:]) / 2
+            constant += (part[0] + part[-1]) / 2
+    used = np.flatnonzero(alpha)
+    always = (grid.stump(grid.n_candidates - 2),) if constant else ()
+    return (*(stumps[i] for i in used), *always), np.append(alpha[used], [constant] * len(always))
 
 
 @lru_cache(maxsize=16)
@@ -203,13 +245,20 @@ class Additive:
             score += np.where(at == stump.cut, a, -a) * stump.sign
         return Shape(at, score)
 
+    def part(self, codes: Floats, attribute: int) -> Floats:
+        """What an attribute by position adds to the score of encoded records, (n,)."""
+        at, score = self.shape(attribute)
+        column = codes[:, attribute]
+        added: Floats = score[
+            np.searchsorted(at, column) if self.domain.continuous[attribute] else column.astype(np.intp)
+        ]
+        return added
+
     def score(self, codes: Floats) -> Floats:
         """Score F of encoded records, (n,)."""
         total = np.full(len(codes), self.constant)
         for a in {s.attribute for s in self.stumps} - {-1}:
-            at, score = self.shape(a)
-            continuous = self.domain.continuous[a]
-            total += score[np.searchsorted(at, codes[:, a]) if continuous else codes[:, a].astype(np.intp)]
+            total += self.part(codes, a)
         return total
 
     def importances(self) -> Floats:

@@ -19,12 +19,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
+from .domain import Attribute, Continuous
+from .grid import Shape
+
 Floats = NDArray[np.float64]
 
 LINES = ("-", "--", "-.", ":")
 MARKERS = ("o", "s", "^", "D")
 ERROR_BARS = 2.0  # standard errors
+LEAST_RATIO = 1.3  # of ε with labels on a logarithmic axis
 FOREST_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<")
+RIVAL_MARKERS = ("s", "^", "D", "v", "P", "X", "<", ">", "h")
 UTILITIES = {"info_gain": "information gain", "max": "max-class sum", "gini": "Gini"}
 
 
@@ -303,7 +308,12 @@ def _curve(axis: Axes, curve: pd.DataFrame, *, index: int, label: str) -> None:
 
 def _epsilon_axis(axis: Axes, epsilons: Sequence[float], label: str) -> None:
     axis.set_xscale("log")
-    axis.set_xticks(list(epsilons), [f"{e:g}" for e in epsilons], rotation=45)
+    names: list[str] = []
+    labelled = np.inf
+    for epsilon in sorted(epsilons, reverse=True):  # labels that would overlap are left out
+        names.append(f"{epsilon:g}" if labelled / epsilon > LEAST_RATIO else "")
+        labelled = epsilon if names[-1] else labelled
+    axis.set_xticks(sorted(epsilons), names[::-1], rotation=45)
     axis.minorticks_off()
     axis.set_xlabel(label)
 
@@ -392,6 +402,30 @@ def plot_shift(table: pd.DataFrame) -> Figure:
     table : a row for each ε (the index), a column for each rule, total variation distances in 0..1.
     """
     figure, axis = plt.subplots(figsize=(8.4, 3.8), layout="constrained")
+    _columns(axis, table)
+    axis.set_yscale("log")
+    axis.set_ylabel("total variation distance\nfrom a random split")
+    _epsilon_axis(axis, list(table.index), "claimed ε")
+    axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure
+
+
+def plot_wrong_labels(table: pd.DataFrame) -> Figure:
+    """Probability of a wrong label of a leaf against ε times the gap between its class counts.
+
+    Parameters
+    ----------
+    table : a row for each ε times gap (the index), a column for each mechanism.
+    """
+    figure, axis = plt.subplots(figsize=(8.4, 3.8), layout="constrained")
+    _columns(axis, table)
+    axis.set(yscale="log", xlabel="ε times the gap between the counts", ylabel="probability of a wrong label")
+    axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure
+
+
+def _columns(axis: Axes, table: pd.DataFrame) -> None:
+    """A line a column of a table against its index."""
     for i, (name, values) in enumerate(table.items()):
         style: dict[str, Any] = {
             "color": f"C{i}",
@@ -399,11 +433,6 @@ def plot_shift(table: pd.DataFrame) -> Figure:
             "markersize": 5,
         }
         axis.plot(table.index, values, LINES[i % len(LINES)], label=str(name), **style)
-    axis.set_yscale("log")
-    axis.set_ylabel("total variation distance\nfrom a random split")
-    _epsilon_axis(axis, list(table.index), "claimed ε")
-    axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
-    return figure
 
 
 # --- Boosting -----------------------------------------------------------------------------------------------
@@ -427,20 +456,24 @@ def plot_noise_rounds(laws: Mapping[str, Floats], *, limit: int) -> Figure:
     return figure
 
 
-def plot_by_rounds(points: pd.DataFrame, *, levels: Mapping[str, float]) -> Figure:
+def plot_by_rounds(
+    points: pd.DataFrame, *, levels: Mapping[str, float], size: str = "n_rounds", symbol: str = "m"
+) -> Figure:
     """Accuracy against ε, a line for each number of rounds, a panel for each data set and schedule.
 
     Parameters
     ----------
     points : columns dataset, schedule, n_rounds, epsilon, mean, error.
     levels : data set → accuracy of its majority class.
+    size : column that a line stands for, such as the trees' depth instead of the number of rounds.
+    symbol : its name in the legend.
     """
     sets, schedules = list(levels), list(points["schedule"].unique())
-    size = (3.6 * len(schedules), 3.0 * len(sets))
+    inches = (3.6 * len(schedules), 3.0 * len(sets))
     figure, axes = plt.subplots(
         len(sets),
         len(schedules),
-        figsize=size,
+        figsize=inches,
         sharex=True,
         sharey="row",
         squeeze=False,
@@ -451,8 +484,8 @@ def plot_by_rounds(points: pd.DataFrame, *, levels: Mapping[str, float]) -> Figu
     ):
         for axis, schedule in zip(row, schedules, strict=True):
             panel = points[(points["dataset"] == dataset) & (points["schedule"] == schedule)]
-            for i, (m, curve) in enumerate(panel.groupby("n_rounds")):
-                _curve(axis, curve, index=i, label=f"m = {m}")
+            for i, (m, curve) in enumerate(panel.groupby(size)):
+                _curve(axis, curve, index=i, label=f"{symbol} = {m}")
             axis.axhline(level, color="black", linestyle=":", linewidth=1, label="majority class")
             axis.set_title(f"{dataset}, {schedule}")
             _epsilon_axis(axis, sorted(panel["epsilon"].unique()), name)
@@ -536,4 +569,98 @@ def plot_attacks(table: pd.DataFrame) -> Figure:
         xlabel="claimed ε", ylabel="lower bound for ε", xlim=(0, 1.1 * table["claimed"].max()), ylim=(0, top)
     )
     axis.legend(loc="upper left")
+    return figure
+
+
+# --- The booster, chapter 7 ---------------------------------------------------------------------------------
+
+
+def plot_shapes(shapes: Mapping[str, tuple[Attribute, Shape]], *, log: Sequence[str] = ()) -> Figure:
+    """What attributes add to an additive score: steps over a continuous domain, bars for categories.
+
+    Parameters
+    ----------
+    shapes : panel title → the public attribute and its shape.
+    log : titles of the panels with a logarithmic axis.
+
+    Returns
+    -------
+    Figure with two panels a row.
+    """
+    rows = (len(shapes) + 1) // 2
+    figure, axes = plt.subplots(rows, 2, figsize=(9.5, 3.2 * rows), layout="constrained", squeeze=False)
+    for axis, (title, (attribute, shape)) in zip(axes.flat, shapes.items(), strict=False):
+        if isinstance(attribute, Continuous):
+            edges = np.concatenate([[attribute.low], shape.at, [attribute.high]])
+            axis.stairs(shape.score, edges, baseline=None, color="C0", linewidth=1.8)
+            axis.set(xlabel=f"{attribute.name}, from {attribute.low:g} to {attribute.high:g}")
+            if title in log:
+                axis.set_xscale("symlog", linthresh=float(np.diff(edges).min()))
+            axis.set_ylabel("added to the score")
+        else:
+            axis.barh([str(value) for value in attribute.values], shape.score, color="C0")
+            axis.invert_yaxis()
+            axis.axvline(0, color="black", linewidth=0.8)
+            axis.set(xlabel="added to the score", ylabel=attribute.name)
+        axis.set_title(title)
+    for axis in axes.flat[len(shapes) :]:
+        figure.delaxes(axis)
+    return figure
+
+
+def plot_reliability(curves: Mapping[str, tuple[Floats, Floats]]) -> Figure:
+    """Observed shares of the positive class against stated probabilities.
+
+    Parameters
+    ----------
+    curves : name → (bins,) mean stated probability and (bins,) observed share.
+    """
+    figure, axis = plt.subplots(figsize=(5.4, 4.4), layout="constrained")
+    axis.plot([0, 1], [0, 1], color="black", linestyle=":", linewidth=1, label="calibrated")
+    for i, (name, (stated, observed)) in enumerate(curves.items()):
+        style: dict[str, Any] = {"color": f"C{i}", "marker": FOREST_MARKERS[i], "markersize": 5}
+        axis.plot(stated, observed, LINES[i], label=name, **style)
+    axis.set(xlabel="stated probability", ylabel="observed share", xlim=(0, 1), ylim=(0, 1))
+    axis.legend()
+    return figure
+
+
+def plot_leaderboard(
+    ours: pd.DataFrame,
+    rivals: pd.DataFrame,
+    levels: pd.DataFrame,
+    *,
+    metrics: Mapping[str, tuple[str, float]],
+) -> Figure:
+    """Our lines in colour, rivals in grey, references without privacy as lines across, a panel a metric.
+
+    Parameters
+    ----------
+    ours, rivals : a row for each method, epsilon and metric, with the columns ``mean`` and ``sd``.
+    levels : a row for each method without privacy (the index), a column a metric.
+    metrics : column → label and lower end of the vertical axis.
+    """
+    figure, axes = plt.subplots(1, len(metrics), figsize=(11, 5.4), layout="constrained", squeeze=False)
+    for axis, (metric, (label, floor)) in zip(axes[0], metrics.items(), strict=True):
+        for table, own in ((rivals, False), (ours, True)):
+            lines = table[table["metric"] == metric].groupby("method", sort=False)
+            for i, (method, line) in enumerate(lines):
+                style: dict[str, Any] = {
+                    "color": f"C{i}" if own else str(0.45 + 0.2 * (i % 2)),
+                    "linewidth": 2.2 if own else 1.0,
+                    "marker": RIVAL_MARKERS[i % len(RIVAL_MARKERS)] if not own else "o*"[i],
+                    "markersize": (5, 9)[i] if own else 5,
+                    "linestyle": LINES[i % len(LINES)],
+                    "zorder": 3 if own else 2,
+                    "capsize": 2,
+                }
+                axis.errorbar(line["epsilon"], line["mean"], line["sd"], label=str(method), **style)
+        for i, (name, level) in enumerate(levels[metric].items()):
+            axis.axhline(
+                level, color="black", linestyle=LINES[i], linewidth=0.9, label=f"{name} (no privacy)"
+            )
+        axis.set_ylabel(label)
+        axis.set_ylim(bottom=floor)
+        _epsilon_axis(axis, sorted(ours["epsilon"].unique()), "ε")
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return figure

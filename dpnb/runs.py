@@ -8,7 +8,7 @@ import os
 import platform
 import time
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from tqdm import tqdm
 
 from .counts import Records
@@ -108,6 +108,45 @@ def read(name: str, folder: Path) -> pd.DataFrame:
     if not path.exists():
         return pd.DataFrame(columns=COLUMNS)
     return pd.read_csv(path, keep_default_na=False, na_values={"value": "", "delta": ""})
+
+
+def over_repeats(accuracy: ArrayLike) -> dict[str, float]:
+    """Mean, sample standard deviation and range of the accuracy of a cell's repeats, as metrics."""
+    found = np.asarray(accuracy, float)
+    return {
+        "accuracy": float(found.mean()),
+        "sd": float(found.std(ddof=1)) if len(found) > 1 else 0.0,
+        "lowest": float(found.min()),
+        "highest": float(found.max()),
+    }
+
+
+def points_of(table: pd.DataFrame, *, repeats: int) -> pd.DataFrame:
+    """One row a cell of results with :func:`over_repeats`: the cell's keys, and its metrics as columns.
+
+    Parameters
+    ----------
+    table : tidy results.
+    repeats : fits a cell, where there is noise.
+
+    Returns
+    -------
+    DataFrame that also has ``mean``, the accuracy, and ``error``, two standard errors of it.
+    """
+    wide = table.set_index([*KEYS, "metric"])["value"].unstack().reset_index().rename_axis(columns=None)
+    return wide.assign(mean=wide["accuracy"], error=2 * wide["sd"] / np.sqrt(repeats))
+
+
+def steps_up_to(step: str, ladder: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Parameters after ``step`` of a ladder, which changes some at each step, and all steps above it."""
+    if step not in ladder:
+        raise ValueError(f"step={step!r}: expected one of {', '.join(ladder)}")
+    merged: dict[str, Any] = {}
+    for name, change in ladder.items():
+        merged |= change
+        if name == step:
+            break
+    return merged
 
 
 def missing(grid: Grid, table: pd.DataFrame) -> list[Cell]:
@@ -211,11 +250,14 @@ def _checksum(dataset: str) -> str:
 def data_of(name: str) -> Dataset:
     """Data set of a cell, kept in memory: a name, or a name and a split such as ``adult/merged``.
 
-    ``adult/us`` is the standard split of the US-born records without ``fnlwgt``.
+    ``adult/us`` is the standard split of the US-born records without ``fnlwgt``; ``adult/10`` has its continuous
+    attributes in ten public bins.
     """
     base, _, variant = name.partition("/")
     if variant == "us":
         return load(base, us_only=True, drop=("fnlwgt",))
+    if variant.isdigit():
+        return load(base).discretised(int(variant))
     return load(base, split=variant) if variant else load(base)
 
 

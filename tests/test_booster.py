@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -17,7 +18,7 @@ from dpnb.audit import Finding, exact, families
 from dpnb.audit.replay import replay_estimator
 from dpnb.audit.search import DOMAIN, pair_of, random_pair
 from dpnb.booster import default_rounds, logistic, round_budget
-from dpnb.grid import public_grid
+from dpnb.grid import Additive, public_grid, stumps_of
 
 THREE = Domain((Continuous("x", 0, 3), Categorical("c", ("a", "b", "d"))), ("low", "middle", "high"))
 
@@ -74,6 +75,34 @@ def test_replay_stays_below_the_ledger(delta: float | None, relation: str) -> No
         assert outcome.loss <= outcome.ledger.pure_epsilon * (1 + 1e-9)
         losses.append(outcome.loss)
     assert max(losses) > 0.1
+
+
+def test_stumps_add_up_to_any_table() -> None:
+    domain = Domain(
+        (Continuous("x", 0, 3), Categorical("c", ("a", "b", "d")), Categorical("g", (0, 1))), (0, 1)
+    )
+    grid = public_grid(domain, uniform=3, geometric=0)
+    table = np.random.default_rng(0).normal(size=int(grid.sizes.sum()))
+    model = Additive(domain, *stumps_of(grid, table))
+    codes = np.array([[0.1, 0, 1], [0.75, 1, 0], [2.9, 2, 1]])
+    expected = table[[0, 0, 3]] + table[[4, 5, 6]] + table[[8, 7, 8]]
+    np.testing.assert_allclose(model.score(codes), expected)
+    assert stumps_of(grid, 0 * table)[0] == ()
+
+
+def test_explanations_sum_to_the_score() -> None:
+    X, y = three_classes()
+    model = PrivateBooster(epsilon=20.0, domain=THREE, random_state=0).fit(X, y)
+    X = X.set_axis(X.index + 1000)[:50]
+    for label, one in zip(THREE.classes, model.models_, strict=True):
+        table = model.explain(X, label=label)
+        assert table.columns.tolist() == ["constant", "x", "c"]
+        assert table.index.equals(X.index)
+        np.testing.assert_allclose(table.sum(axis=1), one.score(THREE.encode(X)), atol=1e-12)
+    with pytest.raises(ValueError, match="label=None"):
+        model.explain(X)
+    with pytest.raises(NotFittedError):
+        PrivateBooster().explain(X)
 
 
 def test_replay_of_three_classes() -> None:

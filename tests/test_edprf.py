@@ -207,6 +207,21 @@ def test_each_leak_is_repaired_by_its_own_keyword() -> None:
     assert ledger(stop="depth", bins="public", bags="disjoint").epsilon == pytest.approx(0.7)
 
 
+def test_bins_of_a_node_leak_even_if_another_attribute_is_chosen() -> None:
+    X = pd.DataFrame({"x": np.zeros(60), "c": ["a", "b"] * 30, "z": np.zeros(60), "g": [0] * 60})
+
+    def tree(domain: Domain, bins: str) -> EDPRF:
+        forest = EDPRF.as_written(
+            epsilon=50.0, domain=domain, n_trees=1, max_depth=1, stop="depth", bins=bins, random_state=0
+        ).fit(X[list(domain.names)], ["no", "yes"] * 30)
+        assert domain.names[forest.trees_[0].splits.attribute[0]] == "c"
+        return forest
+
+    assert tree(DOMAIN, "node-width").ledger_.leaks == {NODE_BINS: 1}
+    assert tree(DOMAIN, "public").ledger_.leaks == {}
+    assert tree(DOMAIN.subset(["c", "g"]), "node-width").ledger_.leaks == {}  # broken twin: nothing to bin
+
+
 def test_without_a_domain_the_leak_is_named() -> None:
     X, y = sample()
     with pytest.warns(PrivacyLeakWarning, match="bounds of x, z"):

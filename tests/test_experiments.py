@@ -17,6 +17,17 @@ CELLS = tuple(
     Cell("toy", "adult-standin", "max", d, e, s) for d in (1, 2) for e in (0.1, float("inf")) for s in (0, 1)
 )
 MEASURED: list[Cell] = []
+DEAR = {
+    "dpada_attack": 1,
+    "dpada": 3,
+    "dpada_ladder": 3,
+    "dpada_replay": 2,
+    "edprf": 2,
+    "edprf_readings": 2,
+    "edprf_ladder": 2,
+    "edprf_attack": 1,
+    "edprf_replay": 2,
+}  # cells to recompute where one is dear
 
 
 def toy(cell: Cell) -> dict[str, float]:
@@ -106,6 +117,7 @@ def test_committed_results_are_what_the_code_gives(
     grid, table = GRIDS[name](), read(name, root / "results")
     shallow = [cell for cell in grid.cells if cell.max_depth in (1, 5) and "merged" not in cell.dataset]
     some = shallow[:: len(shallow) // 5] if shallow else grid.cells[:6]
+    some = some[: DEAR.get(name, 6)]
     for cell in some:
         mine = table[(table[experiments.KEYS] == list(vars(cell).values())).all(axis=1)]
         committed = mine.set_index("metric")["value"].to_dict()

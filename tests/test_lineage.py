@@ -19,12 +19,11 @@ from dpnb.audit.search import Pair, families, random_pair
 from dpnb.counts import Records
 from dpnb.curator import Curator
 from dpnb.ledger import TreeScope
-from dpnb.papers import lineage
+from dpnb.papers import lineage, lineage_growth
 from dpnb.papers.lineage import (
     LINEAGE,
     N_LEAK,
     PINQID3,
-    RESERVE,
     DiffGen,
     DiffPC45,
     DiffPID3,
@@ -33,6 +32,7 @@ from dpnb.papers.lineage import (
     SuLQID3,
     lineage_table,
 )
+from dpnb.papers.lineage_growth import RESERVE
 from dpnb.runs import data_of, read
 from dpnb.scores import CONDITIONAL_ENTROPY, MAX_CLASS_SUM
 from dpnb.splits import LEAF, MULTIWAY, THRESHOLD, Splits
@@ -217,9 +217,12 @@ class _ThresholdsOfTheData(DTDiff):
     """Splits at the largest value that occurs: chosen by nobody, told to all."""
 
     def _choose(self, run: Any, candidates: Any, values: Any) -> Any:
-        position, _ = super()._choose(run, candidates, values)
-        inside = candidates.low[(candidates.question == position)]
-        return position, float(inside.max())
+        position, at = super()._choose(run, candidates, values)
+        low, high = values[position].low, values[position].high
+        inside = candidates.low[
+            (candidates.question == position) & (low < candidates.low) & (candidates.low < high)
+        ]
+        return position, float(inside.max()) if len(inside) else at
 
 
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # a twin cuts at the end of a range
@@ -338,13 +341,13 @@ def pruned_by_hand(tree: Tree, size: np.ndarray, domain: Domain) -> tuple[dict[i
         if not children:
             positive = np.maximum(tree.value[node], 0)
             counts[node] = fitted_size * (positive / positive.sum() if positive.sum() else 0.5)
-            return float(lineage._error_bound(counts[node][None])[0])
+            return float(lineage_growth.error_bound(counts[node][None])[0])
         weights = np.maximum(size[children], 0)
         weights = weights / weights.sum() if weights.sum() else np.full(len(children), 1 / len(children))
         below = sum(visit(child, w * fitted_size) for child, w in zip(children, weights, strict=True))
         counts[node] = counts[children].sum(axis=0)
-        alone = float(lineage._error_bound(counts[node][None])[0])
-        ends[node] = alone <= below + lineage.PRUNING_SLACK
+        alone = float(lineage_growth.error_bound(counts[node][None])[0])
+        ends[node] = alone <= below + lineage_growth.PRUNING_SLACK
         return min(alone, below)
 
     visit(0, max(float(size[0]), 0.0))
@@ -354,12 +357,12 @@ def pruned_by_hand(tree: Tree, size: np.ndarray, domain: Domain) -> tuple[dict[i
 @pytest.mark.parametrize("seed", range(6))
 def test_pruning_equals_a_recursion(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     kept: list[tuple[Tree, np.ndarray]] = []
-    monkeypatch.setattr(lineage, "_pruned", lambda *args: kept.append(args[:2]) or args[0])
+    monkeypatch.setattr(lineage, "pruned", lambda *args: kept.append(args[:2]) or args[0])
     fitted(DiffPC45(max_depth=4, utility="gini"), epsilon=20.0 * (seed + 1), random_state=seed)
     monkeypatch.undo()
     tree, sizes = kept[0]
     ends, counts = pruned_by_hand(tree, sizes, MIXED)
-    smaller = lineage._pruned(tree, sizes, MIXED)
+    smaller = lineage_growth.pruned(tree, sizes, MIXED)
     pairs, left = [(0, 0)], 0
     while pairs:
         old, new = pairs.pop()
@@ -383,7 +386,7 @@ def test_pruning_removes_noise_and_keeps_signal() -> None:
     assert fitted(model, (X, noise)).trees_[0].n_nodes < 12
     assert fitted(model).score(*sample()) > 0.98
     assert np.allclose(
-        lineage._error_bound(np.array([[6.0, 0.0], [0.0, 0.0]])), [6 * (1 - 0.25 ** (1 / 6)), 0]
+        lineage_growth.error_bound(np.array([[6.0, 0.0], [0.0, 0.0]])), [6 * (1 - 0.25 ** (1 / 6)), 0]
     )
 
 

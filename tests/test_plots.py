@@ -13,7 +13,8 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dpnb import plots
+from dpnb import Categorical, Continuous, plots
+from dpnb.grid import Shape
 
 X = np.linspace(-2.0, 2.0, 41)
 HALF = np.full(41, 0.25)
@@ -28,6 +29,10 @@ def results(**axes: list[object]) -> pd.DataFrame:
 
 EPSILONS: list[object] = [0.1, 1.0]
 POINTS = results(dataset=["one", "two"], epsilon=EPSILONS).assign(mean=lambda t: t["value"], error=0.01)
+LEADERS = pd.DataFrame(
+    [(m, e, "auc", 0.8, 0.01) for m in "ab" for e in (0.1, 1.0)],
+    columns=["method", "epsilon", "metric", "mean", "sd"],
+)
 FIGURES: dict[str, Callable[[], Figure]] = {
     "noise_rounds": lambda: plots.plot_noise_rounds({"a": np.array([0.2, 0.8])}, limit=1),
     "by_rounds": lambda: plots.plot_by_rounds(
@@ -53,6 +58,9 @@ FIGURES: dict[str, Callable[[], Figure]] = {
         true_epsilon={"0 a": "∞", "1 b": "1"},
     ),
     "shift": lambda: plots.plot_shift(pd.DataFrame({"a": [0.1, 0.2], "b": [0.3, 0.4]}, index=[0.1, 1.0])),
+    "wrong_labels": lambda: plots.plot_wrong_labels(
+        pd.DataFrame({"a": [0.5, 0.2], "b": [0.5, 0.4]}, index=[0.0, 1.0])
+    ),
     "attacks": lambda: plots.plot_attacks(
         pd.DataFrame({"mechanism": ["a", "b"], "claimed": [1.0, 1.0], "lower bound": [0.9, 2.0]})
     ),
@@ -70,6 +78,18 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     ),
     "error_ratio": lambda: plots.plot_error_ratio({"PF": HALF, "EM": 2 * HALF}),
     "loss_curves": lambda: plots.plot_loss_curves(X, {"K": HALF}, {"K": 0.3}, outcome_label="output"),
+    "shapes": lambda: plots.plot_shapes(
+        {
+            "age": (Continuous("age", 17, 90), Shape(np.array([30.0, 50.0]), np.array([-0.1, 0.2, 0.1]))),
+            "gain": (Continuous("gain", 0, 99999), Shape(np.array([10.0, 5e3]), np.array([0.0, 0.2, 1.0]))),
+            "c": (Categorical("c", ("a", "b")), Shape(np.arange(2.0), np.array([0.5, -0.5]))),
+        },
+        log=("gain",),
+    ),
+    "reliability": lambda: plots.plot_reliability({"F": (HALF, HALF), "2F": (HALF, 2 * HALF)}),
+    "leaderboard": lambda: plots.plot_leaderboard(
+        LEADERS, LEADERS, pd.DataFrame({"auc": [0.9]}, index=["forest"]), metrics={"auc": ("test AUC", 0.7)}
+    ),
     "reachable": lambda: plots.plot_reachable({"0": X, "1": X + 1}, low=0, high=1),
 }
 

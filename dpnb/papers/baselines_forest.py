@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from ..counts import Cohort
+from ..counts import Cohort, Records
 from ..curator import Curator
 from ..domain import Domain
 from ..estimators import PrivateForest, check_choice, check_count
@@ -71,12 +71,13 @@ class RandomSplitForest(PrivateForest):
         self.neighbours = neighbours
         self.random_state = random_state
 
-    def fit(self, X: pd.DataFrame | ArrayLike, y: ArrayLike | pd.Series[Any]) -> Self:
+    def fit(self, X: pd.DataFrame | ArrayLike | Records, y: ArrayLike | pd.Series[Any] | None = None) -> Self:
         """Train the forest.
 
         Parameters
         ----------
-        X : DataFrame (n, attributes), whose index labels are the record keys, or array (positions are keys).
+        X : DataFrame (n, attributes), whose index labels are the record keys, array (positions are keys), or
+            encoded :class:`~dpnb.counts.Records` (without ``y``).
         y : (n,) labels in the domain's classes.
 
         Raises

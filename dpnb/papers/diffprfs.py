@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from ..bags import MODES, Bags
+from ..bags import MODES
 from ..candidates import Candidates, binary_candidates, multiway_scores
 from ..counts import Cohort, Records, ValueCounts
 from ..curator import Curator
@@ -173,17 +173,13 @@ class DiffPRFs(PrivateForest):
         """
         self._check_parameters()
         records, curator = self._open(X, y)
-        bags = Bags(self.bags, self.n_trees, self.bag_rate)
-        seed = curator.public(lambda rng: int(rng.integers(2**63)), what="seed of the bags")
         lows, highs = self._threshold_bounds(records, curator)
-        per_copy = bags.per_copy_epsilon(self._budget)  # step 1
-        trees = []
-        with bags.forest_scope(curator.ledger, f"forest of {self.n_trees} trees"):
-            for b in range(self.n_trees):  # step 2
-                with bags.tree_scope(curator.ledger), curator.ledger.tree("tree") as scope:
-                    cohort = records.cohort(bags.draw(records.keys, seed=seed, tree=b))  # step 3
-                    trees.append(_Grower(self, curator, cohort, lows, highs).grow(scope, per_copy))
-        self.trees_, self.ledger_ = trees, curator.ledger
+
+        def grow(cohort: Cohort, scope: TreeScope, per_copy: float) -> Tree:
+            return _Grower(self, curator, cohort, lows, highs).grow(scope, per_copy)
+
+        self.trees_ = self._plant(records, curator, grow, n_trees=self.n_trees)  # steps 1 to 3
+        self.ledger_ = curator.ledger
         return self
 
     def _check_parameters(self) -> None:

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from ..bags import PARTS
-from ..counts import BinnedRecords, Cohort
+from ..counts import BinnedRecords, Cohort, Records
 from ..curator import Curator
 from ..domain import Domain
 from ..estimators import PrivateForest, check_choice, check_count, select_offered
@@ -264,12 +264,13 @@ class EDPRF(PrivateForest):
         }
         return cls(n_trees=n_trees, max_depth=max_depth, **(text | readings))
 
-    def fit(self, X: pd.DataFrame | ArrayLike, y: ArrayLike | pd.Series[Any]) -> Self:
+    def fit(self, X: pd.DataFrame | ArrayLike | Records, y: ArrayLike | pd.Series[Any] | None = None) -> Self:
         """Train the forest.
 
         Parameters
         ----------
-        X : DataFrame (n, attributes), whose index labels are the record keys, or array (positions are keys).
+        X : DataFrame (n, attributes), whose index labels are the record keys, array (positions are keys), or
+            encoded :class:`~dpnb.counts.Records` (without ``y``).
         y : (n,) labels in the domain's classes.
 
         Raises
@@ -430,10 +431,12 @@ class _Grower:
         kind, attribute, cut = (
             np.stack(field)[at, np.arange(len(nodes))] for field in zip(*options, strict=True)
         )
-        own = kind == BINNED
-        if self.forest.bins != "public" and own.any():
+        scored = drawn[:, self.domain.continuous].any(axis=1)
+        if self.forest.bins != "public" and scored.any():
+            own = kind == BINNED
+            # Scores of such bins have no finite Δ, so a node pays for them whichever attribute it is split on.
             why = "edges of bins made from the data of a node (Algorithm 5)"
-            cut[own] = self.curator.exact(cut[own], why=why, parts=nodes[own])
+            cut[own] = self.curator.exact(cut[own], why=why, parts=nodes[scored])
         return Splits(kind, attribute, cut)
 
     def _multiway(self, attribute: int, n_nodes: int) -> Splits:

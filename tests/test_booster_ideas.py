@@ -1,0 +1,149 @@
+"""Every idea keeps the budget: its ledger, replays on neighbours, and broken twins that are caught."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpnb import Categorical, Continuous, Domain, booster_ideas
+from dpnb.audit.replay import replay_estimator
+from dpnb.audit.search import random_pair
+from dpnb.booster import RoundBudget, select_stump
+from dpnb.booster_ideas import (
+    FINE,
+    IDEAS,
+    NOT_PURE,
+    BinByBin,
+    Idea,
+    Sweeps,
+    Table,
+    answers,
+    shape_step,
+)
+from dpnb.counts import Records, WeightedRecords
+from dpnb.curator import Curator
+from dpnb.grid import public_grid
+from dpnb.runs import records_of
+from dpnb.splits import Floats
+
+SMALL = Domain((Continuous("x", 0, 3), Categorical("c", ("a", "b", "d"))), (0, 1))
+LOOPS = [name for name in IDEAS if name not in NOT_PURE]
+
+
+@pytest.mark.parametrize("name", IDEAS)
+def test_the_ledger_keeps_the_budget(name: str) -> None:
+    records, _, _ = records_of("adult-standin")
+    for delta in (1e-5, None)[: 1 if name in NOT_PURE else 2]:
+        model = IDEAS[name](epsilon=1.0, delta=delta, random_state=0, n_rounds=60).fit(records)
+        assert 0.99 < model.ledger_.epsilon <= 1 + 1e-9
+        assert model.ledger_.leaks == {}
+
+
+def losses(model: Any, pairs: int = 30) -> list[float]:
+    """Privacy losses of replays on random neighbours."""
+    rng, found = np.random.default_rng(0), []
+    for seed in range(pairs):
+        pair = random_pair(rng, neighbours="add-remove")
+        sides = (pair.first, pair.second) if seed % 2 else (pair.second, pair.first)
+        model.set_params(domain=pair.domain, n_rounds=6, uniform=5, geometric=2)
+        outcome, _ = replay_estimator(model, *sides, seed=seed)
+        found.append(outcome.loss)
+    return found
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_replay_stays_below_epsilon(name: str) -> None:
+    found = losses(IDEAS[name](epsilon=2.0))
+    assert 0.1 < max(found) <= 2 + 1e-9
+
+
+def test_replay_of_the_prior() -> None:
+    """With δ the pure ε of the same ledger bounds every output."""
+    rng = np.random.default_rng(0)
+    for seed in range(10):
+        pair = random_pair(rng, neighbours="add-remove")
+        model = IDEAS[NOT_PURE[0]](epsilon=1.0, delta=1e-5, n_rounds=60, domain=pair.domain)
+        outcome, _ = replay_estimator(model, pair.first, pair.second, seed=seed)
+        assert outcome.loss <= outcome.ledger.pure_epsilon * (1 + 1e-9)
+
+
+class Overdrawn(Idea):
+    """Rounds with twice their share: the ledger shows it."""
+
+    def _shares(self, rounds: int) -> Floats:
+        return 2 * super()._shares(rounds)
+
+
+class WholeEdge(Idea):
+    """Stumps scored by the weight that is right less that which is wrong: a record moves it by 2, not by 1."""
+
+    def _learner(self, data: WeightedRecords, curator: Curator, budget: RoundBudget) -> Floats:
+        return answers(data.grid, select_stump(curator, 2 * data.right(), budget))
+
+
+def test_broken_twins_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert max(losses(WholeEdge(epsilon=2.0))) > 2
+    records, _, _ = records_of("adult-standin")
+    assert Overdrawn(n_rounds=5).fit(records).ledger_.epsilon == pytest.approx(2.0)
+
+    def too_little_noise(curator: Curator, exact: Floats, budget: RoundBudget) -> Floats:
+        return curator.laplace(exact, epsilon=budget.epsilon, sensitivity=0.25, what="groups")
+
+    monkeypatch.setattr(booster_ideas, "release_groups", too_little_noise)
+    assert max(losses(BinByBin(epsilon=2.0))) > 2
+
+
+def test_a_table_answers_like_its_stump() -> None:
+    records, _, _ = records_of("adult-standin")
+    grid = public_grid(records.domain, **FINE)
+    for candidate in (0, len(grid.kind) - 1, len(grid.kind) + 3, grid.n_candidates - 1):
+        data = WeightedRecords(records, grid, positive=1)
+        other = WeightedRecords(records, grid, positive=1)
+        data.add(0.5 * answers(grid, candidate))
+        other.advance(grid.stump(candidate), 0.5)
+        np.testing.assert_allclose(data.weights, other.weights, atol=1e-8)
+
+
+def test_a_record_moves_one_entry_an_attribute_by_its_weight() -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"x": rng.uniform(0, 3, 40), "c": rng.choice(["a", "b", "d"], 40)})
+    y = pd.Series((X["x"] > 1).astype(int))
+    grid = public_grid(SMALL, uniform=4, geometric=0)
+    both = [Records(X[k:], y[k:], domain=SMALL) for k in (0, 1)]
+    tables = []
+    for records in both:
+        data = WeightedRecords(records, grid, positive=1)
+        data.add(np.linspace(-1, 1, int(grid.sizes.sum())))
+        tables.append(data.by_bin())
+    change = tables[0] - tables[1]
+    first = WeightedRecords(both[0], grid, positive=1)
+    first.add(np.linspace(-1, 1, int(grid.sizes.sum())))
+    assert np.count_nonzero(change) == 2
+    np.testing.assert_array_equal(change[change != 0], first.weights[0])
+
+
+def test_the_sweep_of_exact_weights_is_a_newton_step_less_its_mean() -> None:
+    grid = public_grid(SMALL, uniform=3, geometric=0)
+    weight = np.array([10.0, 20.0, 30.0, 40.0, 50.0, 25.0, 25.0])
+    signed = np.array([5.0, -10.0, 3.0, 12.0, 10.0, 5.0, -5.0])
+    step = shape_step(Table(signed, weight, 0.0), grid)
+    ratio = signed / weight
+    centred = np.concatenate([ratio[:4] - signed[:4].sum() / 100, ratio[4:] - signed[4:].sum() / 100])
+    np.testing.assert_allclose(step, centred + signed.sum() / weight.sum() / 2)
+    drowned = shape_step(Table(signed, weight, 1e9), grid)
+    np.testing.assert_allclose(drowned, signed.sum() / weight.sum() / 2, atol=1e-5)
+
+
+@pytest.mark.parametrize(("declared", "private"), [(2.0, True), (0.25, False)])
+def test_a_sweep_with_too_small_a_sensitivity_is_caught(
+    declared: float, private: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def release(curator: Curator, data: WeightedRecords, budget: RoundBudget) -> Table:
+        noisy = curator.laplace(data.by_bin(), epsilon=budget.epsilon, sensitivity=declared, what="sweep")
+        return Table(noisy[0] - noisy[1], noisy[0] + noisy[1], 1.0)
+
+    monkeypatch.setattr(booster_ideas, "release_table", release)
+    assert (max(losses(Sweeps(epsilon=1.0))) <= 1 + 1e-9) == private

@@ -18,10 +18,10 @@ from .boosting_grids import DELTA, FIRST_SEED, probability_scores
 from .counts import Records, WeightedRecords
 from .curator import Curator
 from .domain import Continuous
-from .grid import Additive, Grid, grid_of, public_grid, stumps_of
+from .grid import Additive, Grid, grid_at, grid_of, grid_shares, public_grid, stumps_of
 from .runs import Cell, records_of
 from .runs import Grid as Runs
-from .splits import Floats
+from .splits import THRESHOLD, Floats
 
 INF = float("inf")
 ROUGH, WIDE = 30.0, 3.0  # prior precision of a sweep's steps between neighbouring bins, and of the bins
@@ -138,10 +138,10 @@ class FinePrior(Idea):
         grid = data.grid
         if budget.rho is None:
             raise ValueError("delta=None: the prior is for the exponential mechanism under zCDP")
-        shares = np.concatenate([np.arange(1, 32) / 32, 10.0 ** (-np.arange(1, 25) / 6)])
+        shares = grid_shares(uniform=31, geometric=24)
         width = (self.domain_.highs - self.domain_.lows)[grid.attribute]
         where = (grid.cut - self.domain_.lows[grid.attribute]) / np.where(width > 0, width, 1.0)
-        old = (grid.kind != 0) | np.isin(np.round(where, 9), np.round(shares, 9))
+        old = (grid.kind != THRESHOLD) | np.isin(np.round(where, 9), np.round(shares, 9))
         prior = np.where(np.concatenate([old, old, [True, True]]), 0.0, np.log(0.1))
         chosen = curator.exponential(
             data.right(),
@@ -159,15 +159,8 @@ class BothEnds(Idea):
     """Geometric thresholds from both ends of a domain. **Privacy**: they follow from the domain."""
 
     def _grid(self) -> Grid:
-        shares = np.concatenate([np.arange(1, 32) / 32, 10.0 ** (-np.arange(1, 25) / 6)])
-        shares = np.unique(np.concatenate([shares, 1 - shares]))
-        return grid_of(
-            self.domain_,
-            tuple(
-                a.low + (a.high - a.low) * shares if isinstance(a, Continuous) else None
-                for a in self.domain_.attributes
-            ),
-        )
+        shares = grid_shares(uniform=31, geometric=24)
+        return grid_at(self.domain_, np.unique(np.append(shares, 1 - shares)))
 
 
 class RoundNumbers(Idea):
@@ -372,7 +365,7 @@ class ChosenRate(Idea):
         for rate in (0.1, 0.2, 0.4):
             self.learning_rate_ = rate
             score = super()._train(data, curator, total.times(0.3), rounds)
-            right.append(float((data.weights < 1).sum()))  # a weight is 1 where the margin is not positive
+            right.append(data.n_right())
             data.add(-score)
             scores.append(score)
         return scores[select_stump(curator, np.array(right), total.times(0.1))]

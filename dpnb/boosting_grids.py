@@ -21,7 +21,7 @@ from .grid import public_grid
 from .ledger import Ledger
 from .papers.baselines import AdaBoost, CARTDPsAdaBoost, DPAdaBoost
 from .papers.dpada import READINGS, SCHEDULES, DPAda, Reading, Written
-from .runs import Cell, Grid, over_repeats, records_of
+from .runs import Cell, Grid, measure_majority, over_repeats, records_of
 from .runs import points_of as points_of_cells
 
 Floats = NDArray[np.float64]
@@ -80,9 +80,7 @@ def _delta(cell: Cell) -> float:
 def measure_figure(cell: Cell) -> dict[str, float]:
     """A point of Figures 2 to 6, over the paper's 50 repeats."""
     if cell.method == MAJORITY:
-        records, _, labels = records_of(cell.dataset)
-        share = float(np.mean(labels == np.argmax(records.cohort().class_counts(1)[0])))
-        return {"accuracy": share, "sd": 0.0, "lowest": share, "highest": share}
+        return measure_majority(cell)
     if cell.method == NO_NOISE:
         return measure_booster(partial(AdaBoost, n_rounds=cell.n_rounds), cell, repeats=1)
     make = partial(METHODS[cell.method], epsilon=cell.epsilon, n_rounds=cell.n_rounds)
@@ -210,7 +208,7 @@ class NoisedWeights:
         rng, ledger = np.random.default_rng(self.random_state), Ledger(claimed=self.epsilon)
         written = Written(owner, Reading(), open_curator(rng=rng, ledger=ledger))
         data = WeightedRecords(Records(X, y, domain=DOMAIN), public_grid(DOMAIN, uniform=3), positive=1)
-        data.weights = data.weights / len(data.weights)
+        written.start(data)
         for noise in (False, True):
             written.round(data, noise=noise)
         self.weights_ = data.weights

@@ -8,8 +8,10 @@ attribute are its public values, each against the rest.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .counts import ValueCounts
 from .domain import Domain
@@ -45,6 +47,22 @@ class Candidates:
         n = len(totals)
         branches = np.concatenate([self.left, totals - self.left])
         return score.of_branches(branches, totals, lambda parts: parts[:n] + parts[n:])
+
+    def intervals(self, offered: NDArray[np.bool_], *, groups: Ints) -> dict[str, Any]:
+        """Arguments of :meth:`~dpnb.curator.Curator.exponential_intervals` for the candidates that are offered.
+
+        Parameters
+        ----------
+        offered : (candidates,) whether a candidate can be chosen.
+        groups : questions at which a group begins.
+        """
+        return {
+            "starts": np.searchsorted(np.flatnonzero(offered), self.starts[groups]),
+            "option": self.question[offered],
+            "low": self.low[offered],
+            "high": self.high[offered],
+            "log_measure": self.log_measure[offered],
+        }
 
     def locate(self, questions: Ints, threshold: Floats) -> Ints:
         """Candidate interval that holds each question's threshold, (questions,)."""

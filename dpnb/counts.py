@@ -445,6 +445,10 @@ class WeightedRecords:
         agreement = self._agreement(stump)
         return np.array([weights @ (agreement > 0), weights @ (agreement < 0)])
 
+    def n_right(self) -> float:
+        """Number of records with a positive margin: those whose bounded weight is below 1."""
+        return float(np.count_nonzero(self.weights < 1))
+
     def leaves(self, stump: Stump) -> Floats:
         """Weight by leaf (condition holds, or not) and class (+1, -1), (1, 4)."""
         leaf, label = self._answers(stump) != stump.sign, self._sign < 0

@@ -27,7 +27,7 @@ from .audit.search import DOMAIN, NEIGHBOURS, pair_of
 from .papers.baselines_forest import RandomSplitForest
 from .papers.edprf import ABLATIONS, EDPRF
 from .papers.lineage import BINS, DiffPRF
-from .runs import Cell, Grid, over_repeats, records_of, steps_up_to
+from .runs import Cell, Grid, measure_majority, over_repeats, records_of, steps_up_to
 from .runs import points_of as points_of_cells
 
 Floats = NDArray[np.float64]
@@ -88,8 +88,7 @@ def mean_auc(votes: Floats, truth: NDArray[np.intp]) -> float:
 def measure_edprf(cell: Cell) -> dict[str, float]:
     """A point of Figures 5 and 6, or of a method beside them, over 20 repeats."""
     if cell.method == MAJORITY:
-        records, _, truth = records_of(cell.dataset)
-        return over_repeats([np.mean(truth == np.argmax(records.cohort().class_counts(1)[0]))])
+        return measure_majority(cell)
     make = (METHODS | TABLE_2)[cell.method]
     return measure_forests(
         partial(make, epsilon=cell.epsilon, max_depth=cell.max_depth), cell, repeats=REPEATS

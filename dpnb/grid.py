@@ -181,13 +181,17 @@ def public_grid(domain: Domain, *, uniform: int = 31, geometric: int = 24) -> Gr
 
     **Privacy**: free, no record is read.
     """
-    shares = np.concatenate(
-        [
-            np.arange(1, uniform + 1) / (uniform + 1),
-            10.0 ** (-DECADES * np.arange(1, geometric + 1) / max(geometric, 1)),
-        ]
-    )
-    shares = np.unique(shares)
+    return grid_at(domain, grid_shares(uniform=uniform, geometric=geometric))
+
+
+def grid_shares(*, uniform: int, geometric: int) -> Floats:
+    """Where :func:`public_grid` cuts, as shares of a domain's width, increasing."""
+    even = np.arange(1, uniform + 1) / (uniform + 1)
+    return np.unique(np.append(even, 10.0 ** (-DECADES * np.arange(1, geometric + 1) / max(geometric, 1))))
+
+
+def grid_at(domain: Domain, shares: Floats) -> Grid:
+    """Grid that cuts every continuous domain at the same shares of its width."""
     cuts = tuple(
         a.low + (a.high - a.low) * shares if isinstance(a, Continuous) else None for a in domain.attributes
     )

@@ -121,6 +121,12 @@ def over_repeats(accuracy: ArrayLike) -> dict[str, float]:
     }
 
 
+def measure_majority(cell: Cell) -> dict[str, float]:
+    """Test accuracy of the training set's largest class, as one repeat."""
+    records, _, labels = records_of(cell.dataset)
+    return over_repeats([np.mean(labels == np.argmax(records.cohort().class_counts(1)[0]))])
+
+
 def points_of(table: pd.DataFrame, *, repeats: int) -> pd.DataFrame:
     """One row a cell of results with :func:`over_repeats`: the cell's keys, and its metrics as columns.
 

@@ -13,11 +13,21 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from dpnb import Categorical, Continuous, Domain, DomainError, PrivacyLeakWarning, PrivateBooster, load
+from dpnb import (
+    Categorical,
+    Continuous,
+    Domain,
+    DomainError,
+    PrivacyLeakWarning,
+    PrivateBooster,
+    counts,
+    load,
+)
 from dpnb.audit import Finding, exact, families
 from dpnb.audit.replay import replay_estimator
 from dpnb.audit.search import DOMAIN, pair_of, random_pair
 from dpnb.booster import default_rounds, logistic, round_budget
+from dpnb.counts import Records, WeightedRecords
 from dpnb.grid import Additive, public_grid, stumps_of
 
 THREE = Domain((Continuous("x", 0, 3), Categorical("c", ("a", "b", "d"))), ("low", "middle", "high"))
@@ -222,3 +232,19 @@ def test_scikit_learn_checks(estimator: PrivateBooster, check: object) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyLeakWarning)
         check(estimator)
+
+
+def test_sums_of_weights_do_not_depend_on_the_order_of_the_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bit for bit: bounded weights are multiples of 2⁻²⁸."""
+    X, y = three_classes(3000)
+    order = np.random.default_rng(1).permutation(len(X))
+
+    def right(X: pd.DataFrame, y: pd.Series) -> np.ndarray:
+        data = WeightedRecords(Records(X, y, domain=THREE), public_grid(THREE), positive=1)
+        for candidate, step in ((3, 0.37), (60, 0.21), (9, 0.11)):
+            data.advance(data.grid.stump(candidate), step)
+        return data.right()
+
+    np.testing.assert_array_equal(right(X, y), right(X.iloc[order], y.iloc[order]))
+    monkeypatch.setattr(counts, "bounded_weights", lambda margin: np.exp(-np.maximum(margin, 0.0)))
+    assert np.any(right(X, y) != right(X.iloc[order], y.iloc[order]))  # broken twin: not rounded

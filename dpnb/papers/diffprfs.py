@@ -376,14 +376,9 @@ class _Grower:
         if not len(numeric):
             return np.empty(0)
         mine = np.isin(candidates.question, numeric)
-        starts = np.searchsorted(np.flatnonzero(mine), candidates.starts[numeric])
         point = self.curator.exponential_intervals(
             scores[mine],
-            starts=starts,
-            option=candidates.question[mine],
-            low=candidates.low[mine],
-            high=candidates.high[mine],
-            log_measure=candidates.log_measure[mine],
+            **candidates.intervals(mine, groups=numeric),
             epsilon=share[numeric // f],
             what="threshold of an attribute",
             parts=nodes[numeric // f],

@@ -392,7 +392,7 @@ class Written:
         """Run the rounds and return sign's argument in step 10."""
         public = self.reading.thresholds == "grid"
         data = WeightedRecords(records, grid if public else None, positive=1)
-        data.weights = self._raw = data.weights / len(data.weights)  # step 1
+        self.start(data)
         stumps: list[Stump] = []
         alphas: list[float] = []
         for noise in self.owner.schedule_:  # step 2
@@ -402,6 +402,10 @@ class Written:
             stumps.append(learnt[0])
             alphas.append(learnt[1])
         return Additive(self.owner.domain_, tuple(stumps), np.array(alphas))
+
+    def start(self, data: WeightedRecords) -> None:
+        """Step 1."""
+        data.weights = self._raw = data.weights / len(data.weights)
 
     def round(self, data: WeightedRecords, *, noise: bool) -> tuple[Stump, float] | None:
         """Steps 3 to 8: G_k and α_k, or None where the text stops."""

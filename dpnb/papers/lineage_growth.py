@@ -103,11 +103,7 @@ class Run:
         """A threshold or an atom of the candidates offered, in each group that begins at the questions ``groups``."""
         return self.curator.exponential_intervals(
             candidates.scores(score)[offered],
-            starts=np.searchsorted(np.flatnonzero(offered), candidates.starts[groups]),
-            option=candidates.question[offered],
-            low=candidates.low[offered],
-            high=candidates.high[offered],
-            log_measure=candidates.log_measure[offered],
+            **candidates.intervals(offered, groups=groups),
             epsilon=self.choice,
             sensitivity=self.sensitivity,
             monotone=False,

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpnb import Categorical, Continuous, Domain, experiments
+from dpnb import Categorical, Continuous, Domain, experiments, runs
 from dpnb import forest_grids as grids
 from dpnb.counts import Records
 from dpnb.laws import Exponential, PermuteAndFlip
@@ -278,7 +278,8 @@ def test_a_cell_can_be_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     X = pd.DataFrame(rng.integers(0, 2, (120, 3)), columns=list("pqr"))
     y = X["p"].to_numpy()
     small = Records(X, y, domain=TINY), TINY.encode(X), y
-    monkeypatch.setattr(grids, "records_of", lambda name: small)
+    for module in (grids, runs):
+        monkeypatch.setattr(module, "records_of", lambda name: small)
     for method in (*grids.METHODS, *grids.TABLE_2, grids.MAJORITY):
         found = grids.measure_edprf(Cell(method, "small", "", 2, 50.0, 0))
         assert 0.4 < found["lowest"] <= found["accuracy"] <= found["highest"] <= 1

@@ -31,7 +31,7 @@ test: lint book  ## run everything that CI runs: lint, book, unit tests, noteboo
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || [ "$$CI" = true ] || \
 	  echo "No Chromium found: the tests of the built site will be skipped. Install chromium to run them."
 	$(BIN)/python -m pytest tests -n 2 --dist worksteal
-	$(if $(NOTEBOOKS),$(BIN)/python -m pytest notebooks --nbval --nbval-cell-timeout=300 -n 2 --dist loadscope)
+	$(if $(NOTEBOOKS),$(BIN)/python -m pytest notebooks --nbval --nbval-sanitize-with notebooks/sanitize.cfg --nbval-cell-timeout=300 -n 2 --dist loadscope)
 
 lint: .venv/.installed  ## check style and types
 	$(BIN)/ruff check .

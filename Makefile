@@ -10,10 +10,10 @@ export OPENBLAS_NUM_THREADS := 1
 export PYTHONHASHSEED := 0
 
 .DEFAULT_GOAL := help
-.PHONY: help book test serve lint results notebooks bench clean
+.PHONY: help book test test-spark serve lint results notebooks bench clean
 
 help:  ## show this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */  make \1\t/' | expand -t 20
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */  make \1\t/' | expand -t 20
 
 .venv/.installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
@@ -30,8 +30,18 @@ book: .venv/.installed  ## build the book in _build/html, with warnings as error
 test: lint book  ## run everything that CI runs: lint, book, unit tests, notebooks, the site in a browser
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || [ "$$CI" = true ] || \
 	  echo "No Chromium found: the tests of the built site will be skipped. Install chromium to run them."
-	$(BIN)/python -m pytest tests -n 2 --dist worksteal
+	$(BIN)/python -m pytest tests -n 2 --dist worksteal --ignore tests/test_spark.py
 	$(if $(NOTEBOOKS),$(BIN)/python -m pytest notebooks --nbval --nbval-sanitize-with notebooks/sanitize.cfg --nbval-cell-timeout=300 -n 2 --dist loadscope)
+	@if command -v java >/dev/null || [ -n "$$JAVA_HOME" ] || [ "$$CI" = true ]; then $(MAKE) test-spark; else \
+	  echo "No Java found: the tests of the Spark door are skipped. Install Java 17 or later to run them."; fi
+
+.venv/.spark: .venv/.installed
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[spark]"
+	touch $@
+
+test-spark: .venv/.spark  ## compare models trained through Spark with those in memory; needs Java 17 or later
+	$(BIN)/python -c 'from dpnb.spark import check_java; check_java()'
+	$(BIN)/python -m pytest tests/test_spark.py
 
 lint: .venv/.installed  ## check style and types
 	$(BIN)/ruff check .

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -43,7 +44,12 @@ def record_keys(index: pd.Index) -> Keys:
             f"the index has {len(repeated)} repeated labels, first {list(repeated[:3])}: bags need one unique key "
             "a record; call reset_index(drop=True) before any record is added or removed"
         )
-    return np.asarray(pd.util.hash_array(index.to_numpy()), np.uint64)
+    return hash_keys(index.to_numpy())
+
+
+def hash_keys(labels: NDArray[Any]) -> Keys:
+    """64-bit keys of labels (n,): equal whole numbers, or equal strings, have equal keys wherever they are hashed."""
+    return np.asarray(pd.util.hash_array(labels), np.uint64)
 
 
 def uniforms(keys: Keys, *, seed: int, stream: int) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from .counts import Records, WeightedRecords
+from .counts import Records
 from .curator import Curator
 from .domain import Domain
 from .estimators import PrivateClassifier, check_choice, check_count
@@ -253,7 +253,7 @@ class PrivateBooster(PrivateClassifier):
     ) -> Additive:
         """One two-class booster."""
         grid = public_grid(self.domain_, uniform=self.uniform, geometric=self.geometric)
-        data = WeightedRecords(records, grid, positive=positive)
+        data = records.weighted(grid, positive=positive)
         steps = self._steps(rounds)
         stumps = []
         for step in steps:

@@ -38,7 +38,7 @@ class Idea(PrivateBooster):
     def _boost(
         self, records: Records, curator: Curator, budget: RoundBudget, *, positive: int, rounds: int
     ) -> Additive:
-        data = WeightedRecords(records, self._grid(), positive=positive)
+        data = records.weighted(self._grid(), positive=positive)
         score = self._train(data, curator, budget.times(rounds), rounds)
         return Additive(self.domain_, *stumps_of(data.grid, score))
 
@@ -273,7 +273,7 @@ class LastSweep(PrivateBooster):
         self, records: Records, curator: Curator, budget: RoundBudget, *, positive: int, rounds: int
     ) -> Additive:
         grid = public_grid(self.domain_, uniform=self.uniform, geometric=self.geometric)
-        data, steps = WeightedRecords(records, grid, positive=positive), self._steps(rounds)
+        data, steps = records.weighted(grid, positive=positive), self._steps(rounds)
         swept = 0.3 if budget.rho is None else 0.5
         stumps = []
         for step in steps:

@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from .bags import Copies, Keys, record_keys, uniforms
+from .bags import Bags, Copies, Keys, record_keys, uniforms
 from .domain import Domain
 from .grid import Grid, Stump, grid_of
 from .splits import THRESHOLD, Ints, Splits
@@ -82,8 +82,23 @@ class Records:
         codes = np.stack([np.searchsorted(values, column) for values, column in pairs])
         return codes * self.domain.n_classes + self._y
 
+    def bag(self, bags: Bags, *, seed: int, tree: int) -> Cohort:
+        """The bag of a tree by a rule of :class:`~dpnb.bags.Bags`, at its root.
+
+        Parameters
+        ----------
+        bags : the rule.
+        seed : 64-bit secret seed of the forest's bags.
+        tree : number of the tree.
+        """
+        return self.cohort(bags.draw(self.keys, seed=seed, tree=tree))
+
+    def weighted(self, grid: Grid | None, *, positive: int) -> WeightedRecords:
+        """These records with a weight each, for boosting; parameters as of :class:`WeightedRecords`."""
+        return WeightedRecords(self, grid, positive=positive)
+
     def cohort(self, copies: Copies | None = None) -> Cohort:
-        """A bag of these records at the root of a tree.
+        """Records at the root of a tree.
 
         Parameters
         ----------
@@ -326,13 +341,19 @@ def _tally(keys: Ints, copies: Floats | None, *, n_cells: int, classes: int) -> 
 def bounded_weights(margin: Floats) -> Floats:
     """MadaBoost weights ``min(1, exp(−margin))``; they follow from a record itself and past outputs alone.
 
-    They are rounded to multiples of 2⁻²⁸, so that sums over up to 2²⁵ records are exact in any order.
+    They are rounded to multiples of 2⁻²⁸, and so are the steps that a margin sums up. Sums of up to 2²⁵ in size, as of
+    the weights of 2²⁵ records, are then exact in any order.
 
     References
     ----------
     Domingo, Watanabe (2000), MadaBoost: a modification of AdaBoost.
     """
-    rounded: Floats = np.rint(np.exp(-np.maximum(margin, 0.0)) * FIXED_POINT) / FIXED_POINT
+    return fixed(np.exp(-np.maximum(margin, 0.0)))
+
+
+def fixed(values: ArrayLike) -> Floats:
+    """Round to multiples of 2⁻²⁸."""
+    rounded: Floats = np.rint(np.asarray(values) * FIXED_POINT) / FIXED_POINT
     return rounded
 
 
@@ -372,7 +393,7 @@ class WeightedRecords:
 
     def advance(self, stump: Stump, step: float) -> None:
         """Add ``step · y G(x)`` to every margin; weights become :func:`bounded_weights` of it."""
-        self._margin += step * self._agreement(stump)
+        self._margin += fixed(step) * self._agreement(stump)
         self.weights = bounded_weights(self._margin)
 
     def add(self, table: Floats) -> None:
@@ -429,7 +450,9 @@ class WeightedRecords:
         """
         signed = self.weights * self._sign
         within = self.grid.within(np.asarray(self._one_hot @ signed, float))
-        total, difference = self.weights.sum(), signed.sum()
+        return self._right(within, total=self.weights.sum(), difference=signed.sum())
+
+    def _right(self, within: Floats, *, total: float, difference: float) -> Floats:
         positive, negative = (total + difference) / 2, (total - difference) / 2
         return np.concatenate([negative + within, positive - within, [positive, negative]])
 

@@ -234,13 +234,7 @@ class Domain:
                     _check_bounds(numbers, attribute)
                 codes[:, position] = numbers
             else:
-                codes[:, position] = _encode_values(
-                    column,
-                    attribute.values,
-                    of=f"column {attribute.name!r}",
-                    way_out=f"add them to Categorical({attribute.name!r}, ...), map them to a known value, "
-                    "or drop these records",
-                )
+                codes[:, position] = _encode_values(column, attribute.values, of=attribute)
         return codes
 
     def encode_labels(self, y: ArrayLike | pd.Series[Any]) -> NDArray[np.intp]:
@@ -259,14 +253,7 @@ class Domain:
         DomainError
             If `y` is not one-dimensional, or a label is missing or not one of the classes.
         """
-        column = _as_series(y)
-        return _encode_values(
-            column,
-            self.classes,
-            of="the labels",
-            way_out=f"the domain's classes are {_listed(self.classes, limit=10)}; "
-            "add the missing classes or map the labels",
-        )
+        return _encode_values(_as_series(y), self.classes, of=self)
 
     def clip(self, X: pd.DataFrame | ArrayLike) -> pd.DataFrame:
         """Return a copy of the records with continuous values moved into the bounds.
@@ -607,12 +594,71 @@ def _as_series(y: ArrayLike | pd.Series[Any]) -> pd.Series[Any]:
     return pd.Series(array)
 
 
+_KINDS = ("missing", "infinite", "outside", "unknown")  # in the order in which they are checked
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """Records of a column, or of the labels, that the domain does not allow.
+
+    Parameters
+    ----------
+    kind : ``"missing"``, ``"infinite"``, ``"outside"`` the bounds, or ``"unknown"`` values.
+    count : number of such records.
+    first : the first few different values.
+    """
+
+    kind: str
+    count: int
+    first: tuple[object, ...] = ()
+
+    def joined(self, other: Misfit | None) -> Misfit:
+        """The same for two parts of a table; of different kinds, the one that is checked first."""
+        if other is None or (other.kind != self.kind and _KINDS.index(self.kind) < _KINDS.index(other.kind)):
+            return self
+        if other.kind != self.kind:
+            return other
+        first = tuple(dict.fromkeys((*other.first, *self.first)))[: _SHOWN + 1]
+        return Misfit(self.kind, self.count + other.count, first)
+
+    def error(self, of: Attribute | Domain | str, *, total: int) -> DomainError:
+        """What to raise: the message names values, expectation and the way out.
+
+        Parameters
+        ----------
+        of : attribute of the column; the domain for labels; a string says it in words.
+        total : number of all records.
+        """
+        name, share = _name_of(of), f"{self.count} of {total} records"
+        if self.kind == "missing":
+            way_out = "drop these records or give the missing value a public name or number"
+            values = f"values of {name}" if isinstance(of, Continuous) else name
+            return DomainError(f"{values} hold NaN in {share}; {way_out}")
+        if self.kind == "infinite":
+            return DomainError(f"{name} holds inf in {share}; clip or drop them")
+        if isinstance(of, Continuous):
+            return DomainError(
+                f"{name} lies outside [{of.low:g}, {of.high:g}] in {share}: {_listed(self.first)}; "
+                "clip them with domain.clip(X), or state wider public bounds"
+            )
+        way_out = "map them to a known value, or drop these records"
+        if isinstance(of, Domain):
+            known = _listed(of.classes, limit=10)
+            way_out = f"the domain's classes are {known}; add the missing classes or map the labels"
+        elif isinstance(of, Categorical):
+            way_out = f"add them to Categorical({of.name!r}, ...), {way_out}"
+        return DomainError(f"unknown values in {name}: {share}, first {_listed(self.first)}; {way_out}")
+
+
+def _name_of(of: Attribute | Domain | str) -> str:
+    if isinstance(of, str):
+        return of
+    return "the labels" if isinstance(of, Domain) else f"column {of.name!r}"
+
+
 def _check_not_missing(missing: NDArray[np.bool_], *, of: str) -> None:
     if missing.any():
-        raise DomainError(
-            f"{of} hold NaN in {missing.sum()} of {len(missing)} records; "
-            "drop these records or give the missing value a public name or number"
-        )
+        raise Misfit("missing", int(missing.sum())).error(of, total=len(missing))
 
 
 def _numbers(column: pd.Series[Any], *, name: str) -> NDArray[np.float64]:
@@ -632,7 +678,7 @@ def _numbers(column: pd.Series[Any], *, name: str) -> NDArray[np.float64]:
     finite = np.isfinite(numbers)
     if not finite.all():
         _check_not_missing(np.isnan(numbers), of=f"values of {of}")
-        raise DomainError(f"{of} holds inf in {np.sum(~finite)} of {len(numbers)} records; clip or drop them")
+        raise Misfit("infinite", int(np.sum(~finite))).error(of, total=len(numbers))
     return numbers
 
 
@@ -647,18 +693,15 @@ def _is_number(value: object) -> bool:
 def _check_bounds(numbers: NDArray[np.float64], attribute: Continuous) -> None:
     outside = (numbers < attribute.low) | (numbers > attribute.high)
     if outside.any():
-        first = list(dict.fromkeys(numbers[outside].tolist()))
-        raise DomainError(
-            f"column {attribute.name!r} lies outside [{attribute.low:g}, {attribute.high:g}] in "
-            f"{outside.sum()} of {len(numbers)} records: {_listed(first)}; "
-            "clip them with domain.clip(X), or state wider public bounds"
-        )
+        first = tuple(dict.fromkeys(numbers[outside].tolist()))
+        raise Misfit("outside", int(outside.sum()), first).error(attribute, total=len(numbers))
 
 
 def _encode_values(
-    column: pd.Series[Any], values: tuple[Hashable, ...], *, of: str, way_out: str
+    column: pd.Series[Any], values: tuple[Hashable, ...], *, of: Categorical | Domain
 ) -> NDArray[np.intp]:
     """Return the position of each entry in `values`."""
+    name = _name_of(of)
     index = pd.Index(list(values), tupleize_cols=False)
     try:
         if isinstance(column.dtype, pd.CategoricalDtype):
@@ -668,15 +711,12 @@ def _encode_values(
         else:
             codes = index.get_indexer(column.array)
     except TypeError as error:
-        raise DomainError(f"{of} must hold hashable values: {error}") from error
+        raise DomainError(f"{name} must hold hashable values: {error}") from error
     unknown = codes < 0
     if unknown.any():
-        _check_not_missing(column.isna().to_numpy(dtype=np.bool_), of=of)
-        first = column[unknown].unique().tolist()
-        raise DomainError(
-            f"unknown values in {of}: {unknown.sum()} of {len(column)} records, "
-            f"first {_listed(first)}; {way_out}"
-        )
+        _check_not_missing(column.isna().to_numpy(dtype=np.bool_), of=name)
+        first = tuple(column[unknown].unique().tolist())
+        raise Misfit("unknown", int(unknown.sum()), first).error(of, total=len(column))
     return codes.astype(np.intp, copy=False)
 
 

@@ -138,7 +138,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(X, np.ndarray) and X.ndim == 1:
             raise ValueError("X is one-dimensional. Reshape your data: X.reshape(1, -1) for one record")
         validate_data(self, X, skip_check_array=True, reset=False)
-        scores = self._votes(self.domain_.encode(X, strict=False))
+        return self._probabilities(self.domain_.encode(X, strict=False))
+
+    def _probabilities(self, codes: Floats) -> Floats:
+        """Class probabilities of encoded records, (n, classes)."""
+        scores = self._votes(codes)
         shares: Floats = scores / scores.sum(axis=1, keepdims=True)
         return shares
 
@@ -181,7 +185,7 @@ class PrivateForest(PrivateClassifier):
         with bags.forest_scope(curator.ledger, f"forest of {n_trees} trees"):
             for b in range(n_trees):
                 with bags.tree_scope(curator.ledger), curator.ledger.tree("tree") as scope:
-                    cohort = records.cohort(bags.draw(records.keys, seed=seed, tree=b))
+                    cohort = records.bag(bags, seed=seed, tree=b)
                     trees.append(grow(cohort, scope, per_copy))
         return trees
 

@@ -84,7 +84,7 @@ class _Boosted(PrivateClassifier):
 
     def _data(self, records: Records, curator: Curator) -> WeightedRecords:
         public = self.thresholds == "grid"
-        return WeightedRecords(records, public_grid(self.domain_) if public else None, positive=1)
+        return records.weighted(public_grid(self.domain_) if public else None, positive=1)
 
     def _boost(self, data: WeightedRecords, curator: Curator) -> Additive:
         unit = 0.0  # log of what weights were multiplied by to sum to n
@@ -222,12 +222,12 @@ class CARTDPsAdaBoost(_Boosted):
 
     def _data(self, records: Records, curator: Curator) -> WeightedRecords:
         if not self.demo:
-            return WeightedRecords(records, public_grid(self.domain_), positive=1)
+            return records.weighted(public_grid(self.domain_), positive=1)
         why = "candidate thresholds: midpoints of the values that occur"
-        found = WeightedRecords(records, None, positive=1).grid
+        found = records.weighted(None, positive=1).grid
         attribute, cut = curator.exact(np.stack([found.attribute, found.cut]), why=why)
         cuts = tuple(cut[attribute == a] if c else None for a, c in enumerate(self.domain_.continuous))
-        return WeightedRecords(records, grid_of(self.domain_, cuts), positive=1)
+        return records.weighted(grid_of(self.domain_, cuts), positive=1)
 
     def _learn(self, now: _Round) -> tuple[Stump, Stump]:
         d, grid = self.domain_.n_attributes, now.data.grid

@@ -156,12 +156,13 @@ class DiffPRFs(PrivateForest):
         }
         return cls(utility=utility, **(text | readings))
 
-    def fit(self, X: pd.DataFrame | ArrayLike, y: ArrayLike | pd.Series[Any]) -> Self:
+    def fit(self, X: pd.DataFrame | ArrayLike | Records, y: ArrayLike | pd.Series[Any] | None = None) -> Self:
         """Train the forest.
 
         Parameters
         ----------
-        X : DataFrame (n, attributes), whose index labels are the record keys, or array (positions are keys).
+        X : DataFrame (n, attributes), whose index labels are the record keys, array (positions are keys), or
+            encoded :class:`~dpnb.counts.Records` (without ``y``).
         y : (n,) labels in the domain's classes.
 
         Raises

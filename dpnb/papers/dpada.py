@@ -334,7 +334,7 @@ class DPAda(PrivateClassifier):
         budget = round_budget(
             epsilon=self.epsilon, delta=self.delta, rounds=paid or active, neighbours=self.neighbours
         )
-        data = WeightedRecords(records, grid, positive=1)
+        data = records.weighted(grid, positive=1)
         if paid is None:
             return self._rounds(data, curator, budget, active=active)
         with curator.ledger.filtered("individual filter", epsilon=self._budget):
@@ -391,7 +391,7 @@ class Written:
     def boost(self, records: Records, curator: Curator, grid: Grid) -> Additive:
         """Run the rounds and return sign's argument in step 10."""
         public = self.reading.thresholds == "grid"
-        data = WeightedRecords(records, grid if public else None, positive=1)
+        data = records.weighted(grid if public else None, positive=1)
         self.start(data)
         stumps: list[Stump] = []
         alphas: list[float] = []

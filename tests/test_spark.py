@@ -1,0 +1,516 @@
+"""The Spark door: the same seed gives the same model as in memory, bit for bit; failures change nothing."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("pyspark")
+
+import pyarrow as pa
+from pyspark import TaskContext, cloudpickle
+from pyspark.sql import DataFrame, SparkSession
+
+import dpnb
+from dpnb import Categorical, Continuous, DataError, Domain, DomainError, PrivateBooster, spark
+from dpnb.bags import Bags
+from dpnb.counts import Records
+from dpnb.domain import Misfit
+from dpnb.grid import public_grid
+from dpnb.papers.baselines_forest import RandomSplitForest
+from dpnb.papers.diffprfs import DiffPRFs
+from dpnb.papers.dpada import DPAda
+from dpnb.papers.edprf import EDPRF
+from dpnb.papers.pearson import VARIANTS, PearsonTree
+
+pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
+
+DOMAIN = Domain(
+    (
+        Continuous("x", 0, 1),
+        Categorical("c", ("red", "green", "blue")),
+        Continuous("hours-per-week", 0, 99),
+        Categorical("flag", (False, True)),
+    ),
+    ("no", "perhaps", "yes"),
+    "label",
+)
+N = 900
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[SparkSession]:
+    found = spark.local_session(cores=2, memory="1g")
+    yield found
+    found.stop()
+
+
+def table_of(session: SparkSession, X: pd.DataFrame, y: pd.Series[Any], *, parts: int) -> DataFrame:
+    """Records in another order, in so many partitions, with their index labels as the column ``id``."""
+    frame = X.assign(**{str(y.name): y}, id=X.index).sample(frac=1, random_state=parts)
+    return session.createDataFrame(frame).repartition(parts)
+
+
+@pytest.fixture(scope="module")
+def adult() -> tuple[pd.DataFrame, pd.Series[Any], Domain]:
+    data = dpnb.load("adult-standin")
+    X, y = (part.iloc[:3000] for part in data.train)
+    return X, y.rename(data.domain.target), data.domain
+
+
+@pytest.fixture(scope="module")
+def three() -> tuple[pd.DataFrame, pd.Series[Any], Domain]:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {
+            "x": rng.random(N).round(2),
+            "c": rng.choice(["red", "green", "blue"], N),
+            "hours-per-week": rng.integers(0, 100, N),
+            "flag": rng.integers(0, 2, N).astype(bool),
+        }
+    )
+    signal = 2 * (X["x"] > 0.6) + (X["c"] == "red") + rng.normal(0, 0.5, N)
+    y = pd.Series(np.array(DOMAIN.classes)[np.digitize(signal, [0.8, 1.8])], name="label")
+    return X, y, DOMAIN
+
+
+@pytest.fixture(scope="module")
+def tables(session: SparkSession, adult: Any, three: Any) -> dict[str, dict[int, spark.SparkTable]]:
+    return {
+        name: {
+            parts: spark.SparkTable(table_of(session, X, y, parts=parts), domain, key="id")
+            for parts in (1, 2, 7)
+        }
+        for name, (X, y, domain) in (("adult", adult), ("three", three))
+    }
+
+
+MODELS: dict[str, Callable[..., Any]] = {
+    "booster, pure": partial(PrivateBooster, n_rounds=5),
+    "booster, with delta": partial(PrivateBooster, n_rounds=5, delta=1e-5),
+    "Pearson, C": PearsonTree,
+    "Pearson, S": partial(PearsonTree, **(VARIANTS["S"] | {"n_shards": 30}), max_depth=2),
+    "eDPRF": partial(EDPRF, n_trees=2, max_depth=3),
+    "eDPRF, cover, labels": partial(EDPRF, n_trees=3, max_depth=2, bags="cover", bag_rate=2, leaf="label"),
+    "eDPRF, multiway, public bins": partial(EDPRF, n_trees=1, max_depth=1, splits="multiway"),
+    "DiffPRFs": partial(DiffPRFs, n_trees=2, max_depth=3),
+    "DiffPRFs, in two steps": partial(
+        DiffPRFs,
+        n_trees=1,
+        max_depth=2,
+        selection="two-step",
+        size_query=True,
+        stop="noisy",
+        categorical="multiway",
+    ),
+    "DiffPRFs, purity, one bag": partial(DiffPRFs, n_trees=2, max_depth=2, stop="pure", bags="full"),
+    "random splits": partial(RandomSplitForest, n_trees=2, max_depth=3),
+}
+TWO_CLASSES: dict[str, Callable[..., Any]] = {
+    "DPAda, noisy steps": partial(DPAda, n_rounds=4),
+    "DPAda, with delta": partial(DPAda, n_rounds=4, delta=1e-5, schedule="improved"),
+}
+MAIN = ("booster, pure", "Pearson, C", "eDPRF", "DiffPRFs")
+
+
+def parts_of(model: Any) -> bytes:
+    """Everything that a model releases, to the bit."""
+    if hasattr(model, "trees_"):
+        found: list[Any] = [(*t.splits, t.first_child, t.depth, t.value) for t in model.trees_]
+    else:
+        found = [(m.stumps, m.alpha) for m in getattr(model, "models_", None) or [model.model_]]
+    flat = [np.asarray(array, float).tobytes() for tree in found for array in tree]
+    return pickle.dumps((flat, str(model.ledger_)))
+
+
+def check_equal(make: Callable[..., Any], records: Records, table: spark.SparkTable) -> None:
+    one, other = make(random_state=3).fit(records), make(random_state=3).fit(table)
+    assert parts_of(one) == parts_of(other)
+    assert parts_of(one) != parts_of(make(random_state=4).fit(records))  # broken twin: another seed
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_same_seed_gives_the_same_model(name: str, three: Any, tables: Any) -> None:
+    X, y, domain = three
+    check_equal(partial(MODELS[name], epsilon=2.0), Records(X, y, domain=domain), tables["three"][7])
+
+
+@pytest.mark.parametrize("name", [*MAIN, *TWO_CLASSES])
+@pytest.mark.parametrize("parts", [1, 2, 7])
+def test_partitions_and_order_do_not_matter(name: str, parts: int, adult: Any, tables: Any) -> None:
+    X, y, domain = adult
+    check_equal((MODELS | TWO_CLASSES)[name], Records(X, y, domain=domain), tables["adult"][parts])
+
+
+def test_keys_matter(adult: Any, tables: Any) -> None:
+    X, y, domain = adult
+    moved = Records(X.set_axis(X.index + 1), y, domain=domain)
+    one = MODELS["eDPRF"](random_state=3).fit(moved)
+    assert parts_of(one) != parts_of(MODELS["eDPRF"](random_state=3).fit(tables["adult"][2]))
+
+
+def test_strings_are_keys_as_well(session: SparkSession, three: Any) -> None:
+    X, y, domain = three
+    named = X.set_axis([f"person {i}" for i in range(N)])
+    records = Records(named, y, domain=domain)
+    table = spark.SparkTable(table_of(session, named, y.set_axis(named.index), parts=2), domain, key="id")
+    check_equal(MODELS["eDPRF"], records, table)
+    table.check_keys()
+
+
+def test_without_noise_too(three: Any, tables: Any) -> None:
+    X, y, domain = three
+    for name in MAIN:
+        make = partial(MODELS[name], epsilon=float("inf"))
+        one = make(random_state=0).fit(Records(X, y, domain=domain))
+        assert parts_of(one) == parts_of(make(random_state=0).fit(tables["three"][2]))
+
+
+def test_partial_tables_are_added_up_in_a_tree(
+    three: Any, tables: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark, "FAN_IN", 2)
+    X, y, domain = three
+    check_equal(MODELS["Pearson, C"], Records(X, y, domain=domain), tables["three"][7])
+
+
+def test_sums_of_tables() -> None:
+    ints = partial(np.array, dtype=np.int64)
+    cells, counts = spark._add_up(
+        [(ints([5, 1]), ints([2, 3])), (ints([]), ints([])), (ints([1, 9]), ints([4, 2**60]))]
+    )
+    assert cells.tolist() == [1, 5, 9]
+    assert counts.tolist() == [7, 2, 2**60]
+    assert [len(part) for part in spark._add_up([])] == [0, 0]
+    assert [len(part) for part in spark._add_up([(ints([]), ints([]))])] == [0, 0]
+
+
+# --- Failures -------------------------------------------------------------------------------------------------
+
+
+class FailsTwice:
+    """Passes batches on; the first two attempts of a task fail after the first batch. Every attempt is noted."""
+
+    def __init__(self, notes: Path) -> None:
+        self.notes = notes
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        assert context is not None
+        attempt = context.attemptNumber()
+        (self.notes / f"{context.stageId()}-{context.partitionId()}-{attempt}").touch()
+        for batch in batches:
+            yield batch
+            if attempt < 2:
+                raise RuntimeError("this task fails twice")
+
+
+def test_a_task_that_fails_twice_changes_nothing(session: SparkSession, three: Any, tmp_path: Path) -> None:
+    import sys
+
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    X, y, domain = three
+    frame = table_of(session, X, y, parts=2)
+    flaky = frame.mapInArrow(FailsTwice(tmp_path), frame.schema)
+    table = spark.SparkTable(flaky, domain, key="id", persist=False)  # every pass reads, and fails, again
+    make = partial(EDPRF, n_trees=2, max_depth=1)
+    check_equal(make, Records(X, y, domain=domain), table)
+    attempts = pd.Series([path.name.rsplit("-", 1)[1] for path in tmp_path.iterdir()]).value_counts()
+    assert attempts.to_dict() == dict.fromkeys(
+        "012", 2 * (1 + 1 + 2)
+    )  # two tasks: check, roots, a level of two trees
+
+
+def test_a_task_that_always_fails_is_an_error(session: SparkSession, three: Any, tmp_path: Path) -> None:
+    X, y, domain = three
+    frame = table_of(session, X, y, parts=2)
+
+    def broken(batches: Any) -> Any:
+        raise RuntimeError("out of order")
+
+    table = spark.SparkTable(frame.mapInArrow(broken, frame.schema), domain)
+    with pytest.raises(Exception, match="out of order"):
+        PrivateBooster(n_rounds=1, random_state=0).fit(table)
+
+
+# --- Errors ---------------------------------------------------------------------------------------------------
+
+
+def spoilt(session: SparkSession, three: Any, column: str, value: Any) -> Callable[[], Any]:
+    X, y, domain = three
+    frame = X.assign(label=y, id=range(N)).astype({column: object} if isinstance(value, str) else {})
+    frame.loc[[3, 800], column] = value
+    return lambda: EDPRF(random_state=0).fit(
+        spark.SparkTable(session.createDataFrame(frame), domain, key="id")
+    )
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        (
+            "c",
+            "mauve",
+            r"unknown values in column 'c': 2 of 900 records, first 'mauve'; add them to Categorical",
+        ),
+        (
+            "label",
+            "never",
+            r"unknown values in the labels: 2 of 900 records, first 'never'; the domain's classes",
+        ),
+        ("c", None, r"column 'c' hold NaN in 2 of 900 records"),
+        ("x", np.nan, r"values of column 'x' hold NaN in 2 of 900 records; drop these records"),
+        ("x", np.inf, r"column 'x' holds inf in 2 of 900 records"),
+        ("x", 1.5, r"column 'x' lies outside \[0, 1\] in 2 of 900 records: 1.5; clip them"),
+    ],
+)
+def test_records_outside_the_domain(
+    session: SparkSession, three: Any, column: str, value: Any, message: str
+) -> None:
+    fit = spoilt(session, three, column, value)
+    with pytest.raises(DomainError, match=message):
+        fit()
+
+
+def test_errors_of_both_doors_agree(session: SparkSession, three: Any) -> None:
+    X, y, domain = three
+    bad = X.assign(c=X["c"].where(X.index > 2, "mauve"))
+    with pytest.raises(DomainError) as here:
+        Records(bad, y, domain=domain)
+    with pytest.raises(DomainError) as there:
+        PrivateBooster().fit(spark.SparkTable(table_of(session, bad, y, parts=2), domain))
+    assert str(here.value) == str(there.value)
+
+
+def test_misfits_of_parts_of_a_table() -> None:
+    one, other = Misfit("unknown", 2, ("a", "b")), Misfit("unknown", 3, ("b", "c"))
+    assert one.joined(None) == one
+    assert one.joined(other) == Misfit("unknown", 5, ("b", "c", "a"))
+    missing = Misfit("missing", 1)
+    assert missing.joined(one) == one.joined(missing) == missing
+
+
+def test_columns_are_checked_before_anything_runs(session: SparkSession, three: Any) -> None:
+    X, y, domain = three
+    frame = session.createDataFrame(X.assign(label=y, id=range(N)))
+    with pytest.raises(DomainError, match=r"lacks the columns 'x', 'flag'; it has c, hours-per-week"):
+        spark.SparkTable(frame.drop("x", "flag"), domain)
+    with pytest.raises(DomainError, match="lacks the columns 'customer'"):
+        spark.SparkTable(frame, domain, key="customer")
+    with pytest.raises(
+        DomainError, match="column 'x' must hold numbers, but its Spark type is string; cast it"
+    ):
+        spark.SparkTable(frame.withColumn("x", frame["x"].cast("string")), domain)
+    with pytest.raises(DomainError, match="column 'c' has the Spark type bigint"):
+        spark.SparkTable(frame.withColumn("c", frame["id"]), domain)
+    with pytest.raises(DomainError, match="the target 'label' has the Spark type boolean"):
+        spark.SparkTable(frame.withColumn("label", frame["flag"]), domain)
+
+
+def test_no_records(session: SparkSession, three: Any) -> None:
+    X, y, domain = three
+    frame = session.createDataFrame(X.assign(label=y)).where("x > 2")
+    with pytest.raises(ValueError, match="there are no records to fit"):
+        PrivateBooster().fit(spark.SparkTable(frame, domain))
+
+
+def test_bags_need_keys(session: SparkSession, three: Any) -> None:
+    X, y, domain = three
+    frame = table_of(session, X, y, parts=2)
+    table = spark.SparkTable(frame, domain)
+    PearsonTree(random_state=0).fit(table)  # every record once: no key needed
+    with pytest.raises(DataError, match="bags='disjoint' needs a key for each record"):
+        EDPRF(n_trees=2).fit(table)
+    with pytest.raises(DataError, match="shards needs a key"):
+        PearsonTree(n_shards=3).fit(table)
+    with pytest.raises(DataError, match=r"check_keys\(\) needs a key"):
+        table.check_keys()
+    doubled = spark.SparkTable(frame.union(frame), domain, key="id")
+    with pytest.raises(ValueError, match="column 'id' has repeated keys, first"):
+        doubled.check_keys()
+    with pytest.raises(ValueError, match="column 'id' has at least 900 repeated keys"):
+        EDPRF(n_trees=2).fit(spark.SparkTable(frame.union(frame).coalesce(1), domain, key="id"))
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (DiffPRFs(bags="bootstrap"), "bags='bootstrap' depend on the number and the order"),
+        (EDPRF(bags="parts"), "bags='parts' depend on the number and the order"),
+        (PearsonTree(n_shards=4, shards="position"), "blocks by position"),
+        (
+            DiffPRFs(bounds="data", selection="two-step"),
+            "asks its records for 'columns', which only the in-memory",
+        ),
+        (DPAda(filter_rounds=2), "asks its records for 'spent', which only the in-memory"),
+    ],
+)
+def test_what_only_the_in_memory_door_answers(model: Any, message: str, adult: Any, tables: Any) -> None:
+    with pytest.raises(DataError, match=message):
+        model.set_params(random_state=0).fit(tables["adult"][1])
+
+
+def test_too_many_values(
+    tables: Any, session: SparkSession, three: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y, domain = three
+    table = spark.SparkTable(table_of(session, X, y, parts=2), domain, key="id")
+    monkeypatch.setattr(spark, "MAX_VALUES", 50)
+    with pytest.raises(
+        DataError, match="column 'x' has more than 50 different values, and this algorithm looks at"
+    ):
+        MODELS["DiffPRFs"](random_state=0).fit(table)
+
+
+def test_blocks_are_forgotten(session: SparkSession, three: Any) -> None:
+    X, y, domain = three
+    with spark.SparkTable(table_of(session, X, y, parts=1), domain) as table:
+        PearsonTree(random_state=0).fit(table)
+        (encoding,) = table._encodings
+        assert encoding.blocks.is_cached
+    assert not encoding.blocks.is_cached
+    assert table._encodings == []
+
+
+# --- Java -----------------------------------------------------------------------------------------------------
+
+
+def fake_java(folder: Path, version: str) -> Path:
+    java = folder / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n")
+    java.chmod(0o755)
+    return folder
+
+
+def test_java_is_found() -> None:
+    assert spark.check_java() >= 17
+
+
+@pytest.mark.parametrize(("version", "major"), [("11.0.2", 11), ("1.8.0_292", 8), ("16", 16)])
+def test_java_is_too_old(version: str, major: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(fake_java(tmp_path, version)))
+    with pytest.raises(DataError, match=rf"is Java {major}, but Spark needs Java 17 or later; install"):
+        spark.check_java()
+
+
+def test_new_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(fake_java(tmp_path, "21.0.5")))
+    assert spark.check_java() == 21
+
+
+def test_no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(DataError, match=r"JAVA_HOME=.* holds no bin/java; install Java 17"):
+        spark.local_session()
+    monkeypatch.delenv("JAVA_HOME")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(DataError, match="there is no 'java' on PATH and no JAVA_HOME; install Java 17"):
+        spark.check_java()
+    monkeypatch.setenv("JAVA_HOME", str(fake_java(tmp_path, "?")))
+    with pytest.raises(DataError, match="-version says"):
+        spark.check_java()
+
+
+# --- Prediction -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["booster, pure", "eDPRF", "Pearson, C"])
+def test_prediction_in_spark(name: str, session: SparkSession, three: Any) -> None:
+    X, y, domain = three
+    model = MODELS[name](domain=domain, random_state=0).fit(X, y)
+    wide = X.assign(id=X.index, note="kept")
+    wide.loc[5, "x"] = 7.0  # beyond the bounds: routed like them
+    found = (
+        spark.predict(model, session.createDataFrame(wide).repartition(3))
+        .toPandas()
+        .set_index("id")
+        .loc[X.index]
+    )
+    expected = model.predict_proba(wide[X.columns])
+    np.testing.assert_array_equal(np.stack(found["probability"].to_list()), expected)
+    assert found["prediction"].tolist() == model.predict(wide[X.columns]).tolist()
+    assert found.columns.tolist() == [*X.columns, "note", "prediction", "probability"]
+
+
+def test_predictions_are_checked(session: SparkSession, three: Any) -> None:
+    X, y, domain = three
+    model = PrivateBooster(domain=domain, n_rounds=1, random_state=0).fit(X, y)
+    frame = session.createDataFrame(X)
+    with pytest.raises(DomainError, match="lacks the columns 'c'"):
+        spark.predict(model, frame.drop("c"))
+    with pytest.raises(DomainError, match="has a column prediction already"):
+        spark.predict(model, frame.withColumn("prediction", frame["x"]))
+    unknown = session.createDataFrame(X.assign(c="mauve"))
+    with pytest.raises(Exception, match=r"unknown values in column 'c': .* first 'mauve'"):
+        spark.predict(model, unknown).collect()
+
+
+def test_a_model_goes_to_the_workers_without_ledger_and_seed(three: Any, session: SparkSession) -> None:
+    X, y, domain = three
+    model = PrivateBooster(domain=domain, n_rounds=1, random_state=np.random.default_rng(0)).fit(X, y)
+    spark.predict(model, session.createDataFrame(X)).count()
+    assert model.ledger_.epsilon == pytest.approx(1.0)
+    assert isinstance(model.random_state, np.random.Generator)
+
+
+def test_blocks_know_bins_as_the_memory_does() -> None:
+    grid = public_grid(DOMAIN)
+    encoder = spark._Encoder(DOMAIN, None, grid.cuts, "uint8")
+    cuts = grid.cuts[0]
+    assert cuts is not None
+    values = np.sort(np.concatenate([cuts, cuts + 1e-9, [0.0, 1.0]]))
+    numbers, misfit = spark._encode_column(pa.array(values.clip(0, 1)), DOMAIN.attributes[0], strict=True)
+    assert misfit is None
+    np.testing.assert_array_equal(
+        np.searchsorted(encoder.cuts[0], numbers), np.searchsorted(cuts, values.clip(0, 1))
+    )
+
+
+def test_root_counts_of_a_forest_take_one_pass(
+    three: Any, tables: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passes: list[Any] = []
+    run = spark._Encoding.run
+    monkeypatch.setattr(spark._Encoding, "run", lambda self, task: passes.append(task) or run(self, task))
+    EDPRF(n_trees=3, max_depth=2, stop="depth", random_state=0).fit(tables["three"][1])
+    assert len(passes) == 1 + 3 * 2  # the roots of all trees, then a pass a level of each
+    passes.clear()
+    PrivateBooster(n_rounds=4, random_state=0).fit(tables["adult"][1])
+    assert len(passes) == 4
+
+
+def test_cached_roots_are_those_of_their_seed(three: Any, tables: Any) -> None:
+    X, y, domain = three
+    table, records = tables["three"][1], Records(X, y, domain=domain)
+    for seed in (1, 2):
+        bags = Bags("poisson", 2)
+        for tree in (0, 1):
+            here = records.bag(bags, seed=seed, tree=tree).class_counts(1)
+            np.testing.assert_array_equal(table.bag(bags, seed=seed, tree=tree).class_counts(1), here)
+
+
+def test_the_package_does_not_need_spark() -> None:
+    code = """
+import sys
+sys.modules["pyspark"] = None
+import dpnb, dpnb.papers.edprf
+try:
+    import dpnb.spark
+except ImportError as error:
+    print(error)
+"""
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ
+    )
+    assert "pip install 'dpnb[spark]'" in found.stdout

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .domain import Attribute, Continuous
 from .grid import Shape
+from .scale import PassCost
 
 Floats = NDArray[np.float64]
 
@@ -540,6 +541,31 @@ def plot_steps(points: pd.DataFrame, *, notes: Mapping[str, str]) -> Figure:
         axis.set(title=dataset, xlabel="test accuracy")
     axes[0, 0].set_yticks(range(len(steps)), [f"{s}\n({notes[s]})" for s in steps])
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
+    return figure
+
+
+def plot_scaling(table: pd.DataFrame, costs: Mapping[str, PassCost], *, attributes: int) -> Figure:
+    """Seconds of a pass against records, a panel for each model, a line of its cost model for each number of cores.
+
+    Parameters
+    ----------
+    table : columns model, rows, cores, pass_s.
+    costs : model → its cost.
+    attributes : number of attributes, for the lines.
+    """
+    figure, axes = plt.subplots(1, len(costs), figsize=(9.2, 4.2), sharey=True, layout="constrained")
+    for axis, (model, cost) in zip(np.atleast_1d(axes), costs.items(), strict=True):
+        mine = table[table["model"] == model]
+        for i, cores in enumerate(sorted(int(c) for c in mine["cores"].unique())):
+            points = mine[mine["cores"] == cores].sort_values("rows")
+            rows = np.geomspace(points["rows"].min(), points["rows"].max(), 60)
+            line = [cost.seconds(rows=n, attributes=attributes, cores=cores) for n in rows]
+            name = f"{cores} core" + "s" * (cores > 1)
+            axis.plot(rows, line, LINES[i], color=f"C{i}", linewidth=1.2)
+            axis.plot(points["rows"], points["pass_s"], MARKERS[i], color=f"C{i}", label=name)
+        axis.set(title=model, xlabel="records", xscale="log", yscale="log")
+    np.atleast_1d(axes)[0].set_ylabel("seconds a pass")
+    np.atleast_1d(axes)[-1].legend()
     return figure
 
 

@@ -1,0 +1,60 @@
+"""The cost model of the chapter on scale."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpnb import scale
+
+TRUE = scale.PassCost(fixed=0.2, record=1e-8, value=2e-8)
+
+
+def measured(cost: scale.PassCost) -> pd.DataFrame:
+    cells = itertools.product((1e6, 5e6, 1e7), (1, 2), (7, 14))
+    table = pd.DataFrame(cells, columns=["rows", "cores", "attributes"])
+    seconds = [cost.seconds(rows=r, attributes=a, cores=c) for r, c, a in table.to_numpy()]
+    return table.assign(pass_s=seconds)
+
+
+def test_costs_are_found_again() -> None:
+    found = scale.fit_pass_cost(measured(TRUE))
+    assert (found.fixed, found.record, found.value) == pytest.approx((0.2, 1e-8, 2e-8), rel=1e-6)
+    other = scale.fit_pass_cost(measured(TRUE).assign(cores=1))  # broken twin: cores that do not help
+    assert found.value != pytest.approx(other.value, rel=0.1)
+
+
+def test_costs_are_not_negative() -> None:
+    table = measured(TRUE).assign(
+        pass_s=lambda t: np.where(t["rows"] > 1e6, t["pass_s"] * 2, t["pass_s"] / 4)
+    )
+    found = scale.fit_pass_cost(table)
+    assert min(found.fixed, found.record, found.value) >= 0
+
+
+def test_a_pass_takes_the_longer_the_more_it_reads() -> None:
+    base = TRUE.seconds(rows=1e6, attributes=14, cores=2)
+    assert base == pytest.approx(0.2 + 1e6 * (1e-8 + 28e-8) / 2)
+    assert TRUE.seconds(rows=2e6, attributes=14, cores=4) == pytest.approx(base)
+    assert TRUE.seconds(rows=2e6, attributes=14, cores=2) > base
+
+
+def test_bytes_of_an_answer() -> None:
+    assert scale.table_bytes(nodes=1, classes=2, bins=400) == 12_800
+    assert scale.table_bytes(nodes=8, classes=2, bins=400) == 8 * 12_800
+
+
+def test_the_committed_measurements_are_complete(root: Path) -> None:
+    table = scale.read_scale(root / "results")
+    keys = ["model", "rows", "cores", "attributes"]
+    assert not table.duplicated(keys).any()
+    assert set(table["model"]) == {"booster", "Pearson tree", "eDPRF", "DiffPRFs"}
+    largest = table[table["rows"] == 10_000_000]
+    assert set(largest["model"]) == set(table["model"])
+    assert (table["all_mb"] < 8 * 1024).all()
+    passes = table["pass_list_s"].str.split().map(len)
+    assert (passes == table["passes"]).all()

@@ -129,7 +129,8 @@ def descendants(pid: int) -> list[int]:
 
 def run(data: Path, rows: int, cores: int, model: str, attributes: int) -> dict[str, Any]:
     """Train once through Spark; seconds of the encoding and of every pass, and the largest memory."""
-    session = spark.local_session(cores=cores, memory="2g")
+    # About as much for every task, and several tasks a core, so that both cores are busy to the end.
+    session = spark.local_session(cores=cores, memory="2g", spark__sql__files__maxPartitionBytes="8m")
     domain = dpnb.load("adult-standin").domain
     domain = domain.subset(domain.names[:attributes])
     files = [str(data / f"{i:05d}.parquet") for i in range(rows // FILE_ROWS)]

@@ -33,7 +33,7 @@ from .runs import points_of as points_of_cells
 Floats = NDArray[np.float64]
 REPEATS = 20
 INF = float("inf")
-BUDGETS = (0.1, 0.5, 1.0, 2.0, 5.0)
+BUDGETS = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0)
 SETS = ("robot", "adult", "bank")
 
 points_of = partial(points_of_cells, repeats=REPEATS)
@@ -96,12 +96,11 @@ def measure_edprf(cell: Cell) -> dict[str, float]:
 
 
 def edprf_grid() -> Grid:
-    """Figures 5 and 6 on the paper's robot data at its five tree depths, on Adult and Bank at the middle one."""
-    depths = {"robot": range(4, 9), "adult": (6,), "bank": (6,)}
+    """Figures 5 and 6 on the paper's robot data, and on Adult and Bank, at the paper's five tree depths."""
     cells = [
         Cell(method, data, "", max_depth(depth), epsilon, 0)
         for data in SETS
-        for method, depth, epsilon in product(METHODS, depths[data], (*BUDGETS, INF))
+        for method, depth, epsilon in product(METHODS, range(4, 9), (*BUDGETS, INF))
         if epsilon < INF or method not in ABLATIONS  # without noise the ablations are the text
     ]
     for data in SETS:
@@ -183,7 +182,7 @@ def measure_step(cell: Cell) -> dict[str, float]:
 
 def edprf_ladder_grid() -> Grid:
     """What each step from the text to the repaired forest costs or brings."""
-    cells = product(LADDER, ("adult", "robot"), ("",), (0,), (0.1, 1.0), (0,))
+    cells = product(LADDER, ("adult", "robot"), ("",), (0,), BUDGETS, (0,))
     return Grid("edprf_ladder", tuple(Cell(*cell) for cell in cells), measure_step, ("adult", "robot"))
 
 

@@ -534,7 +534,7 @@ def plot_steps(points: pd.DataFrame, *, notes: Mapping[str, str]) -> Figure:
     for axis, dataset in zip(axes[0], sets, strict=True):
         for i, epsilon in enumerate(budgets):
             rows = points[(points["dataset"] == dataset) & (points["epsilon"] == epsilon)]
-            at = rows["method"].map(steps.index) + 0.14 * (i - 2)
+            at = rows["method"].map(steps.index) + 0.14 * (i - (len(budgets) - 1) / 2)
             style: dict[str, Any] = {"color": f"C{i}", "marker": FOREST_MARKERS[i], "linestyle": "none"}
             name = "no noise" if np.isinf(epsilon) else f"claimed ε = {epsilon:g}"
             axis.errorbar(rows["mean"], at, xerr=rows["error"], label=name, markersize=5, **style)

@@ -7,6 +7,7 @@ numbers do not depend on their order, so that the same seed gives the same model
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import re
@@ -19,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from math import ceil
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, Self, cast
@@ -220,9 +221,9 @@ class _Encoder:
         return {
             "n": len(table),
             "codes": codes.tobytes(),
-            "labels": labels.astype(np.int32).tobytes(),
+            "labels": labels.astype(_label_type(self.domain)).tobytes(),
             "keys": keys.tobytes(),
-            "repeated": len(keys) - len(np.unique(keys)),
+            "repeated": int(np.sum(np.diff(np.sort(keys)) == 0)),
             "misfits": pickle.dumps(misfits),
         }
 
@@ -248,8 +249,8 @@ class _Block(Records):
 
     def __init__(self, row: dict[str, Any], encoder: _Encoder) -> None:
         self.domain = encoder.domain
-        self._y = np.frombuffer(row["labels"], np.int32).astype(np.intp)
-        self.keys = np.frombuffer(row["keys"], np.uint64)
+        self._y = np.frombuffer(row["labels"], _label_type(encoder.domain)).astype(np.intp)
+        self.keys = np.frombuffer(row.get("keys", b""), np.uint64)
         self._columns = np.frombuffer(row["codes"], encoder.dtype).reshape(-1, row["n"])
         self._sizes = _sizes(encoder)
 
@@ -261,6 +262,10 @@ class _Block(Records):
     def _cells(self) -> Ints:
         cells: Ints = self._columns.astype(np.intp) * self.domain.n_classes + self._y
         return cells
+
+
+def _label_type(domain: Domain) -> np.dtype[Any]:
+    return np.min_scalar_type(domain.n_classes - 1)
 
 
 def _sizes(encoder: _Encoder) -> Ints:
@@ -288,8 +293,15 @@ def _count_blocks(
     batches: Iterable[pa.RecordBatch], *, task: Task, encoder: _Encoder
 ) -> Iterator[pa.RecordBatch]:
     """Answer a question for every block of a partition, added up."""
+    _spare_the_collector()
     parts = [task(_Block(row, encoder)) for batch in batches for row in batch.to_pylist()]
     yield _counted_batch(_add_up(parts))
+
+
+@cache
+def _spare_the_collector() -> None:
+    """Spark collects garbage after every task; what the imports made need not be looked at each time."""
+    gc.freeze()
 
 
 def _add_up_partitions(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -560,7 +572,8 @@ class SparkCohort(_OnCluster, Cohort):
             move._replace(splits=encoding.coded(move.splits)) if isinstance(move, _Descend) else move
             for move in self._route
         )
-        return encoding.run(_TreeTask(self._bag, route, count))
+        keys = self._bag is not None or any(isinstance(move, _Divide) for move in route)
+        return encoding.run(_TreeTask(self._bag, route, count), keys=keys)
 
 
 # --- Boosting -----------------------------------------------------------------------------------------------
@@ -707,10 +720,11 @@ class _Encoding:
             raise ValueError(f"column {self._encoder.key!r} has at least {repeated} repeated keys: {ONE_KEY}")
         return int(n)
 
-    def run(self, task: Task) -> Counted:
-        """Answer a question in one pass; partial tables are added up in a tree."""
+    def run(self, task: Task, *, keys: bool = False) -> Counted:
+        """Answer a question in one pass; partial tables are added up in a tree. ``keys`` if the task needs them."""
         count = partial(_count_blocks, task=task, encoder=self._encoder)
-        partial_tables = self.blocks.select("n", "codes", "labels", "keys").mapInArrow(count, COUNTED)
+        read = self.blocks.select("n", "codes", "labels", *(["keys"] if keys else []))
+        partial_tables = read.mapInArrow(count, COUNTED)
         left = self.partitions
         while left > FAN_IN:
             left = ceil(left / FAN_IN)
@@ -829,7 +843,9 @@ class SparkTable(_OnCluster, Records):
         """Class counts of the bags of all trees, (trees, classes), in one pass for the forest."""
         asked = bag._replace(tree=0)
         if self._roots is None or self._roots[0] != asked:
-            counted = self._encoding_for(()).run(partial(_count_roots, bags=bag.bags, seed=bag.seed))
+            counted = self._encoding_for(()).run(
+                partial(_count_roots, bags=bag.bags, seed=bag.seed), keys=True
+            )
             self._roots = asked, _dense(counted, (bag.bags.n_trees, self.domain.n_classes))
         return self._roots[1]
 

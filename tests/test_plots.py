@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 
 from dpnb import Categorical, Continuous, plots
 from dpnb.grid import Shape
+from dpnb.scale import PassCost
 
 X = np.linspace(-2.0, 2.0, 41)
 HALF = np.full(41, 0.25)
@@ -34,6 +35,13 @@ LEADERS = pd.DataFrame(
     columns=["method", "epsilon", "metric", "mean", "sd"],
 )
 FIGURES: dict[str, Callable[[], Figure]] = {
+    "scaling": lambda: plots.plot_scaling(
+        pd.DataFrame(
+            {"model": "a", "rows": [1e6, 2e6] * 2, "cores": [1, 1, 2, 2], "pass_s": [1.0, 2.0, 0.5, 1.0]}
+        ),
+        {"a": PassCost(fixed=0.1, record=1e-7, value=5e-8)},
+        attributes=14,
+    ),
     "noise_rounds": lambda: plots.plot_noise_rounds({"a": np.array([0.2, 0.8])}, limit=1),
     "by_rounds": lambda: plots.plot_by_rounds(
         pd.concat([POINTS.assign(schedule=s, n_rounds=m) for s in ("a", "b") for m in (3, 4)]),

@@ -482,7 +482,9 @@ def test_root_counts_of_a_forest_take_one_pass(
 ) -> None:
     passes: list[Any] = []
     run = spark._Encoding.run
-    monkeypatch.setattr(spark._Encoding, "run", lambda self, task: passes.append(task) or run(self, task))
+    monkeypatch.setattr(
+        spark._Encoding, "run", lambda self, task, **keys: passes.append(task) or run(self, task, **keys)
+    )
     EDPRF(n_trees=3, max_depth=2, stop="depth", random_state=0).fit(tables["three"][1])
     assert len(passes) == 1 + 3 * 2  # the roots of all trees, then a pass a level of each
     passes.clear()

@@ -130,7 +130,7 @@ def descendants(pid: int) -> list[int]:
 def run(data: Path, rows: int, cores: int, model: str, attributes: int) -> dict[str, Any]:
     """Train once through Spark; seconds of the encoding and of every pass, and the largest memory."""
     # Two tasks a core of about equal size, so that all cores are busy to the end.
-    megabytes = max(1, round(rows * 13 / 4 / 2**20))
+    megabytes = max(1, round(rows * 13.1 / (2 * cores) / 2**20))
     session = spark.local_session(
         cores=cores,
         memory="2g",

@@ -149,7 +149,7 @@ class Cohort:
         self._classes = records.domain.n_classes
         self._records = records
         self._columns = records._columns
-        self._row = np.arange(len(records.keys)) if copies is None else np.flatnonzero(copies)
+        self._row = np.arange(len(records._y)) if copies is None else np.flatnonzero(copies)
         self._copies = None if copies is None else copies[self._row].astype(float)
         self._label = records._y[self._row]
         self._slot = np.zeros(len(self._row), np.intp)

@@ -11,8 +11,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import numpy as np
 import pandas as pd
+import papermill
 import pytest
 
 pytest.importorskip("pyspark")
@@ -475,6 +477,35 @@ def test_blocks_know_bins_as_the_memory_does() -> None:
     np.testing.assert_array_equal(
         np.searchsorted(encoder.cuts[0], numbers), np.searchsorted(cuts, values.clip(0, 1))
     )
+
+
+@pytest.mark.parametrize("chapter", ["08_scale"])
+@pytest.mark.filterwarnings("ignore::UserWarning:papermill", "ignore::DeprecationWarning")
+def test_chapters_print_the_same_through_spark(chapter: str, root: Path, tmp_path: Path) -> None:
+    committed = root / "notebooks" / f"{chapter}.ipynb"
+    out = tmp_path / "out.ipynb"
+    papermill.execute_notebook(
+        committed,
+        out,
+        parameters={"engine": "spark"},
+        cwd=str(committed.parent),
+        progress_bar=False,
+        log_output=False,
+    )
+    before, after = (printed(nbformat.read(path, as_version=4)) for path in (committed, out))
+    assert before == after
+    assert sum(map(len, before.values())) > 1000
+
+
+def printed(notebook: Any) -> dict[str, list[str]]:
+    """What each code cell prints, warnings and errors included."""
+    cells = [
+        cell for cell in notebook.cells if cell.cell_type == "code" and "injected" not in str(cell.metadata)
+    ]
+    return {
+        cell.id: [text for o in cell.outputs for text in (o.get("text"), o.get("traceback")) if text]
+        for cell in cells
+    }
 
 
 def test_root_counts_of_a_forest_take_one_pass(

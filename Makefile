@@ -58,9 +58,9 @@ notebooks: .venv/.installed  ## run the notebooks again and store their outputs
 results: .venv/.installed  ## compute what is missing of the paper-scale results
 	$(BIN)/python -m dpnb.experiments all --jobs 2
 
-bench: .venv/.installed  ## time the estimators against scikit-learn in the same run
-	$(BIN)/python -m pytest benchmarks -q --benchmark-columns=median,iqr,rounds
+bench: .venv/.installed  ## time the estimators against scikit-learn; extends results/benchmarks.csv
+	$(BIN)/python benchmarks/run.py
 
 clean:  ## remove the built book, caches and .venv
-	rm -rf _build .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks *.egg-info
+	rm -rf _build .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -78,9 +78,12 @@ class Records:
     @cached_property
     def _cells(self) -> Ints:
         """Position among the values, times the number of classes, plus the class; (attributes, n)."""
-        pairs = zip(self._values, self._columns, strict=True)
-        codes = np.stack([np.searchsorted(values, column) for values, column in pairs])
-        return codes * self.domain.n_classes + self._y
+        classes, most = self.domain.n_classes, max(map(len, self._values))
+        cells = np.empty(self._columns.shape, np.min_scalar_type(most * classes))
+        for a, column in enumerate(self._columns):
+            values = self._values[a] if self.domain.continuous[a] else None
+            cells[a] = _bins(column, values) * classes + self._y
+        return cells
 
     def bag(self, bags: Bags, *, seed: int, tree: int) -> Cohort:
         """The bag of a tree by a rule of :class:`~dpnb.bags.Bags`, at its root.
@@ -109,15 +112,12 @@ class Records:
     def one_hot(self, grid: Grid) -> csr_array:
         """Which records are in each bin of a grid, (bins, n); kept for the next question about the same grid."""
         if self._binned is None or self._binned[0] is not grid:
-            first = np.cumsum(grid.sizes) - grid.sizes
-            bins = np.empty((len(self._y), len(first)), np.int32)
-            for a, cuts in enumerate(grid.cuts):
-                column = self._columns[a]
-                bins[:, a] = first[a] + _bins(column, cuts)
-            by_record = np.arange(0, bins.size + 1, len(first), dtype=np.int32)
-            shape = (len(bins), int(grid.sizes.sum()))
-            by_rows = csr_array((np.ones(bins.size), bins.reshape(-1), by_record), shape=shape)
-            self._binned = grid, by_rows.T.tocsr()
+            bins = BinnedRecords(self, grid)._bins
+            record = np.concatenate([np.argsort(b, kind="stable").astype(np.int32) for b in bins])
+            sizes = [np.bincount(b, minlength=size) for b, size in zip(bins, grid.sizes, strict=True)]
+            starts = np.cumsum(np.concatenate([[0], *sizes]), dtype=np.int32)
+            shape = (len(starts) - 1, len(self._y))
+            self._binned = grid, csr_array((np.ones(len(record)), record, starts), shape=shape)
         return self._binned[1]
 
     def observed_bounds(self) -> tuple[Floats, Floats]:
@@ -135,7 +135,8 @@ class BinnedRecords:
     def __init__(self, records: Records, grid: Grid) -> None:
         self.grid = grid
         pairs = zip(records._columns, grid.cuts, strict=True)
-        self._bins = np.stack([_bins(column, cuts) for column, cuts in pairs])
+        small = np.min_scalar_type(grid.sizes.max(initial=0))
+        self._bins = np.stack([_bins(column, cuts).astype(small) for column, cuts in pairs])
 
 
 def _bins(column: Floats, cuts: Floats | None) -> Ints:
@@ -177,8 +178,7 @@ class Cohort:
         for j in range(len(keys)):
             place = (asked[:, j] * row_length).take(self._slot)
             place += self._row
-            cells.take(place, out=keys[j], mode="clip")
-            keys[j] += base[:, j].take(self._slot)
+            np.add(cells.take(place), base[:, j].take(self._slot), out=keys[j])
         copies = None if self._copies is None else np.tile(self._copies, len(keys))
         cell, counts = _tally(keys.reshape(-1), copies, n_cells=int(first[-1]), classes=self._classes)
         cells_of = np.diff(np.searchsorted(cell, first))
@@ -196,15 +196,11 @@ class Cohort:
             key = group * size + bins.take(self._row)
             part = np.bincount(key, self._copies, minlength=n_slots * self._classes * size)
             parts.append(part.reshape(n_slots, self._classes, size))
-        return np.concatenate(parts, axis=2).astype(float)
+        return np.concatenate(parts, axis=2, dtype=float)
 
     def condition_tables(self, binned: BinnedRecords, n_slots: int) -> Floats:
         """Records where each condition holds and elsewhere, by class, (n_slots, conditions, 2, classes)."""
-        grid, bins = binned.grid, self.bin_counts(binned, n_slots)
-        holds = grid.within(bins)
-        totals = bins[:, :, : grid.sizes[0]].sum(axis=2, keepdims=True)
-        tables: Floats = np.stack([holds, totals - holds]).transpose(1, 3, 0, 2)
-        return tables
+        return binned.grid.tables(self.bin_counts(binned, n_slots))
 
     def branch_counts(self, splits: Splits, n_branches: int) -> Floats:
         """Records by node, branch and class if the nodes were split like that, (n_slots, n_branches, classes).

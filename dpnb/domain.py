@@ -212,7 +212,7 @@ class Domain:
 
         Returns
         -------
-        ndarray of float64, shape (n, A), C-order
+        ndarray of float64, shape (n, A), F-order: each column is contiguous
 
         Raises
         ------
@@ -226,7 +226,7 @@ class Domain:
         they are for the data holder's eyes only.
         """
         columns = self._columns(X)
-        codes = np.empty((len(columns[0]), self.n_attributes))
+        codes = np.empty((len(columns[0]), self.n_attributes), order="F")
         for position, (attribute, column) in enumerate(zip(self.attributes, columns, strict=True)):
             if isinstance(attribute, Continuous):
                 numbers = _numbers(column, name=attribute.name)
@@ -705,11 +705,11 @@ def _encode_values(
     index = pd.Index(list(values), tupleize_cols=False)
     try:
         if isinstance(column.dtype, pd.CategoricalDtype):
-            # Appending -1 sends pandas' own code for missing, -1, to itself.
-            positions = np.append(index.get_indexer(column.cat.categories), -1)
-            codes = positions[column.cat.codes.to_numpy()]
+            entries, distinct = column.cat.codes.to_numpy(), column.cat.categories
         else:
-            codes = index.get_indexer(column.array)
+            entries, distinct = column.array.factorize()
+        # Appending -1 sends pandas' own code for missing, -1, to itself.
+        codes = np.append(index.get_indexer(distinct), -1).take(entries)
     except TypeError as error:
         raise DomainError(f"{name} must hold hashable values: {error}") from error
     unknown = codes < 0

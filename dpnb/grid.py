@@ -72,8 +72,24 @@ class Grid:
         """
         up_to = np.zeros((*bins.shape[:-1], bins.shape[-1] + 1))
         np.cumsum(bins, axis=-1, out=up_to[..., 1:])
-        sums: Floats = up_to[..., self.stop] - up_to[..., self.start]
+        sums: Floats = up_to.take(self.stop, axis=-1) - up_to.take(self.start, axis=-1)
         return sums
+
+    def tables(self, bins: Floats) -> Floats:
+        """Counts where each condition holds and elsewhere.
+
+        Parameters
+        ----------
+        bins : (n, classes, sum of sizes) counts by bin.
+
+        Returns
+        -------
+        (n, conditions, 2, classes) counts.
+        """
+        holds = self.within(bins)
+        totals = bins[:, :, : self.sizes[0]].sum(axis=2, keepdims=True)
+        tables: Floats = np.stack([holds, totals - holds]).transpose(1, 3, 0, 2)
+        return tables
 
     def only(self, attribute: int) -> Grid:
         """Bins of a single attribute and their conditions."""

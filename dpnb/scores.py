@@ -9,7 +9,7 @@ Larger scores are better.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,37 +63,46 @@ def _xlogx(x: Floats) -> Floats:
     return x * np.log2(np.maximum(x, 1e-300))
 
 
+def _total(counts: Floats) -> Floats:
+    """Sum over the last axis; NumPy's own is slow where it is as short as two classes."""
+    return counts[..., 0] + counts[..., 1] if counts.shape[-1] == 2 else counts.sum(axis=-1)
+
+
 def _max_part(counts: Floats) -> Floats:
     return np.maximum(counts[..., 0], counts[..., 1]) if counts.shape[-1] == 2 else counts.max(axis=-1)
 
 
 def _entropy_part(counts: Floats) -> Floats:
     """−n H(branch) in bits."""
-    result: Floats = _xlogx(counts).sum(axis=-1) - _xlogx(counts.sum(axis=-1))
-    return result
+    return _total(_xlogx(counts)) - _xlogx(_total(counts))
 
 
 def _gini_part(counts: Floats) -> Floats:
     """−n Gini(branch)."""
-    total = counts.sum(axis=-1)
-    result: Floats = (counts**2).sum(axis=-1) / np.maximum(total, 1.0) - total
-    return result
+    total = _total(counts)
+    return _total(counts**2) / np.maximum(total, 1.0) - total
 
 
 def _gain(summed: Floats, totals: Floats) -> Floats:
     """Information gain from the sum of −n H over branches: ( n H(node) − Σ n H(branch) ) / n, at least 0."""
-    n = totals.sum(axis=-1)
+    n = _total(totals)
     gain: Floats = np.maximum(summed - _entropy_part(totals), 0.0) / np.maximum(n, 1.0)
     return gain
 
 
 def _covariation(table: Floats) -> tuple[Floats, Floats, Floats]:
     """Σ(x−x̄)(y−ȳ), Σ(x−x̄)², Σ(y−ȳ)² for branch numbers x and class numbers y."""
-    x, y = np.arange(table.shape[-2]), np.arange(table.shape[-1])
-    n = np.maximum(table.sum(axis=(-1, -2)), 1.0)
-    by_x, by_y = table.sum(axis=-1), table.sum(axis=-2)
-    sx, sy = by_x @ x, by_y @ y
-    return (table @ y) @ x - sx * sy / n, by_x @ x**2 - sx**2 / n, by_y @ y**2 - sy**2 / n
+    # One array for each cell of the tables: NumPy's sums over axes as short as these are slow.
+    cells = np.moveaxis(table, (-2, -1), (0, 1))
+    by_x, by_y = [sum(row) for row in cells], [sum(column) for column in cells.swapaxes(0, 1)]
+    n = np.maximum(sum(by_x), 1.0)
+    sx, sy, sxy = _moment(by_x), _moment(by_y), _moment([_moment(row) for row in cells])
+    return sxy - sx * sy / n, _moment(by_x, 2) - sx**2 / n, _moment(by_y, 2) - sy**2 / n
+
+
+def _moment(counts: Iterable[Floats], power: int = 1) -> Floats:
+    """Σ i^power n_i for counts n_i of the numbers i = 0, 1, ..."""
+    return np.asarray(sum(i**power * n for i, n in enumerate(counts) if i))
 
 
 def _abs_s_xy(table: Floats) -> Floats:

@@ -118,7 +118,7 @@ def test_encode(records: Any) -> None:
     codes = DOMAIN.encode(records)
     assert codes.tolist() == CODES
     assert codes.dtype == np.float64
-    assert codes.flags.c_contiguous
+    assert codes.flags.f_contiguous
 
 
 def test_encode_of_odd_values() -> None:

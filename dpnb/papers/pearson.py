@@ -407,8 +407,9 @@ class _Grower:
         if self.binned is None:
             return self._from_values(shards, n_nodes)
         grid = self.binned.grid
-        each = self.statistic.function(shards.condition_tables(self.binned, n_nodes * m))
-        score = each.reshape(n_nodes, m, -1).mean(axis=1)
+        bins = shards.bin_counts(self.binned, n_nodes * m)
+        each = (self.statistic.function(grid.tables(own)) for own in np.split(bins, n_nodes))
+        score = np.stack([shard_scores.mean(axis=0) for shard_scores in each])
         return _Options(score, grid.kind, grid.attribute, np.broadcast_to(grid.cut, score.shape))
 
     def _from_values(self, shards: Cohort, n_nodes: int) -> _Options:

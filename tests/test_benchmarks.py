@@ -1,0 +1,110 @@
+"""The page of the benchmarks shows what their table says, and the table only grows. No test depends on a timing."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="module")
+def made() -> ModuleType:
+    """Return the module that makes the page."""
+    spec = importlib.util.spec_from_file_location("benchmarks_page", ROOT / "benchmarks" / "page.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def history(made: ModuleType) -> pd.DataFrame:
+    return made.read(ROOT / made.RESULTS)
+
+
+def faults(history: pd.DataFrame, made: ModuleType) -> list[str]:
+    """What is wrong with the table."""
+    found = [] if list(history.columns) == made.COLUMNS else [f"columns {', '.join(history.columns)}"]
+    if found:
+        return found
+    for row in history.to_dict("records"):
+        found += [f"{row['case']}: {fault}" for fault in row_faults(row, made)]
+    twice = history[history.duplicated(made.KEY)]
+    found += [f"{case}, {data}: twice at {commit}" for case, data, commit in twice[made.KEY].to_numpy()]
+    if not history["date"].is_monotonic_increasing:
+        found.append("a row stands before an older one")
+    return found
+
+
+def row_faults(row: dict[Any, Any], made: ModuleType) -> list[str]:
+    """What is wrong with one row by itself."""
+    shapes = {
+        "date": r"\d{4}-\d\d-\d\d",
+        "commit": r"[0-9a-f]{7,}(-dirty)?",
+        "case": "|".join(made.MEANING),
+        "peer": "forest|binning",
+        "data": r"adult(-standin)?( x\d+)?",
+    }
+    shapes |= dict.fromkeys(("version", "python", "numpy", "sklearn"), r"\d+\.\d+[.\w+]*")
+    found = [name for name, shape in shapes.items() if not re.fullmatch(shape, row[name])]
+    if not 0 < row["lower"] <= row["ratio"] <= row["upper"]:
+        found.append("quartiles")
+    return found + [name for name in ("rows", "pairs", "peer_seconds", "peak_mb") if not row[name] > 0]
+
+
+def test_the_page_is_the_table(made: ModuleType, history: pd.DataFrame) -> None:
+    assert (ROOT / made.PAGE).read_text(encoding="utf-8") == made.page(history)
+
+
+def test_another_table_makes_another_page(made: ModuleType, history: pd.DataFrame) -> None:
+    twin = history.assign(ratio=np.where(history.index == len(history) - 1, 99.0, history["ratio"]))
+    assert made.page(twin) != made.page(history)
+
+
+def test_the_table_is_whole(made: ModuleType, history: pd.DataFrame) -> None:
+    assert len(history) > 0
+    assert faults(history, made) == []
+    assert set(history["case"]) == set(made.MEANING)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda t: pd.concat([t, t.tail(1)]), "twice at"),
+        (lambda t: t[::-1].assign(date=[f"2026-01-{d:02}" for d in (3, 2)]), "before an older one"),
+        (lambda t: t.assign(ratio=0.0), "quartiles"),
+        (lambda t: t.assign(commit="HEAD"), "commit"),
+        (lambda t: t.assign(case="another"), "case"),
+        (lambda t: t.drop(columns="pairs"), "columns"),
+    ],
+)
+def test_a_broken_table_is_caught(
+    change: Any, expected: str, made: ModuleType, history: pd.DataFrame
+) -> None:
+    good = history.head(2)
+    assert faults(good, made) == []
+    assert any(expected in fault for fault in faults(change(good), made))
+
+
+def test_a_target_is_met_or_not(made: ModuleType, history: pd.DataFrame) -> None:
+    """The verdict follows from the latest row on Adult alone."""
+    row = history.head(1).assign(case="edprf", peer="forest", data="adult")
+    for ratio, verdict in ((1.0, "| 1.00 | met |"), (1.01, "| 1.01 | **not met** |")):
+        table = pd.concat([row.assign(ratio=5.0), row.assign(ratio=ratio)])
+        assert f"| `edprf` | ≤ 1.0 {verdict}" in made.page(table)
+    assert "| `edprf` | ≤" not in made.page(row.assign(data="adult x33"))
+
+
+def test_every_case_has_words_and_every_target_a_case(made: ModuleType) -> None:
+    cases = re.findall(r'Case\("([\w-]+)", "', (ROOT / "benchmarks" / "run.py").read_text(encoding="utf-8"))
+    assert cases == list(made.MEANING)
+    assert set(made.TARGETS) <= set(cases)

@@ -553,14 +553,14 @@ def plot_flow(
 
     Parameters
     ----------
-    boxes : text → centre, and kind: ``"records"`` (white), ``"noise"`` (a double border) or ``"exact"`` (hatched).
+    boxes : text → centre, and kind: ``"records"`` (white), ``"noise"`` (a thick border) or ``"exact"`` (a dashed one).
     arrows : from, to, and what passes, which may be empty.
     """
     figure, axis = plt.subplots(figsize=(10, 5.2), layout="constrained")
     kinds: dict[str, dict[str, Any]] = {
         "records": {"facecolor": "white", "edgecolor": "black"},
         "noise": {"facecolor": "white", "edgecolor": "C0", "linewidth": 3},
-        "exact": {"facecolor": "0.93", "edgecolor": "C3", "hatch": "..", "linewidth": 1.5},
+        "exact": {"facecolor": "0.95", "edgecolor": "C3", "linestyle": "--", "linewidth": 2},
     }
     drawn = {}
     for text, (x, y, kind) in boxes.items():
@@ -606,7 +606,7 @@ def plot_shards(points: pd.DataFrame, *, metrics: Mapping[str, str]) -> Figure:
     points : columns dataset, label, shards, and the metrics.
     metrics : column → label of the vertical axis.
     """
-    sets = list(points["dataset"].unique())
+    sets, shards = list(points["dataset"].unique()), sorted(points["shards"].unique())
     figure, axes = plt.subplots(
         len(metrics),
         len(sets),
@@ -621,7 +621,7 @@ def plot_shards(points: pd.DataFrame, *, metrics: Mapping[str, str]) -> Figure:
             wide = panel.pivot_table(metric, "shards", "label", sort=False)
             _columns(axis, wide)
             axis.set(xscale="log", title=dataset, ylabel=name)
-            axis.set_xticks(list(wide.index), [str(m) for m in wide.index])
+            axis.set_xticks(shards, [str(m) for m in shards])
             axis.minorticks_off()
     for axis in axes[-1]:
         axis.set_xlabel("shards m")

@@ -452,3 +452,16 @@ def test_shards_and_blocks_are_as_accurate_and_not_as_dear() -> None:
     many = rows.loc[("adult", "S, m = 400")]  # broken twin: a difference that shows
     few = rows.loc[("adult", "S, m = 8")]
     assert 2 * (many["mean"] - few["mean"]) / np.hypot(many["error"], few["error"]) > 10
+
+
+def test_many_shards_and_covariation_on_adult() -> None:
+    rows = (
+        measured()
+        .query("dataset == 'adult' and max_depth == @grids.DEPTH and epsilon < 9")
+        .set_index("epsilon")
+    )
+    many, counts = (rows[rows["method"] == name] for name in ("S, m = 400", "C"))
+    z = 2 * (many["mean"] - counts["mean"]) / np.hypot(many["error"], counts["error"])
+    assert (z.loc[[1.0, 2.0, 5.0]] > 2).all()
+    assert (z.loc[[0.1, 0.25, 0.5]] < -2).all()  # broken twin: smaller budgets
+    assert many["auc"].loc[1.0] < counts["auc"].loc[1.0]

@@ -26,6 +26,7 @@ from .datasets import Dataset
 from .forest_grids import GRIDS as FOREST_GRIDS
 from .papers.diffprfs import DiffPRFs
 from .papers.lineage import BINS, LINEAGE, DiffGen
+from .pearson_grids import GRIDS as PEARSON_GRIDS
 from .runs import KEYS, Cell, Grid, data_of, missing, read, results_folder, run, steps_up_to
 
 __all__ = [
@@ -195,6 +196,7 @@ GRIDS: dict[str, Callable[[], Grid]] = {
     **BOOSTING_GRIDS,
     "booster_ideas": ideas_grid,
     **FOREST_GRIDS,
+    **PEARSON_GRIDS,
 }
 
 

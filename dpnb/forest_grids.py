@@ -10,7 +10,6 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.metrics import roc_auc_score
 
 from .audit.attack import white_box
 from .audit.campaign import (
@@ -27,7 +26,7 @@ from .audit.search import DOMAIN, NEIGHBOURS, pair_of
 from .papers.baselines_forest import RandomSplitForest
 from .papers.edprf import ABLATIONS, EDPRF
 from .papers.lineage import BINS, DiffPRF
-from .runs import Cell, Grid, measure_majority, over_repeats, records_of, steps_up_to
+from .runs import Cell, Grid, measure_forests, measure_majority, steps_up_to
 from .runs import points_of as points_of_cells
 
 Floats = NDArray[np.float64]
@@ -57,32 +56,6 @@ TABLE_2: dict[str, Callable[..., Any]] = {
 def max_depth(tree_depth: int) -> int:
     """Splits on a path for the paper's treeDepth, which counts the leaves' level."""
     return tree_depth - 1
-
-
-def measure_forests(make: Callable[..., Any], cell: Cell, *, repeats: int) -> dict[str, float]:
-    """Accuracy over repeats, mean AUC (one against the rest), mean number of leaves a tree, and the ledger's ε.
-
-    Parameters
-    ----------
-    make : unfitted forest from ``domain`` and ``random_state``.
-    """
-    records, codes, truth = records_of(cell.dataset)
-    rng = cell.random_state()
-    fits = [make(domain=records.domain, random_state=rng).fit(records, None) for _ in range(repeats)]
-    votes = [fit._votes(codes) for fit in fits]
-    return over_repeats([np.mean(v.argmax(axis=1) == truth) for v in votes]) | {
-        "auc": float(np.mean([mean_auc(v, truth) for v in votes])),
-        "leaves": float(np.mean([tree.n_leaves for fit in fits for tree in fit.trees_])),
-        "ledger_epsilon": max(fit.ledger_.epsilon for fit in fits),
-    }
-
-
-def mean_auc(votes: Floats, truth: NDArray[np.intp]) -> float:
-    """Area under the ROC curve, for more than two classes the mean of one against the rest."""
-    if votes.shape[1] == 2:
-        return float(roc_auc_score(truth, votes[:, 1] / votes.sum(axis=1)))
-    shares = votes / votes.sum(axis=1, keepdims=True)
-    return float(roc_auc_score(truth, shares, multi_class="ovr"))
 
 
 def measure_edprf(cell: Cell) -> dict[str, float]:

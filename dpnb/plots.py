@@ -569,6 +569,92 @@ def plot_scaling(table: pd.DataFrame, costs: Mapping[str, PassCost], *, attribut
     return figure
 
 
+# --- The Pearson tree ---------------------------------------------------------------------------------------
+
+
+def plot_flow(
+    boxes: Mapping[str, tuple[float, float, str]], arrows: Sequence[tuple[str, str, str]]
+) -> Figure:
+    """Boxes of text joined by arrows.
+
+    Parameters
+    ----------
+    boxes : text → centre, and kind: ``"records"`` (white), ``"noise"`` (a thick border) or ``"exact"`` (a dashed one).
+    arrows : from, to, and what passes, which may be empty.
+    """
+    figure, axis = plt.subplots(figsize=(10, 5.2), layout="constrained")
+    kinds: dict[str, dict[str, Any]] = {
+        "records": {"facecolor": "white", "edgecolor": "black"},
+        "noise": {"facecolor": "white", "edgecolor": "C0", "linewidth": 3},
+        "exact": {"facecolor": "0.95", "edgecolor": "C3", "linestyle": "--", "linewidth": 2},
+    }
+    drawn = {}
+    for text, (x, y, kind) in boxes.items():
+        style = {"boxstyle": "round,pad=0.5", **kinds[kind]}
+        drawn[text] = axis.text(x, y, text, ha="center", va="center", fontsize=9.5, bbox=style, zorder=3)
+    for first, second, what in arrows:
+        (x, y, _), (u, v, _) = boxes[first], boxes[second]
+        line: dict[str, Any] = {
+            "arrowstyle": "-|>",
+            "color": "0.25",
+            "patchB": drawn[second].get_bbox_patch(),
+        }
+        line |= {"patchA": drawn[first].get_bbox_patch(), "linewidth": 1.4, "shrinkA": 0, "shrinkB": 2}
+        axis.annotate("", xy=(u, v), xytext=(x, y), arrowprops=line)
+        axis.text(
+            (x + u) / 2, (y + v) / 2, what, ha="center", va="center", fontsize=9, backgroundcolor="white"
+        )
+    axis.set(xlim=(0, 1), ylim=(0, 1))
+    axis.axis("off")
+    return figure
+
+
+def plot_changes(table: pd.DataFrame, *, label: str) -> Figure:
+    """Numbers that do or do not fall with the size of the data, on logarithmic axes.
+
+    Parameters
+    ----------
+    table : a row for each number of records (the index), a column for each quantity, positive.
+    label : of the vertical axis.
+    """
+    figure, axis = plt.subplots(figsize=(8.4, 3.8), layout="constrained")
+    _columns(axis, table)
+    axis.set(xscale="log", yscale="log", xlabel="records in the node", ylabel=label)
+    axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure
+
+
+def plot_shards(points: pd.DataFrame, *, metrics: Mapping[str, str]) -> Figure:
+    """Metrics against the number of shards, a line for each way to divide, a row for each metric.
+
+    Parameters
+    ----------
+    points : columns dataset, label, shards, and the metrics.
+    metrics : column → label of the vertical axis.
+    """
+    sets, shards = list(points["dataset"].unique()), sorted(points["shards"].unique())
+    figure, axes = plt.subplots(
+        len(metrics),
+        len(sets),
+        figsize=(3.7 * len(sets), 5.2),
+        sharex=True,
+        squeeze=False,
+        layout="constrained",
+    )
+    for row, (metric, name) in zip(axes, metrics.items(), strict=True):
+        for axis, dataset in zip(row, sets, strict=True):
+            panel = points[points["dataset"] == dataset]
+            wide = panel.pivot_table(metric, "shards", "label", sort=False)
+            _columns(axis, wide)
+            axis.set(xscale="log", title=dataset, ylabel=name)
+            axis.set_xticks(shards, [str(m) for m in shards])
+            axis.minorticks_off()
+    for axis in axes[-1]:
+        axis.set_xlabel("shards m")
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    return figure
+
+
 # --- Audits --------------------------------------------------------------------------------------
 
 

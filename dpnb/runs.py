@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from sklearn.metrics import roc_auc_score
 from tqdm import tqdm
 
 from .counts import Records
@@ -125,6 +126,34 @@ def measure_majority(cell: Cell) -> dict[str, float]:
     """Test accuracy of the training set's largest class, as one repeat."""
     records, _, labels = records_of(cell.dataset)
     return over_repeats([np.mean(labels == np.argmax(records.cohort().class_counts(1)[0]))])
+
+
+def measure_forests(make: Callable[..., Any], cell: Cell, *, repeats: int) -> dict[str, float]:
+    """Accuracy over repeats, mean AUC (one against the rest), and the ledger's ε; of trees also the mean leaves of one.
+
+    Parameters
+    ----------
+    make : unfitted estimator from ``domain`` and ``random_state``.
+    """
+    records, codes, truth = records_of(cell.dataset)
+    rng = cell.random_state()
+    fits = [make(domain=records.domain, random_state=rng).fit(records, None) for _ in range(repeats)]
+    votes = [fit._votes(codes) for fit in fits]
+    leaves = [tree.n_leaves for fit in fits for tree in getattr(fit, "trees_", [])]
+    return (
+        over_repeats([np.mean(v.argmax(axis=1) == truth) for v in votes])
+        | {"auc": float(np.mean([mean_auc(v, truth) for v in votes]))}
+        | ({"leaves": float(np.mean(leaves))} if leaves else {})
+        | {"ledger_epsilon": max(fit.ledger_.epsilon for fit in fits)}
+    )
+
+
+def mean_auc(votes: NDArray[np.float64], truth: NDArray[np.intp]) -> float:
+    """Area under the ROC curve, for more than two classes the mean of one against the rest."""
+    if votes.shape[1] == 2:
+        return float(roc_auc_score(truth, votes[:, 1] / votes.sum(axis=1)))
+    shares = votes / votes.sum(axis=1, keepdims=True)
+    return float(roc_auc_score(truth, shares, multi_class="ovr"))
 
 
 def points_of(table: pd.DataFrame, *, repeats: int) -> pd.DataFrame:

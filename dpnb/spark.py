@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, Self, cast
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from .bags import POSITIONAL, Bags, hash_keys
@@ -788,6 +789,23 @@ class SparkTable(_OnCluster, Records):
         self._persist = persist
         self._encodings: list[_Encoding] = []
         self._roots: tuple[_Bag, Floats] | None = None
+
+    @classmethod
+    def from_pandas(
+        cls, session: SparkSession, X: pd.DataFrame, y: pd.Series[Any], *, domain: Domain, partitions: int = 7
+    ) -> SparkTable:
+        """Hand a training set in memory to Spark, to try things out; its index labels are the keys.
+
+        Parameters
+        ----------
+        session : Spark session.
+        X, y : records and labels.
+        domain : public domain.
+        partitions : number of parts, which Spark shuffles the records into.
+        """
+        key = "record key"
+        frame = X.assign(**{domain.target: y.to_numpy(), key: X.index})
+        return cls(session.createDataFrame(frame).repartition(partitions), domain, key=key)
 
     def __enter__(self) -> Self:
         return self

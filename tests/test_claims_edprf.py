@@ -279,8 +279,7 @@ def test_a_cell_can_be_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     X = pd.DataFrame(rng.integers(0, 2, (120, 3)), columns=list("pqr"))
     y = X["p"].to_numpy()
     small = Records(X, y, domain=TINY), TINY.encode(X), y
-    for module in (grids, runs):
-        monkeypatch.setattr(module, "records_of", lambda name: small)
+    monkeypatch.setattr(runs, "records_of", lambda name: small)
     for method in (*grids.METHODS, *grids.TABLE_2, grids.MAJORITY):
         found = grids.measure_edprf(Cell(method, "small", "", 2, 50.0, 0))
         assert 0.4 < found["lowest"] <= found["accuracy"] <= found["highest"] <= 1
@@ -288,8 +287,8 @@ def test_a_cell_can_be_measured(monkeypatch: pytest.MonkeyPatch) -> None:
             assert math.isinf(found["ledger_epsilon"])
             assert found["auc"] > 0.9
     votes = np.array([[3.0, 1, 0], [0, 2, 0], [1, 0, 3]])
-    assert grids.mean_auc(votes, np.array([0, 1, 2])) == 1.0
-    assert grids.mean_auc(votes[:, ::-1], np.array([0, 1, 2])) < 0.7  # broken twin
+    assert runs.mean_auc(votes, np.array([0, 1, 2])) == 1.0
+    assert runs.mean_auc(votes[:, ::-1], np.array([0, 1, 2])) < 0.7  # broken twin
 
 
 def test_encoded_records_give_the_same_forest() -> None:

@@ -37,6 +37,7 @@ from dpnb.papers.pearson import (
     correlation,
     covariation,
 )
+from dpnb.pearson_grids import overtaken, separated, shifted
 from dpnb.scores import ABS_S_XY, PHI
 from dpnb.splits import LEAF, ONE_VS_REST, THRESHOLD
 
@@ -360,21 +361,6 @@ def test_pure_data_do_not_change_the_shape_of_the_repaired_tree() -> None:
 # --- Positional blocks ----------------------------------------------------------------------------------------
 
 
-def shifted(m: int, *, copies: int = 1) -> Pair:
-    """m blocks of two records in which attribute a says the class; with a record at the end the others b do.
-
-    Records come in pairs of the classes 0 and 1. Inside a pair a differs and b is the same; across the border
-    between pairs it is the other way round. The last record makes the first block longer and shifts all others.
-    """
-    i = np.arange(2 * m + 1)
-    a, b, label = (i + 1) // 2 % 2, i // 2 % 2, i % 2
-    names = [f"b{k}" for k in range(copies)]
-    X = pd.DataFrame({"a": a} | dict.fromkeys(names, b))
-    domain = Domain(tuple(Categorical(name, (0, 1)) for name in X.columns), (0, 1))
-    y = pd.Series(label)
-    return Pair("blocks of two, a record at the end", (X[:-1], y[:-1]), (X, y), domain)
-
-
 def choosing(pair: Pair, m: int, **parameters: Any) -> PearsonTree:
     """A tree of one choice that spends all of ε = 1 but a trifle."""
     settings = VARIANTS["S"] | {"n_shards": m, "max_depth": 1, "leaf_share": 1e-9} | parameters
@@ -490,19 +476,10 @@ def test_replay_stays_below_the_ledger(variant: str, classes: int, relation: Any
     assert max(losses) > 0.05
 
 
-def levels_pair(attributes: int = 16) -> Pair:
-    """Records of one class, all alike, and one of the other class that half of the attributes tell apart."""
-    X = pd.DataFrame(np.zeros((20, attributes), int), columns=[f"a{k}" for k in range(attributes)])
-    more = pd.concat([X, pd.DataFrame([[k % 2 for k in range(attributes)]], columns=X.columns, index=[-1])])
-    y = pd.Series(0, index=X.index)
-    domain = Domain(tuple(Categorical(name, (0, 1)) for name in X.columns), (0, 1))
-    return Pair("half of the attributes", (X, y), (more, pd.Series([0] * 20 + [1], index=more.index)), domain)
-
-
 @pytest.mark.parametrize("variant", ["C", "S"])
 def test_levels_that_each_spend_the_whole_budget_lose_more(variant: str) -> None:
     """Exact loss at an output: each choice that keeps the record with the others costs ln(f + (1 - f) √e), f ≤ ½."""
-    pair = levels_pair()
+    pair = separated()
 
     def worst(levels: str) -> float:
         settings = VARIANTS[variant] | {"n_shards": 1, "levels": levels, "leaf_share": 1e-9}
@@ -513,15 +490,13 @@ def test_levels_that_each_spend_the_whole_budget_lose_more(variant: str) -> None
     assert worst("whole") > 1.15
 
 
-ARG_MAX_ROWS = [(0, 1, 0)] * 2 + [(1, 1, 0)] * 3 + [(0, 1, 1), (1, 0, 1)]
-
-
 def test_replay_names_the_arg_max() -> None:
     """|φ| is .447 and 0 without the last record, .091 and .645 with it."""
-    table = pd.DataFrame(ARG_MAX_ROWS, columns=["a", "b", "label"])
-    domain = Domain((Categorical("a", (0, 1)), Categorical("b", (0, 1))), (0, 1))
-    both, without = (table[["a", "b"]], table["label"]), (table[["a", "b"]][:-1], table["label"][:-1])
-    tree = PearsonTree.as_written(domain=domain, n_shards=1, max_depth=1, stop="depth", thresholds="public")
+    pair = overtaken()
+    both, without = pair.second, pair.first
+    tree = PearsonTree.as_written(
+        domain=pair.domain, n_shards=1, max_depth=1, stop="depth", thresholds="public"
+    )
     found = replay(tree, both, without)
     assert math.isinf(found.lower_bound)
     assert ARG_MAX in found.event

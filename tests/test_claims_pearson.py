@@ -1,0 +1,467 @@
+"""What the claims about the Pearson tree rest on, and the grids that measure them."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from itertools import pairwise, product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from test_scores import tables
+
+from dpnb import Categorical, Continuous, Domain, experiments, runs
+from dpnb import pearson_grids as grids
+from dpnb.audit import exact, replay
+from dpnb.audit.campaign import LONELY
+from dpnb.counts import Records
+from dpnb.laws import Exponential
+from dpnb.papers.pearson import VARIANTS, PearsonTree, correlation, covariation
+from dpnb.runs import Cell
+from dpnb.scores import ABS_PHI, ABS_S_XY, PHI
+
+ROOT = Path(__file__).parents[1]
+EPSILONS = (0.1, 1.0, 3.0)
+TINY = Domain(tuple(Categorical(name, (0, 1)) for name in "pqr"), (0, 1))
+LINE = Domain((Continuous("x", 0, 1),), (0, 1))
+
+
+def table_of(cells: dict[tuple[int, int], float], shape: tuple[int, int] = (2, 2)) -> np.ndarray:
+    found = np.zeros(shape)
+    for cell, count in cells.items():
+        found[cell] = count
+    return found
+
+
+def binary_sample(n: int = 120, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.integers(0, 2, (n, 3)), columns=list("pqr"))
+    return X, X["p"].to_numpy() ^ (rng.random(n) < 0.1)
+
+
+# --- Statistics ---------------------------------------------------------------------------------------------
+
+
+def test_four_counts_give_the_coefficient_whatever_the_codes() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        x, y = rng.integers(0, 2, (2, 30))
+        n, n11, nx, ny = len(x), (x & y).sum(), x.sum(), y.sum()
+        phi = (n * n11 - nx * ny) / math.sqrt(nx * (n - nx) * ny * (n - ny))
+        table = np.zeros((2, 2))
+        np.add.at(table, (x, y), 1)
+        assert phi == pytest.approx(np.corrcoef(x + 1, y)[0, 1])
+        assert float(PHI(table)) == pytest.approx(phi)
+        s = n * np.std(x) * np.std(y) * abs(phi)
+        assert float(ABS_S_XY(table)) == pytest.approx(s)
+        assert phi == 0 or s != pytest.approx(abs(phi))  # broken twin
+
+
+def test_counts_add_up_over_subsets_and_coefficients_do_not() -> None:
+    X, y = binary_sample()
+    records = Records(X, y, domain=TINY)
+    for seed in (None, 3):
+        parts = records.cohort().divided(5, seed=seed).class_counts(5)
+        np.testing.assert_array_equal(parts.sum(axis=0), np.bincount(y))
+    tables_of_p = np.zeros((5, 2, 2))
+    np.add.at(tables_of_p, (np.arange(len(y)) % 5, X["p"], y.astype(int)), 1)
+    whole = np.corrcoef(X["p"], y)[0, 1]
+    assert float(PHI(tables_of_p.sum(axis=0))) == pytest.approx(whole)
+    assert abs(PHI(tables_of_p).mean() - whole) > 1e-4  # broken twin: the mean of the subsets
+
+
+def test_two_classes_are_separated_where_the_absolute_value_is_one() -> None:
+    for table in tables(6, (2, 2)):
+        both = table.sum(axis=0).all() and table.sum(axis=1).all()
+        separated = bool(both and ((table > 0).sum(axis=0) == 1).all())
+        assert (ABS_PHI(table) == pytest.approx(1.0)) == separated
+    backwards, useless = table_of({(0, 1): 3, (1, 0): 3}), table_of({(0, 0): 3, (1, 0): 3})
+    assert PHI(backwards) == pytest.approx(-1)
+    assert PHI(backwards) < PHI(useless)  # broken twin: signed, the better cut comes last
+
+
+def test_class_numbers_change_the_coefficient() -> None:
+    rows = {(0, 0): 20.0, (1, 1): 20.0, (0, 2): 20.0}
+    found = {}
+    for order in ((0, 1, 2), (0, 2, 1)):
+        table = table_of({(x, order[y]): n for (x, y), n in rows.items()}, (2, 3))
+        found[order] = (float(ABS_PHI(table)), float(correlation(table)), float(covariation(table)))
+    assert [value[0] for value in found.values()] == pytest.approx([0, math.sqrt(3) / 2])
+    first, second = found.values()
+    assert first[1:] == pytest.approx(second[1:])  # a class, or a group of classes, against the rest
+    assert first[1] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("n", [5, 50, 5_000, 500_000])
+def test_the_sensitivity_of_the_coefficient_never_shrinks(n: int) -> None:
+    def change(score: Any, before: np.ndarray) -> float:
+        return float(score(before + table_of({(1, 1): 1})) - score(before))
+
+    worst = table_of({(0, 0): n - 1})
+    assert change(ABS_PHI, worst) == pytest.approx(1)
+    assert change(ABS_S_XY, worst) == pytest.approx((n - 1) / n)
+    k = n - 3
+    varied = table_of({(0, 0): k, (0, 1): 1, (1, 0): 1})
+    assert change(ABS_PHI, varied) == pytest.approx((k - 3) / (2 * (k + 1)))
+    balanced = np.full((2, 2), n / 4)
+    assert abs(change(ABS_PHI, balanced)) < 2 / n  # broken twin: data that do not show it
+
+
+# --- Choices ------------------------------------------------------------------------------------------------
+
+
+def choice_law(scores: Any, rate: float) -> np.ndarray:
+    law = Exponential(np.array(scores, float), np.array([0]), np.array(rate), np.zeros(len(scores)))
+    return np.exp(law.log_probabilities())
+
+
+def test_the_exponential_mechanism_keeps_its_promise() -> None:
+    rng = np.random.default_rng(0)
+    for epsilon in EPSILONS:
+        worst = {1: 0.0, 2: 0.0}
+        for _ in range(200):
+            scores = rng.random(5)
+            other = scores + rng.uniform(-1, 1, 5).round()
+            for factor in worst:
+                laws = [choice_law(s, factor * epsilon / 2) for s in (scores, other)]
+                worst[factor] = max(worst[factor], float(np.abs(np.log(laws[0] / laws[1])).max()))
+        assert worst[1] <= epsilon
+        assert worst[2] > 1.2 * epsilon  # broken twin: without the factor 2
+
+
+def test_the_largest_probability_is_no_draw() -> None:
+    pair = grids.overtaken()
+    chosen = []
+    for X, y in (pair.first, pair.second):
+        q = [
+            float(
+                ABS_PHI(pd.crosstab(X[a], y).reindex(index=[0, 1], columns=[0, 1], fill_value=0).to_numpy())
+            )
+            for a in X
+        ]
+        chosen.append(
+            [int(choice_law(q, epsilon / 2).argmax()) for epsilon in EPSILONS] + [int(np.argmax(q))]
+        )
+        drawn = choice_law(q, 0.5)
+        assert drawn.min() > 0.4  # broken twin: a draw hides it
+    assert chosen == [[0] * 4, [1] * 4]
+    tree = PearsonTree.as_written(
+        domain=pair.domain, n_shards=1, max_depth=1, stop="depth", thresholds="public"
+    )
+    roots = {
+        side: {int(grids.root_attribute(tree.set_params(random_state=s).fit(*part))[0]) for s in range(20)}
+        for side, part in enumerate((pair.first, pair.second))
+    }
+    assert roots == {0: {0}, 1: {1}}
+
+
+@pytest.mark.parametrize(("m", "copies", "epsilon"), [(2, 1, 1.0), (8, 1, 0.5), (8, 4, 1.0), (16, 1, 0.2)])
+def test_blocks_by_position_lose_what_the_formula_says(m: int, copies: int, epsilon: float) -> None:
+    half, pair = epsilon / 2, grids.shifted(m, copies=copies)
+    of_a = math.log1p(copies * math.exp((m - 1) * half)) - math.log1p(copies * math.exp(-m * half))
+    of_b = math.log(copies + math.exp(m * half)) - math.log(copies + math.exp(-(m - 1) * half))
+
+    def losses(shards: str) -> dict[int, float]:
+        make = grids.sharded(m, shards=shards, **grids.ONE_CHOICE)
+        found = {}
+        for s in range(5):
+            tree = make(epsilon=epsilon, domain=pair.domain)
+            for sides in ((pair.first, pair.second), (pair.second, pair.first)):
+                root = int(grids.root_attribute(tree.set_params(random_state=s).fit(*sides[0]))[0])
+                found[min(root, 1)] = replay(tree, *sides, seed=s).lower_bound
+        return found
+
+    found = losses("position")
+    assert found[0] == pytest.approx(of_a, abs=1e-6)
+    assert found[1] == pytest.approx(of_b, abs=1e-6)
+    assert max(of_a, of_b) <= m * epsilon
+    assert max(losses("record").values()) <= epsilon  # broken twin
+    many = math.log1p(1e9 * math.exp((m - 1) * half)) - math.log1p(1e9 * math.exp(-m * half))
+    assert many == pytest.approx((m - 0.5) * epsilon, abs=1e-6)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 2.0])
+def test_levels_lose_what_the_formula_says(epsilon: float) -> None:
+    def formula(attributes: int, apart: int, h: int) -> float:
+        kept = (attributes - apart - np.arange(h)) / (attributes - np.arange(h))
+        return float(np.log(kept + (1 - kept) * np.exp(epsilon / 2)).sum())
+
+    pair, target = grids.separated(), grids.TARGETS["a budget for each level, h = 4"]
+
+    def worst(levels: str) -> float:
+        tree = target.make(epsilon=epsilon, domain=pair.domain).set_params(levels=levels)
+        return max(replay(tree, pair.first, pair.second, seed=s).lower_bound for s in range(6))
+
+    assert worst("whole") == pytest.approx(formula(16, 8, 4), abs=1e-6)
+    assert worst("whole") > epsilon
+    assert worst("shared") <= epsilon  # broken twin
+    for h in (3, 8):
+        assert formula(10**7, 10**7 - h, h) == pytest.approx(h / 2 * epsilon, abs=1e-4)
+
+
+# --- Exact releases -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("m", [1, 4, 10])
+def test_a_mean_split_point_moves_with_one_record(m: int) -> None:
+    X = pd.DataFrame({"x": [0.1, 0.3] * m + [0.2]})
+    y = np.array([0, 1] * m + [0])
+
+    def cut(n: int, **repairs: Any) -> float:
+        readings = {"selection": "exponential", "max_depth": 1, "n_shards": m} | repairs
+        tree = PearsonTree.as_written(domain=LINE, random_state=0, **readings).fit(X[:n], y[:n])
+        return float(tree.trees_[0].splits.cut[0])
+
+    assert cut(2 * m) == pytest.approx(0.1)
+    assert cut(2 * m + 1) == pytest.approx(0.1 + 0.1 / m)
+    public = {"thresholds": "public", "epsilon": 1e-9}
+    assert cut(2 * m, **public) == cut(2 * m + 1, **public)  # broken twin: a draw from public points
+
+
+def test_one_record_decides_whether_a_child_is_split() -> None:
+    pair, target = grids.pure_child(), grids.TARGETS["one class below the root: nodes"]
+
+    def nodes(part: Any, **repairs: Any) -> set[float]:
+        tree = target.make(epsilon=1.0, domain=pair.domain).set_params(**repairs)
+        return {float(target.observe(tree.set_params(random_state=s).fit(*part))[0]) for s in range(40)}  # type: ignore[misc]
+
+    assert (nodes(pair.first), nodes(pair.second)) == ({0.0, 5.0}, {0.0, 7.0})
+    assert nodes(pair.first, stop="depth") == nodes(pair.second, stop="depth")  # broken twin
+
+
+def test_exact_counts_tell_the_last_record() -> None:
+    X, y = binary_sample(60)
+
+    def counts(n: int, epsilon: float) -> np.ndarray:
+        tree = PearsonTree(epsilon=epsilon, domain=TINY, max_depth=0, random_state=n).fit(X[:n], y[:n])
+        return np.asarray(tree.trees_[0].value[0])
+
+    for n in range(40, 60):
+        np.testing.assert_array_equal(counts(n + 1, math.inf) - counts(n, math.inf), np.eye(2)[int(y[n])])
+    noisy = [counts(n + 1, 0.1) - counts(n, 0.1) for n in range(40, 60)]  # broken twin
+    right = [int(change.argmax() == y[n]) for n, change in zip(range(40, 60), noisy, strict=True)]
+    assert 4 <= sum(right) <= 16
+
+
+# --- Budget -------------------------------------------------------------------------------------------------
+
+
+def test_a_record_moves_one_class_count_of_one_leaf() -> None:
+    X, y = binary_sample(40)
+    tree = PearsonTree(domain=TINY, max_depth=3, random_state=0).fit(X, y).trees_[0]
+
+    def counts(rows: np.ndarray) -> np.ndarray:
+        table = np.zeros((tree.n_nodes, 2))
+        np.add.at(table, (tree.apply(TINY.encode(X))[rows], y[rows].astype(int)), 1)
+        return table
+
+    every = np.arange(40)
+    for r in range(39):
+        assert np.abs(counts(every) - counts(np.delete(every, r))).sum() == 1
+    replaced = [
+        np.abs(counts(every[:-1]) - counts(np.append(np.delete(every[:-1], r), 39))).sum() for r in range(39)
+    ]
+    assert set(replaced) == {0, 2}  # broken twin: another relation
+
+
+def test_the_noise_of_a_leaf_costs_exactly_its_budget() -> None:
+    def loss(epsilon: float, claimed: float) -> float:
+        tree = PearsonTree(epsilon=epsilon, domain=LONELY.domain, max_depth=0, random_state=0)
+        return exact(
+            lambda part: tree.fit(*part), LONELY.first, LONELY.second, claimed=claimed, subject="leaf"
+        ).lower_bound
+
+    for epsilon in EPSILONS:
+        assert loss(epsilon, epsilon) == pytest.approx(epsilon)
+        assert loss(2 * epsilon, epsilon) == pytest.approx(2 * epsilon)  # broken twin: half the noise
+
+
+# --- Steps 6 to 9 -------------------------------------------------------------------------------------------
+
+
+def visited(h: int, attributes: int) -> tuple[list[str], list[str]]:
+    """Steps 1, 2 and 6 to 9 to the letter on data that never have one class: data sets handled, and left open."""
+    omega: dict[int, list[str]] = {0: ["x"]}
+    j, left, handled, step = 0, attributes, [], 2
+    while step != 9:
+        if step == 2:
+            current = omega[j].pop(0)
+            handled.append(current)
+            if j == h:
+                step = 2 if omega[j] else 7
+                continue
+            j, left = j + 1, left - 1
+            omega[j] = [*omega.get(j, []), current + "0", current + "1"]
+            step = 2 if left else 9
+        elif step == 7:
+            j -= 1
+            step = 8 if j else 9
+        else:
+            step = 2 if omega[j] and left else 9 if omega[j] else 7
+    return handled, [data for sets in omega.values() for data in sets]
+
+
+@pytest.mark.parametrize("h", [1, 2, 4])
+def test_steps_6_to_8_visit_every_data_set_once(h: int) -> None:
+    handled, still_open = visited(h, attributes=2**h)
+    names = ["x" + "".join(path) for depth in range(h + 1) for path in product("01", repeat=depth)]
+    assert handled == sorted(names)  # depth first, each once
+    assert still_open == []
+    if h > 1:  # broken twin: attributes run out
+        handled, still_open = visited(h, attributes=h)
+        assert len(handled) < len(names)
+        assert len(still_open) == h + 1
+
+
+def test_a_tree_has_at_most_as_many_splits_as_attributes() -> None:
+    X, y = binary_sample()
+    sizes = {}
+    for attributes in ("tree", "path"):
+        tree = (
+            PearsonTree(domain=TINY, max_depth=3, attributes=attributes, random_state=0).fit(X, y).trees_[0]
+        )
+        sizes[attributes] = int((tree.first_child >= 0).sum())
+    assert sizes["tree"] == 3
+    assert sizes["path"] == 7  # broken twin
+
+
+# --- Grids --------------------------------------------------------------------------------------------------
+
+
+def test_the_grids_hold_what_they_name() -> None:
+    last = list(grids.LADDER)[-1]
+    assert grids.ladder_tree(last).get_params() == PearsonTree().get_params()
+    assert grids.ladder_tree("00 as written").get_params() == PearsonTree.as_written().get_params()
+    steps = [grids.ladder_tree(step).get_params() for step in grids.LADDER]
+    assert all(a != b for a, b in pairwise(steps))
+    assert grids.LADDER.keys() == grids.NOTES.keys()
+    assert grids.METHODS["S, m = 400"]().get_params() == PearsonTree(**VARIANTS["S"]).get_params()
+    assert grids.METHODS["C"]().get_params() == PearsonTree(**VARIANTS["C"]).get_params()
+    methods = {cell.method for cell in grids.pearson_grid().cells}
+    assert methods == {
+        *grids.METHODS, *grids.BY_SHARDS, *grids.OTHERS, grids.NO_NOISE, grids.CART, grids.MAJORITY,
+    }  # fmt: skip
+    assert len(set(grids.pearson_grid().cells)) == len(grids.pearson_grid().cells)
+
+
+def test_a_cell_can_be_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = binary_sample()
+    small = Records(X, y, domain=TINY), TINY.encode(X), y.astype(int)
+    monkeypatch.setattr(runs, "records_of", lambda name: small)
+    monkeypatch.setattr(grids, "REPEATS", 3)
+    for method in (*grids.METHODS, *grids.BY_SHARDS, *grids.OTHERS, grids.NO_NOISE, grids.MAJORITY):
+        depth = 2 if method in grids.METHODS | grids.BY_SHARDS else 0
+        found = grids.measure_pearson(Cell(method, "small", "", depth, 50.0, 0))
+        assert 0.4 < found["lowest"] <= found["accuracy"] <= found["highest"] <= 1
+        if method in (grids.AS_WRITTEN, grids.CHOICES_DRAWN):
+            assert math.isinf(found["ledger_epsilon"])
+        if method in ("C", grids.MADE_PRIVATE, *grids.OTHERS):
+            assert found["ledger_epsilon"] <= 50 + 1e-9
+    assert grids.measure_pearson(Cell("C", "small", "", 2, 50.0, 0))["accuracy"] > 0.85
+    assert (
+        grids.measure_pearson(Cell("C", "small", "", 2, 1e-3, 0))["accuracy"] < 0.85
+    )  # broken twin: only noise
+
+
+def test_errors_of_cells_with_fewer_repeats() -> None:
+    cells = [Cell("a", "d", "", 4, 1.0, 0), Cell("b", "d", "", 4, 1.0, 0)]
+    rows = [
+        vars(cell) | {"delta": 0.0, "metric": metric, "value": value}
+        for cell, repeats in zip(cells, (4.0, 16.0), strict=True)
+        for metric, value in (("accuracy", 0.8), ("sd", 0.1), ("repeats", repeats))
+    ]
+    table = pd.DataFrame(rows, columns=runs.COLUMNS)
+    assert grids.points_of(table)["error"].tolist() == pytest.approx([0.1, 0.05])
+    plain = grids.points_of(table[table["metric"] != "repeats"])
+    assert plain["error"].tolist() == pytest.approx([0.2 / math.sqrt(grids.REPEATS)] * 2)  # broken twin
+
+
+# --- Measurements -------------------------------------------------------------------------------------------
+
+
+@cache
+def measured() -> pd.DataFrame:
+    return grids.points_of(experiments.read("pearson", ROOT / "results"))
+
+
+@cache
+def attacks() -> pd.DataFrame:
+    table = experiments.read("pearson_attack", ROOT / "results")
+    return table.pivot_table("value", ["method", "epsilon"], "metric").reset_index()
+
+
+def test_attacks_refute_what_the_theorems_refute() -> None:
+    broken = attacks()[~attacks()["method"].isin(grids.PRIVATE)].set_index(["method", "epsilon"])
+    assert len(broken) == 7
+    assert (broken["runs"] == 20_000).all()
+    lower = broken["lower_95"]
+    assert 2.5 < lower["blocks by position, m = 8", 1.0] < 3.99
+    assert 5 < lower["blocks by position, m = 16", 1.0] < 8.0
+    assert 2 < lower["a budget for each level, h = 4", 2.0] < 2.68
+    assert lower["a budget for each level, h = 4", 1.0] < 1.23
+    endless = broken[[name.startswith(("arg-max", "points", "one class")) for name, _ in broken.index]]
+    assert len(endless) == 3
+    assert (endless["lower_99"] > 5).all()
+
+
+def test_attacks_on_repaired_variants_stay_below_the_claim() -> None:
+    private = attacks()[attacks()["method"].isin(grids.PRIVATE)]
+    assert set(private["method"]) == set(grids.PRIVATE)
+    assert (private["lower_95"] <= private["epsilon"]).all()
+    tight = private[private["method"].str.contains("tight")]
+    assert (tight["lower_95"] > 0.8 * tight["epsilon"]).all()  # broken twin: a blind attack would see nothing
+
+
+def test_replays_stay_below_the_ledger() -> None:
+    table = experiments.read("pearson_replay", ROOT / "results")
+    wide = table.set_index([*experiments.KEYS, "metric"])["value"].unstack()
+    assert set(wide.index.get_level_values("method")) == set(grids.REPLAYED)
+    assert (wide["triples"].sum(), wide["excess"].sum()) == (4_400, 0)
+    assert 0.5 < wide["worst_share"].max() <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("dataset", grids.SETS)
+def test_accuracy_of_the_private_text_and_of_the_repairs(dataset: str) -> None:
+    """Shares of the way from the majority class to the tree without noise."""
+    rows = measured().query("dataset == @dataset and max_depth in (0, @grids.DEPTH)")
+    mean = rows.set_index(["method", "epsilon"])["mean"]
+    floor, top = mean[grids.MAJORITY, math.inf], mean[grids.NO_NOISE, math.inf]
+    share = (mean - floor) / (top - floor)
+    text = share[grids.MADE_PRIVATE]
+    assert (text.drop(math.inf) < 0.25).all()
+    assert text[math.inf] > 0.6  # broken twin: it is the noise
+    assert share["S, m = 400", 1.0] > 0.6
+    assert share["C", 1.0] > 0.6
+    ledger = rows.set_index(["method", "epsilon"])["ledger_epsilon"]
+    for method in (grids.MADE_PRIVATE, "S, m = 400", "C"):
+        assert ledger[method, 1.0] <= 1 + 1e-9
+    assert math.isinf(ledger[grids.CHOICES_DRAWN, 1.0])
+
+
+def test_shards_and_blocks_are_as_accurate_and_not_as_dear() -> None:
+    rows = measured().query("epsilon == 1 and max_depth == @grids.DEPTH").set_index(["dataset", "method"])
+    for dataset, m in product(grids.SETS, (4, 8, 16, 64)):
+        own, blocks = rows.loc[(dataset, f"S, m = {m}")], rows.loc[(dataset, f"blocks, m = {m}")]
+        z = 2 * (own["mean"] - blocks["mean"]) / np.hypot(own["error"], blocks["error"])
+        assert abs(z) < 4  # twelve differences, none large
+        assert own["ledger_epsilon"] == pytest.approx(1)
+        assert blocks["ledger_epsilon"] == pytest.approx(0.7 * m + 0.3)
+    many = rows.loc[("adult", "S, m = 400")]  # broken twin: a difference that shows
+    few = rows.loc[("adult", "S, m = 8")]
+    assert 2 * (many["mean"] - few["mean"]) / np.hypot(many["error"], few["error"]) > 10
+
+
+def test_many_shards_and_covariation_on_adult() -> None:
+    rows = (
+        measured()
+        .query("dataset == 'adult' and max_depth == @grids.DEPTH and epsilon < 9")
+        .set_index("epsilon")
+    )
+    many, counts = (rows[rows["method"] == name] for name in ("S, m = 400", "C"))
+    z = 2 * (many["mean"] - counts["mean"]) / np.hypot(many["error"], counts["error"])
+    assert (z.loc[[1.0, 2.0, 5.0]] > 2).all()
+    assert (z.loc[[0.1, 0.25, 0.5]] < -2).all()  # broken twin: smaller budgets
+    assert many["auc"].loc[1.0] < counts["auc"].loc[1.0]

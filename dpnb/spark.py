@@ -804,7 +804,8 @@ class SparkTable(_OnCluster, Records):
         partitions : number of parts, which Spark shuffles the records into.
         """
         key = "record key"
-        frame = X.assign(**{domain.target: y.to_numpy(), key: X.index})
+        more = pd.DataFrame({domain.target: y.to_numpy(), key: X.index}, index=X.index)
+        frame = pd.concat([X, more], axis=1)
         return cls(session.createDataFrame(frame).repartition(partitions), domain, key=key)
 
     def __enter__(self) -> Self:

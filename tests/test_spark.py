@@ -497,13 +497,13 @@ def test_chapters_print_the_same_through_spark(chapter: str, root: Path, tmp_pat
     assert sum(map(len, before.values())) > 1000
 
 
-def printed(notebook: Any) -> dict[str, list[str]]:
+def printed(notebook: Any) -> dict[str, str]:
     """What each code cell prints, warnings and errors included."""
     cells = [
         cell for cell in notebook.cells if cell.cell_type == "code" and "injected" not in str(cell.metadata)
     ]
     return {
-        cell.id: [text for o in cell.outputs for text in (o.get("text"), o.get("traceback")) if text]
+        cell.id: "".join(str(o.get("text") or o.get("traceback") or "") for o in cell.outputs)
         for cell in cells
     }
 

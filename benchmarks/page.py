@@ -92,6 +92,7 @@ def page(history: pd.DataFrame) -> str:
             "## Growth with the records\n\nThe fit of `booster`; seconds are its ratio times those of the peer.\n",
             _growth(latest[latest["case"] == "booster-binning"]),
             "## History\n\nOne line for each commit and case, in the order of the measurements.\n",
+            _runs(history),
             _history(history),
             TAIL,
         ]
@@ -146,33 +147,20 @@ def _growth(latest: pd.DataFrame) -> str:
     return _table(["Data", "Records", "Seconds a million", "Peak MB a million"], rows)
 
 
+def _runs(history: pd.DataFrame) -> str:
+    runs = history[WORDS[:6]].drop_duplicates()
+    head = ["Date", "Commit", "`dpnb`", "Python", "NumPy", "scikit-learn"]
+    return _table(
+        head, [[date, f"`{name}`", *versions] for date, name, *versions in runs.itertuples(index=False)]
+    )
+
+
 def _history(history: pd.DataFrame) -> str:
     rows = [
-        [
-            r.date,
-            f"`{r.commit}`",
-            f"`{r.case}`",
-            r.data,
-            _ratio(r),
-            _mb(r.peak_mb),
-            r.python,
-            r.numpy,
-            r.sklearn,
-        ]
-        for r in history.itertuples()
+        [f"`{r.commit}`", f"`{r.case}`", r.data, _ratio(r), _mb(r.peak_mb)]
+        for r in history.itertuples(index=False)
     ]
-    head = [
-        "Date",
-        "Commit",
-        "Case",
-        "Data",
-        "Ratio (quartiles)",
-        "Peak, MB",
-        "Python",
-        "NumPy",
-        "scikit-learn",
-    ]
-    return _table(head, rows)
+    return _table(["Commit", "Case", "Data", "Ratio (quartiles)", "Peak, MB"], rows)
 
 
 def _ratio(row: object) -> str:

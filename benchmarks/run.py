@@ -158,14 +158,14 @@ def peak_memory(case: Case, name: str, copies: int) -> float:
 def own_process(case: Case, name: str, copies: int) -> float:
     """Peak memory in a process of its own."""
     command = [sys.executable, __file__, "memory", case.name, name, str(copies)]
-    return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return float(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
 
 
 def commit() -> str:
     """Short name of the commit, with "-dirty" if the measured code differs from it."""
 
     def git(*arguments: str) -> str:
-        run = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
+        run = subprocess.run(["git", *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
         return run.stdout.strip()
 
     dirty = git("status", "--porcelain", "--", "dpnb", "benchmarks")

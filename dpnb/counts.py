@@ -76,7 +76,7 @@ class Records:
         ]
 
     @cached_property
-    def _cells(self) -> Ints:
+    def _cells(self) -> NDArray[np.integer[Any]]:
         """Position among the values, times the number of classes, plus the class; (attributes, n)."""
         classes, most = self.domain.n_classes, max(map(len, self._values))
         cells = np.empty(self._columns.shape, np.min_scalar_type(most * classes))

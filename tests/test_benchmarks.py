@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import re
 from pathlib import Path
@@ -102,6 +103,21 @@ def test_a_target_is_met_or_not(made: ModuleType, history: pd.DataFrame) -> None
         table = pd.concat([row.assign(ratio=5.0), row.assign(ratio=ratio)])
         assert f"| `edprf` | ≤ 1.0 {verdict}" in made.page(table)
     assert "| `edprf` | ≤" not in made.page(row.assign(data="adult x33"))
+
+
+def test_a_row_is_added_below(
+    made: ModuleType, history: pd.DataFrame, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    run = importlib.import_module("run")
+    table = tmp_path / "table.csv"
+    rows = history.head(2).to_dict("records")
+    run.append(rows[0], table)
+    before = table.read_text(encoding="utf-8")
+    run.append(rows[1], table)
+    assert table.read_text(encoding="utf-8").startswith(before)
+    pd.testing.assert_frame_equal(made.read(table), history.head(2))
+    assert list(tmp_path.iterdir()) == [table]
 
 
 def test_every_case_has_words_and_every_target_a_case(made: ModuleType) -> None:

@@ -29,9 +29,14 @@ MEANING = {
     "door-level": "records door: counts of one level of 8 nodes, for every condition of the grid and class",
 }  # fmt: skip
 TARGETS = {
-    "diffprfs": 1.0, "diffprfs-disjoint": 1.0, "diffprfs-as-written": 1.0, "edprf": 1.0,
-    "pearson-c": 0.5, "pearson-s": 0.5, "booster": 0.3, "booster-delta": 0.3,
-}  # fmt: skip
+    "diffprfs": 1.0,
+    "diffprfs-disjoint": 1.0,
+    "edprf": 1.0,
+    "pearson-c": 0.5,
+    "pearson-s": 0.5,
+    "booster": 0.3,
+    "booster-delta": 0.3,
+}
 
 HEAD = """\
 # Benchmarks
@@ -63,7 +68,7 @@ TAIL = """\
 ## What is not measured
 
 - Prediction, audits, plots and the notebooks.
-- More than one thread, and the records door on Spark.
+- More than one thread. {doc}`../notebooks/08_scale` measures the records door on Spark.
 - Waiting for a disk or a download: CPU time leaves it out.
 - Memory that libraries allocate past Python and NumPy, and the data frame itself.
 - Accuracy: {doc}`../notebooks/07_leaderboard` compares it at equal budgets.

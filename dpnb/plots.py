@@ -563,7 +563,11 @@ def plot_scaling(table: pd.DataFrame, costs: Mapping[str, PassCost], *, attribut
             name = f"{cores} core" + "s" * (cores > 1)
             axis.plot(rows, line, LINES[i], color=f"C{i}", linewidth=1.2)
             axis.plot(points["rows"], points["pass_s"], MARKERS[i], color=f"C{i}", label=name)
-        axis.set(title=model, xlabel="records", xscale="log", yscale="log")
+        axis.set(title=model, xlabel="million records", xscale="log", yscale="log")
+        sizes, seconds = sorted(mine["rows"].unique()), (0.25, 0.5, 1.0, 2.0)
+        axis.set_xticks(sizes, [f"{n / 1e6:g}" for n in sizes], minor=False)
+        axis.set_yticks(seconds, [f"{t:g}" for t in seconds], minor=False)
+        axis.minorticks_off()
     np.atleast_1d(axes)[0].set_ylabel("seconds a pass")
     np.atleast_1d(axes)[-1].legend()
     return figure
@@ -629,7 +633,7 @@ def plot_shards(points: pd.DataFrame, *, metrics: Mapping[str, str]) -> Figure:
 
     Parameters
     ----------
-    points : columns dataset, label, shards, and the metrics.
+    points : columns dataset, label, shards, and the metrics, sorted by shards; ``mean`` has a band of ``error``.
     metrics : column → label of the vertical axis.
     """
     sets, shards = list(points["dataset"].unique()), sorted(points["shards"].unique())
@@ -646,6 +650,11 @@ def plot_shards(points: pd.DataFrame, *, metrics: Mapping[str, str]) -> Figure:
             panel = points[points["dataset"] == dataset]
             wide = panel.pivot_table(metric, "shards", "label", sort=False)
             _columns(axis, wide)
+            if metric == "mean":
+                for i, label in enumerate(wide):
+                    line = panel[panel["label"] == label]
+                    ends = line["mean"] - line["error"], line["mean"] + line["error"]
+                    axis.fill_between(line["shards"], *ends, color=f"C{i}", alpha=0.2)
             axis.set(xscale="log", title=dataset, ylabel=name)
             axis.set_xticks(shards, [str(m) for m in shards])
             axis.minorticks_off()

@@ -28,6 +28,7 @@ from dpnb.grid import public_grid
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.papers.edprf import EDPRF
 from dpnb.papers.pearson import PearsonTree
+from dpnb.spark import blocks
 
 FILE_ROWS = 250_000
 ROOT = Path(__file__).resolve().parents[1]
@@ -141,7 +142,7 @@ def run(data: Path, rows: int, cores: int, model: str, attributes: int) -> dict[
     domain = domain.subset(domain.names[:attributes])
     files = [str(data / f"{i:05d}.parquet") for i in range(rows // FILE_ROWS)]
     passes: list[float] = []
-    asked = spark._Encoding.run
+    asked = blocks.Encoding.run
 
     def timed(encoding: Any, task: Any, **keys: bool) -> Any:
         began = time.perf_counter()
@@ -149,7 +150,7 @@ def run(data: Path, rows: int, cores: int, model: str, attributes: int) -> dict[
         passes.append(time.perf_counter() - began)
         return answer
 
-    spark._Encoding.run = timed  # type: ignore[method-assign]
+    blocks.Encoding.run = timed  # type: ignore[method-assign]
     with Memory() as memory:
         table = spark.SparkTable(session.read.parquet(*files), domain, key="id")
         began = time.perf_counter()

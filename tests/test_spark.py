@@ -34,6 +34,8 @@ from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.papers.dpada import DPAda
 from dpnb.papers.edprf import EDPRF
 from dpnb.papers.pearson import VARIANTS, PearsonTree
+from dpnb.spark import blocks, columns
+from dpnb.spark import table as table_module
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
 
@@ -181,20 +183,20 @@ def test_without_noise_too(three: Any, tables: Any) -> None:
 def test_partial_tables_are_added_up_in_a_tree(
     three: Any, tables: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spark, "FAN_IN", 2)
+    monkeypatch.setattr(blocks, "FAN_IN", 2)
     X, y, domain = three
     check_equal(MODELS["Pearson, C"], Records(X, y, domain=domain), tables["three"][7])
 
 
 def test_sums_of_tables() -> None:
     ints = partial(np.array, dtype=np.int64)
-    cells, counts = spark._add_up(
+    cells, counts = blocks.add_up(
         [(ints([5, 1]), ints([2, 3])), (ints([]), ints([])), (ints([1, 9]), ints([4, 2**60]))]
     )
     assert cells.tolist() == [1, 5, 9]
     assert counts.tolist() == [7, 2, 2**60]
-    assert [len(part) for part in spark._add_up([])] == [0, 0]
-    assert [len(part) for part in spark._add_up([(ints([]), ints([]))])] == [0, 0]
+    assert [len(part) for part in blocks.add_up([])] == [0, 0]
+    assert [len(part) for part in blocks.add_up([(ints([]), ints([]))])] == [0, 0]
 
 
 # --- Failures -------------------------------------------------------------------------------------------------
@@ -367,7 +369,7 @@ def test_too_many_values(
 ) -> None:
     X, y, domain = three
     table = spark.SparkTable(table_of(session, X, y, parts=2), domain, key="id")
-    monkeypatch.setattr(spark, "MAX_VALUES", 50)
+    monkeypatch.setattr(table_module, "MAX_VALUES", 50)
     with pytest.raises(
         DataError, match="column 'x' has more than 50 different values, and this algorithm looks at"
     ):
@@ -468,11 +470,11 @@ def test_a_model_goes_to_the_workers_without_ledger_and_seed(three: Any, session
 
 def test_blocks_know_bins_as_the_memory_does() -> None:
     grid = public_grid(DOMAIN)
-    encoder = spark._Encoder(DOMAIN, None, grid.cuts, "uint8")
+    encoder = blocks.Encoder(DOMAIN, None, grid.cuts, "uint8")
     cuts = grid.cuts[0]
     assert cuts is not None
     values = np.sort(np.concatenate([cuts, cuts + 1e-9, [0.0, 1.0]]))
-    numbers, misfit = spark._encode_column(pa.array(values.clip(0, 1)), DOMAIN.attributes[0], strict=True)
+    numbers, misfit = columns.encode_column(pa.array(values.clip(0, 1)), DOMAIN.attributes[0], strict=True)
     assert misfit is None
     np.testing.assert_array_equal(
         np.searchsorted(encoder.cuts[0], numbers), np.searchsorted(cuts, values.clip(0, 1))
@@ -512,9 +514,9 @@ def test_root_counts_of_a_forest_take_one_pass(
     three: Any, tables: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     passes: list[Any] = []
-    run = spark._Encoding.run
+    run = blocks.Encoding.run
     monkeypatch.setattr(
-        spark._Encoding, "run", lambda self, task, **keys: passes.append(task) or run(self, task, **keys)
+        blocks.Encoding, "run", lambda self, task, **keys: passes.append(task) or run(self, task, **keys)
     )
     EDPRF(n_trees=3, max_depth=2, stop="depth", random_state=0).fit(tables["three"][1])
     assert len(passes) == 1 + 3 * 2  # the roots of all trees, then a pass a level of each

@@ -1,0 +1,271 @@
+"""Blocks of encoded records that Spark keeps, and passes over them.
+
+A pass answers a question for every block with the in-memory door, and adds up the tables of whole numbers.
+"""
+
+from __future__ import annotations
+
+import gc
+import pickle
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache, cached_property, partial
+from math import ceil
+from typing import Any, NoReturn, cast
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
+
+from ..bags import hash_keys
+from ..counts import BinnedRecords, Records
+from ..domain import Domain, Misfit
+from ..errors import DataError
+from ..grid import Grid
+from ..splits import BINNED, THRESHOLD, Floats, Ints, Splits
+from .columns import encode_column, positions
+
+Int64s = NDArray[np.int64]
+Counted = tuple[Int64s, Int64s]  # numbers of cells, and how many records (or fixed-point weight) are in each
+
+BLOCK = 2**18  # records a block
+FAN_IN = 64  # partial tables that are added up in one place
+COUNTED = "cells binary, counts binary"
+ONE_KEY = "bags need one unique key a record"
+
+
+class OnCluster:
+    """What the in-memory door knows and this one does not is an error that says so."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise DataError(
+            f"this algorithm asks its records for {name.lstrip('_')!r}, which only the in-memory door answers: it "
+            "depends on single records or their positions. Fit it on dpnb.counts.Records instead, or choose "
+            "parameters that do not need it"
+        )
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """Turns Arrow batches of a table into blocks: a row of a few binaries for many records."""
+
+    domain: Domain
+    key: str | None
+    cuts: tuple[Floats | None, ...]
+    dtype: str
+
+    SCHEMA = "n long, codes binary, labels binary, keys binary, repeated long, misfits binary"
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for table in _gathered(batches):
+            yield pa.RecordBatch.from_pylist([self._block(table)])
+
+    def _block(self, table: pa.Table) -> dict[str, Any]:
+        columns = dict(zip(table.column_names, (_whole(c) for c in table.columns), strict=True))
+        misfits: dict[int, Misfit] = {}
+        codes: NDArray[Any] = np.zeros((self.domain.n_attributes, len(table)), self.dtype)
+        for a, attribute in enumerate(self.domain.attributes):
+            numbers, misfit = encode_column(columns[attribute.name], attribute, strict=True)
+            if misfit is not None:
+                misfits[a] = misfit
+            else:
+                cuts = self.cuts[a]
+                codes[a] = numbers if cuts is None else np.searchsorted(cuts, numbers)
+        labels, misfit = positions(columns[self.domain.target], self.domain.classes)
+        if misfit is not None:
+            misfits[-1] = misfit
+        keys = np.empty(0, np.uint64)
+        if self.key is not None:
+            keys = hash_keys(columns[self.key].to_numpy(zero_copy_only=False))
+        return {
+            "n": len(table),
+            "codes": codes.tobytes(),
+            "labels": labels.astype(_label_type(self.domain)).tobytes(),
+            "keys": keys.tobytes(),
+            "repeated": int(np.sum(np.diff(np.sort(keys)) == 0)),
+            "misfits": pickle.dumps(misfits),
+        }
+
+
+def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Batches put together until they hold a block's number of records."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(map(len, waiting)) >= BLOCK:
+            yield pa.Table.from_batches(waiting)
+            waiting = []
+    if sum(map(len, waiting)):
+        yield pa.Table.from_batches(waiting)
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    return pa.concat_arrays(column.chunks)
+
+
+class Block(Records):
+    """A block as records of the in-memory door; a continuous value is replaced by the number of cuts below it."""
+
+    def __init__(self, row: dict[str, Any], encoder: Encoder) -> None:
+        self.domain = encoder.domain
+        self._y = np.frombuffer(row["labels"], _label_type(encoder.domain)).astype(np.intp)
+        self.keys = np.frombuffer(row.get("keys", b""), np.uint64)
+        self._columns = np.frombuffer(row["codes"], encoder.dtype).reshape(-1, row["n"])
+        self._sizes = sizes_of(encoder)
+
+    @cached_property
+    def _values(self) -> list[Floats]:
+        return [np.arange(size, dtype=float) for size in self._sizes]
+
+    @cached_property
+    def _cells(self) -> Ints:
+        cells: Ints = self._columns.astype(np.intp) * self.domain.n_classes + self._y
+        return cells
+
+
+def _label_type(domain: Domain) -> np.dtype[Any]:
+    return np.min_scalar_type(domain.n_classes - 1)
+
+
+def sizes_of(encoder: Encoder) -> Ints:
+    """Number of codes of each attribute."""
+    pairs = zip(encoder.cuts, encoder.domain.cardinalities, strict=True)
+    return np.array([card if cuts is None else len(cuts) + 1 for cuts, card in pairs], np.intp)
+
+
+class BlockBins(BinnedRecords):
+    """The codes of a block as bins."""
+
+    def __init__(self, block: Block, grid: Grid) -> None:
+        self.grid = grid
+        self._bins = cast("Ints", block._columns)
+
+
+Task = Callable[[Block], Counted]
+
+
+def _count_blocks(
+    batches: Iterable[pa.RecordBatch], *, task: Task, encoder: Encoder
+) -> Iterator[pa.RecordBatch]:
+    """Answer a question for every block of a partition, added up."""
+    _spare_the_collector()
+    parts = [task(Block(row, encoder)) for batch in batches for row in batch.to_pylist()]
+    yield counted_batch(add_up(parts))
+
+
+@cache
+def _spare_the_collector() -> None:
+    """Spark collects garbage after every task; what the imports made need not be looked at each time."""
+    gc.freeze()
+
+
+def _add_up_partitions(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield counted_batch(add_up(part for batch in batches for part in counted_parts(batch)))
+
+
+def counted_batch(counted: Counted) -> pa.RecordBatch:
+    """A table of counts as the only row of a batch."""
+    cells, counts = counted
+    return pa.RecordBatch.from_pydict({"cells": [cells.tobytes()], "counts": [counts.tobytes()]})
+
+
+def counted_parts(table: pa.Table | pa.RecordBatch) -> Iterator[Counted]:
+    """The tables of counts in the rows of a batch."""
+    for row in table.to_pylist():
+        yield np.frombuffer(row["cells"], np.int64), np.frombuffer(row["counts"], np.int64)
+
+
+def add_up(parts: Iterable[Counted]) -> Counted:
+    """Sum of several tables, each with its cells in any order."""
+    pairs = list(parts)
+    if not pairs:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    cells, counts = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
+    order = np.argsort(cells, kind="stable")
+    cells, counts = cells[order], counts[order]
+    first = np.flatnonzero(np.diff(cells, prepend=cells[:1] - 1)) if len(cells) else np.empty(0, np.intp)
+    return cells[first], np.add.reduceat(counts, first) if len(first) else counts
+
+
+def dense(counted: Counted, shape: tuple[int, ...]) -> Floats:
+    """All cells as an array, 0 where nothing was counted."""
+    table = np.zeros(int(np.prod(shape)))
+    cells, counts = counted
+    table[cells] = counts
+    return table.reshape(shape)
+
+
+def sparse(table: Floats) -> Counted:
+    """The cells of an array that are not 0."""
+    flat = table.reshape(-1)
+    cells = np.flatnonzero(flat)
+    return cells.astype(np.int64), flat[cells].astype(np.int64)
+
+
+class Encoding:
+    """Blocks of a table in which a continuous value is replaced by the number of cuts below it."""
+
+    def __init__(self, frame: DataFrame, encoder: Encoder, *, grid: Grid | None, persist: bool) -> None:
+        self.grid = grid
+        self.cuts = encoder.cuts
+        self.sizes = sizes_of(encoder)
+        self._encoder = encoder
+        self.blocks = frame.mapInArrow(encoder, encoder.SCHEMA)
+        if persist:
+            self.blocks = self.blocks.persist(StorageLevel.MEMORY_AND_DISK)
+        self.partitions = self.blocks.rdd.getNumPartitions()
+        self.n_records = self._check()
+
+    @property
+    def codes(self) -> Grid:
+        """What bins are counted in: the sizes matter, the cuts are in the codes already."""
+        assert self.grid is not None
+        return self.grid
+
+    def _check(self) -> int:
+        """Number of records; raises what :class:`~dpnb.counts.Records` would."""
+        domain = self._encoder.domain
+        rows = self.blocks.select("n", "repeated", "misfits").toArrow().to_pylist()
+        n = sum(row["n"] for row in rows)
+        found: dict[int, Misfit] = {}
+        for row in rows:
+            for place, misfit in pickle.loads(row["misfits"]).items():
+                found[place] = misfit.joined(found.get(place))
+        for place in sorted(found, key=lambda place: (place < 0, place)):
+            raise found[place].error(domain.attributes[place] if place >= 0 else domain, total=n)
+        if n == 0:
+            raise ValueError("0 sample(s) (shape=(0, ...)): there are no records to fit")
+        if repeated := sum(row["repeated"] for row in rows):
+            raise ValueError(f"column {self._encoder.key!r} has at least {repeated} repeated keys: {ONE_KEY}")
+        return int(n)
+
+    def run(self, task: Task, *, keys: bool = False) -> Counted:
+        """Answer a question in one pass; partial tables are added up in a tree. ``keys`` if the task needs them."""
+        count = partial(_count_blocks, task=task, encoder=self._encoder)
+        read = self.blocks.select("n", "codes", "labels", *(["keys"] if keys else []))
+        partial_tables = read.mapInArrow(count, COUNTED)
+        left = self.partitions
+        while left > FAN_IN:
+            left = ceil(left / FAN_IN)
+            partial_tables = partial_tables.repartition(left).mapInArrow(_add_up_partitions, COUNTED)
+        return add_up(counted_parts(partial_tables.toArrow()))
+
+    def coded(self, splits: Splits) -> Splits:
+        """The same splits for codes instead of values."""
+        cut = splits.cut.copy()
+        for a, cuts in enumerate(self.cuts):
+            mine = (splits.attribute == a) & np.isin(splits.kind, (THRESHOLD, BINNED))
+            if cuts is not None and mine.any():
+                cut[mine] = np.searchsorted(cuts, cut[mine], side="right") - 0.5
+        return splits._replace(cut=cut)
+
+    def resolves(self, splits: Splits) -> bool:
+        """Whether codes tell on which side of every split a value lies."""
+        if self.grid is None:
+            return True
+        pairs = ((splits.attribute == a, cuts) for a, cuts in enumerate(self.cuts) if cuts is not None)
+        return all(np.isin(splits.cut[mine], cuts).all() for mine, cuts in pairs)

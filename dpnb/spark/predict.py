@@ -1,0 +1,69 @@
+"""Prediction as one pass over a Spark table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from copy import copy
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+from ..errors import DomainError
+from .columns import check_columns, encode_column
+
+TYPES = {bool: "boolean", int: "bigint", float: "double", str: "string"}
+
+
+def predict(model: Any, frame: DataFrame) -> DataFrame:
+    """Append the most probable class and the class probabilities to a Spark table, in one pass.
+
+    Parameters
+    ----------
+    model : a fitted estimator of this package, from either door.
+    frame : Spark DataFrame with at least the attributes of the model's domain.
+
+    Returns
+    -------
+    The table with two more columns: ``prediction``, and ``probability``, an array in the order of ``classes_``. It is
+    computed when Spark needs it; records outside the domain then raise, as ``model.predict_proba`` does in memory.
+
+    Raises
+    ------
+    DomainError
+        If columns are missing, have a type that does not fit, or are called like the new ones.
+
+    **Privacy**: post-processing of the released model, free.
+    """
+    domain = model.domain_
+    check_columns(frame, domain)
+    if taken := {"prediction", "probability"} & set(frame.columns):
+        raise DomainError(f"the table has a column {', '.join(sorted(taken))} already: rename it")
+    kinds = {type(label) for label in domain.classes}
+    if len(kinds) > 1 or not kinds <= set(TYPES):
+        known = ", ".join(kind.__name__ for kind in TYPES)
+        raise DomainError(f"classes {domain.classes!r}: a Spark column needs labels of one type, of {known}")
+    slim = copy(model)
+    slim.ledger_ = slim.random_state = None  # neither is needed, and both may be large or secret
+    more = StructType.fromDDL(f"prediction {TYPES[kinds.pop()]}, probability array<double>")
+    schema = StructType([*frame.schema.fields, *more.fields])
+    return frame.mapInArrow(partial(_predict_batches, model=slim), schema)
+
+
+def _predict_batches(batches: Iterable[pa.RecordBatch], *, model: Any) -> Iterator[pa.RecordBatch]:
+    domain, labels = model.domain_, pa.array(list(model.domain_.classes))
+    for batch in batches:
+        codes = np.empty((batch.num_rows, domain.n_attributes))
+        for a, attribute in enumerate(domain.attributes):
+            numbers, misfit = encode_column(batch.column(attribute.name), attribute, strict=False)
+            if misfit is not None:
+                raise misfit.error(attribute, total=batch.num_rows)
+            codes[:, a] = numbers
+        shares = model._probabilities(codes)
+        ends = np.arange(0, shares.size + 1, shares.shape[1], dtype=np.int32)
+        probability = pa.ListArray.from_arrays(ends, shares.reshape(-1))
+        columns = [*batch.columns, labels.take(pa.array(shares.argmax(axis=1))), probability]
+        yield pa.RecordBatch.from_arrays(columns, names=[*batch.schema.names, "prediction", "probability"])

@@ -1,0 +1,96 @@
+"""A quiet Spark session on this machine, and the Java that it needs."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from ..errors import DataError
+
+JAVA = 17  # Spark 4 runs on this Java or a later one
+
+
+def check_java() -> int:
+    """Major version of the Java that Spark will start.
+
+    Raises
+    ------
+    DataError
+        If there is none, or one older than Java 17.
+    """
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    way_out = (
+        f"install Java {JAVA} or later (Debian, Ubuntu: openjdk-{JAVA}-jre-headless; conda: openjdk={JAVA})"
+    )
+    if java is None or not Path(java).exists():
+        where = (
+            f"JAVA_HOME={home} holds no bin/java" if home else "there is no 'java' on PATH and no JAVA_HOME"
+        )
+        raise DataError(f"Spark needs Java, but {where}; {way_out}")
+    printed = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
+    found = re.search(r'version "(?:1\.)?(\d+)', printed.stderr + printed.stdout)
+    if found is None:
+        raise DataError(f"{java} -version says {(printed.stderr + printed.stdout).strip()!r}; {way_out}")
+    if int(found[1]) < JAVA:
+        raise DataError(f"{java} is Java {found[1]}, but Spark needs Java {JAVA} or later; {way_out}")
+    return int(found[1])
+
+
+def local_session(*, cores: int | str = "*", memory: str = "2g", **conf: str) -> SparkSession:
+    """A quiet Spark session on this machine only, or the one that is running already.
+
+    Parameters
+    ----------
+    cores : number of threads, ``"*"`` for all. A task is tried four times.
+    memory : of the Java process.
+    conf : further settings, with ``__`` for a dot in their names.
+
+    Raises
+    ------
+    DataError
+        Without a Java that Spark can use.
+    """
+    check_java()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else the workers may miss this environment
+    builder = SparkSession.builder.master(f"local[{cores},4]").appName("dpnb")
+    settings = {
+        "spark.driver.memory": memory,
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    for name, value in (settings | {k.replace("__", "."): v for k, v in conf.items()}).items():
+        builder = builder.config(name, value)
+    with _silent_stderr():
+        session = builder.getOrCreate()
+        session.sparkContext.setLogLevel("OFF")
+    return session
+
+
+@contextmanager
+def _silent_stderr() -> Iterator[None]:
+    """Java writes past Python to file descriptor 2; if it fails to start, what it wrote is shown after all."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as written:
+        os.dup2(written.fileno(), 2)
+        try:
+            yield
+        except Exception:
+            written.seek(0)
+            os.write(kept, written.read())
+            raise
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)

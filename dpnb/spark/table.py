@@ -1,0 +1,222 @@
+"""A training set in a Spark table, behind the records door."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+
+from ..bags import POSITIONAL, Bags
+from ..counts import BinnedRecords, Records
+from ..domain import Continuous, Domain
+from ..errors import DataError
+from ..grid import Grid
+from ..splits import Floats
+from .blocks import (
+    COUNTED,
+    Encoder,
+    Encoding,
+    OnCluster,
+    add_up,
+    counted_batch,
+    counted_parts,
+    dense,
+    sizes_of,
+)
+from .boosting import SparkWeighted
+from .columns import SHOWN, check_columns
+from .trees import Bag, Descend, Move, SparkCohort, count_roots
+
+MAX_VALUES = 100_000  # different values of an attribute that the driver is willing to hold
+
+
+class SparkTable(OnCluster, Records):
+    """A training set in a Spark table, for the ``fit`` of every estimator that does not need single records.
+
+    Parameters
+    ----------
+    frame : Spark DataFrame with the domain's attributes, its target, and the key; other columns are ignored. It must
+        give the same rows whenever it is computed: no random functions without a seed.
+    domain : public domain; values and labels outside of it raise :class:`~dpnb.errors.DomainError` at the first fit.
+    key : column of whole numbers or strings that is different for every record; bags and shards follow from it. With
+        the row numbers of a pandas frame as keys, a model equals the one that is fitted in memory. None suffices where
+        every tree sees every record.
+    persist : whether Spark keeps the encoded blocks, about one byte a value, in memory or on disk. Without, every pass
+        reads the table again.
+
+    Raises
+    ------
+    DomainError
+        If columns are missing or have a type that does not fit the domain.
+
+    Notes
+    -----
+    **Privacy**: a door, no release: the same counts as from :class:`~dpnb.counts.Records`. A lost task is computed
+    again from the same records, and only the counts of tasks that ended are added up; the ledger is the driver's.
+    That keys differ is checked within blocks of 2¹⁸ records; :meth:`check_keys` checks all.
+
+    Models are equal bit for bit for the same seed, whatever the partitions and the order of rows; with more than 2²⁵
+    records a booster's sums are no longer exact in memory. Weights use the exponential function of NumPy, rounded to
+    2⁻²⁸: machines whose functions differ in the last bit disagree on that rounding once in about 2²⁴ weights.
+    """
+
+    def __init__(
+        self, frame: DataFrame, domain: Domain, *, key: str | None = None, persist: bool = True
+    ) -> None:
+        check_columns(frame, domain, more=(domain.target, *([key] if key else [])))
+        self.domain = domain
+        self._frame = frame.select(*(f"`{name}`" for name in _needed(domain, key)))
+        self._key = key
+        self._persist = persist
+        self._encodings: list[Encoding] = []
+        self._roots: tuple[Bag, Floats] | None = None
+
+    @classmethod
+    def from_pandas(
+        cls, session: SparkSession, X: pd.DataFrame, y: pd.Series[Any], *, domain: Domain, partitions: int = 7
+    ) -> SparkTable:
+        """Hand a training set in memory to Spark, to try things out; its index labels are the keys.
+
+        Parameters
+        ----------
+        session : Spark session.
+        X, y : records and labels.
+        domain : public domain.
+        partitions : number of parts, which Spark shuffles the records into.
+        """
+        key = "record key"
+        more = pd.DataFrame({domain.target: y.to_numpy(), key: X.index}, index=X.index)
+        frame = pd.concat([X, more], axis=1)
+        return cls(session.createDataFrame(frame).repartition(partitions), domain, key=key)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let Spark forget the encoded blocks."""
+        for encoding in self._encodings:
+            encoding.blocks.unpersist()
+        self._encodings = []
+
+    def check_keys(self) -> None:
+        """Raise ValueError if two records have the same key; this shuffles the keys once."""
+        self._check_keyed("check_keys()")
+        repeated = self._frame.groupBy(f"`{self._key}`").count().where("count > 1").limit(SHOWN).toArrow()
+        if len(repeated):
+            first = repeated.column(0).to_pylist()
+            raise ValueError(
+                f"column {self._key!r} has repeated keys, first {first}: bags need one unique key a record"
+            )
+
+    def binned(self, grid: Grid) -> BinnedRecords:
+        return TableBins(self._encoding(grid).codes)
+
+    def weighted(self, grid: Grid | None, *, positive: int) -> SparkWeighted:
+        if grid is None:
+            raise DataError("thresholds halfway between the values that occur: give a public grid")
+        return SparkWeighted(self, grid, positive=positive)
+
+    def bag(self, bags: Bags, *, seed: int, tree: int) -> SparkCohort:
+        if bags.mode in POSITIONAL:
+            raise DataError(
+                f"bags={bags.mode!r} depend on the number and the order of records: choose bags by record, "
+                "such as 'poisson' or 'disjoint'"
+            )
+        if bags.mode == "full":
+            return SparkCohort(self, None)
+        self._check_keyed(f"bags={bags.mode!r}")
+        return SparkCohort(self, Bag(bags, seed, tree))
+
+    def cohort(self, copies: Any = None) -> SparkCohort:
+        if copies is not None:
+            raise DataError("copies of each record by position: draw the bag by record, with SparkTable.bag")
+        return SparkCohort(self, None)
+
+    def _check_keyed(self, what: str) -> None:
+        if self._key is None:
+            raise DataError(f"{what} needs a key for each record: SparkTable(..., key='name of a column')")
+
+    def _root_counts(self, bag: Bag) -> Floats:
+        """Class counts of the bags of all trees, (trees, classes), in one pass for the forest."""
+        asked = bag._replace(tree=0)
+        if self._roots is None or self._roots[0] != asked:
+            counted = self._encoding_for(()).run(
+                partial(count_roots, bags=bag.bags, seed=bag.seed), keys=True
+            )
+            self._roots = asked, dense(counted, (bag.bags.n_trees, self.domain.n_classes))
+        return self._roots[1]
+
+    def _encoding(self, grid: Grid) -> Encoding:
+        """Blocks in the bins of a grid."""
+        for encoding in self._encodings:
+            if encoding.grid is grid:
+                return encoding
+        return self._encoded(grid.cuts, grid)
+
+    def _all_values(self) -> Encoding:
+        """Blocks in which every value that occurs has a code."""
+        for encoding in self._encodings:
+            if encoding.grid is None:
+                return encoding
+        continuous = [isinstance(a, Continuous) for a in self.domain.attributes]
+        pairs = zip(self.domain.names, continuous, strict=True)
+        return self._encoded(tuple(self._distinct(name) if c else None for name, c in pairs), None)
+
+    def _encoding_for(self, route: tuple[Move, ...]) -> Encoding:
+        """Blocks that can be sent along a way; those that are there already, if possible."""
+        splits = [move.splits for move in route if isinstance(move, Descend)]
+        for encoding in reversed(self._encodings):
+            if all(encoding.resolves(s) for s in splits):
+                return encoding
+        return self._all_values()
+
+    def _encoded(self, cuts: tuple[Floats | None, ...], grid: Grid | None) -> Encoding:
+        encoder = Encoder(self.domain, self._key, cuts, "uint8")
+        encoder = replace(encoder, dtype=str(np.min_scalar_type(int(sizes_of(encoder).max()) - 1)))
+        encoding = Encoding(self._frame, encoder, grid=grid, persist=self._persist)
+        self._encodings.append(encoding)
+        return encoding
+
+    def _distinct(self, name: str) -> Floats:
+        """Values that occur of a continuous attribute, increasing."""
+        column = self._frame.select(f"`{name}`")
+        partial_tables = column.mapInArrow(_distinct_values, COUNTED)
+        bits, _ = add_up(counted_parts(partial_tables.toArrow()))
+        if len(bits) > MAX_VALUES:
+            raise DataError(
+                f"column {name!r} has more than {MAX_VALUES} different values, and this algorithm looks at each: round "
+                "them, or choose an algorithm on a public grid, such as EDPRF or PrivateBooster"
+            )
+        return np.sort(bits.view(np.float64))
+
+
+class TableBins(BinnedRecords):
+    """Stands for the bins of a table."""
+
+    def __init__(self, grid: Grid) -> None:
+        self.grid = grid
+
+
+def _distinct_values(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Different values of the only column, as the bits of floats; too many are cut off one past the limit."""
+    found = np.empty(0)
+    for batch in batches:
+        numbers = pc.cast(batch.column(0), pa.float64()).to_numpy(zero_copy_only=False)
+        known = np.union1d(found, numbers[np.isfinite(numbers)] + 0.0)  # no -0.0
+        found = known[: MAX_VALUES + 1]
+    yield counted_batch((found.view(np.int64), np.ones(len(found), np.int64)))
+
+
+def _needed(domain: Domain, key: str | None) -> tuple[str, ...]:
+    columns = (*domain.names, domain.target)
+    return columns if key is None or key in columns else (*columns, key)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -203,6 +204,24 @@ def test_the_auditor_catches_a_filter_that_lets_all_pass(monkeypatch: pytest.Mon
     monkeypatch.setattr(WeightedRecords, "afford", lambda self, *, total: None)
     losses = [replay_estimator(model, pair.second, pair.first, seed=seed)[0].loss for seed in range(5)]
     assert max(losses) > 4.5
+
+
+def test_no_record_spends_more_than_the_filter_allows() -> None:
+    X = pd.DataFrame({"x": [0.2] * 5 + [0.8] * 5, "c": [0, 1] * 5})
+    records = Records(X, [0, 1, 1, 0, 1] * 2, domain=DOMAIN)
+
+    def spent(total: float) -> Any:
+        data = records.weighted(public_grid(DOMAIN, uniform=3, geometric=0), positive=1)
+        stump, sums = data.grid.stump(0), np.zeros(10)
+        for _ in range(20):
+            data.afford(total=total)
+            sums += data.weights
+            data.advance(stump, 0.3)
+        return sums
+
+    assert 2.5 < spent(3).max() <= 3
+    assert (spent(3) == 3).any()  # whole weights of 1: the budget is used up
+    assert spent(4).max() > 3  # broken twin: a round more
 
 
 def test_the_individual_filter_refuses_what_it_is_not_for() -> None:

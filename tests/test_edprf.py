@@ -395,6 +395,23 @@ def test_exact_loss_of_a_tree_and_of_one_with_an_understated_sensitivity(
     assert worst_exact_loss() > 1.1
 
 
+def test_the_sensitivity_of_a_split_is_not_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One record of another class makes thirty attributes worse by nearly 2, and one not at all."""
+    names = [f"a{i}" for i in range(30)]
+    domain = Domain(tuple(Categorical(name, (0, 1)) for name in names), (0, 1), "y")
+    X, y = pd.DataFrame(0, index=range(41), columns=names), pd.Series([0] * 40 + [1])
+    X.loc[40, "a3"] = 1
+    large, small = (X, y), (X[:40], y[:40])
+    forest = EDPRF(domain=domain, epsilon=2.0, n_trees=1, max_depth=1, stop="depth", bags="full")
+
+    def worst() -> float:
+        return max(replay(forest, large, small, seed=s).lower_bound for s in range(30))
+
+    assert 1.7 < worst() <= 2
+    monkeypatch.setattr(edprf, "SPLIT_SENSITIVITY", 1.0)  # broken twin
+    assert worst() > 2.5
+
+
 def test_replay_names_the_one_label_stop() -> None:
     forest = EDPRF.as_written(domain=TINY, n_trees=3, max_depth=2, bins="public", bags="disjoint")
     for sides in ((PURE.first, PURE.second), (PURE.second, PURE.first)):

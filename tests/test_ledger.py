@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import dp_accounting
 import numpy as np
@@ -19,6 +20,36 @@ def curator(ledger: Ledger) -> Curator:
 
 def count(c: Curator, epsilon: float, what: str = "count") -> None:
     c.laplace([1.0], epsilon=epsilon, sensitivity=1.0, what=what)
+
+
+class Recorder(Curator):
+    """Keeps the law of every release."""
+
+    def _settle(self, law: Any, event: Event) -> Any:
+        self.last = law
+        return super()._settle(law, event)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "budget"), [("laplace", "epsilon"), ("geometric", "epsilon"), ("gaussian", "rho")]
+)
+@pytest.mark.parametrize("amount", [0.02, 0.7])
+def test_noise_is_what_the_ledger_charges_for(mechanism: str, budget: str, amount: float) -> None:
+    """At the smaller of two values Δ apart, the log-ratio of Laplace noise is ε, that of normal noise ρ."""
+    recorder = Recorder(rng=np.random.default_rng(0), ledger=Ledger(claimed=1.0, delta=1e-5))
+
+    def log_ratio(sensitivity: int, *, apart: int) -> float:
+        laws = []
+        for value in (0, apart):
+            noisy = getattr(recorder, mechanism)
+            noisy(np.array([value]), **{budget: amount}, sensitivity=sensitivity, what="count")
+            laws.append(recorder.last)
+        at = np.zeros(1, int if mechanism == "geometric" else float)
+        return float(laws[0].log_density(at)[0] - laws[1].log_density(at)[0])
+
+    for sensitivity in (1, 3):
+        assert log_ratio(sensitivity, apart=sensitivity) == pytest.approx(amount)
+        assert log_ratio(sensitivity, apart=2 * sensitivity) > 1.9 * amount  # broken twin: half of the noise
 
 
 def test_nested_sequential_and_parallel() -> None:

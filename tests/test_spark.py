@@ -376,6 +376,25 @@ def test_too_many_values(
         MODELS["DiffPRFs"](random_state=0).fit(table)
 
 
+def test_nothing_is_kept_of_records_that_do_not_fit(session: SparkSession, three: Any) -> None:
+    X, y, domain = three
+    kept = session.sparkContext._jsc.getPersistentRDDs
+    before = kept().size()
+    table = spark.SparkTable(table_of(session, X.assign(c="mauve"), y, parts=1), domain)
+    with pytest.raises(DomainError, match="unknown values"):
+        PrivateBooster().fit(table)
+    assert kept().size() == before
+    PearsonTree(random_state=0).fit(spark.SparkTable(table_of(session, X, y, parts=1), domain))
+    assert kept().size() == before + 1  # broken twin: what fits is kept
+
+
+def test_a_running_session_is_left_as_it_is(session: SparkSession) -> None:
+    name = "spark.sql.shuffle.partitions"
+    before = session.conf.get(name)
+    assert spark.local_session(spark__sql__shuffle__partitions="3") is session
+    assert session.conf.get(name) == before != "3"
+
+
 def test_blocks_are_forgotten(session: SparkSession, three: Any) -> None:
     X, y, domain = three
     with spark.SparkTable(table_of(session, X, y, parts=1), domain) as table:
@@ -470,7 +489,7 @@ def test_a_model_goes_to_the_workers_without_ledger_and_seed(three: Any, session
 
 def test_blocks_know_bins_as_the_memory_does() -> None:
     grid = public_grid(DOMAIN)
-    encoder = blocks.Encoder(DOMAIN, None, grid.cuts, "uint8")
+    encoder = blocks.Encoder(DOMAIN, None, grid.cuts)
     cuts = grid.cuts[0]
     assert cuts is not None
     values = np.sort(np.concatenate([cuts, cuts + 1e-9, [0.0, 1.0]]))

@@ -56,7 +56,11 @@ class Encoder:
     domain: Domain
     key: str | None
     cuts: tuple[Floats | None, ...]
-    dtype: str
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The smallest type that holds every code."""
+        return np.min_scalar_type(int(sizes_of(self).max()) - 1)
 
     SCHEMA = "n long, codes binary, labels binary, keys binary, repeated long, misfits binary"
 
@@ -218,16 +222,14 @@ class Encoding:
         if persist:
             self.blocks = self.blocks.persist(StorageLevel.MEMORY_AND_DISK)
         self.partitions = self.blocks.rdd.getNumPartitions()
-        self.n_records = self._check()
+        try:
+            self._check()
+        except Exception:
+            self.blocks.unpersist()
+            raise
 
-    @property
-    def codes(self) -> Grid:
-        """What bins are counted in: the sizes matter, the cuts are in the codes already."""
-        assert self.grid is not None
-        return self.grid
-
-    def _check(self) -> int:
-        """Number of records; raises what :class:`~dpnb.counts.Records` would."""
+    def _check(self) -> None:
+        """Raise what :class:`~dpnb.counts.Records` would."""
         domain = self._encoder.domain
         rows = self.blocks.select("n", "repeated", "misfits").toArrow().to_pylist()
         n = sum(row["n"] for row in rows)
@@ -241,7 +243,6 @@ class Encoding:
             raise ValueError("0 sample(s) (shape=(0, ...)): there are no records to fit")
         if repeated := sum(row["repeated"] for row in rows):
             raise ValueError(f"column {self._encoder.key!r} has at least {repeated} repeated keys: {ONE_KEY}")
-        return int(n)
 
     def run(self, task: Task, *, keys: bool = False) -> Counted:
         """Answer a question in one pass; partial tables are added up in a tree. ``keys`` if the task needs them."""

@@ -47,7 +47,7 @@ def check_java() -> int:
 
 
 def local_session(*, cores: int | str = "*", memory: str = "2g", **conf: str) -> SparkSession:
-    """A quiet Spark session on this machine only, or the one that is running already.
+    """A quiet Spark session on this machine only, or the one that is running already, as it is.
 
     Parameters
     ----------
@@ -61,6 +61,8 @@ def local_session(*, cores: int | str = "*", memory: str = "2g", **conf: str) ->
         Without a Java that Spark can use.
     """
     check_java()
+    if running := SparkSession.getActiveSession():
+        return running
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else the workers may miss this environment
     builder = SparkSession.builder.master(f"local[{cores},4]").appName("dpnb")
     settings = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -21,6 +20,7 @@ from ..grid import Grid
 from ..splits import Floats
 from .blocks import (
     COUNTED,
+    ONE_KEY,
     Encoder,
     Encoding,
     OnCluster,
@@ -28,7 +28,6 @@ from .blocks import (
     counted_batch,
     counted_parts,
     dense,
-    sizes_of,
 )
 from .boosting import SparkWeighted
 from .columns import SHOWN, check_columns
@@ -114,12 +113,11 @@ class SparkTable(OnCluster, Records):
         repeated = self._frame.groupBy(f"`{self._key}`").count().where("count > 1").limit(SHOWN).toArrow()
         if len(repeated):
             first = repeated.column(0).to_pylist()
-            raise ValueError(
-                f"column {self._key!r} has repeated keys, first {first}: bags need one unique key a record"
-            )
+            raise ValueError(f"column {self._key!r} has repeated keys, first {first}: {ONE_KEY}")
 
     def binned(self, grid: Grid) -> BinnedRecords:
-        return TableBins(self._encoding(grid).codes)
+        self._encoding(grid)
+        return TableBins(grid)
 
     def weighted(self, grid: Grid | None, *, positive: int) -> SparkWeighted:
         if grid is None:
@@ -181,8 +179,7 @@ class SparkTable(OnCluster, Records):
         return self._all_values()
 
     def _encoded(self, cuts: tuple[Floats | None, ...], grid: Grid | None) -> Encoding:
-        encoder = Encoder(self.domain, self._key, cuts, "uint8")
-        encoder = replace(encoder, dtype=str(np.min_scalar_type(int(sizes_of(encoder).max()) - 1)))
+        encoder = Encoder(self.domain, self._key, cuts)
         encoding = Encoding(self._frame, encoder, grid=grid, persist=self._persist)
         self._encodings.append(encoding)
         return encoding

@@ -149,7 +149,7 @@ class SparkCohort(OnCluster, Cohort):
 
     def bin_counts(self, binned: BinnedRecords, n_slots: int) -> Floats:
         encoding = self._table._encoding(binned.grid)
-        counted = self._pass(partial(_count_bins, grid=encoding.codes, n_slots=n_slots), encoding)
+        counted = self._pass(partial(_count_bins, grid=binned.grid, n_slots=n_slots), encoding)
         table = dense(counted, (n_slots, self._table.domain.n_classes, int(encoding.sizes.sum())))
         owner, by_node = self, table
         if self._whole is not None:

@@ -53,7 +53,7 @@ serve: book  ## build the book and show it at http://localhost:8000 (PORT=… fo
 	$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory _build/html
 
 notebooks: .venv/.installed  ## run the notebooks again and store their outputs
-	$(BIN)/python -m dpnb.notebook execute $(NOTEBOOKS)
+	$(BIN)/python -m dpnb.book.notebook execute $(NOTEBOOKS)
 
 results: .venv/.installed  ## compute what is missing of the paper-scale results
 	$(BIN)/python -m dpnb.experiments all --jobs 2

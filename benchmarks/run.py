@@ -33,12 +33,12 @@ from tqdm import tqdm
 
 import dpnb
 from dpnb import PrivateBooster
+from dpnb.book.runs import _write as write  # whole or not at all
 from dpnb.counts import Records
 from dpnb.grid import public_grid
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.papers.edprf import EDPRF
 from dpnb.papers.pearson import VARIANTS, PearsonTree
-from dpnb.runs import _write as write  # whole or not at all
 
 ROOT = Path(__file__).resolve().parent.parent
 Work = Callable[[], object]

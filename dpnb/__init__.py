@@ -2,7 +2,7 @@
 
 from .booster import PrivateBooster
 from .curator import Curator
-from .datasets import load
+from .data.datasets import load
 from .domain import Categorical, Continuous, Domain
 from .errors import DataError, DomainError, PrivacyLeakWarning
 from .ledger import Ledger

@@ -10,13 +10,13 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from .arrays import Floats, Ints
 from .counts import Records
 from .curator import Curator
 from .domain import Domain
 from .estimators import PrivateClassifier, check_choice, check_count
-from .grid import Additive, Shape, public_grid
+from .grid import Additive, Shape, Stump, public_grid
 from .ledger import Neighbours, zcdp_rho
-from .splits import Floats, Ints
 
 RATE_PURE, RATE_ZCDP = 0.4, 0.2  # few large steps, or many small ones: tuned on the stand-in
 BELOW = 1 - 1e-12  # with δ, rounding in sums must not carry the total past ε
@@ -105,6 +105,13 @@ def select_stump(curator: Curator, right: Floats, budget: RoundBudget, *, share:
     return int(chosen[0])
 
 
+def publish_stump(curator: Curator, stump: Stump, *, why: str) -> Stump:
+    """Release a stump that was chosen without noise, ε = ∞; a stump without a condition has cut 0."""
+    numbers = np.array([stump.kind, stump.attribute, np.nan_to_num(stump.cut), stump.sign], float)
+    kind, attribute, cut, sign = curator.exact(numbers, why=why).tolist()
+    return Stump(int(kind), int(attribute), cut, sign)
+
+
 def logistic(score: Floats) -> Floats:
     """Probability of the positive class at a score F of bounded weights, ``1 / (1 + exp(−F))``.
 
@@ -123,6 +130,11 @@ def half_logistic(score: Floats) -> Floats:
     Friedman, Hastie, Tibshirani (2000), Additive logistic regression: a statistical view of boosting, Lemma 1.
     """
     return logistic(2 * score)
+
+
+def half_log_odds(error: float) -> float:
+    """AdaBoost's weight of a learner of weighted error e, ``½ ln((1 − e) / e)``."""
+    return 0.5 * float(np.log((1 - error) / error))
 
 
 def check_delta(delta: object) -> None:

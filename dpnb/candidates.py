@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .arrays import Floats, Ints
 from .counts import ValueCounts
 from .domain import Domain
 from .scores import Score
-from .splits import Floats, Ints
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,12 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
+from .arrays import Floats, Ints
 from .bags import Bags, Copies, Keys, record_keys, uniforms
 from .domain import Domain
 from .grid import Grid, Stump, grid_of
-from .splits import THRESHOLD, Ints, Splits
+from .splits import THRESHOLD, Splits
 
-Floats = NDArray[np.float64]
 FIXED_POINT = 2.0**28
 
 

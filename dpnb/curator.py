@@ -15,13 +15,12 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .arrays import Floats, Ints
 from .laws import (
     Exact,
     Exponential,
-    Floats,
     Gaussian,
     IntervalExponential,
-    Ints,
     Laplace,
     Law,
     PermuteAndFlip,

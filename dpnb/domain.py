@@ -9,7 +9,6 @@ from __future__ import annotations
 import difflib
 import math
 import os
-import re
 import tempfile
 import warnings
 from collections.abc import Hashable, Iterable
@@ -20,10 +19,9 @@ from typing import Any, cast
 
 import numpy as np
 import pandas as pd
-import yaml
 from numpy.typing import ArrayLike, NDArray
 
-from dpnb.errors import DomainError, PrivacyLeakWarning
+from .errors import DomainError, PrivacyLeakWarning
 
 _SHOWN = 3
 
@@ -423,9 +421,9 @@ class Domain:
                 for a in self.attributes
             ],
         }
-        text = yaml.dump(
-            document, Dumper=_Dumper, default_flow_style=None, sort_keys=False, allow_unicode=True, width=100
-        )
+        from .yaml_text import dump
+
+        text = dump(document)
         target = Path(path)
         descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
         try:
@@ -488,9 +486,11 @@ def read_domain_file(path: str | os.PathLike[str]) -> tuple[Domain, object]:
     -----
     **Privacy.** No record is read: it costs nothing.
     """
+    from .yaml_text import YAMLError, parse
+
     try:
-        document = yaml.load(Path(path).read_text(encoding="utf-8"), Loader=_Loader)
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        document = parse(Path(path).read_text(encoding="utf-8"))
+    except (YAMLError, UnicodeDecodeError) as error:
         raise DomainError(f"{path}: not a YAML file: {error}") from error
     if not isinstance(document, dict) or set(document) - {"target", "csv"} != {"classes", "attributes"}:
         raise DomainError(f"{path}: expected the keys target, classes, attributes, and csv for a table")
@@ -758,40 +758,3 @@ def _read_attribute(entry: object) -> Attribute:
         f"an attribute must read {{name: ..., continuous: [low, high]}} or "
         f"{{name: ..., categorical: [...]}}, got {entry!r}"
     )
-
-
-# YAML 1.1 takes yes, no, on and off for booleans and 1:30 for a number: all plausible categories.
-_RESOLVERS = [
-    ("tag:yaml.org,2002:bool", re.compile(r"^(?:true|false)$"), "tf"),
-    ("tag:yaml.org,2002:int", re.compile(r"^[-+]?(?:0|[1-9][0-9]*)$"), "-+0123456789"),
-    (
-        "tag:yaml.org,2002:float",
-        re.compile(r"^[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?$"),
-        "-+.0123456789",
-    ),
-]
-
-
-class _Loader(yaml.SafeLoader):
-    pass
-
-
-class _Dumper(yaml.SafeDumper):
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-    def represent_str(self, data: str) -> yaml.ScalarNode:
-        # Outside double quotes PyYAML loses unusual line ends such as U+0085.
-        style = None if data.isprintable() else '"'
-        return self.represent_scalar("tag:yaml.org,2002:str", data, style=style)
-
-
-_Dumper.add_representer(str, _Dumper.represent_str)
-
-
-# Writer and reader share the rules, so that the writer quotes what the reader would take for a number.
-_Loader.yaml_implicit_resolvers = {}
-_Dumper.yaml_implicit_resolvers = {}
-for _tag, _pattern, _first in _RESOLVERS:
-    _Loader.add_implicit_resolver(_tag, _pattern, list(_first))
-    _Dumper.add_implicit_resolver(_tag, _pattern, list(_first))

@@ -12,15 +12,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
+from .arrays import Floats, Ints
 from .bags import Bags
 from .counts import Cohort, Records
 from .curator import Curator, open_curator
 from .domain import Domain
 from .ledger import Ledger, Neighbours, TreeScope
-from .splits import Ints
 from .trees import Tree
-
-Floats = NDArray[np.float64]
 
 
 def check_epsilon(epsilon: object) -> float:
@@ -62,6 +60,40 @@ def select_offered(
     starts = np.searchsorted(node, np.arange(len(offered)))
     chosen: Ints = option[starts + mechanism(scores[node, option], starts=starts, **budget)]
     return chosen
+
+
+def leaf_labels(
+    curator: Curator, counts: Floats, *, nodes: Ints, epsilon: float, monotone: bool = True
+) -> Floats:
+    """A label for each leaf by permute-and-flip on its class counts: Algorithm 3 of eDPRF, equations (15) and (16).
+
+    Parameters
+    ----------
+    counts : (leaves, classes) exact class counts.
+    nodes : (leaves,) node numbers.
+    epsilon : cost of a leaf.
+    monotone : whether to use the rate ε that monotone scores allow, instead of the paper's ε/2. With two classes,
+        the larger of two noisy counts errs more often than the former and less often than the latter.
+
+    Returns
+    -------
+    (leaves, classes) 1 for the label, 0 elsewhere.
+
+    **Privacy**: ``epsilon``-DP for a record of each leaf; a record adds 1 to one count, so Δ = 1 and the score is
+    monotone (fact F1).
+    """
+    classes = counts.shape[1]
+    label = curator.permute_and_flip(
+        counts.reshape(-1),
+        starts=np.arange(len(counts)) * classes,
+        epsilon=epsilon,
+        sensitivity=1.0,
+        monotone=monotone,
+        what="label of a leaf",
+        parts=nodes,
+    )
+    one_hot: Floats = np.eye(classes)[label]
+    return one_hot
 
 
 class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

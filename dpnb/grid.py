@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .arrays import Floats, Ints
 from .domain import Continuous, Domain
-from .splits import LEAF, ONE_VS_REST, THRESHOLD, Floats, Ints
+from .splits import LEAF, ONE_VS_REST, THRESHOLD
 
 DECADES = 4  # the finest geometric threshold lies at 10⁻⁴ of the domain's width
 

@@ -16,12 +16,11 @@ from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
+from .arrays import Floats, Ints
+
 Neighbours = Literal["add-remove", "replace"]
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
 
 
 class Cost(NamedTuple):

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
+from .arrays import Floats, Ints
 
 LEAF, THRESHOLD, ONE_VS_REST, MULTIWAY, BINNED = -1, 0, 1, 2, 3
 

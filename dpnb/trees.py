@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .arrays import Floats, Ints
 from .domain import Categorical, Domain
 from .ledger import TreeScope
-from .splits import BINNED, LEAF, MULTIWAY, THRESHOLD, Floats, Ints, Splits
+from .splits import BINNED, LEAF, MULTIWAY, THRESHOLD, Splits
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

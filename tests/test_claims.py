@@ -17,8 +17,9 @@ import yaml
 from scipy.stats import binom, poisson
 
 import dpnb
-from dpnb import Categorical, Continuous, Domain, claims, experiments
-from dpnb.claims import ClaimError, dangling, load, page, text_of, wrong_badges
+from dpnb import Categorical, Continuous, Domain
+from dpnb.book import claims, runs
+from dpnb.book.claims import ClaimError, dangling, load, page, text_of, wrong_badges
 from dpnb.counts import Records
 from dpnb.laws import Exponential
 from dpnb.papers.diffprfs import DiffPRFs
@@ -161,7 +162,7 @@ def test_a_changed_label_of_a_notebook_is_found(label: str, tmp_path: Path) -> N
 
 
 def test_the_page_is_current() -> None:
-    """If not: python -m dpnb.claims."""
+    """If not: python -m dpnb.book.claims."""
     papers = load(ROOT / "claims")
     shown = (ROOT / claims.PAGE).read_text(encoding="utf-8")
     assert shown == page(papers, ROOT)
@@ -247,7 +248,7 @@ Curves = tuple[pd.DataFrame, pd.DataFrame]  # means and their standard errors, (
 
 @cache
 def accuracy() -> pd.DataFrame:
-    return experiments.read("diffprfs", ROOT / "results").query("metric == 'accuracy'")
+    return runs.read("diffprfs", ROOT / "results").query("metric == 'accuracy'")
 
 
 def curves(method: str, dataset: str) -> Curves:
@@ -379,8 +380,8 @@ def test_fewer_trees_do_better_as_written() -> None:
         forest = DiffPRFs.as_written(
             epsilon=0.5, domain=data.domain, n_trees=trees, max_depth=5, utility="max"
         )
-        runs = [experiments.mean_scores(forest, data, repeats=1, seed=s)["accuracy"] for s in range(5)]
-        found.append((np.mean(runs), np.std(runs, ddof=1) / math.sqrt(5)))
+        scores = [runs.mean_scores(forest, data, repeats=1, seed=s)["accuracy"] for s in range(5)]
+        found.append((np.mean(scores), np.std(scores, ddof=1) / math.sqrt(5)))
     gain, noise = lead(found[0][0], found[1][0], found[0][1], found[1][1])
     assert gain > noise
 

@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb import boosting_grids as grids
-from dpnb import experiments
 from dpnb.audit import exact
+from dpnb.book import runs
+from dpnb.book.studies import dpada as grids
 from dpnb.counts import Records, WeightedRecords
 from dpnb.curator import Curator
 from dpnb.grid import public_grid
@@ -124,7 +124,7 @@ def test_noise_of_two_scales_has_an_unbounded_ratio() -> None:
 
 @cache
 def attacks() -> pd.DataFrame:
-    table = experiments.read("dpada_attack", ROOT / "results")
+    table = runs.read("dpada_attack", ROOT / "results")
     return table.pivot_table("value", ["method", "epsilon"], "metric").reset_index()
 
 
@@ -157,8 +157,8 @@ def test_attacks_on_the_repaired_variants_stay_below_the_claim() -> None:
 
 
 def test_replays_of_the_repaired_variants_stay_below_the_ledger() -> None:
-    table = experiments.read("dpada_replay", ROOT / "results")
-    wide = table.set_index([*experiments.KEYS, "metric"])["value"].unstack()
+    table = runs.read("dpada_replay", ROOT / "results")
+    wide = table.set_index([*runs.KEYS, "metric"])["value"].unstack()
     assert (wide["triples"].sum(), wide["excess"].sum()) == (14_400, 0)
     assert 0.5 < wide["worst_share"].max() <= 1
 
@@ -188,7 +188,7 @@ LITERAL = f"as written ({grids.PLAIN}): "
 @cache
 def points() -> pd.DataFrame:
     """Means and standard errors of the paper's grid, (method, dataset, n_rounds, epsilon)."""
-    table = grids.points_of(experiments.read("dpada", ROOT / "results"))
+    table = grids.points_of(runs.read("dpada", ROOT / "results"))
     return (
         table.assign(error=table["error"] / 2)
         .set_index(["method", "dataset", "n_rounds", "epsilon"])

@@ -12,12 +12,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpnb import Categorical, Continuous, Domain, experiments, runs
-from dpnb import forest_grids as grids
+from dpnb import Categorical, Continuous, Domain
+from dpnb.book import runs
+from dpnb.book.runs import Cell, steps_up_to
+from dpnb.book.studies import edprf as grids
 from dpnb.counts import Records
 from dpnb.laws import Exponential, PermuteAndFlip
 from dpnb.papers.edprf import ABLATIONS, EDPRF, level_shares
-from dpnb.runs import Cell, steps_up_to
 from dpnb.scores import GINI, GINI_NORMALISED
 from dpnb.splits import BINNED, no_splits
 
@@ -310,12 +311,12 @@ def test_encoded_records_give_the_same_forest() -> None:
 
 @cache
 def measured() -> pd.DataFrame:
-    return grids.points_of(experiments.read("edprf", ROOT / "results"))
+    return grids.points_of(runs.read("edprf", ROOT / "results"))
 
 
 @cache
 def attacks() -> pd.DataFrame:
-    table = experiments.read("edprf_attack", ROOT / "results")
+    table = runs.read("edprf_attack", ROOT / "results")
     return table.pivot_table("value", ["method", "epsilon"], "metric").reset_index()
 
 
@@ -356,7 +357,7 @@ def test_edprf_beside_diffprf(dataset: str) -> None:
 
 
 def test_labels_lose_in_every_reading_but_the_monotone_rate() -> None:
-    points = grids.points_of(experiments.read("edprf_readings", ROOT / "results")).set_index("utility")
+    points = grids.points_of(runs.read("edprf_readings", ROOT / "results")).set_index("utility")
     label, counts = (points[points["method"] == m] for m in ("tradition_leaf_imp", "tradition"))
     z = 2 * (label["mean"] - counts["mean"]) / np.hypot(label["error"], counts["error"])
     assert set(z.index) == set(grids.READINGS)
@@ -383,8 +384,8 @@ def test_attacks_on_private_variants_stay_below_the_claim() -> None:
 
 
 def test_replays_stay_below_the_ledger() -> None:
-    table = experiments.read("edprf_replay", ROOT / "results")
-    wide = table.set_index([*experiments.KEYS, "metric"])["value"].unstack()
+    table = runs.read("edprf_replay", ROOT / "results")
+    wide = table.set_index([*runs.KEYS, "metric"])["value"].unstack()
     assert (wide["triples"].sum(), wide["excess"].sum()) == (3_600, 0)
     assert 0.9 < wide["worst_share"].max() <= 1 + 1e-9
     written = wide["worst_share"].xs("text, made private", level="method")

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpnb import Categorical, Continuous, Domain, experiments
+from dpnb import Categorical, Continuous, Domain
+from dpnb.book import runs
 from dpnb.papers.lineage import PINQID3, DiffGen, DiffPC45, DiffPID3, DTDiff, SuLQID3
 
 RESULTS = Path(__file__).parents[1] / "results"
@@ -23,7 +24,7 @@ MIXED = Domain((Continuous("x", 0, 1), Categorical("c", ("a", "b", "d")), Contin
 @cache
 def accuracy() -> tuple[pd.Series, pd.Series]:
     """Mean over the ten fits and its standard error, by method, score and ε."""
-    table = experiments.read("lineage", RESULTS).query("metric == 'accuracy'")
+    table = runs.read("lineage", RESULTS).query("metric == 'accuracy'")
     groups = table.groupby(["method", "utility", "epsilon"])["value"]
     assert (groups.size() == 10).all()
     return groups.mean(), groups.sem()
@@ -53,7 +54,7 @@ def named(model: Any, what: str) -> list[Any]:
 
 
 def test_sulq_loses_less_than_thirty_percent_on_adult() -> None:
-    grid = experiments.read("diffprfs", RESULTS).query("metric == 'accuracy' and dataset == 'adult'")
+    grid = runs.read("diffprfs", RESULTS).query("metric == 'accuracy' and dataset == 'adult'")
     forest = grid.query("method == 'as written' and max_depth == 5 and epsilon == inf")["value"].mean()
     mean, error = accuracy()
     losses = [forest - mean["SuLQ-ID3", "", epsilon] for epsilon in (0.1, 0.5)]

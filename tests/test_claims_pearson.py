@@ -13,14 +13,15 @@ import pandas as pd
 import pytest
 from test_scores import tables
 
-from dpnb import Categorical, Continuous, Domain, experiments, runs
-from dpnb import pearson_grids as grids
+from dpnb import Categorical, Continuous, Domain
 from dpnb.audit import exact, replay
-from dpnb.audit.campaign import LONELY
+from dpnb.book import runs
+from dpnb.book.runs import Cell
+from dpnb.book.studies import pearson as grids
+from dpnb.book.targets import LONELY
 from dpnb.counts import Records
 from dpnb.laws import Exponential
 from dpnb.papers.pearson import VARIANTS, PearsonTree, correlation, covariation
-from dpnb.runs import Cell
 from dpnb.scores import ABS_PHI, ABS_S_XY, PHI
 
 ROOT = Path(__file__).parents[1]
@@ -384,12 +385,12 @@ def test_errors_of_cells_with_fewer_repeats() -> None:
 
 @cache
 def measured() -> pd.DataFrame:
-    return grids.points_of(experiments.read("pearson", ROOT / "results"))
+    return grids.points_of(runs.read("pearson", ROOT / "results"))
 
 
 @cache
 def attacks() -> pd.DataFrame:
-    table = experiments.read("pearson_attack", ROOT / "results")
+    table = runs.read("pearson_attack", ROOT / "results")
     return table.pivot_table("value", ["method", "epsilon"], "metric").reset_index()
 
 
@@ -416,8 +417,8 @@ def test_attacks_on_repaired_variants_stay_below_the_claim() -> None:
 
 
 def test_replays_stay_below_the_ledger() -> None:
-    table = experiments.read("pearson_replay", ROOT / "results")
-    wide = table.set_index([*experiments.KEYS, "metric"])["value"].unstack()
+    table = runs.read("pearson_replay", ROOT / "results")
+    wide = table.set_index([*runs.KEYS, "metric"])["value"].unstack()
     assert set(wide.index.get_level_values("method")) == set(grids.REPLAYED)
     assert (wide["triples"].sum(), wide["excess"].sum()) == (4_400, 0)
     assert 0.5 < wide["worst_share"].max() <= 1 + 1e-9

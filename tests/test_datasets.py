@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpnb import datasets
-from dpnb.datasets import ADULT_DOMAIN, BANK_DOMAIN, ROBOT_DOMAIN, load
+from dpnb.data import datasets
+from dpnb.data.datasets import ADULT_DOMAIN, BANK_DOMAIN, ROBOT_DOMAIN, load
 from dpnb.domain import Categorical
 from dpnb.errors import DataError
 

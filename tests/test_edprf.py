@@ -21,8 +21,8 @@ from dpnb.audit.replay import replay_estimator
 from dpnb.audit.search import DOMAIN as TINY
 from dpnb.audit.search import random_pair
 from dpnb.bags import parts_bound
+from dpnb.book.runs import mean_scores
 from dpnb.curator import Curator
-from dpnb.experiments import mean_scores
 from dpnb.grid import public_grid
 from dpnb.laws import PermuteAndFlip
 from dpnb.ledger import TreeScope

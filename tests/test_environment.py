@@ -15,12 +15,14 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 Bounds = dict[str, SpecifierSet]
-CONDA_EXTRAS = ("book", "test")  # what environment.yml installs besides the core
+CONDA_EXTRAS = ("plot", "book", "test")  # what environment.yml installs besides the core
 
 
 def bounds(lines: Iterable[str]) -> Bounds:
     requirements = [Requirement(line) for line in lines]
-    return {canonicalize_name(r.name): r.specifier for r in requirements}
+    return {
+        canonicalize_name(r.name): r.specifier for r in requirements if r.name != "dpnb"
+    }  # an extra of ours
 
 
 def project(root: Path) -> dict[str, Any]:

@@ -10,8 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpnb import experiments, runs
-from dpnb.experiments import GRIDS, LADDER, Cell, Grid, ladder_forest, missing, read, run
+from dpnb.book import experiments, runs
+from dpnb.book.experiments import GRIDS
+from dpnb.book.runs import Cell, Grid, missing, read, run
+from dpnb.book.studies.diffprfs import LADDER, ladder_forest
 
 CELLS = tuple(
     Cell("toy", "adult-standin", "max", d, e, s) for d in (1, 2) for e in (0.1, float("inf")) for s in (0, 1)
@@ -107,7 +109,7 @@ def test_every_step_of_the_ladder_differs_and_the_end_is_the_class_itself() -> N
 def test_committed_results_are_complete(name: str, root: Path) -> None:
     grid, table = GRIDS[name](), read(name, root / "results")
     assert missing(grid, table) == []
-    assert len(table[experiments.KEYS].drop_duplicates()) == len(grid.cells)
+    assert len(table[runs.KEYS].drop_duplicates()) == len(grid.cells)
     record = json.loads((root / "results" / f"{name}.json").read_text())
     assert record["cells"] == len(grid.cells)
 
@@ -123,7 +125,7 @@ def test_committed_results_are_what_the_code_gives(
     some = shallow[:: len(shallow) // 5] if shallow else grid.cells[:6]
     some = some[: DEAR.get(name, 6)]
     for cell in some:
-        mine = table[(table[experiments.KEYS] == list(vars(cell).values())).all(axis=1)]
+        mine = table[(table[runs.KEYS] == list(vars(cell).values())).all(axis=1)]
         committed = mine.set_index("metric")["value"].to_dict()
         assert {m: round(v, 6) for m, v in grid.measure(cell).items()} == pytest.approx(committed, abs=2e-6)
         moved = {metric: value + 1e-5 for metric, value in committed.items() if np.isfinite(value)}
@@ -143,4 +145,4 @@ def test_command_line(
             experiments.main(bad)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(FileNotFoundError, match="name a folder of your own"):
-        experiments.results_folder()
+        runs.results_folder()

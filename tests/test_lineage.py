@@ -16,12 +16,13 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from dpnb import Categorical, Continuous, Domain, PrivacyLeakWarning, load
 from dpnb.audit.replay import MULTIPLICITY, Part, Replay, replay_estimator
 from dpnb.audit.search import Pair, families, random_pair
+from dpnb.book.runs import data_of, read
+from dpnb.book.studies.lineage import LINEAGE, lineage_table
 from dpnb.counts import Records
 from dpnb.curator import Curator
 from dpnb.ledger import TreeScope
 from dpnb.papers import lineage, lineage_growth
 from dpnb.papers.lineage import (
-    LINEAGE,
     N_LEAK,
     PINQID3,
     DiffGen,
@@ -30,10 +31,8 @@ from dpnb.papers.lineage import (
     DiffPRF,
     DTDiff,
     SuLQID3,
-    lineage_table,
 )
 from dpnb.papers.lineage_growth import RESERVE
-from dpnb.runs import data_of, read
 from dpnb.scores import CONDITIONAL_ENTROPY, MAX_CLASS_SUM
 from dpnb.splits import LEAF, MULTIWAY, THRESHOLD, Splits
 from dpnb.trees import Tree

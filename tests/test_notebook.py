@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from dpnb.notebook import ParameterError, check_parameters, integer, main, one_of, positive
+from dpnb.book.notebook import ParameterError, check_parameters, integer, main, one_of, positive
 
 RULES = {
     "dataset": one_of("adult-standin", "adult"),

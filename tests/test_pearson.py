@@ -21,8 +21,9 @@ from dpnb.audit.attack import epsilon_bound, white_box
 from dpnb.audit.replay import replay_estimator
 from dpnb.audit.search import DOMAIN as TINY
 from dpnb.audit.search import Pair, random_pair
+from dpnb.book.runs import mean_scores
+from dpnb.book.studies.pearson import overtaken, separated, shifted
 from dpnb.counts import Records
-from dpnb.experiments import mean_scores
 from dpnb.grid import public_grid
 from dpnb.ledger import TreeScope
 from dpnb.papers import pearson
@@ -37,7 +38,6 @@ from dpnb.papers.pearson import (
     correlation,
     covariation,
 )
-from dpnb.pearson_grids import overtaken, separated, shifted
 from dpnb.scores import ABS_S_XY, PHI
 from dpnb.splits import LEAF, ONE_VS_REST, THRESHOLD
 

@@ -13,9 +13,10 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dpnb import Categorical, Continuous, plots
+from dpnb import Categorical, Continuous, pictures
+from dpnb.book import plots
+from dpnb.book.scale import PassCost
 from dpnb.grid import Shape
-from dpnb.scale import PassCost
 
 X = np.linspace(-2.0, 2.0, 41)
 HALF = np.full(41, 0.25)
@@ -93,7 +94,7 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     ),
     "error_ratio": lambda: plots.plot_error_ratio({"PF": HALF, "EM": 2 * HALF}),
     "loss_curves": lambda: plots.plot_loss_curves(X, {"K": HALF}, {"K": 0.3}, outcome_label="output"),
-    "shapes": lambda: plots.plot_shapes(
+    "shapes": lambda: pictures.plot_shapes(
         {
             "age": (Continuous("age", 17, 90), Shape(np.array([30.0, 50.0]), np.array([-0.1, 0.2, 0.1]))),
             "gain": (Continuous("gain", 0, 99999), Shape(np.array([10.0, 5e3]), np.array([0.0, 0.2, 1.0]))),

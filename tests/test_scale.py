@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpnb import scale
+from dpnb.book import scale
 
 TRUE = scale.PassCost(fixed=0.2, record=1e-8, value=2e-8)
 

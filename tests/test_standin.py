@@ -15,10 +15,10 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb import standin
-from dpnb.datasets import ADULT_DOMAIN
+from dpnb.book import standin
+from dpnb.book.standin import BINS, Bins, Link, dependence
+from dpnb.data.datasets import ADULT_DOMAIN
 from dpnb.ledger import Event
-from dpnb.standin import BINS, Bins, Link, dependence
 
 DATA = Path(standin.__file__).parent / "data"
 SMALL = tuple(b for b in BINS if b.name in ("education", "relationship", "sex", "capital-gain"))

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from dpnb import Categorical, Continuous, Domain, PrivateBooster, load
-from dpnb.datasets import Dataset
+from dpnb.data.datasets import Dataset
 from dpnb.errors import DataError, DomainError
 from dpnb.papers.diffprfs import DiffPRFs
 

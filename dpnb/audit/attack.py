@@ -13,7 +13,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -22,11 +22,13 @@ from scipy.special import betaincinv
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
-from tqdm import tqdm
 
+from ..arrays import Floats
 from .result import Finding
 
-Floats = NDArray[np.float64]
+if TYPE_CHECKING:
+    from tqdm import tqdm
+
 Counts = NDArray[np.int_]
 Observe = Callable[[Any], ArrayLike]
 Data = tuple[Any, Any]
@@ -583,6 +585,8 @@ def observations(
     rng = np.random.default_rng(np.random.SeedSequence(seed))
     seeds = rng.choice(2**32, size=(2, runs), replace=False).tolist()
     found: list[list[Any]] = [[None] * runs, [None] * runs]
+    from tqdm import tqdm
+
     with tqdm(total=2 * runs, desc="attack", unit="fit", disable=not progress) as bar:
         if jobs == 1:
             for side in (0, 1):

@@ -10,10 +10,10 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom
 
+from ..arrays import Floats
 from .attack import Data, check_claim, check_levels, seeded
 from .result import Finding
 
-Floats = NDArray[np.float64]
 PRECISION = 1e-6
 LARGEST = 50.0  # no number of guesses in reach shows more
 

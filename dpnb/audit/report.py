@@ -14,12 +14,10 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
+from ..arrays import Floats
 from .attack import SampledFinding
 from .result import Finding
-
-Floats = NDArray[np.float64]
 
 SUFFIXES = (".html", ".png")
 SIDES = (("D", "#0173B2", "-", "//"), ("D′", "#DE8F05", "--", ".."))  # colour, line and hatch tell them apart

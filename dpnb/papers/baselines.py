@@ -11,15 +11,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from ..booster import half_logistic
+from ..arrays import Floats, Ints
+from ..booster import half_log_odds, half_logistic, publish_stump
 from ..counts import Records, WeightedRecords
 from ..curator import Curator
 from ..domain import Domain
 from ..estimators import PrivateClassifier, check_choice, check_count
 from ..grid import Additive, Stump, grid_of, public_grid
 from ..ledger import Neighbours
-from ..splits import LEAF, Floats, Ints
-from .dpada import half_log_odds, stump_numbers
+from ..splits import LEAF
 
 CLIP = 1e-10  # least distance of an error from 0 and 1
 DRAWS = 100  # of the demo's noisy count, which is their mean
@@ -260,9 +260,7 @@ class CARTDPsAdaBoost(_Boosted):
 
 def _exact_stump(now: _Round) -> Stump:
     best = now.data.grid.stump(int(np.argmax(now.data.right())))
-    published = now.curator.exact(stump_numbers(best), why="stump of least weighted error, without noise")
-    kind, attribute, cut, sign = published.tolist()
-    return Stump(int(kind), int(attribute), cut, sign)
+    return publish_stump(now.curator, best, why="stump of least weighted error, without noise")
 
 
 def _gini(table: Floats) -> Floats:

@@ -8,14 +8,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from ..arrays import Floats
 from ..counts import Cohort, Records
 from ..curator import Curator
 from ..domain import Domain
-from ..estimators import PrivateForest, check_choice, check_count
+from ..estimators import PrivateForest, check_choice, check_count, leaf_labels
 from ..ledger import Neighbours, TreeScope
-from ..splits import ONE_VS_REST, THRESHOLD, Floats, Splits, no_splits
+from ..splits import ONE_VS_REST, THRESHOLD, Splits, no_splits
 from ..trees import Tree, TreeBuilder
-from .edprf import leaf_labels
 
 
 class RandomSplitForest(PrivateForest):

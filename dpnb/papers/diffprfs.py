@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from ..arrays import Floats, Ints
 from ..bags import MODES
 from ..candidates import Candidates, binary_candidates, multiway_scores
 from ..counts import Cohort, Records, ValueCounts
@@ -21,7 +22,7 @@ from ..domain import Domain
 from ..estimators import PrivateForest, check_choice, check_count
 from ..ledger import Neighbours, TreeScope
 from ..scores import SCORES
-from ..splits import MULTIWAY, ONE_VS_REST, THRESHOLD, Floats, Ints, Splits, no_splits
+from ..splits import MULTIWAY, ONE_VS_REST, THRESHOLD, Splits, no_splits
 from ..trees import Tree, TreeBuilder
 
 CHOICES = {

@@ -13,12 +13,15 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.stats import binom
 
+from ..arrays import Floats, Ints
 from ..booster import (
     RoundBudget,
     check_delta,
     check_step,
+    half_log_odds,
     half_logistic,
     logistic,
+    publish_stump,
     round_budget,
     select_stump,
 )
@@ -28,7 +31,6 @@ from ..domain import Domain
 from ..estimators import PrivateClassifier, check_choice, check_count
 from ..grid import Additive, Grid, Stump, public_grid
 from ..ledger import Neighbours
-from ..splits import Floats, Ints
 
 SCHEDULES = ("all", "swing", "random", "improved")
 RULES = ("definition7", "causal")
@@ -375,11 +377,6 @@ class DPAda(PrivateClassifier):
         return np.stack([1 - positive, positive], axis=1)
 
 
-def half_log_odds(error: float) -> float:
-    """Step 6: ``½ ln((1 − e) / e)``."""
-    return 0.5 * float(np.log((1 - error) / error))
-
-
 class Written:
     """Algorithms 3 to 6 as written; which rounds have noise is all that they differ in."""
 
@@ -412,8 +409,7 @@ class Written:
         reading, curator = self.reading, self.curator
         best = data.grid.stump(int(np.argmax(data.right())))
         why = "stump G_k, chosen without noise (step 3)"
-        kind, attribute, cut, sign = curator.exact(stump_numbers(best), why=why).tolist()
-        stump = Stump(int(kind), int(attribute), cut, sign)
+        stump = publish_stump(curator, best, why=why)
         measured = float(data.outcome(stump, self._raw if reading.error == "raw" else None)[1])  # step 4
         stops = curator.exact(measured > 0.5, why="stop at e_k > 0.5, tested without noise (step 5)")
         if stops and reading.stop == "break":
@@ -452,8 +448,3 @@ class Written:
         if self.reading.scale == "literal":
             epsilon *= max(abs(float(values[0])), 1e-12)
         return self.curator.laplace(values, epsilon=epsilon, sensitivity=gap, what=what)
-
-
-def stump_numbers(stump: Stump) -> Floats:
-    """Numbers of a stump; the cut of one that has no condition is 0, so that equal stumps are equal arrays."""
-    return np.array([stump.kind, stump.attribute, np.nan_to_num(stump.cut), stump.sign], float)

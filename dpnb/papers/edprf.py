@@ -10,20 +10,19 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ..arrays import Bools, Floats, Ints
 from ..bags import PARTS
 from ..counts import BinnedRecords, Cohort, Records
 from ..curator import Curator
 from ..domain import Domain
-from ..estimators import PrivateForest, check_choice, check_count, select_offered
+from ..estimators import PrivateForest, check_choice, check_count, leaf_labels, select_offered
 from ..grid import public_grid
 from ..ledger import Neighbours, TreeScope
 from ..scores import SCORES
-from ..splits import BINNED, MULTIWAY, Floats, Ints, Splits, no_splits
+from ..splits import BINNED, MULTIWAY, Splits, no_splits
 from ..trees import Tree, TreeBuilder
-
-Mask = NDArray[np.bool_]
 
 CHOICES = {
     "utility": ("gini", "gini_normalised"),
@@ -90,40 +89,6 @@ def default_trees(epsilon: float) -> int:
     [1, 3, 7]
     """
     return round(float(np.clip(3 * np.sqrt(epsilon), 1, 10)))
-
-
-def leaf_labels(
-    curator: Curator, counts: Floats, *, nodes: Ints, epsilon: float, monotone: bool = True
-) -> Floats:
-    """Algorithm 3: a label for each leaf by permute-and-flip on its class counts, equations (15) and (16).
-
-    Parameters
-    ----------
-    counts : (leaves, classes) exact class counts.
-    nodes : (leaves,) node numbers.
-    epsilon : cost of a leaf.
-    monotone : whether to use the rate ε that monotone scores allow, instead of the paper's ε/2. With two classes,
-        the larger of two noisy counts errs more often than the former and less often than the latter.
-
-    Returns
-    -------
-    (leaves, classes) 1 for the label, 0 elsewhere.
-
-    **Privacy**: ``epsilon``-DP for a record of each leaf; a record adds 1 to one count, so Δ = 1 and the score is
-    monotone (fact F1).
-    """
-    classes = counts.shape[1]
-    label = curator.permute_and_flip(
-        counts.reshape(-1),
-        starts=np.arange(len(counts)) * classes,
-        epsilon=epsilon,
-        sensitivity=1.0,
-        monotone=monotone,
-        what="label of a leaf",
-        parts=nodes,
-    )
-    one_hot: Floats = np.eye(classes)[label]
-    return one_hot
 
 
 class EDPRF(PrivateForest):
@@ -318,7 +283,7 @@ class _Stop(NamedTuple):
     share : share of the path's budget that they cost.
     """
 
-    leaf: Mask
+    leaf: Bools
     counts: Floats
     share: float
 
@@ -368,17 +333,17 @@ class _Grower:
             free = np.repeat(free, splits.n_branches(self.domain.cardinalities), axis=0)
         return builder.finish()
 
-    def _draw_attributes(self, free: Mask) -> Mask:
+    def _draw_attributes(self, free: Bools) -> Bools:
         """Which of its free attributes each node may be split on, (nodes, attributes)."""
         f = self.forest.max_features
         if isinstance(f, str):
             return free
         order = self.curator.public(lambda rng: rng.random(free.shape), what="attributes of a node")
         order = np.where(free, order, 2.0)
-        drawn: Mask = free & (np.argsort(np.argsort(order, axis=1), axis=1) < f)
+        drawn: Bools = free & (np.argsort(np.argsort(order, axis=1), axis=1) < f)
         return drawn
 
-    def _stops(self, counts: Floats, nodes: Ints, drawn: Mask, share: float, *, last: bool) -> _Stop:
+    def _stops(self, counts: Floats, nodes: Ints, drawn: Bools, share: float, *, last: bool) -> _Stop:
         """Which nodes become leaves."""
         leaf = np.full(len(nodes), last)
         if self.binned is None:
@@ -418,7 +383,7 @@ class _Grower:
         weight = share**2 / (share**2 + stop.share**2)
         return weight * fresh + (1 - weight) * asked
 
-    def _choose(self, nodes: Ints, drawn: Mask, share: float) -> Splits:
+    def _choose(self, nodes: Ints, drawn: Bools, share: float) -> Splits:
         """Algorithm 2: a split for each node."""
         if self.binned is not None:
             grid, tables = self.binned.grid, self.cohort.condition_tables(self.binned, len(nodes))
@@ -455,7 +420,7 @@ class _Grower:
             splits.cut[:] = self.cohort.node_edges(attribute, n_nodes, n_bins=n_bins, quantiles=quantiles)
         return splits
 
-    def _select(self, scores: Floats, offered: Mask, nodes: Ints, share: float) -> Ints:
+    def _select(self, scores: Floats, offered: Bools, nodes: Ints, share: float) -> Ints:
         """Choose one of the offered options of each node by its score, (nodes,)."""
         flip = self.forest.selection == "permute-and-flip"
         return select_offered(

@@ -11,9 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.stats import beta
 
+from ..arrays import Bools, Floats, Ints
 from ..candidates import Candidates
 from ..counts import Cohort
 from ..curator import Curator
@@ -22,10 +23,8 @@ from ..estimators import leaf_votes
 from ..laws import Point
 from ..ledger import Event, Ledger, TreeScope
 from ..scores import Score
-from ..splits import LEAF, MULTIWAY, THRESHOLD, Floats, Ints, Splits, no_splits
+from ..splits import LEAF, MULTIWAY, THRESHOLD, Splits, no_splits
 from ..trees import Tree, TreeBuilder
-
-Bools = NDArray[np.bool_]
 
 RESERVE = "kept back for what a longer path would cost"
 PRUNING_CONFIDENCE = 0.25  # C4.5's

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ..arrays import Bools, Floats, Ints
 from ..counts import Cohort, Records
 from ..curator import Curator
 from ..domain import Domain
@@ -20,10 +21,8 @@ from ..estimators import PrivateForest, check_choice, check_count, select_offere
 from ..grid import public_grid
 from ..ledger import Neighbours, TreeScope
 from ..scores import ABS_PHI, ABS_S_XY, PHI
-from ..splits import THRESHOLD, Floats, Ints, Splits, no_splits
+from ..splits import THRESHOLD, Splits, no_splits
 from ..trees import Tree, TreeBuilder
-
-Mask = NDArray[np.bool_]
 
 CHOICES = {
     "shards": ("record", "position"),
@@ -277,7 +276,7 @@ class _Front(NamedTuple):
 
     nodes: Ints
     cohort: Cohort
-    free: Mask
+    free: Bools
     level: int
 
 
@@ -307,7 +306,7 @@ class _Grower:
         self.domain = tree.domain_
         self.statistic = STATISTICS[tree.statistic]
         self.binned = records.binned(public_grid(self.domain)) if tree.thresholds == "public" else None
-        self.usable: Mask = np.ones(self.domain.n_attributes, bool)
+        self.usable: Bools = np.ones(self.domain.n_attributes, bool)
         if self.binned is not None:  # an attribute of one value has no condition
             self.usable = np.isin(np.arange(len(self.usable)), self.binned.grid.attribute)
         self.depth = min(tree.max_depth, int(self.usable.sum()))
@@ -347,15 +346,15 @@ class _Grower:
             return [_Front(children, cohort, np.repeat(front.free[going], 2, axis=0), level)]
         return [_Front(children[[i]], cohort.part(np.array([i])), front.free, level) for i in (1, 0)]
 
-    def _stops(self, counts: Floats, front: _Front) -> Mask:
+    def _stops(self, counts: Floats, front: _Front) -> Bools:
         """Step 6: which nodes become leaves."""
-        leaf: Mask = np.full(len(counts), front.level == self.depth) | ~front.free.any(axis=1)
+        leaf: Bools = np.full(len(counts), front.level == self.depth) | ~front.free.any(axis=1)
         if self.tree.stop == "one-class":
             one = (counts > 0).sum(axis=1) <= 1
             leaf |= self.curator.exact(one, why=ONE_CLASS, parts=front.nodes)
         return leaf
 
-    def _leaf_counts(self, counts: Floats, front: _Front, leaf: Mask) -> Floats:
+    def _leaf_counts(self, counts: Floats, front: _Front, leaf: Bools) -> Floats:
         """Step 6: noisy class counts; a record is in one class, so Δ = 1 for all classes together."""
         tree, values = self.tree, np.zeros(counts.shape)
         has_more = front.free[leaf].any(axis=1)  # step 9: open nodes have no counts
@@ -371,7 +370,7 @@ class _Grower:
             )
         return values
 
-    def _choose(self, cohort: Cohort, nodes: Ints, free: Mask) -> Splits:
+    def _choose(self, cohort: Cohort, nodes: Ints, free: Bools) -> Splits:
         """Steps 2 to 5: a split for each node."""
         options = self._options(cohort, len(nodes))
         at = self._select(options.score, free[:, options.attribute], nodes)
@@ -380,7 +379,7 @@ class _Grower:
             cut = self.curator.exact(cut, why=POINTS, parts=nodes)
         return Splits(options.kind[at], options.attribute[at], cut)
 
-    def _select(self, scores: Floats, offered: Mask, nodes: Ints) -> Ints:
+    def _select(self, scores: Floats, offered: Bools, nodes: Ints) -> Ints:
         """Step 5: one of the offered options of each node, by its mean statistic."""
         tree = self.tree
         if tree.selection == "arg-max":

@@ -19,12 +19,13 @@ from numpy.typing import NDArray
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
+from ..arrays import Floats, Ints
 from ..bags import hash_keys
 from ..counts import BinnedRecords, Records
 from ..domain import Domain, Misfit
 from ..errors import DataError
 from ..grid import Grid
-from ..splits import BINNED, THRESHOLD, Floats, Ints, Splits
+from ..splits import BINNED, THRESHOLD, Splits
 from .columns import encode_column, positions
 
 Int64s = NDArray[np.int64]

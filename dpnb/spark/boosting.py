@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..arrays import Floats, Ints
 from ..counts import FIXED_POINT, WeightedRecords, bounded_weights, fixed
 from ..grid import Grid, Stump
-from ..splits import LEAF, Floats, Ints, Splits
+from ..splits import LEAF, Splits
 from .blocks import Block, Counted, Int64s, OnCluster, dense
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
+from ..arrays import Floats, Ints
 from ..domain import Attribute, Categorical, Continuous, Domain, Misfit
 from ..errors import DomainError
-from ..splits import Floats, Ints
 
 SHOWN = 3  # values that an error names
 

@@ -12,12 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
+from ..arrays import Floats
 from ..bags import POSITIONAL, Bags
 from ..counts import BinnedRecords, Records
 from ..domain import Continuous, Domain
 from ..errors import DataError
 from ..grid import Grid
-from ..splits import Floats
 from .blocks import (
     COUNTED,
     ONE_KEY,

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ..arrays import Floats, Ints
 from ..bags import Bags
 from ..counts import BinnedRecords, Cohort, ValueCounts
 from ..errors import DataError
 from ..grid import Grid
-from ..splits import Floats, Ints, Splits
+from ..splits import Splits
 from .blocks import Block, BlockBins, Counted, Encoding, OnCluster, dense, sparse
 
 if TYPE_CHECKING:

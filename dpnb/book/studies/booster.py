@@ -11,17 +11,19 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import solveh_banded
+from sklearn.metrics import log_loss, roc_auc_score
 
-from .booster import PrivateBooster, RoundBudget, logistic, select_stump
-from .boosting_grids import DELTA, FIRST_SEED, probability_scores
-from .counts import Records, WeightedRecords
-from .curator import Curator
-from .domain import Continuous
-from .grid import Additive, Grid, grid_at, grid_of, grid_shares, public_grid, stumps_of
-from .runs import Cell, records_of
-from .runs import Grid as Runs
-from .splits import THRESHOLD, Floats
+from ...arrays import Floats
+from ...booster import PrivateBooster, RoundBudget, logistic, select_stump
+from ...counts import Records, WeightedRecords
+from ...curator import Curator
+from ...domain import Continuous
+from ...grid import Additive, Grid, grid_at, grid_of, grid_shares, public_grid, stumps_of
+from ...splits import THRESHOLD
+from ..runs import DELTA, Cell, records_of
+from ..runs import Grid as Runs
 
 INF = float("inf")
 ROUGH, WIDE = 30.0, 3.0  # prior precision of a sweep's steps between neighbouring bins, and of the bins
@@ -374,7 +376,56 @@ class ChosenRate(Idea):
         return np.asarray(self.learning_rate_ * np.linspace(1, 0.2, rounds), float)
 
 
-# --- The grid -----------------------------------------------------------------------------------------------
+# --- The booster as it comes --------------------------------------------------------------------------------
+
+PRODUCT = {"pure": None, "δ = 1e-5": DELTA, "δ = 5e-8": 5e-8}  # the last is S-BDT's
+FIRST_SEED = 100  # seeds 0 to 99 were used while the booster was built
+
+
+def measure_product(cell: Cell) -> dict[str, float]:
+    """Accuracy, AUC, log loss and calibration error of :class:`PrivateBooster` with its defaults."""
+    records, codes, labels = records_of(cell.dataset)
+    model = PrivateBooster(
+        epsilon=cell.epsilon,
+        delta=PRODUCT[cell.method],
+        domain=records.domain,
+        random_state=FIRST_SEED + cell.seed,
+    ).fit(records)
+    return probability_scores(logistic(model.models_[0].score(codes)), labels) | {
+        "ledger_epsilon": model.ledger_.epsilon
+    }
+
+
+def probability_scores(p: Floats, labels: NDArray[np.intp]) -> dict[str, float]:
+    """Accuracy, AUC, log loss, and mean |observed − stated| share over ten bins of equal size, of P(second class)."""
+    order = np.argsort(p, kind="stable")
+    gaps = [abs(labels[part].mean() - p[part].mean()) for part in np.array_split(order, 10)]
+    return {
+        "accuracy": float(np.mean((p > 0.5) == labels)),
+        "auc": float(roc_auc_score(labels, p)),
+        "log_loss": float(log_loss(labels, np.clip(p, 1e-9, 1 - 1e-9))),
+        "calibration_error": float(np.mean(gaps)),
+    }
+
+
+def booster_grid(sets: tuple[str, ...] = ("adult", "bank")) -> Runs:
+    """The booster as it comes, on the standard splits."""
+    budgets = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0)
+    cells = [
+        cell
+        for cell in product(PRODUCT, sets, ("",), (1,), budgets, range(10))
+        if cell[0] != "δ = 5e-8" or cell[-1] < 5
+    ]
+    return Runs(
+        "booster",
+        tuple(Cell(*cell) for cell in cells),
+        measure_product,
+        sets,
+        lambda cell: PRODUCT[cell.method] or 0.0,
+    )
+
+
+# --- Ideas -----------------------------------------------------------------------------------------------
 
 FINE: dict[str, Any] = {"uniform": 127, "geometric": 96}
 IDEAS: dict[str, Callable[..., PrivateBooster]] = {
@@ -440,3 +491,6 @@ def ideas_grid(sets: tuple[str, ...] = ("adult-standin", "adult", "bank")) -> Ru
         for method, data, epsilon, seed in product(methods, sets, budgets, seeds)
     ]
     return Runs("booster_ideas", tuple(cells), measure_idea, sets, _delta)
+
+
+GRIDS: dict[str, Callable[[], Runs]] = {"booster": booster_grid, "booster_ideas": ideas_grid}

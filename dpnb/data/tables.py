@@ -28,9 +28,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpnb.bags import record_keys, uniforms
-from dpnb.domain import Categorical, Domain, read_domain_file
-from dpnb.errors import DataError, DomainError
+from ..bags import record_keys, uniforms
+from ..domain import Categorical, Domain, read_domain_file
+from ..errors import DataError, DomainError
 
 _SPLIT_STREAM = 2**32  # far from the streams of the trees, should a forest have the seed of the split
 

@@ -1,6 +1,6 @@
 """Claims of the papers: what they say, our verdict, and the evidence; the page and the badges made from them.
 
-Run ``python -m dpnb.claims`` to check ``claims/*.yml``, to follow every reference and to write ``book/claims.md``;
+Run ``python -m dpnb.book.claims`` to check ``claims/*.yml``, to follow every reference and to write ``book/claims.md``;
 with ``--badges`` it prints the badges for the chapters.
 """
 
@@ -39,7 +39,7 @@ _PROOF = re.compile(r"^(?::{3,}|`{3,})\{prf:\w+\}[^\n]*\n:label: *(\S+)", re.MUL
 _INTRO = """\
 # Claims and verdicts
 
-<!-- Made from claims/*.yml by `python -m dpnb.claims`. Change those files, not this page. -->
+<!-- Made from claims/*.yml by `python -m dpnb.book.claims`. Change those files, not this page. -->
 
 What the papers claim, in our words, with a verdict and its evidence. {doc}`how-to-read` explains the four verdicts.
 "Neighbours" are data sets that differ by one record added or removed, unless a claim says *replace*.
@@ -185,7 +185,7 @@ def text_of(path: Path) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Command line: check the claims and write their page."""
-    parser = argparse.ArgumentParser(prog="python -m dpnb.claims", description=main.__doc__)
+    parser = argparse.ArgumentParser(prog="python -m dpnb.book.claims", description=main.__doc__)
     parser.add_argument("--badges", action="store_true", help="print the badges for the chapters")
     options = parser.parse_args(arguments)
     root = Path.cwd()

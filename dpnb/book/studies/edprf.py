@@ -9,10 +9,16 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from .audit.attack import white_box
-from .audit.campaign import (
+from ...arrays import Floats
+from ...audit.attack import white_box
+from ...audit.search import DOMAIN, NEIGHBOURS, pair_of
+from ...papers.baselines_forest import RandomSplitForest
+from ...papers.edprf import ABLATIONS, EDPRF
+from ...papers.lineage import BINS, DiffPRF
+from ..runs import Cell, Grid, measure_forests, measure_majority, steps_up_to
+from ..runs import points_of as points_of_cells
+from ..targets import (
     ADD,
     LONELY,
     NARROW,
@@ -22,14 +28,7 @@ from .audit.campaign import (
     replay_random_pairs,
     splits,
 )
-from .audit.search import DOMAIN, NEIGHBOURS, pair_of
-from .papers.baselines_forest import RandomSplitForest
-from .papers.edprf import ABLATIONS, EDPRF
-from .papers.lineage import BINS, DiffPRF
-from .runs import Cell, Grid, measure_forests, measure_majority, steps_up_to
-from .runs import points_of as points_of_cells
 
-Floats = NDArray[np.float64]
 REPEATS = 20
 INF = float("inf")
 BUDGETS = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0)
@@ -279,7 +278,7 @@ PRIVATE = tuple(name for name in TARGETS if name.startswith("repaired"))
 
 
 def measure_edprf_attack(cell: Cell) -> dict[str, float]:
-    """Attack a target of the chapter; metrics as of :func:`~dpnb.audit.campaign.measure_attack`."""
+    """Attack a target of the chapter; metrics as of :func:`~dpnb.book.studies.audit.measure_attack`."""
     return attack_target(TARGETS[cell.method], cell)
 
 

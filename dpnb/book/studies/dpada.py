@@ -9,23 +9,20 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
-from sklearn.metrics import log_loss, roc_auc_score
 
-from .audit.campaign import ADD, Target, attack_target, replay_random_pairs
-from .audit.search import DOMAIN, NEIGHBOURS, pair_of
-from .booster import PrivateBooster, logistic
-from .counts import Records, WeightedRecords
-from .curator import open_curator
-from .grid import public_grid
-from .ledger import Ledger
-from .papers.baselines import AdaBoost, CARTDPsAdaBoost, DPAdaBoost
-from .papers.dpada import READINGS, SCHEDULES, DPAda, Reading, Written
-from .runs import Cell, Grid, measure_majority, over_repeats, records_of
-from .runs import points_of as points_of_cells
+from ...arrays import Floats
+from ...audit.search import DOMAIN, NEIGHBOURS, pair_of
+from ...booster import PrivateBooster
+from ...counts import Records, WeightedRecords
+from ...curator import open_curator
+from ...grid import public_grid
+from ...ledger import Ledger
+from ...papers.baselines import AdaBoost, CARTDPsAdaBoost, DPAdaBoost
+from ...papers.dpada import READINGS, SCHEDULES, DPAda, Reading, Written
+from ..runs import DELTA, Cell, Grid, measure_majority, over_repeats, records_of
+from ..runs import points_of as points_of_cells
+from ..targets import ADD, Target, attack_target, replay_random_pairs
 
-Floats = NDArray[np.float64]
-DELTA = 1e-5
 RATE = 0.3  # fixed α of the repaired variants, chosen on the stand-in
 INF = float("inf")
 
@@ -290,7 +287,7 @@ DPADA_TARGETS: dict[str, Target] = {
 
 
 def measure_dpada_attack(cell: Cell) -> dict[str, float]:
-    """Attack a target of the boosting chapter; metrics as of :func:`~dpnb.audit.campaign.measure_attack`."""
+    """Attack a target of the boosting chapter; metrics as of :func:`~dpnb.book.studies.audit.measure_attack`."""
     return attack_target(DPADA_TARGETS[cell.method], cell)
 
 
@@ -327,60 +324,10 @@ def dpada_replay_grid() -> Grid:
     return Grid("dpada_replay", tuple(Cell(*cell) for cell in cells), measure_dpada_replay)
 
 
-# --- The booster --------------------------------------------------------------------------------------------
-
-PRODUCT = {"pure": None, "δ = 1e-5": DELTA, "δ = 5e-8": 5e-8}  # the last is S-BDT's
-FIRST_SEED = 100  # seeds 0 to 99 were used while the booster was built
-
-
-def measure_product(cell: Cell) -> dict[str, float]:
-    """Accuracy, AUC, log loss and calibration error of :class:`PrivateBooster` with its defaults."""
-    records, codes, labels = records_of(cell.dataset)
-    model = PrivateBooster(
-        epsilon=cell.epsilon,
-        delta=PRODUCT[cell.method],
-        domain=records.domain,
-        random_state=FIRST_SEED + cell.seed,
-    ).fit(records)
-    return probability_scores(logistic(model.models_[0].score(codes)), labels) | {
-        "ledger_epsilon": model.ledger_.epsilon
-    }
-
-
-def probability_scores(p: Floats, labels: NDArray[np.intp]) -> dict[str, float]:
-    """Accuracy, AUC, log loss, and mean |observed − stated| share over ten bins of equal size, of P(second class)."""
-    order = np.argsort(p, kind="stable")
-    gaps = [abs(labels[part].mean() - p[part].mean()) for part in np.array_split(order, 10)]
-    return {
-        "accuracy": float(np.mean((p > 0.5) == labels)),
-        "auc": float(roc_auc_score(labels, p)),
-        "log_loss": float(log_loss(labels, np.clip(p, 1e-9, 1 - 1e-9))),
-        "calibration_error": float(np.mean(gaps)),
-    }
-
-
-def booster_grid(sets: tuple[str, ...] = ("adult", "bank")) -> Grid:
-    """The booster as it comes, on the standard splits."""
-    budgets = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0)
-    cells = [
-        cell
-        for cell in product(PRODUCT, sets, ("",), (1,), budgets, range(10))
-        if cell[0] != "δ = 5e-8" or cell[-1] < 5
-    ]
-    return Grid(
-        "booster",
-        tuple(Cell(*cell) for cell in cells),
-        measure_product,
-        sets,
-        lambda cell: PRODUCT[cell.method] or 0.0,
-    )
-
-
 GRIDS: dict[str, Callable[[], Grid]] = {
     "dpada": dpada_grid,
     "dpada_readings": readings_grid,
     "dpada_ladder": dpada_ladder_grid,
     "dpada_attack": dpada_attack_grid,
     "dpada_replay": dpada_replay_grid,
-    "booster": booster_grid,
 }

@@ -205,7 +205,7 @@ def execute(path: Path) -> float:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command `python -m dpnb.notebook`.
+    """Run the command `python -m dpnb.book.notebook`.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     int
         0, or 1 if a notebook failed.
     """
-    parser = argparse.ArgumentParser(prog="python -m dpnb.notebook", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(prog="python -m dpnb.book.notebook", description=__doc__.split("\n")[0])
     command = parser.add_subparsers(required=True, metavar="execute").add_parser(
         "execute", help="run notebooks and store their outputs in them"
     )

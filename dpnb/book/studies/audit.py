@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..counts import Records
-from ..laws import PermuteAndFlip
-from ..papers.diffprfs import DiffPRFs
+from ...arrays import Floats
+from ...audit.replay import replay_estimator
+from ...audit.search import DOMAIN, NEIGHBOURS, random_pair
+from ...audit.twins import TWINS
+from ...laws import PermuteAndFlip
+from ...papers.diffprfs import DiffPRFs
 from ..runs import Cell, Grid
-from ..splits import THRESHOLD
-from .attack import black_box, compare, observations
-from .replay import replay_estimator
-from .search import DOMAIN, NEIGHBOURS, Pair, families, pair_of, random_pair
-from .twins import TWINS
+from ..targets import (
+    ADD,
+    LONELY,
+    NARROW,
+    PURE,
+    Target,
+    attack_target,
+    bounds,
+    labels,
+    largest_threshold,
+    leaf_counts,
+    splits,
+)
 
-Floats = NDArray[np.float64]
-ADD = "add-remove"
-PURE = families()[0]
 TRIPLES = 300  # (D, D′, seed) a cell
 RATES = {"bernoulli": 0.3, "cover": 2.0}
 
@@ -60,24 +66,6 @@ def measure_replays(cell: Cell) -> dict[str, float]:
     return {"triples": float(TRIPLES), "worst_share": max(shares), "excess": excess}
 
 
-def replay_random_pairs(model: Any, cell: Cell, *, triples: int) -> dict[str, float]:
-    """Replay an estimator on random neighbours of its own relation, ``cell.dataset``, in both directions.
-
-    Returns
-    -------
-    Metrics of :func:`measure_replays`.
-    """
-    rng, shares = cell.random_state(), []
-    for i in range(triples):
-        pair = random_pair(rng, neighbours=cell.dataset)
-        sides = (pair.first, pair.second) if i % 2 else (pair.second, pair.first)
-        model.set_params(domain=pair.domain)
-        outcome, _ = replay_estimator(model, *sides, seed=int(rng.integers(2**31)))
-        shares.append(outcome.loss / outcome.ledger.epsilon)
-    excess = float(np.sum(np.array(shares) > 1 + 1e-9))
-    return {"triples": float(triples), "worst_share": max(shares), "excess": excess}
-
-
 def replay_grid() -> Grid:
     """36 cells for each per-record bag mode: relations, scores, depths and ε."""
     modes = ("full", "poisson", "bernoulli", "disjoint", "cover")
@@ -86,60 +74,6 @@ def replay_grid() -> Grid:
 
 
 # --- Attacks ------------------------------------------------------------------------------------------------
-
-LONELY = pair_of(
-    "one record of class 1 among 20", [(i / 20, i % 2, 0) for i in range(19)], (0.5, 0, 1), neighbours=ADD
-)
-NARROW = pair_of(
-    "a value beyond all others", [(i / 20, i % 2, i % 2) for i in range(2, 11)], (1.0, 0, 1), neighbours=ADD
-)
-
-
-def leaf_counts(model: DiffPRFs) -> Floats:
-    """Released counts of a forest's first leaf."""
-    released: Floats = model.trees_[0].value[0]
-    return released
-
-
-def splits(model: DiffPRFs) -> Floats:
-    """Number of splits in the forest."""
-    return np.array([sum(tree.n_nodes > 1 for tree in model.trees_)], float)
-
-
-def labels(model: DiffPRFs) -> Floats:
-    """Whether the forest tells any two records of the pair apart."""
-    return np.array([len(set(model.predict(PURE.second[0])))], float)
-
-
-def largest_threshold(model: DiffPRFs) -> Floats:
-    """Largest threshold on the continuous attribute, -1 without any."""
-    cuts = [
-        cut for tree in model.trees_ for kind, _, cut in zip(*tree.splits, strict=True) if kind == THRESHOLD
-    ]
-    return np.array([max(cuts, default=-1.0)])
-
-
-@dataclass(frozen=True)
-class Target:
-    """What an attack is pointed at.
-
-    Parameters
-    ----------
-    make : ε → unfitted estimator.
-    pair : the neighbours.
-    observe : fitted estimator → numbers; None for predicted probabilities.
-    runs : fits on each data set.
-    claims : values of ε to attack.
-    encoded : whether the estimator is given encoded records, which takes a quarter of the time.
-    """
-
-    make: Callable[..., Any]
-    pair: Pair
-    observe: Callable[[Any], Floats] | None
-    runs: int
-    claims: tuple[float, ...]
-    encoded: bool = False
-
 
 _WRITTEN = partial(DiffPRFs.as_written, domain=DOMAIN, max_depth=2)
 _LEAF: dict[str, Any] = {"domain": DOMAIN, "n_trees": 1, "max_depth": 0}
@@ -200,36 +134,12 @@ def measure_attack(cell: Cell) -> dict[str, float]:
     if twin is not None:
         rng, runs = cell.random_state(), TWIN_RUNS
         sides = [np.array([twin.run(data, rng) for _ in range(runs)]) for data in (twin.first, twin.second)]
-        return _bounds(cell, sides[0], sides[1], runs)
+        return bounds(cell, sides[0], sides[1], runs)
     if cell.method == FLIP:
         rng = cell.random_state()
         sides = [_flips(scores, cell.epsilon, rng) for scores in ([0.0, -4.0], [-1.0, -3.0])]
-        return _bounds(cell, sides[0], sides[1], FLIP_DRAWS)
+        return bounds(cell, sides[0], sides[1], FLIP_DRAWS)
     return attack_target(TARGETS[cell.method], cell)
-
-
-def attack_target(target: Target, cell: Cell) -> dict[str, float]:
-    """Attack one target at the cell's claim; metrics as of :func:`measure_attack`."""
-    pair = target.pair
-    observe = target.observe or black_box(pair.first, pair.second)
-    factory = partial(target.make, epsilon=cell.epsilon)
-    seed = int(cell.random_state().integers(2**31))
-    sides: list[Any] = [pair.first, pair.second]
-    if target.encoded:
-        sides = [(Records(*side, domain=pair.domain), None) for side in sides]
-    first, second = observations(
-        factory, *sides, runs=target.runs, observe=observe, jobs=1, seed=seed, progress=False
-    )
-    return _bounds(cell, first, second, target.runs)
-
-
-def _bounds(cell: Cell, first: Floats, second: Floats, runs: int) -> dict[str, float]:
-    levels = {"lower_95": 0.95, "lower_99": 0.99, "lower_sure": 1 - 1e-6}
-    bounds = {
-        name: compare(first, second, claimed=cell.epsilon, confidence=level).lower_bound
-        for name, level in levels.items()
-    }
-    return {"runs": float(runs), **bounds}
 
 
 def attack_grid() -> Grid:
@@ -240,3 +150,6 @@ def attack_grid() -> Grid:
         Cell(name, ADD, "", 0, epsilon, 0) for name, target in TARGETS.items() for epsilon in target.claims
     ]
     return Grid("audit_attack", tuple(cells), measure_attack)
+
+
+GRIDS: dict[str, Callable[[], Grid]] = {"audit_replay": replay_grid, "audit_attack": attack_grid}

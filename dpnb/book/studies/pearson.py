@@ -9,27 +9,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
 
-from .audit.attack import white_box
-from .audit.campaign import (
-    ADD,
-    LONELY,
-    NARROW,
-    PURE,
-    Target,
-    attack_target,
-    largest_threshold,
-    replay_random_pairs,
-)
-from .audit.search import DOMAIN, NEIGHBOURS, Pair
-from .booster import PrivateBooster
-from .domain import Categorical, Domain
-from .papers.diffprfs import DiffPRFs
-from .papers.edprf import EDPRF
-from .papers.pearson import VARIANTS, PearsonTree
-from .runs import (
+from ...arrays import Floats
+from ...audit.attack import white_box
+from ...audit.search import DOMAIN, NEIGHBOURS, Pair
+from ...booster import PrivateBooster
+from ...domain import Categorical, Domain
+from ...papers.diffprfs import DiffPRFs
+from ...papers.edprf import EDPRF
+from ...papers.pearson import VARIANTS, PearsonTree
+from ..runs import (
     Cell,
     Grid,
     data_of,
@@ -39,9 +29,18 @@ from .runs import (
     over_repeats,
     steps_up_to,
 )
-from .runs import points_of as points_of_cells
+from ..runs import points_of as points_of_cells
+from ..targets import (
+    ADD,
+    LONELY,
+    NARROW,
+    PURE,
+    Target,
+    attack_target,
+    largest_threshold,
+    replay_random_pairs,
+)
 
-Floats = NDArray[np.float64]
 REPEATS = 20
 INF = float("inf")
 BUDGETS = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0)
@@ -139,7 +138,7 @@ def pearson_grid() -> Grid:
 
 
 def points_of(table: pd.DataFrame) -> pd.DataFrame:
-    """One row a cell, as :func:`dpnb.runs.points_of`, with each cell's own number of repeats."""
+    """One row a cell, as :func:`dpnb.book.runs.points_of`, with each cell's own number of repeats."""
     wide = points_of_cells(table, repeats=1)
     return wide.assign(error=wide["error"] / np.sqrt(wide.get("repeats", REPEATS)))
 
@@ -327,7 +326,7 @@ PRIVATE = tuple(name for name in TARGETS if name.startswith("repaired"))
 
 
 def measure_pearson_attack(cell: Cell) -> dict[str, float]:
-    """Attack a target of the chapter; metrics as of :func:`~dpnb.audit.campaign.measure_attack`."""
+    """Attack a target of the chapter; metrics as of :func:`~dpnb.book.studies.audit.measure_attack`."""
     return attack_target(TARGETS[cell.method], cell)
 
 

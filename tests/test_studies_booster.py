@@ -8,11 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpnb import Categorical, Continuous, Domain, booster_ideas
+from dpnb import Categorical, Continuous, Domain
+from dpnb.arrays import Floats
 from dpnb.audit.replay import replay_estimator
 from dpnb.audit.search import random_pair
-from dpnb.booster import RoundBudget, select_stump
-from dpnb.booster_ideas import (
+from dpnb.book.runs import records_of
+from dpnb.book.studies import booster as booster_ideas
+from dpnb.book.studies.booster import (
     FINE,
     IDEAS,
     NOT_PURE,
@@ -23,11 +25,10 @@ from dpnb.booster_ideas import (
     answers,
     shape_step,
 )
+from dpnb.booster import RoundBudget, select_stump
 from dpnb.counts import Records, WeightedRecords
 from dpnb.curator import Curator
 from dpnb.grid import public_grid
-from dpnb.runs import records_of
-from dpnb.splits import Floats
 
 SMALL = Domain((Continuous("x", 0, 3), Categorical("c", ("a", "b", "d"))), (0, 1))
 LOOPS = [name for name in IDEAS if name not in NOT_PURE]

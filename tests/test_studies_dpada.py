@@ -10,13 +10,13 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from dpnb import boosting_grids as grids
 from dpnb import load
+from dpnb.book.runs import KEYS, Cell
+from dpnb.book.studies import dpada as grids
 from dpnb.booster import PrivateBooster, half_logistic, logistic
 from dpnb.counts import Records, bounded_weights
 from dpnb.papers.baselines import AdaBoost
 from dpnb.papers.dpada import DPAda
-from dpnb.runs import KEYS, Cell
 
 
 def test_the_grid_is_the_papers() -> None:

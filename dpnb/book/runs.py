@@ -19,13 +19,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 from tqdm import tqdm
 
-from .counts import Records
-from .datasets import Dataset, load
+from ..counts import Records
+from ..data.datasets import Dataset, load
 
 PACKAGES = ("numpy", "pandas", "scipy", "scikit-learn", "dpnb")
+DELTA = 1e-5  # of all grids that have one
 SAVE_EVERY = 30.0  # seconds between checkpoints
 
 
@@ -154,6 +156,23 @@ def mean_auc(votes: NDArray[np.float64], truth: NDArray[np.intp]) -> float:
         return float(roc_auc_score(truth, votes[:, 1] / votes.sum(axis=1)))
     shares = votes / votes.sum(axis=1, keepdims=True)
     return float(roc_auc_score(truth, shares, multi_class="ovr"))
+
+
+def test_scores(forest: Any, X: Any, y: pd.Series[Any]) -> dict[str, float]:
+    """Accuracy, and the area under the ROC curve of the second class, of a fitted two-class estimator."""
+    p = forest.predict_proba(X)
+    right = forest.classes_[p.argmax(axis=1)] == y.to_numpy()
+    return {
+        "accuracy": float(np.mean(right)),
+        "auc": float(roc_auc_score(y == forest.classes_[1], p[:, 1])),
+    }
+
+
+def mean_scores(estimator: Any, data: Dataset, *, repeats: int, seed: int) -> dict[str, float]:
+    """Mean :func:`test_scores` of clones of an estimator, with the seeds ``seed``, ``seed + 1``, ..."""
+    runs = [clone(estimator).set_params(random_state=seed + r).fit(*data.train) for r in range(repeats)]
+    scores = [test_scores(run, *data.test) for run in runs]
+    return {metric: float(np.mean([s[metric] for s in scores])) for metric in scores[0]}
 
 
 def points_of(table: pd.DataFrame, *, repeats: int) -> pd.DataFrame:

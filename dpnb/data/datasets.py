@@ -26,9 +26,9 @@ from typing import Any
 import pandas as pd
 from sklearn.model_selection import train_test_split
 
-from dpnb.domain import Categorical, Continuous, Domain
-from dpnb.errors import DataError
-from dpnb.tables import check_split_seed, load_csv, read_csv
+from ..domain import Categorical, Continuous, Domain
+from ..errors import DataError
+from .tables import check_split_seed, load_csv, read_csv
 
 Part = tuple[pd.DataFrame, "pd.Series[Any]"]
 
@@ -112,7 +112,7 @@ _ROBOT = _Source(
     ),
 )
 
-_STANDIN_FILE = Path(__file__).parent / "data" / "adult-standin.csv.gz"
+_STANDIN_FILE = Path(__file__).parent / "adult-standin.csv.gz"
 _US = "United-States"
 
 
@@ -235,7 +235,7 @@ def load(
         Bank and robot: seed of their stratified split, 70 % for training. A CSV file: seed of its split by
         the records' keys, by default the one of the domain file.
     domain : path-like
-        A CSV file only, and needed there: the YAML file that states what is public, see `dpnb.tables`.
+        A CSV file only, and needed there: the YAML file that states what is public, see `dpnb.data.tables`.
     test : path-like, optional
         A CSV file only. Another CSV file that holds the test part; then nothing is split.
 

@@ -1,0 +1,1 @@
+"""What is run for each chapter, at the papers' own scale."""

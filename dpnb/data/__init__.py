@@ -1,0 +1,1 @@
+"""Data sets and what is public of them; the stand-in's file."""

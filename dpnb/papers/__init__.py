@@ -1,1 +1,13 @@
-"""One module per paper; each reads like the paper's pseudo-code."""
+"""One module for each paper, which registers its estimators; none imports another."""
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+from ..registry import ENTRIES, Entry
+
+
+def estimators() -> dict[str, Entry]:
+    """Every estimator of the package and of all papers, by the name of its class."""
+    for module in iter_modules(__path__):
+        import_module(f"{__name__}.{module.name}")
+    return ENTRIES

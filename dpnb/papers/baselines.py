@@ -19,6 +19,7 @@ from ..domain import Domain
 from ..estimators import PrivateClassifier, check_choice, check_count
 from ..grid import Additive, Stump, grid_of, public_grid
 from ..ledger import Neighbours
+from ..registry import register
 from ..splits import LEAF
 
 CLIP = 1e-10  # least distance of an error from 0 and 1
@@ -280,3 +281,15 @@ def _labelled(stump: Stump, noisy: Floats) -> Stump:
     """The condition with labels by the noisy counts of its leaves; equal labels leave no condition."""
     inside, outside = np.where(noisy[0, ::2] > noisy[0, 1::2], 1.0, -1.0)
     return (EVERYWHERE if inside == outside else stump)._replace(sign=float(inside))
+
+
+for _kind in (AdaBoost, DPAdaBoost, CARTDPsAdaBoost):
+    register(
+        _kind,
+        page="notebooks/04_dpada",
+        small={"n_rounds": 4},
+        private={},
+        leaking={"as it is": _kind},
+        classes=2,
+        in_spark=False,
+    )

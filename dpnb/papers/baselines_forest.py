@@ -14,6 +14,7 @@ from ..curator import Curator
 from ..domain import Domain
 from ..estimators import PrivateForest, check_choice, check_count, leaf_labels
 from ..ledger import Neighbours, TreeScope
+from ..registry import register
 from ..splits import ONE_VS_REST, THRESHOLD, Splits, no_splits
 from ..trees import Tree, TreeBuilder
 
@@ -127,3 +128,11 @@ def _halves(splits: Splits, *, low: Floats, high: Floats) -> tuple[Floats, Float
     high[2 * numeric, splits.attribute[numeric]] = splits.cut[numeric]
     low[2 * numeric + 1, splits.attribute[numeric]] = splits.cut[numeric]
     return low, high
+
+
+register(
+    RandomSplitForest,
+    page="notebooks/05_edprf",
+    small={"n_trees": 2, "max_depth": 3},
+    learns={"n_trees": 1, "max_depth": 11},
+)

@@ -7,6 +7,7 @@ ambiguities in the chapter.
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -21,6 +22,7 @@ from ..curator import Curator
 from ..domain import Domain
 from ..estimators import PrivateForest, check_choice, check_count
 from ..ledger import Neighbours, TreeScope
+from ..registry import register
 from ..scores import SCORES
 from ..splits import MULTIWAY, ONE_VS_REST, THRESHOLD, Splits, no_splits
 from ..trees import Tree, TreeBuilder
@@ -393,3 +395,28 @@ class _Grower:
         low, high = candidates.low[at], candidates.high[at]
         value = low if self.forest.thresholds == "data" else (low + high) / 2
         return self.curator.exact(value, why=f"threshold is the {self.forest.thresholds} point (ambiguity d)")
+
+
+register(
+    DiffPRFs,
+    page="notebooks/02_diffprfs",
+    small={"n_trees": 2, "max_depth": 2},
+    private={
+        "default": {},
+        "full bags": {"bags": "full", "utility": "info_gain"},
+        "Bernoulli bags, Gini": {"bags": "bernoulli", "bag_rate": 0.3, "utility": "gini"},
+        "disjoint bags, all attributes": {"bags": "disjoint", "max_features": "all"},
+        "cover": {"bags": "cover", "bag_rate": 2, "n_trees": 3},
+        "two steps, noisy stop": {
+            "selection": "two-step",
+            "size_query": True,
+            "stop": "noisy",
+            "categorical": "multiway",
+        },
+    },
+    leaking={
+        "as written": DiffPRFs.as_written,
+        "bounds from the data": partial(DiffPRFs, bounds="data", selection="two-step"),
+    },
+    learns={"n_trees": 15, "utility": "gini", "max_features": "all"},
+)

@@ -31,6 +31,7 @@ from ..domain import Domain
 from ..estimators import PrivateClassifier, check_choice, check_count
 from ..grid import Additive, Grid, Stump, public_grid
 from ..ledger import Neighbours
+from ..registry import register
 
 SCHEDULES = ("all", "swing", "random", "improved")
 RULES = ("definition7", "causal")
@@ -448,3 +449,20 @@ class Written:
         if self.reading.scale == "literal":
             epsilon *= max(abs(float(values[0])), 1e-12)
         return self.curator.laplace(values, epsilon=epsilon, sensitivity=gap, what=what)
+
+
+register(
+    DPAda,
+    page="notebooks/04_dpada",
+    small={"n_rounds": 4, "uniform": 5, "geometric": 2},
+    private={
+        "default": {},
+        "swing": {"schedule": "swing"},
+        "random": {"schedule": "random"},
+        "improved, with δ": {"schedule": "improved", "delta": 1e-5, "n_rounds": 12},
+        "fixed step": {"learning_rate": 0.3},
+    },
+    leaking={"as written": DPAda.as_written},
+    learns={"n_rounds": 60, "learning_rate": 0.5},
+    classes=2,
+)

@@ -20,6 +20,7 @@ from ..domain import Domain
 from ..estimators import PrivateForest, check_choice, check_count, leaf_labels, select_offered
 from ..grid import public_grid
 from ..ledger import Neighbours, TreeScope
+from ..registry import register
 from ..scores import SCORES
 from ..splits import BINNED, MULTIWAY, Splits, no_splits
 from ..trees import Tree, TreeBuilder
@@ -433,3 +434,34 @@ class _Grower:
             what="split of a node",
             parts=nodes,
         )
+
+
+_TEXT_MADE_PRIVATE = {
+    "splits": "multiway",
+    "reuse": False,
+    "stop": "depth",
+    "leaf": "label",
+    "levels": "harmonic",
+    "monotone_rate": False,
+}
+register(
+    EDPRF,
+    page="notebooks/05_edprf",
+    small={"n_trees": 2, "max_depth": 2},
+    private={
+        "default": {},
+        "trees by the budget": {"n_trees": None},
+        "Poisson bags, full depth": {"bags": "poisson", "stop": "depth"},
+        "cover, labels": {
+            "bags": "cover",
+            "bag_rate": 2,
+            "n_trees": 3,
+            "leaf": "label",
+            "levels": "geometric",
+        },
+        "exponential mechanism, normalised Gini": {"selection": "exponential", "utility": "gini_normalised"},
+        "text, made private": _TEXT_MADE_PRIVATE,
+    },
+    leaking={"as written": EDPRF.as_written},
+    learns={},
+)

@@ -23,6 +23,7 @@ from ..curator import Curator
 from ..domain import Continuous, Domain
 from ..estimators import PrivateForest, check_choice, check_count
 from ..ledger import TreeScope
+from ..registry import register
 from ..scores import CONDITIONAL_ENTROPY, GINI, INFO_GAIN, MAX_CLASS_SUM, Score
 from ..splits import MULTIWAY, THRESHOLD, Splits
 from ..trees import Tree
@@ -561,3 +562,12 @@ def _next(cuts: list[_Cut], run: Run, front: Front, totals: Floats) -> Splits:
     """The first specialisation that splits each group."""
     attribute, _, _, at = np.array(cuts)[_open_cuts(cuts, front).argmax(axis=1)].T
     return Splits(np.full(len(at), THRESHOLD), attribute.astype(np.intp), at)
+
+
+_PAGE = "notebooks/02_diffprfs"
+for _method in (SuLQID3, PINQID3, DiffPID3):
+    register(_method, page=_PAGE, small={"max_depth": 2}, discrete=True, in_spark=False)
+register(DiffPRF, page=_PAGE, small={"max_depth": 2, "n_trees": 2}, discrete=True, in_spark=False)
+register(DiffPC45, page=_PAGE, small={"max_depth": 2}, learns={}, in_spark=False)
+register(DiffGen, page=_PAGE, small={"n_specialisations": 3}, learns={}, in_spark=False)
+register(DTDiff, page=_PAGE, small={"n_specialisations": 3}, learns={"n_specialisations": 25}, in_spark=False)

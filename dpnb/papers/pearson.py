@@ -7,6 +7,7 @@ are reconstructed from the words around them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -20,6 +21,7 @@ from ..domain import Domain
 from ..estimators import PrivateForest, check_choice, check_count, select_offered
 from ..grid import public_grid
 from ..ledger import Neighbours, TreeScope
+from ..registry import register
 from ..scores import ABS_PHI, ABS_S_XY, PHI
 from ..splits import THRESHOLD, Splits, no_splits
 from ..trees import Tree, TreeBuilder
@@ -431,3 +433,21 @@ class _Grower:
         known.flat[cells.question[first]] = 1.0
         cut = point.sum(axis=1) / np.maximum(known.sum(axis=1), 1.0)
         return _Options(score.mean(axis=1), np.full(len(attributes), THRESHOLD), attributes, cut)
+
+
+register(
+    PearsonTree,
+    page="notebooks/03_pearson",
+    small={"max_depth": 2},
+    private={
+        "C": {},
+        "S": VARIANTS["S"] | {"n_shards": 30},
+        "class codes": {"statistic": "phi-codes", "selection": "exponential", "n_shards": 3},
+        "signed": {"statistic": "phi-signed"},
+    },
+    leaking={
+        "as written": PearsonTree.as_written,
+        "one class": partial(PearsonTree, stop="one-class"),
+    },
+    learns={"max_depth": 8},
+)

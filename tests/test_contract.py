@@ -1,0 +1,202 @@
+"""What every registered estimator promises, each promise with a broken twin; a new paper is tested by being listed."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import pickle
+import re
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from dpnb import Categorical, Continuous, Domain, Ledger, PrivacyLeakWarning, papers, registry
+from dpnb.audit.replay import replay, replay_estimator
+from dpnb.audit.search import Pair, families, random_pair
+from dpnb.registry import Entry
+
+ENTRIES = papers.estimators()
+PRIVATE = [
+    pytest.param(e, name, id=f"{e.estimator.__name__}, {name}")
+    for e in ENTRIES.values()
+    for name in e.private
+]
+LEAKING = [
+    pytest.param(e, name, id=f"{e.estimator.__name__}, {name}")
+    for e in ENTRIES.values()
+    for name in e.leaking
+]
+TRIPLES = 24
+DOMAIN = Domain(
+    (
+        Continuous("x", 0, 10),
+        Categorical("c", ("a", "b", "d")),
+        Continuous("z", -1, 1),
+        Categorical("g", (0, 1)),
+    ),
+    ("no", "yes"),
+)
+
+
+def sample(entry: Entry) -> tuple[pd.DataFrame, pd.Series[Any], Domain]:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {"x": rng.uniform(0, 10, 300), "c": rng.choice(["a", "b", "d"], 300), "z": rng.uniform(-1, 1, 300)}
+    ).assign(g=rng.integers(0, 2, 300))
+    y = pd.Series(np.where((X["x"] > 4) & (X["c"] != "a"), "yes", "no"), name="class")
+    if entry.discrete:
+        return DOMAIN.discretise_records(X, 4), y, DOMAIN.discretise(4)
+    return X, y, DOMAIN
+
+
+def fitted(entry: Entry, name: str, **parameters: Any) -> Any:
+    X, y, domain = sample(entry)
+    return entry.model(name, domain=domain, random_state=0, **parameters).fit(X, y)
+
+
+def released(model: Any) -> bytes:
+    """Everything that a model releases, to the bit."""
+    parts = [getattr(model, name) for name in ("trees_", "model_", "models_") if hasattr(model, name)]
+    return pickle.dumps([(type(part), part) for part in parts])
+
+
+def suited(pair: Pair, entry: Entry) -> Pair:
+    """The pair with its continuous attribute in bins, if the estimator takes no other."""
+    if not entry.discrete:
+        return pair
+    sides = [(pair.domain.discretise_records(X, 4), y) for X, y in (pair.first, pair.second)]
+    return replace(pair, first=sides[0], second=sides[1], domain=pair.domain.discretise(4))
+
+
+def relations(entry: Entry) -> tuple[dict[str, Any], ...]:
+    """Arguments for each relation that the estimator takes."""
+    return ({}, {"neighbours": "replace"}) if "neighbours" in entry.takes else ({},)
+
+
+def shares(entry: Entry, name: str, *, neighbours: str = "add-remove") -> list[float]:
+    """Losses of replays on structured and random neighbours, as shares of what the ledger allows."""
+    rng, found = np.random.default_rng(0), []
+    relation = {} if neighbours == "add-remove" else {"neighbours": neighbours}
+    model: Any = entry.model(name, epsilon=2.0, **relation)
+    pairs = families(neighbours)
+    pairs += [random_pair(rng, neighbours=neighbours) for _ in range(TRIPLES - len(pairs))]
+    for seed, pair in enumerate(suited(pair, entry) for pair in pairs):
+        sides = (pair.first, pair.second) if seed % 2 else (pair.second, pair.first)
+        outcome, _ = replay_estimator(model.set_params(domain=pair.domain), *sides, seed=seed)
+        ledger = outcome.ledger
+        # A claim with δ allows larger losses at rare outputs: what adds up as pure ε may not be exceeded.
+        found.append(outcome.loss / (ledger.epsilon if ledger.delta is None else ledger.pure_epsilon))
+    return found
+
+
+def test_all_estimators_are_registered() -> None:
+    """Every public class with a ``fit`` in the modules of the papers, by name."""
+    found = {
+        name
+        for entry in ENTRIES.values()
+        for name, kind in vars(inspect.getmodule(entry.estimator)).items()
+        if inspect.isclass(kind) and hasattr(kind, "fit") and kind.__module__ == entry.estimator.__module__
+        if not name.startswith("_")
+    }
+    assert found == set(ENTRIES)
+
+
+def test_a_name_is_registered_once() -> None:
+    twin = type("DiffPRFs", (ENTRIES["DiffPRFs"].estimator,), {})
+    with pytest.raises(ValueError, match="'DiffPRFs' is registered already, by dpnb"):
+        registry.register(twin, page="", small={})
+
+
+@pytest.mark.parametrize(("entry", "name"), PRIVATE)
+def test_no_replay_exceeds_the_ledger(entry: Entry, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for relation in relations(entry):
+        assert max(shares(entry, name, **relation)) <= 1 + 1e-9
+    book = Ledger.book
+
+    def booked_at_a_tenth(self: Ledger, event: Any) -> None:
+        book(self, replace(event, epsilon=event.epsilon / 10, rho=event.rho / 100))
+
+    monkeypatch.setattr(Ledger, "book", booked_at_a_tenth)
+    assert max(shares(entry, name)) > 1  # broken twin: the ledger books a tenth
+
+
+@pytest.mark.parametrize(("entry", "name"), PRIVATE)
+def test_the_ledger_holds_the_claim(entry: Entry, name: str) -> None:
+    for relation in relations(entry):
+        ledger = fitted(entry, name, epsilon=2.0, **relation).ledger_
+        assert ledger.claimed == 2.0
+        assert ledger.neighbours == relation.get("neighbours", "add-remove")
+        assert not ledger.leaks
+        assert 0 < ledger.epsilon <= 2.0 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(("entry", "name"), LEAKING)
+def test_what_leaks_is_convicted(entry: Entry, name: str) -> None:
+    """Some pair has a loss without bound, and the finding says of what and where."""
+    found = []
+    for seed, pair in enumerate(families() * 2):
+        sides = (pair.first, pair.second) if seed < len(families()) else (pair.second, pair.first)
+        model = entry.leaking[name](domain=pair.domain, **entry.small)
+        found.append(replay(model, *sides, seed=seed))
+    worst = max(found, key=lambda finding: finding.lower_bound)
+    assert math.isinf(worst.lower_bound)
+    assert worst.event
+    assert re.fullmatch(r"dpnb\.\w.*:\d+ \w+", worst.place)
+
+
+@pytest.mark.parametrize(("entry", "name"), PRIVATE)
+def test_same_seed_same_model_in_any_order_pickled_and_cloned(entry: Entry, name: str) -> None:
+    X, y, _ = sample(entry)
+    order = np.random.default_rng(0).permutation(len(X))
+    model = fitted(entry, name, epsilon=0.1)  # so little that the seed matters
+    again = clone(model).fit(X.iloc[order], y.iloc[order])
+    for other in (again, pickle.loads(pickle.dumps(model)), clone(model).fit(X, y)):
+        assert released(other) == released(model)
+        assert str(other.ledger_) == str(model.ledger_)
+        assert other.get_params() == model.get_params()
+    twin = clone(model).set_params(random_state=1).fit(X, y)
+    assert released(twin) != released(model)  # broken twin: another seed
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+    assert set(model.predict(X)) <= {"no", "yes"}
+
+
+@pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
+def test_without_a_domain_it_warns_and_the_ledger_says_so(entry: Entry) -> None:
+    X, y, _ = sample(entry)
+    model: Any = entry.estimator(**entry.small)
+    with pytest.warns(PrivacyLeakWarning):
+        model.fit(X[["c", "g"]].astype(str) if entry.discrete else X, y)
+    assert math.isinf(model.ledger_.epsilon)
+
+
+def undocumented(kind: type) -> list[str]:
+    """Arguments of the constructor that no docstring of the class or of its bases describes."""
+    text = "\n".join(base.__doc__ or "" for base in kind.__mro__)
+    described = re.findall(r"^\s*(\w+(?:, \w+)*) : ", text, re.MULTILINE)
+    return sorted(set(inspect.signature(kind).parameters) - set(", ".join(described).split(", ")))
+
+
+@pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
+def test_arguments_are_named_and_documented(entry: Entry) -> None:
+    arguments = inspect.signature(entry.estimator).parameters.values()
+    assert all(argument.kind is inspect.Parameter.KEYWORD_ONLY for argument in arguments)
+    assert undocumented(entry.estimator) == []
+    assert "**Privacy**" in (entry.estimator.__doc__ or "")
+    twin = type("Twin", (entry.estimator,), {"__init__": lambda self, *, surprise=1: None})
+    assert undocumented(twin) == ["surprise"]
+
+
+@parametrize_with_checks(
+    [e.estimator(epsilon=np.inf, **e.learns) for e in ENTRIES.values() if e.learns is not None]
+)
+def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
+    """At ε = ∞, as the checks ask for accuracy; without a domain, as they know none."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyLeakWarning)
+        check(estimator)

@@ -31,8 +31,9 @@ from ..arrays import Floats, Ints
 from ..counts import Records
 from ..curator import Curator
 from ..data import datasets
-from ..data.datasets import ADULT_DOMAIN, Dataset, Part, _part, _store, load
+from ..data.datasets import ADULT_DOMAIN, Dataset, Part, load, part_of
 from ..domain import Categorical, Domain
+from ..files import write_whole
 from ..ledger import Ledger
 from ..splits import MULTIWAY, Splits
 
@@ -423,7 +424,7 @@ def provenance(links: list[Link], rows: pd.DataFrame, ledger: Ledger, *, adult: 
     -----
     **Privacy.** The part ``quality`` uses the real records without noise and is not covered by the ledger.
     """
-    made = {name: _part(rows[rows["split"] == name], ADULT_DOMAIN) for name in ROWS}
+    made = {name: part_of(rows[rows["split"] == name], ADULT_DOMAIN) for name in ROWS}
     return {
         "name": "adult-standin",
         "command": "python -m dpnb.standin --out dpnb/data",
@@ -495,11 +496,7 @@ def main(arguments: list[str] | None = None) -> None:
     content = gzip.compress(rows.to_csv(index=False).encode(), mtime=0)
     record = provenance(links, rows, curator.ledger, adult=adult)
     record["sha256"] = hashlib.sha256(content).hexdigest()
-    files = {
-        "adult-standin.csv.gz": content,
-        "adult-standin.json": (json.dumps(record, indent=2, ensure_ascii=False) + "\n").encode(),
-    }
-    for name, written in files.items():
-        _store(written, out / name)
-        (out / name).chmod(0o644)
+    out.mkdir(parents=True, exist_ok=True)
+    write_whole(out / "adult-standin.csv.gz", content)
+    write_whole(out / "adult-standin.json", json.dumps(record, indent=2, ensure_ascii=False) + "\n")
     print(json.dumps(record["quality"], indent=2))

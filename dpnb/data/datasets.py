@@ -7,7 +7,6 @@ sets' own documentation, never from the rows. A table of the user's own comes wi
 
 from __future__ import annotations
 
-import difflib
 import gzip
 import hashlib
 import inspect
@@ -27,7 +26,8 @@ import pandas as pd
 from sklearn.model_selection import train_test_split
 
 from ..domain import Categorical, Continuous, Domain
-from ..errors import DataError
+from ..errors import DataError, closest
+from ..files import write_whole
 from .tables import check_split_seed, load_csv, read_csv
 
 Part = tuple[pd.DataFrame, "pd.Series[Any]"]
@@ -270,7 +270,7 @@ def load(
     folder = data_dir if data_dir is not None else os.environ.get("DPNB_DATA") or None
     train, test, domain = loader(data_dir=None if folder is None else Path(folder), **options)
     domain = domain.drop(*([drop] if isinstance(drop, str) else drop))
-    return Dataset(name, _part(train, domain), _part(test, domain), domain)
+    return Dataset(name, part_of(train, domain), part_of(test, domain), domain)
 
 
 _Frames = tuple[pd.DataFrame, pd.DataFrame, Domain]
@@ -343,12 +343,9 @@ def _loader(name: str) -> Callable[..., _Frames]:
     return _LOADERS[name]
 
 
-def _hint(name: object, known: Iterable[str]) -> str:
-    names = list(known)
-    close = difflib.get_close_matches(str(name), names, n=2)
-    if close:
-        return f"; did you mean {' or '.join(map(repr, close))}? There are {', '.join(names)}"
-    return f"; there are {', '.join(names)}"
+def _hint(name: object, known: list[str]) -> str:
+    close = closest(name, known)
+    return f"; {f'did you mean {close!r}? There' if close else 'there'} are {', '.join(known)}"
 
 
 def _check_choice(option: str, value: object, choices: tuple[object, ...]) -> None:
@@ -356,7 +353,8 @@ def _check_choice(option: str, value: object, choices: tuple[object, ...]) -> No
         raise ValueError(f"{option} must be {' or '.join(map(repr, choices))}, got {value!r}")
 
 
-def _part(frame: pd.DataFrame, domain: Domain) -> Part:
+def part_of(frame: pd.DataFrame, domain: Domain) -> Part:
+    """Attributes of a domain and labels, out of a frame that may have more columns."""
     return frame[list(domain.names)], frame[domain.target]
 
 
@@ -460,7 +458,9 @@ def _download(source: _Source, missing: list[_File], folders: list[Path]) -> dic
             if content is None:
                 raise DataError(f"{source.url} does not hold {file.name}. {_ways(file)}")
             contents[file.name] = _verified(content, file, found_in=f"{file.name} of {source.url}")
-            _store(content, _cache_folder() / file.name)
+            folder = _cache_folder()
+            folder.mkdir(parents=True, exist_ok=True)
+            write_whole(folder / file.name, content)
     except (OSError, zipfile.BadZipFile, zlib.error) as error:
         file = missing[0]
         raise DataError(
@@ -481,15 +481,3 @@ def _unzip(archive: bytes, name: str) -> bytes | None:
             if entry.endswith(".zip") and (content := _unzip(opened.read(entry), name)) is not None:
                 return content
     return None
-
-
-def _store(content: bytes, path: Path) -> None:
-    """Write a file as a whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        Path(temporary).replace(path)
-    finally:
-        Path(temporary).unlink(missing_ok=True)

@@ -178,7 +178,8 @@ class Domain:
 
     def subset(self, names: Iterable[str]) -> Domain:
         """The domain of the named attributes only, in the given order."""
-        return replace(self, attributes=tuple(self[name] for name in _name_list(names)))
+        listed = [names] if isinstance(names, str) else names
+        return replace(self, attributes=tuple(self[name] for name in listed))
 
     def drop(self, *names: str) -> Domain:
         """The domain without the named attributes."""
@@ -421,18 +422,14 @@ def read_domain_file(path: str | os.PathLike[str]) -> tuple[Domain, object]:
 
     try:
         document = parse(Path(path).read_text(encoding="utf-8"))
+        if not isinstance(document, dict) or set(document) - {"target", "csv"} != {"classes", "attributes"}:
+            raise DomainError("expected the keys target, classes, attributes, and csv for a table")
+        if not isinstance(document["attributes"], list):
+            raise DomainError("attributes must be a list")
+        attributes = tuple(map(_read_attribute, document["attributes"]))
+        domain = Domain(attributes, document["classes"], document.get("target", "class"))
     except (YAMLError, UnicodeDecodeError) as error:
         raise DomainError(f"{path}: not a YAML file: {error}") from error
-    if not isinstance(document, dict) or set(document) - {"target", "csv"} != {"classes", "attributes"}:
-        raise DomainError(f"{path}: expected the keys target, classes, attributes, and csv for a table")
-    if not isinstance(document["attributes"], list):
-        raise DomainError(f"{path}: attributes must be a list")
-    try:
-        domain = Domain(
-            tuple(_read_attribute(entry) for entry in document["attributes"]),
-            document["classes"],
-            document.get("target", "class"),
-        )
     except DomainError as error:
         raise DomainError(f"{path}: {error}") from error
     return domain, document.get("csv", {})
@@ -481,10 +478,6 @@ def _check_values(values: object, *, of: str) -> tuple[Hashable, ...]:
 def _check_bins(bins: object) -> None:
     if isinstance(bins, bool) or not isinstance(bins, int | np.integer) or bins < 1:
         raise DomainError(f"bins must be an integer of at least 1, got {bins!r}")
-
-
-def _name_list(names: Iterable[str]) -> list[str]:
-    return [names] if isinstance(names, str) else list(names)
 
 
 def _columns_of(X: pd.DataFrame | ArrayLike) -> dict[str, pd.Series[Any]]:

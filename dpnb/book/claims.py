@@ -20,6 +20,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from ..files import write_whole
 from ..yaml_text import parse
 
 # The colour repeats the word; the badge always shows the word.
@@ -190,7 +191,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(str(error))
     if lost := dangling(papers, root):
         parser.error("\n".join(lost))
-    (root / PAGE).write_text(page(papers, root), encoding="utf-8")
+    write_whole(root / PAGE, page(papers, root))
     for paper in papers:
         print(f"{paper.title}: {len(paper.claims)} claims in {PAGE.as_posix()}")
         if options.badges:

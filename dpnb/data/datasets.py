@@ -31,7 +31,7 @@ from ..files import write_whole
 from .tables import check_split_seed, load_csv, read_csv
 
 Part = tuple[pd.DataFrame, "pd.Series[Any]"]
-Values = tuple[Hashable, ...]
+_Values = tuple[Hashable, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -336,7 +336,7 @@ def part_of(frame: pd.DataFrame, domain: Domain) -> Part:
     return frame[list(domain.names)], frame[domain.target]
 
 
-def _with_values(domain: Domain, names: Collection[str], change: Callable[[Values], Values]) -> Domain:
+def _with_values(domain: Domain, names: Collection[str], change: Callable[[_Values], _Values]) -> Domain:
     """The domain with other values of some categorical attributes."""
     attributes = (
         replace(a, values=change(a.values)) if isinstance(a, Categorical) and a.name in names else a

@@ -33,8 +33,8 @@ from tqdm import tqdm
 
 import dpnb
 from dpnb import PrivateBooster
-from dpnb.book.runs import _write as write  # whole or not at all
 from dpnb.counts import Records
+from dpnb.files import write_whole
 from dpnb.grid import public_grid
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.papers.edprf import EDPRF
@@ -211,7 +211,7 @@ def measure(case: Case, name: str, copies: int, n: int, bar: tqdm[Any]) -> dict[
 def append(row: dict[str, Any], path: Path) -> None:
     """Add one row to the table, whose rows so far stay as they are."""
     before = path.read_text(encoding="utf-8") if path.exists() else ",".join(COLUMNS) + "\n"
-    write(path, before + pd.DataFrame([row], columns=COLUMNS).to_csv(index=False, header=False))
+    write_whole(path, before + pd.DataFrame([row], columns=COLUMNS).to_csv(index=False, header=False))
 
 
 def run(options: argparse.Namespace) -> None:
@@ -256,7 +256,7 @@ def main(arguments: Sequence[str]) -> None:
         return
     if options.command is None:
         run(options)
-    write(ROOT / PAGE, page(read(ROOT / RESULTS)))
+    write_whole(ROOT / PAGE, page(read(ROOT / RESULTS)))
 
 
 if __name__ == "__main__":

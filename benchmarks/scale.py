@@ -24,6 +24,7 @@ from tqdm import tqdm
 
 import dpnb
 from dpnb import PrivateBooster, spark
+from dpnb.files import write_whole
 from dpnb.grid import public_grid
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.papers.edprf import EDPRF
@@ -185,9 +186,7 @@ def add(line: dict[str, Any]) -> None:
     table = pd.DataFrame([line])
     if RESULTS.exists():
         table = pd.concat([pd.read_csv(RESULTS), table]).drop_duplicates(keys, keep="last")
-    part = RESULTS.with_suffix(".part")
-    table.sort_values(keys).to_csv(part, index=False)
-    part.rename(RESULTS)
+    write_whole(RESULTS, table.sort_values(keys).to_csv(index=False))
 
 
 def run_all(data: Path) -> None:

@@ -1,15 +1,13 @@
 """What is public about a data set: its attributes, their bounds or values, and the classes.
 
-Nothing in a `Domain` is ever learnt from records. The one exception, `Domain.infer`, says so with a
-`PrivacyLeakWarning`.
+Nothing in a :class:`Domain` is ever learnt from records. The one exception, :meth:`Domain.infer`, says so with a
+:class:`~dpnb.errors.PrivacyLeakWarning`.
 """
 
 from __future__ import annotations
 
-import difflib
 import math
 import os
-import tempfile
 import warnings
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
@@ -21,7 +19,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from .errors import DomainError, PrivacyLeakWarning
+from .errors import DomainError, PrivacyLeakWarning, closest
+from .files import write_whole
 
 _SHOWN = 3
 
@@ -32,10 +31,8 @@ class Continuous:
 
     Parameters
     ----------
-    name : str
-        Column name, not empty.
-    low, high : float
-        Public bounds, both included; finite, ``low < high``.
+    name : column name, not empty.
+    low, high : public bounds, both included; finite, ``low < high``.
 
     Raises
     ------
@@ -70,10 +67,8 @@ class Categorical:
 
     Parameters
     ----------
-    name : str
-        Column name, not empty.
-    values : tuple of hashable
-        All values that a record may take, each once; at least one. Their order gives their codes.
+    name : column name, not empty.
+    values : all values that a record may take, each once; at least one. Their order gives their codes.
 
     Raises
     ------
@@ -98,12 +93,9 @@ class Domain:
 
     Parameters
     ----------
-    attributes : tuple of Continuous or Categorical
-        The ``A`` attributes, in the order of the encoded columns; names are unique.
-    classes : tuple of hashable
-        The class labels, each once; at least two. Their order gives their codes.
-    target : str, default "class"
-        Name of the label column; not the name of an attribute.
+    attributes : the ``A`` attributes, in the order of the encoded columns; names are unique.
+    classes : the class labels, each once; at least two. Their order gives their codes.
+    target : name of the label column; not the name of an attribute.
 
     Raises
     ------
@@ -143,7 +135,7 @@ class Domain:
 
     @property
     def n_attributes(self) -> int:
-        """Number of attributes, ``A``."""
+        """Number of attributes."""
         return len(self.attributes)
 
     @property
@@ -153,23 +145,23 @@ class Domain:
 
     @cached_property
     def continuous(self) -> NDArray[np.bool_]:
-        """Shape (A,): whether each attribute is continuous."""
+        """(attributes,) whether each is continuous."""
         return _frozen(np.array([isinstance(a, Continuous) for a in self.attributes], dtype=np.bool_))
 
     @cached_property
     def cardinalities(self) -> NDArray[np.intp]:
-        """Shape (A,): number of values of each categorical attribute, 0 for a continuous one."""
+        """(attributes,) number of values of each categorical attribute, 0 for a continuous one."""
         sizes = [len(a.values) if isinstance(a, Categorical) else 0 for a in self.attributes]
         return _frozen(np.array(sizes, dtype=np.intp))
 
     @cached_property
     def lows(self) -> NDArray[np.float64]:
-        """Shape (A,): lower bounds, NaN for a categorical attribute."""
+        """(attributes,) lower bounds, NaN for a categorical attribute."""
         return _frozen(np.array([a.low if isinstance(a, Continuous) else np.nan for a in self.attributes]))
 
     @cached_property
     def highs(self) -> NDArray[np.float64]:
-        """Shape (A,): upper bounds, NaN for a categorical attribute."""
+        """(attributes,) upper bounds, NaN for a categorical attribute."""
         return _frozen(np.array([a.high if isinstance(a, Continuous) else np.nan for a in self.attributes]))
 
     @cached_property
@@ -177,51 +169,44 @@ class Domain:
         return {name: position for position, name in enumerate(self.names)}
 
     def __getitem__(self, name: str) -> Attribute:
-        """Return the attribute of that name.
-
-        Raises
-        ------
-        DomainError
-            If there is none.
-        """
+        """The attribute of that name; a :class:`~dpnb.errors.DomainError` suggests another if there is none."""
         if name not in self._positions:
-            raise DomainError(f"no attribute {name!r} in the domain{_hint(name, self.names)}")
+            close = closest(name, self.names)
+            hint = f"did you mean {close!r}?" if close else f"it has {', '.join(self.names)}"
+            raise DomainError(f"no attribute {name!r} in the domain; {hint}")
         return self.attributes[self._positions[name]]
 
     def subset(self, names: Iterable[str]) -> Domain:
-        """Return the domain of the named attributes only, in the given order."""
-        return replace(self, attributes=tuple(self[name] for name in _name_list(names)))
+        """The domain of the named attributes only, in the given order."""
+        listed = [names] if isinstance(names, str) else names
+        return replace(self, attributes=tuple(self[name] for name in listed))
 
     def drop(self, *names: str) -> Domain:
-        """Return the domain without the named attributes."""
+        """The domain without the named attributes."""
         gone = {self[name].name for name in names}
         return replace(self, attributes=tuple(a for a in self.attributes if a.name not in gone))
 
     def encode(self, X: pd.DataFrame | ArrayLike, *, strict: bool = True) -> NDArray[np.float64]:
-        """Turn records into numbers: continuous values as they are, categories as their position.
+        """Records as numbers, (n, attributes): continuous values as they are, categories as their position.
+
+        The array is in F-order: each column is contiguous.
 
         Parameters
         ----------
-        X : DataFrame or 2-D array-like, n rows
-            A frame's columns are matched by name, an array's by position.
-        strict : bool, default True
-            Whether continuous values outside the bounds are an error. Prediction passes False: thresholds
-            lie inside the domain, so that such values need no special care there.
-
-        Returns
-        -------
-        ndarray of float64, shape (n, A), F-order: each column is contiguous
+        X : DataFrame or array (n, attributes); a frame's columns are matched by name, an array's by position.
+        strict : whether continuous values outside the bounds are an error. Prediction passes False: thresholds lie
+            inside the domain, so that such values need no special care there.
 
         Raises
         ------
         DomainError
-            If columns are missing, repeated or not in the domain; if values are missing, infinite, not
-            numbers, or not in the domain. Unknown categories and NaN fail whatever `strict` says.
+            If columns are missing, repeated or not in the domain; if values are missing, infinite, not numbers, or
+            not in the domain. Unknown categories and NaN fail whatever ``strict`` says.
 
         Notes
         -----
-        **Privacy.** Each record is encoded by itself: it costs nothing. Errors show values of records, so
-        they are for the data holder's eyes only.
+        **Privacy.** Each record is encoded by itself: it costs nothing. Errors show values of records, so they are
+        for the data holder's eyes only.
         """
         columns = self._columns(X)
         codes = np.empty((len(columns[0]), self.n_attributes), order="F")
@@ -236,34 +221,19 @@ class Domain:
         return codes
 
     def encode_labels(self, y: ArrayLike | pd.Series[Any]) -> NDArray[np.intp]:
-        """Turn labels into their positions in `classes`.
-
-        Parameters
-        ----------
-        y : 1-D array-like of length n
-
-        Returns
-        -------
-        ndarray of intp, shape (n,), entries in ``0 .. n_classes - 1``
+        """Labels (n,) as their positions in ``classes``.
 
         Raises
         ------
         DomainError
-            If `y` is not one-dimensional, or a label is missing or not one of the classes.
+            If ``y`` is not one-dimensional, or a label is missing or not one of the classes.
         """
         return _encode_values(_as_series(y), self.classes, of=self)
 
     def clip(self, X: pd.DataFrame | ArrayLike) -> pd.DataFrame:
-        """Return a copy of the records with continuous values moved into the bounds.
+        """A copy of the records with continuous values moved into the bounds.
 
-        Parameters
-        ----------
-        X : DataFrame or 2-D array-like, n rows
-
-        Returns
-        -------
-        DataFrame, shape (n, A)
-            Columns in the domain's order; the index of `X` is kept. Categories are left alone.
+        Columns are in the domain's order; the index of ``X`` is kept. Categories are left alone.
 
         Notes
         -----
@@ -276,12 +246,11 @@ class Domain:
         return pd.DataFrame(clipped)
 
     def discretise(self, bins: int) -> Domain:
-        """Return the domain in which each continuous attribute has `bins` public bins of equal width.
+        """The domain in which each continuous attribute has public bins of equal width.
 
         Parameters
         ----------
-        bins : int, at least 1
-            The new categorical attribute takes the values ``0 .. bins - 1``.
+        bins : number of bins, at least 1; the new categorical attribute takes the values ``0 .. bins - 1``.
         """
         _check_bins(bins)
         return replace(
@@ -295,19 +264,15 @@ class Domain:
     def discretise_records(
         self, X: pd.DataFrame | ArrayLike, bins: int, *, strict: bool = True
     ) -> pd.DataFrame:
-        """Return the records in the domain ``discretise(bins)``.
+        """The records in the domain ``discretise(bins)``; the index of ``X`` is kept.
+
+        A bin holds its left end; the last one holds both.
 
         Parameters
         ----------
-        X : DataFrame or 2-D array-like, n rows
-        bins : int, at least 1
-        strict : bool, default True
-            As for `encode`; with False, values outside the bounds go to the first or last bin.
-
-        Returns
-        -------
-        DataFrame, shape (n, A)
-            The index of `X` is kept. A bin holds its left end; the last one holds both.
+        X : DataFrame or array (n, attributes).
+        bins : number of bins, at least 1.
+        strict : as for :meth:`encode`; with False, values outside the bounds go to the first or last bin.
 
         Notes
         -----
@@ -332,15 +297,10 @@ class Domain:
 
         Parameters
         ----------
-        X : DataFrame or 2-D array-like, n rows, n >= 1
-            Numeric columns become continuous, all others categorical. An array's columns are called
-            x0, x1, ...
-        y : 1-D array-like of length n
-
-        Returns
-        -------
-        Domain
-            A column with a single number gets bounds 0.5 (or more, for huge numbers) to either side.
+        X : DataFrame or array (n, attributes), n ≥ 1. Numeric columns become continuous, all others categorical; a
+            column with a single number gets bounds 0.5 (or more, for huge numbers) to either side. An array's
+            columns are called x0, x1, ...
+        y : (n,) labels.
 
         Raises
         ------
@@ -381,12 +341,7 @@ class Domain:
         return cls(attributes, classes, target)
 
     def to_yaml(self, path: str | os.PathLike[str]) -> None:
-        """Write the domain to a YAML file that `from_yaml` reads.
-
-        Parameters
-        ----------
-        path : path-like
-            Replaced as a whole if it exists.
+        """Write the domain to a YAML file that :meth:`from_yaml` reads; one that exists is replaced as a whole.
 
         Raises
         ------
@@ -423,22 +378,13 @@ class Domain:
         }
         from .yaml_text import dump
 
-        text = dump(document)
-        target = Path(path)
-        descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.write(text)
-            Path(temporary).chmod(0o644)
-            Path(temporary).replace(target)
-        finally:
-            Path(temporary).unlink(missing_ok=True)
+        write_whole(Path(path), dump(document))
 
     @classmethod
     def from_yaml(cls, path: str | os.PathLike[str]) -> Domain:
-        """Read a domain from a file in the format that `to_yaml` documents.
+        """Read a domain from a file in the format that :meth:`to_yaml` documents.
 
-        A section `csv`, which tells `dpnb.load` about a table, is left to that function.
+        A section ``csv``, which tells :func:`dpnb.load` about a table, is left to that function.
 
         Raises
         ------
@@ -448,7 +394,7 @@ class Domain:
         return read_domain_file(path)[0]
 
     def _columns(self, X: pd.DataFrame | ArrayLike) -> list[pd.Series[Any]]:
-        """Return the columns of `X` in the domain's order."""
+        """Columns of ``X`` in the domain's order."""
         columns = _columns_of(X)
         if not isinstance(X, pd.DataFrame):
             if len(columns) != self.n_attributes:
@@ -465,43 +411,25 @@ class Domain:
 
 
 def read_domain_file(path: str | os.PathLike[str]) -> tuple[Domain, object]:
-    """Read a domain file: the domain, and its section `csv` as it stands.
-
-    Parameters
-    ----------
-    path : path-like
-
-    Returns
-    -------
-    domain : Domain
-    section : object
-        An empty dict if there is no section `csv`.
+    """Read a domain file: the domain, and its section ``csv`` as it stands, an empty dict if there is none.
 
     Raises
     ------
     DomainError
-        If the file is not YAML or not of the form that `Domain.to_yaml` documents.
-
-    Notes
-    -----
-    **Privacy.** No record is read: it costs nothing.
+        If the file is not YAML or not of the form that :meth:`Domain.to_yaml` documents.
     """
     from .yaml_text import YAMLError, parse
 
     try:
         document = parse(Path(path).read_text(encoding="utf-8"))
+        if not isinstance(document, dict) or set(document) - {"target", "csv"} != {"classes", "attributes"}:
+            raise DomainError("expected the keys target, classes, attributes, and csv for a table")
+        if not isinstance(document["attributes"], list):
+            raise DomainError("attributes must be a list")
+        attributes = tuple(map(_read_attribute, document["attributes"]))
+        domain = Domain(attributes, document["classes"], document.get("target", "class"))
     except (YAMLError, UnicodeDecodeError) as error:
         raise DomainError(f"{path}: not a YAML file: {error}") from error
-    if not isinstance(document, dict) or set(document) - {"target", "csv"} != {"classes", "attributes"}:
-        raise DomainError(f"{path}: expected the keys target, classes, attributes, and csv for a table")
-    if not isinstance(document["attributes"], list):
-        raise DomainError(f"{path}: attributes must be a list")
-    try:
-        domain = Domain(
-            tuple(_read_attribute(entry) for entry in document["attributes"]),
-            document["classes"],
-            document.get("target", "class"),
-        )
     except DomainError as error:
         raise DomainError(f"{path}: {error}") from error
     return domain, document.get("csv", {})
@@ -516,11 +444,6 @@ def _listed(values: Iterable[object], *, limit: int = _SHOWN) -> str:
     """Show the first few values."""
     shown = [repr(v) for v in values]
     return ", ".join(shown[:limit]) + (", ..." if len(shown) > limit else "")
-
-
-def _hint(name: object, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(str(name), list(known), n=1)
-    return f"; did you mean {close[0]!r}?" if close else f"; it has {', '.join(known)}"
 
 
 def _repeated(values: Iterable[Hashable]) -> list[Hashable]:
@@ -557,12 +480,8 @@ def _check_bins(bins: object) -> None:
         raise DomainError(f"bins must be an integer of at least 1, got {bins!r}")
 
 
-def _name_list(names: Iterable[str]) -> list[str]:
-    return [names] if isinstance(names, str) else list(names)
-
-
 def _columns_of(X: pd.DataFrame | ArrayLike) -> dict[str, pd.Series[Any]]:
-    """Return the columns of a frame by name, or those of an array as x0, x1, ..."""
+    """Columns of a frame by name, or those of an array as x0, x1, ..."""
     if isinstance(X, pd.DataFrame):
         names = [str(name) for name in X.columns]
         if repeated := _repeated(names):
@@ -603,7 +522,7 @@ class Misfit:
 
     Parameters
     ----------
-    kind : ``"missing"``, ``"infinite"``, ``"outside"`` the bounds, or ``"unknown"`` values.
+    kind : ``"missing"``, ``"infinite"``, ``"outside"`` the bounds, or ``"unknown"``.
     count : number of such records.
     first : the first few different values.
     """
@@ -662,7 +581,7 @@ def _check_not_missing(missing: NDArray[np.bool_], *, of: str) -> None:
 
 
 def _numbers(column: pd.Series[Any], *, name: str) -> NDArray[np.float64]:
-    """Return a column as finite floats."""
+    """A column as finite floats."""
     of = f"column {name!r}"
     values = column.to_numpy()
     if np.iscomplexobj(values):
@@ -700,7 +619,7 @@ def _check_bounds(numbers: NDArray[np.float64], attribute: Continuous) -> None:
 def _encode_values(
     column: pd.Series[Any], values: tuple[Hashable, ...], *, of: Categorical | Domain
 ) -> NDArray[np.intp]:
-    """Return the position of each entry in `values`."""
+    """Position of each entry among the values."""
     name = _name_of(of)
     index = pd.Index(list(values), tupleize_cols=False)
     try:
@@ -721,7 +640,7 @@ def _encode_values(
 
 
 def _distinct(column: pd.Series[Any], *, of: str) -> tuple[Hashable, ...]:
-    """Return the sorted distinct values of a column."""
+    """Sorted distinct values of a column."""
     _check_not_missing(column.isna().to_numpy(dtype=np.bool_), of=of)
     try:
         values = column.unique().tolist()
@@ -747,7 +666,7 @@ def _infer_attribute(name: str, column: pd.Series[Any]) -> Attribute:
 
 
 def _read_attribute(entry: object) -> Attribute:
-    """Make an attribute of one entry of a YAML file."""
+    """Attribute of one entry of a YAML file."""
     if isinstance(entry, dict) and set(entry) == {"name", "categorical"}:
         return Categorical(entry["name"], entry["categorical"])
     if isinstance(entry, dict) and set(entry) == {"name", "continuous"}:

@@ -1,4 +1,9 @@
-"""The warnings and errors that are the package's own."""
+"""The warnings and errors that are the package's own, and what they suggest."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
 
 
 class PrivacyLeakWarning(UserWarning):
@@ -11,3 +16,8 @@ class DomainError(ValueError):
 
 class DataError(RuntimeError):
     """A data set's file is missing, damaged, or not the one that is expected."""
+
+
+def closest(word: object, known: Iterable[str]) -> str | None:
+    """The known word that was probably meant, for "did you mean"; None if no word is close."""
+    return next(iter(difflib.get_close_matches(str(word), list(known), n=1)), None)

@@ -15,6 +15,7 @@ CORE = (
     *(
         "arrays",
         "errors",
+        "files",
         "yaml_text",
         "domain",
         "splits",

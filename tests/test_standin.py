@@ -17,10 +17,11 @@ import pytest
 import dpnb
 from dpnb.book import standin
 from dpnb.book.standin import BINS, Bins, Link, dependence
+from dpnb.data import datasets
 from dpnb.data.datasets import ADULT_DOMAIN
 from dpnb.ledger import Event
 
-DATA = Path(standin.__file__).parent / "data"
+DATA = Path(datasets.__file__).parent
 SMALL = tuple(b for b in BINS if b.name in ("education", "relationship", "sex", "capital-gain"))
 THREE = tuple(b for b in BINS if b.name in ("race", "relationship", "sex"))
 

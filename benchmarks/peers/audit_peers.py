@@ -10,7 +10,6 @@ import argparse
 import csv
 import io
 import json
-import os
 import platform
 import sys
 import time
@@ -32,6 +31,7 @@ from numpy.typing import ArrayLike, NDArray
 from tqdm import tqdm
 
 from dpnb.audit.attack import compare, epsilon_bound, observations
+from dpnb.files import write_whole
 
 Data = tuple[NDArray[Any], NDArray[Any]]
 CONFIDENCES = (0.95, 0.99)
@@ -495,7 +495,7 @@ def save(rows: Sequence[dict[str, Any]], seconds: dict[str, float], folder: Path
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
     writer.writerows(sorted(rows, key=lambda row: (order[row["case"]], float(row["confidence"]))))
-    write(folder / "audit_peers.csv", text.getvalue())
+    write_whole(folder / "audit_peers.csv", text.getvalue())
     provenance = {
         "command": f"{SCRIPT} --out results",
         "cases": len(seconds),
@@ -503,14 +503,7 @@ def save(rows: Sequence[dict[str, Any]], seconds: dict[str, float], folder: Path
         "seconds_by_case": {name: seconds[name] for name in order if name in seconds},
         "seconds": round(sum(seconds.values()), 1),
     }
-    write(folder / "audit_peers.json", json.dumps(provenance, indent=2) + "\n")
-
-
-def write(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)
+    write_whole(folder / "audit_peers.json", json.dumps(provenance, indent=2) + "\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import io
 import math
-import os
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -16,6 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..arrays import Floats
+from ..files import write_whole
 from .attack import SampledFinding
 from .result import Finding
 
@@ -187,15 +187,8 @@ def write_report(
         For another suffix.
     """
     if path.suffix == ".html":
-        text = page(finding, others=others, settings=settings, notes=notes, violated=violated)
-        content = text.encode()
+        write_whole(path, page(finding, others=others, settings=settings, notes=notes, violated=violated))
     elif path.suffix == ".png":
-        content = _png(finding)
+        write_whole(path, _png(finding))
     else:
         raise ValueError(f"report {path.name!r}: expected a name that ends in {' or '.join(SUFFIXES)}")
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        temporary.write_bytes(content)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -18,7 +18,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from ..files import write_whole
+from ..yaml_text import parse
 
 # The colour repeats the word; the badge always shows the word.
 VERDICTS = {
@@ -35,20 +38,6 @@ _REQUIRED = ("id", "source", "claim", "verdict", "evidence")
 _FENCE = re.compile(r"^(`{3,}).*?^\1", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^#{1,3} +(.+?) *$", re.MULTILINE)  # as many levels as have anchors in the book
 _PROOF = re.compile(r"^(?::{3,}|`{3,})\{prf:\w+\}[^\n]*\n:label: *(\S+)", re.MULTILINE)
-
-_INTRO = """\
-# Claims and verdicts
-
-<!-- Made from claims/*.yml by `python -m dpnb.book.claims`. Change those files, not this page. -->
-
-What the papers claim, in our words, with a verdict and its evidence. {doc}`how-to-read` explains the four verdicts.
-"Neighbours" are data sets that differ by one record added or removed, unless a claim says *replace*.
-
-A claim about measurements *holds* or *fails* in our runs of the algorithm as written, in the readings that the chapter
-names. A difference counts if it exceeds two standard errors of the difference of means over the repeats.
-
-The evidence is a place in the book, where the argument stands, and a test, which repeats it.
-"""
 
 
 class ClaimError(ValueError):
@@ -75,6 +64,16 @@ class Claim:
     verdict: str
     evidence: tuple[str, ...]
     note: str = ""
+
+    @property
+    def tests(self) -> list[str]:
+        """Evidence that is a test."""
+        return [reference for reference in self.evidence if "::" in reference]
+
+    @property
+    def places(self) -> list[str]:
+        """Evidence that is a place in the book."""
+        return [reference for reference in self.evidence if "::" not in reference]
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,7 @@ def load(folder: Path) -> list[Paper]:
     faults: list[str] = []
     papers = []
     for path in paths:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        data = parse(path.read_text(encoding="utf-8"))
         wrong = _paper_faults(data)
         faults += [f"{path.name}: {fault}" for fault in wrong]
         if not wrong:
@@ -157,21 +156,18 @@ def badge(claim: Claim) -> str:
 
 def page(papers: Sequence[Paper], root: Path) -> str:
     """MyST of the page of all claims, with links into the book below ``root``."""
-    lines = [_INTRO, "| Paper | " + " | ".join(map(_plain_badge, VERDICTS)) + " | claims |"]
-    lines.append("|---" + "|--:" * (len(VERDICTS) + 1) + "|")
-    for paper in papers:
-        times = Counter(claim.verdict for claim in paper.claims)
-        cells = [f"[{paper.title}](#{_slug(paper.title)})", *(times[v] for v in VERDICTS), len(paper.claims)]
-        lines.append("| " + " | ".join(map(str, cells)) + " |")
-    for paper in papers:
-        chapter = f"[the chapter](../{paper.chapter})"
-        lines += ["", f"## {paper.title}", "", f"{{cite:t}}`{paper.key}`; worked through in {chapter}.", ""]
-        lines += [":::{list-table}", ":header-rows: 1", ":widths: 30 70", ":class: claims", ""]
-        lines += ["* - Claim and verdict", "  - What it says, where, and what we found"]
-        for claim in paper.claims:
-            lines += _row(claim, root)
-        lines.append(":::")
-    return "\n".join(lines) + "\n"
+    shown = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+    )
+    shown.filters |= {
+        "slug": _slug,
+        "badge": lambda verdict: f"{{bdg-{VERDICTS[verdict]}}}`{verdict}`",
+        "link": lambda reference: _link(reference, root),
+    }
+    return shown.get_template("claims.md.jinja").render(papers=papers, verdicts=VERDICTS)
 
 
 def text_of(path: Path) -> str:
@@ -195,7 +191,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(str(error))
     if lost := dangling(papers, root):
         parser.error("\n".join(lost))
-    (root / PAGE).write_text(page(papers, root), encoding="utf-8")
+    write_whole(root / PAGE, page(papers, root))
     for paper in papers:
         print(f"{paper.title}: {len(paper.claims)} claims in {PAGE.as_posix()}")
         if options.badges:
@@ -249,8 +245,7 @@ def _claim_faults(claim: Claim, stem: str) -> list[str]:
             faults.append(
                 f"evidence '{reference}'; expected page.ipynb#label, page.md#label or file.py::test_name"
             )
-    kinds = {"::" in reference for reference in claim.evidence}
-    if claim.verdict != "cannot be checked" and kinds != {True, False}:
+    if claim.verdict != "cannot be checked" and not (claim.places and claim.tests):
         faults.append("a verdict needs a place in the book and a test as evidence")
     return faults
 
@@ -280,29 +275,6 @@ def _headings(path: Path) -> dict[str, str]:
 def _slug(title: str) -> str:
     """Anchor that MyST gives to a heading."""
     return re.sub(r"[^\w\- ]", "", title.strip().lower().replace(" ", "-"))
-
-
-def _plain_badge(verdict: str) -> str:
-    return f"{{bdg-{VERDICTS[verdict]}}}`{verdict}`"
-
-
-def _row(claim: Claim, root: Path) -> list[str]:
-    """Row of the table: the name with the verdict, and all the rest."""
-    cell = [f"*Source:* {claim.source}."]
-    cell += [f"*We found:* {claim.note}"] * bool(claim.note)
-    tests = [f"`{reference}`" for reference in claim.evidence if "::" in reference]
-    places = [_link(reference, root) for reference in claim.evidence if "::" not in reference]
-    cell += [f"*Evidence:* {'; '.join(places)}"] * bool(places)
-    cell += [f"*Tests:* {', '.join(tests)}"] * bool(tests)
-    return [
-        "",
-        f"* - (claim-{claim.id})=",
-        f"    `{claim.id}`",
-        "",
-        f"    {_plain_badge(claim.verdict)}",
-        f"  - {claim.claim}",
-        *(line for part in cell for line in ("", f"    {part}")),
-    ]
 
 
 def _link(reference: str, root: Path) -> str:

@@ -7,20 +7,17 @@ misspelt name or a bad value stops at once instead of publishing numbers for som
 from __future__ import annotations
 
 import argparse
-import difflib
 import numbers
-import os
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from nbformat import NotebookNode
+from ..errors import closest
+from ..files import write_whole
 
 _IPYTHON = frozenset({"In", "Out", "exit", "quit", "get_ipython", "open"})
 _TIMEOUT = 600  # seconds a cell: ten times what a whole notebook should take
@@ -36,14 +33,10 @@ class Rule:
 
     Parameters
     ----------
-    expected : str
-        The accepted values in words, for the error message.
-    accepts : callable
-        Whether a value is one of them.
-    convert : callable
-        Turns an accepted value into the type that the notebook computes with.
-    choices : tuple of str
-        The accepted texts, if they are few, for suggestions.
+    expected : the accepted values in words, for the error message.
+    accepts : whether a value is one of them.
+    convert : turns an accepted value into the type that the notebook computes with.
+    choices : the accepted texts, if they are few, for suggestions.
     """
 
     expected: str
@@ -53,17 +46,7 @@ class Rule:
 
 
 def one_of(*choices: str) -> Rule:
-    """Accept one of the given texts.
-
-    Parameters
-    ----------
-    *choices : str
-        At least one.
-
-    Returns
-    -------
-    Rule
-    """
+    """Accept one of the given texts."""
     return Rule(
         expected="one of " + ", ".join(map(repr, choices)),
         accepts=lambda value: isinstance(value, str) and value in choices,
@@ -73,12 +56,7 @@ def one_of(*choices: str) -> Rule:
 
 
 def positive() -> Rule:
-    """Accept a finite number above 0, as a float.
-
-    Returns
-    -------
-    Rule
-    """
+    """Accept a finite number above 0, as a float."""
     return Rule(
         expected="a finite number above 0",
         accepts=lambda value: _is_number(value, numbers.Real) and 0 < value <= sys.float_info.max,
@@ -87,17 +65,7 @@ def positive() -> Rule:
 
 
 def integer(*, low: int) -> Rule:
-    """Accept an integer from `low` on.
-
-    Parameters
-    ----------
-    low : int
-        The smallest accepted value.
-
-    Returns
-    -------
-    Rule
-    """
+    """Accept an integer from ``low`` on."""
     return Rule(
         expected=f"an integer of {low} or more",
         accepts=lambda value: _is_number(value, numbers.Integral) and value >= low,
@@ -106,12 +74,7 @@ def integer(*, low: int) -> Rule:
 
 
 def text() -> Rule:
-    """Accept any text that is not empty.
-
-    Returns
-    -------
-    Rule
-    """
+    """Accept any text that is not empty."""
     return Rule(expected="a text", accepts=lambda value: isinstance(value, str) and bool(value), convert=str)
 
 
@@ -120,15 +83,8 @@ def check_parameters(namespace: Mapping[str, object], **rules: Rule) -> SimpleNa
 
     Parameters
     ----------
-    namespace : mapping
-        The notebook's `globals()`.
-    **rules : Rule
-        What each parameter may be, by its name.
-
-    Returns
-    -------
-    types.SimpleNamespace
-        The checked values, one attribute for each rule.
+    namespace : the notebook's ``globals()``.
+    **rules : what each parameter may be; the result has the checked values under the same names.
 
     Raises
     ------
@@ -165,58 +121,40 @@ def check_parameters(namespace: Mapping[str, object], **rules: Rule) -> SimpleNa
 
 
 def execute(path: Path) -> float:
-    """Run a notebook from its own folder and store its outputs in it.
+    """Run a notebook from its own folder and store its outputs in it; returns the seconds that it took.
 
     The file changes only if every cell ran, and keeps no times, versions or other traces of the run.
-
-    Parameters
-    ----------
-    path : Path
-        The notebook.
-
-    Returns
-    -------
-    float
-        The run time, in seconds.
 
     Raises
     ------
     nbclient.exceptions.CellExecutionError
         If a cell fails.
     """
+    import nbclient
     import nbformat
-    from nbclient import NotebookClient
 
     notebook = nbformat.read(path, as_version=4)
-    client = NotebookClient(
+    start = time.perf_counter()
+    nbclient.execute(
         notebook,
+        cwd=str(path.parent),
+        kernel_name="python3",
+        timeout=_TIMEOUT,
         record_timing=False,
         coalesce_streams=True,
-        timeout=_TIMEOUT,
-        kernel_name="python3",
-        resources={"metadata": {"path": str(path.parent)}},
     )
-    start = time.perf_counter()
-    client.execute()
     seconds = time.perf_counter() - start
-    _strip(notebook)
-    _write(path, nbformat.writes(notebook) + "\n")
+    language = notebook.metadata["language_info"]
+    notebook.metadata["language_info"] = {key: language[key] for key in ("name", "pygments_lexer")}
+    for part in (notebook, *notebook.cells):
+        for trace in ("execution", "papermill"):
+            part.metadata.pop(trace, None)
+    write_whole(path, nbformat.writes(notebook) + "\n")
     return seconds
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command `python -m dpnb.book.notebook`.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        The command line; that of the process if None.
-
-    Returns
-    -------
-    int
-        0, or 1 if a notebook failed.
-    """
+    """Command line: run notebooks and store their outputs in them; returns 1 if one failed, else 0."""
     parser = argparse.ArgumentParser(prog="python -m dpnb.book.notebook", description=__doc__.split("\n")[0])
     command = parser.add_subparsers(required=True, metavar="execute").add_parser(
         "execute", help="run notebooks and store their outputs in them"
@@ -254,33 +192,9 @@ def _is_machinery(name: str, value: object) -> bool:
     return name.startswith("_") or name in _IPYTHON or callable(value) or isinstance(value, ModuleType)
 
 
-def _suggestion(word: str, known: Sequence[str] | Mapping[str, object]) -> str:
-    close = difflib.get_close_matches(word, list(known), n=1)
-    return f". Did you mean '{close[0]}'?" if close else "."
-
-
-def _strip(notebook: NotebookNode) -> None:
-    language = notebook.metadata.get("language_info", {})
-    notebook.metadata["language_info"] = {
-        key: language[key] for key in ("name", "pygments_lexer") if key in language
-    }
-    notebook.metadata.pop("papermill", None)
-    for cell in notebook.cells:
-        for key in ("execution", "papermill"):
-            cell.metadata.pop(key, None)
-
-
-def _write(path: Path, text: str) -> None:
-    """Replace a file at once, or not at all."""
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            stream.write(text)
-        os.chmod(temporary, path.stat().st_mode)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+def _suggestion(word: str, known: Iterable[str]) -> str:
+    close = closest(word, known)
+    return f". Did you mean '{close}'?" if close else "."
 
 
 if __name__ == "__main__":

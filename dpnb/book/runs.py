@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import platform
 import time
 import zlib
@@ -25,6 +24,7 @@ from tqdm import tqdm
 
 from ..counts import Records
 from ..data.datasets import Dataset, load
+from ..files import write_whole
 
 PACKAGES = ("numpy", "pandas", "scipy", "scikit-learn", "dpnb")
 DELTA = 1e-5  # of all grids that have one
@@ -237,7 +237,7 @@ def run(grid: Grid, *, folder: Path, jobs: int = 1, command: str = "") -> pd.Dat
             _save(grid, table, rows, folder)
             saved = time.monotonic()
     table = _save(grid, table, rows, folder)
-    _write(
+    write_whole(
         folder / f"{grid.name}.json", json.dumps(_provenance(grid, folder, began, command), indent=2) + "\n"
     )
     return table
@@ -264,15 +264,8 @@ def _save(grid: Grid, table: pd.DataFrame, rows: list[dict[str, Any]], folder: P
         else pd.DataFrame(rows, columns=COLUMNS)
     )
     grown = grown.sort_values([*KEYS, "metric"], ignore_index=True)
-    _write(folder / f"{grid.name}.csv", grown.to_csv(index=False))
+    write_whole(folder / f"{grid.name}.csv", grown.to_csv(index=False))
     return grown
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)
 
 
 def _provenance(grid: Grid, folder: Path, began: float, command: str) -> dict[str, Any]:

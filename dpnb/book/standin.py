@@ -1,4 +1,4 @@
-"""Make the embedded data set `adult-standin`: a synthetic Adult, itself a differentially private release.
+"""Make the embedded data set ``adult-standin``: a synthetic Adult, itself a differentially private release.
 
 Run ``python -m dpnb.standin --out dpnb/data`` to make the files again. The model is a Bayesian network in the
 manner of PrivBayes (Zhang et al. 2017) with the shape of a tree-augmented classifier (Friedman, Geiger, Goldszmidt
@@ -31,8 +31,9 @@ from ..arrays import Floats, Ints
 from ..counts import Records
 from ..curator import Curator
 from ..data import datasets
-from ..data.datasets import ADULT_DOMAIN, Dataset, Part, _part, _store, load
+from ..data.datasets import ADULT_DOMAIN, Dataset, Part, load, part_of
 from ..domain import Categorical, Domain
+from ..files import write_whole
 from ..ledger import Ledger
 from ..splits import MULTIWAY, Splits
 
@@ -104,7 +105,7 @@ def _geometric_starts(first: int, last: int, *, ratio: float) -> list[int]:
 
 
 # Bins and groups come from general knowledge (decades, school levels, working weeks, zero for most capital
-# gains and their top code), never from the rows. `education-num` has none: see `_EDUCATION_NUM`.
+# gains and their top code), never from the rows. education-num has none: see _EDUCATION_NUM.
 BINS = (
     _numeric("age", [17, *range(20, 90, 5)], last=90, group_starts=(25, 35, 45, 55, 65)),
     _categorical("workclass", "Private", "Self-emp-not-inc Self-emp-inc", "Federal-gov Local-gov State-gov"),
@@ -219,11 +220,11 @@ def dependence(table: ArrayLike) -> Floats:
     return score
 
 
-def _binned_domain(bins: tuple[Bins, ...], domain: Domain) -> Domain:
-    """Domain of all bins, then of all groups."""
+def _binned_domain(bins: tuple[Bins, ...]) -> Domain:
+    """Domain of all bins, then of all groups, with Adult's classes."""
     fine = [Categorical(b.name, tuple(range(len(b)))) for b in bins]
     coarse = [Categorical(f"group of {b.name}", tuple(range(b.n_groups))) for b in bins]
-    return Domain((*fine, *coarse), domain.classes, domain.target)
+    return Domain((*fine, *coarse), ADULT_DOMAIN.classes, ADULT_DOMAIN.target)
 
 
 def _tables(records: Records, bins: tuple[Bins, ...], parent: int | None) -> list[NDArray[np.int64]]:
@@ -251,56 +252,47 @@ def release(
     epsilon: float,
     curator: Curator,
     bins: tuple[Bins, ...] = BINS,
-    domain: Domain = ADULT_DOMAIN,
-    root: str = ROOT,
     structure_share: float = STRUCTURE_SHARE,
 ) -> list[Link]:
-    """Learn the network.
+    """Learn the network: its links, parents before children.
 
     Parameters
     ----------
-    X, y : records and labels of `domain`; only the attributes of `bins` are used.
+    X, y : records and labels of Adult's form; only the attributes of ``bins`` are used.
     epsilon : total budget, > 0.
     curator : source of noise; its ledger books ``2 A - 1`` releases for ``A`` attributes.
-    bins : public bins.
-    domain : public domain.
-    root : the attribute without a second parent.
-    structure_share : part of `epsilon` for the choice of the tree, in (0, 1).
-
-    Returns
-    -------
-    list of Link, parents before children
+    bins : public bins, those of :data:`ROOT` among them.
+    structure_share : part of ``epsilon`` for the choice of the tree, in (0, 1).
 
     Raises
     ------
     DomainError
         If records or labels are outside the domain.
     ValueError
-        If there are no records, `epsilon` or `structure_share` leaves a mechanism without a positive budget, or
-        `root` is not the name of one of the `bins`.
+        If there are no records, ``epsilon`` or ``structure_share`` leaves a mechanism without a positive budget, or
+        the ``bins`` lack the root.
 
     Notes
     -----
     **Privacy.** ε-DP under add-remove. Each of the ``A - 1`` rounds of selection has the sensitivity of
     :func:`dependence`; a record is in one cell of each of the ``A`` tables, so that these have sensitivity 1.
     """
-    codes = domain.subset([b.name for b in bins]).encode(X[[b.name for b in bins]])
+    names = [b.name for b in bins]
+    codes = ADULT_DOMAIN.subset(names).encode(X[names])
     fine = np.stack([b.of(column) for b, column in zip(bins, codes.T, strict=True)], axis=1)
     coarse = np.stack([b.group[column] for b, column in zip(bins, fine.T, strict=True)], axis=1)
-    records = Records(np.hstack([fine, coarse]), y, domain=_binned_domain(bins, domain))
+    records = Records(np.hstack([fine, coarse]), y, domain=_binned_domain(bins))
     epsilon_choice = structure_share * epsilon / (len(bins) - 1)
     epsilon_counts = (1 - structure_share) * epsilon / len(bins)
 
-    names = [b.name for b in bins]
-    inside = [names.index(root)]
-    chosen: list[tuple[int, int | None]] = [(inside[0], None)]
+    chosen: list[tuple[int, int | None]] = [(names.index(ROOT), None)]
     tables = {None: _tables(records, bins, None)} | {p: _tables(records, bins, p) for p in range(len(bins))}
     with curator.ledger.sequential("tree over the attributes"):
         for _ in names[1:]:
+            inside = [child for child, _ in chosen]
             edges = [(c, p) for c in range(len(bins)) if c not in inside for p in inside]
             gains = [
-                float(dependence(tables[p][c]))
-                - _noise_price(bins[c], bins[p], epsilon=epsilon_counts, n_classes=domain.n_classes)
+                float(dependence(tables[p][c])) - _noise_price(bins[c], bins[p], epsilon=epsilon_counts)
                 for c, p in edges
             ]
             (position,) = curator.exponential(
@@ -312,7 +304,6 @@ def release(
                 what="next edge",
             )
             chosen.append(edges[position])
-            inside.append(edges[position][0])
     links = []
     with curator.ledger.sequential("counts by class"):
         for child, parent in chosen:
@@ -324,9 +315,9 @@ def release(
     return links
 
 
-def _noise_price(child: Bins, parent: Bins, *, epsilon: float, n_classes: int) -> float:
-    """Half the expected noise in the cells that a parent adds: public, and on the scale of `dependence`."""
-    extra = n_classes * len(child) * (parent.n_groups - 1)
+def _noise_price(child: Bins, parent: Bins, *, epsilon: float) -> float:
+    """Half the expected noise in the cells that a parent adds: public, and on the scale of :func:`dependence`."""
+    extra = ADULT_DOMAIN.n_classes * len(child) * (parent.n_groups - 1)
     return 0.5 * extra / epsilon
 
 
@@ -336,25 +327,20 @@ def sample(
     *,
     rng: np.random.Generator,
     bins: tuple[Bins, ...] = BINS,
-    domain: Domain = ADULT_DOMAIN,
 ) -> pd.DataFrame:
-    """Draw synthetic rows from the network: post-processing, free.
+    """Draw synthetic rows, attributes and label, from the network: post-processing, free.
+
+    A continuous value is a uniform integer of its bin.
 
     Parameters
     ----------
     links : the network.
     n : number of rows, at least 0.
     rng : source of the rows' randomness.
-    bins : public bins of `release`.
-    domain : public domain of `release`.
-
-    Returns
-    -------
-    DataFrame, shape (n, A + 1)
-        Attributes of `bins` and the label; a continuous value is a uniform integer of its bin.
+    bins : those of :func:`release`.
     """
     by_class = np.maximum(links[0].counts, 0).sum(axis=(0, 1)) + 1e-9  # never all zero
-    label = rng.choice(domain.n_classes, size=n, p=by_class / by_class.sum())
+    label = rng.choice(ADULT_DOMAIN.n_classes, size=n, p=by_class / by_class.sum())
     drawn: dict[int, Ints] = {}
     columns: dict[str, Any] = {}
     for link in links:
@@ -363,14 +349,14 @@ def sample(
         cumulative = link.distribution.cumsum(axis=2)[group, label]
         bin_ = np.minimum((rng.random((n, 1)) >= cumulative).sum(axis=1), len(child) - 1)
         drawn[link.child] = bin_
-        attribute = domain[child.name]
+        attribute = ADULT_DOMAIN[child.name]
         columns[child.name] = (
             np.array(attribute.values, dtype=object)[bin_]
             if isinstance(attribute, Categorical)
             else rng.integers(child.low[bin_], child.high[bin_], endpoint=True)
         )
-    columns[domain.target] = np.array(domain.classes, dtype=object)[label]
-    return pd.DataFrame({name: columns[name] for name in (*(b.name for b in bins), domain.target)})
+    columns[ADULT_DOMAIN.target] = np.array(ADULT_DOMAIN.classes, dtype=object)[label]
+    return pd.DataFrame({name: columns[name] for name in (*(b.name for b in bins), ADULT_DOMAIN.target)})
 
 
 def to_adult(rows: pd.DataFrame) -> pd.DataFrame:
@@ -379,34 +365,25 @@ def to_adult(rows: pd.DataFrame) -> pd.DataFrame:
     return complete[[*ADULT_DOMAIN.names, ADULT_DOMAIN.target]]
 
 
-def quality(train: Part, test: Part, *, domain: Domain = ADULT_DOMAIN) -> dict[str, float]:
-    """Measure what models trained on one part reach on the other, with scikit-learn and without privacy.
+def quality(train: Part, test: Part) -> dict[str, float]:
+    """What models trained on one part of Adult's form reach on the other, with scikit-learn and without privacy.
 
-    Parameters
-    ----------
-    train, test : records and labels of `domain`.
-    domain : public domain, two classes.
-
-    Returns
-    -------
-    dict
-        AUC of histogram gradient boosting, accuracy of AdaBoost with 50 stumps, both in [0, 1].
+    The AUC of histogram gradient boosting, and the accuracy of AdaBoost with 50 stumps, both in [0, 1].
     """
     (X, y), (X_test, y_test) = (
-        (domain.encode(part[0]), domain.encode_labels(part[1])) for part in (train, test)
+        (ADULT_DOMAIN.encode(part[0]), ADULT_DOMAIN.encode_labels(part[1])) for part in (train, test)
     )
     boosting = HistGradientBoostingClassifier(random_state=0).fit(X, y)
     stumps = AdaBoostClassifier(n_estimators=50, random_state=0).fit(X, y)
+    auc = roc_auc_score(y_test, boosting.predict_proba(X_test)[:, 1])
     return {
-        "hist_gradient_boosting_auc": round(
-            float(roc_auc_score(y_test, boosting.predict_proba(X_test)[:, 1])), 4
-        ),
+        "hist_gradient_boosting_auc": round(float(auc), 4),
         "adaboost_accuracy": round(float(stumps.score(X_test, y_test)), 4),
     }
 
 
 def provenance(links: list[Link], rows: pd.DataFrame, ledger: Ledger, *, adult: Dataset) -> dict[str, Any]:
-    """Describe a release: its ledger, its network and how well it serves.
+    """Describe a release, for JSON: its ledger, its network and how well it serves.
 
     Parameters
     ----------
@@ -415,15 +392,11 @@ def provenance(links: list[Link], rows: pd.DataFrame, ledger: Ledger, *, adult: 
     ledger : of the release.
     adult : the real data, for the comparison only.
 
-    Returns
-    -------
-    dict that JSON can hold
-
     Notes
     -----
     **Privacy.** The part ``quality`` uses the real records without noise and is not covered by the ledger.
     """
-    made = {name: _part(rows[rows["split"] == name], ADULT_DOMAIN) for name in ROWS}
+    made = {name: part_of(rows[rows["split"] == name], ADULT_DOMAIN) for name in ROWS}
     return {
         "name": "adult-standin",
         "command": "python -m dpnb.standin --out dpnb/data",
@@ -495,11 +468,7 @@ def main(arguments: list[str] | None = None) -> None:
     content = gzip.compress(rows.to_csv(index=False).encode(), mtime=0)
     record = provenance(links, rows, curator.ledger, adult=adult)
     record["sha256"] = hashlib.sha256(content).hexdigest()
-    files = {
-        "adult-standin.csv.gz": content,
-        "adult-standin.json": (json.dumps(record, indent=2, ensure_ascii=False) + "\n").encode(),
-    }
-    for name, written in files.items():
-        _store(written, out / name)
-        (out / name).chmod(0o644)
+    out.mkdir(parents=True, exist_ok=True)
+    write_whole(out / "adult-standin.csv.gz", content)
+    write_whole(out / "adult-standin.json", json.dumps(record, indent=2, ensure_ascii=False) + "\n")
     print(json.dumps(record["quality"], indent=2))

@@ -1,13 +1,12 @@
 """The data sets of the papers, with their public domains.
 
-`load` reads a data set's file from a folder that the user names, else from the cache, else it downloads it
-from UCI. Every file is checked against its sha256 before use. Bounds and category lists come from the data
-sets' own documentation, never from the rows. A table of the user's own comes with a domain file.
+:func:`load` reads a data set's file from a folder that the user names, else from the cache, else it downloads it from
+UCI. Every file is checked against its sha256 before use. Bounds and category lists come from the data sets' own
+documentation, never from the rows. A table of the user's own comes with a domain file.
 """
 
 from __future__ import annotations
 
-import difflib
 import gzip
 import hashlib
 import inspect
@@ -17,8 +16,8 @@ import os
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Hashable, Iterable
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -27,10 +26,12 @@ import pandas as pd
 from sklearn.model_selection import train_test_split
 
 from ..domain import Categorical, Continuous, Domain
-from ..errors import DataError
+from ..errors import DataError, closest
+from ..files import write_whole
 from .tables import check_split_seed, load_csv, read_csv
 
 Part = tuple[pd.DataFrame, "pd.Series[Any]"]
+_Values = tuple[Hashable, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,13 +40,10 @@ class Dataset:
 
     Parameters
     ----------
-    name : str
-        The name that `load` knows it by.
-    train, test : tuple of DataFrame and Series
-        Attributes, in the order of `domain`, and labels. The index labels are the records' keys: unique, and
-        the same for the same record whatever rows or columns the options of `load` leave out.
-    domain : Domain
-        What is public.
+    name : the name that :func:`load` knows it by.
+    train, test : attributes, in the order of ``domain``, and labels. The index labels are the records' keys: unique,
+        and the same for the same record whatever rows or columns the options of :func:`load` leave out.
+    domain : what is public.
     """
 
     name: str
@@ -54,15 +52,11 @@ class Dataset:
     domain: Domain
 
     def discretised(self, bins: int) -> Dataset:
-        """Return the data with each continuous attribute in `bins` public bins of equal width.
-
-        Parameters
-        ----------
-        bins : int, at least 1
+        """The data with each continuous attribute in that many public bins of equal width, at least 1.
 
         Notes
         -----
-        **Privacy.** As `Domain.discretise_records`: it costs nothing.
+        **Privacy.** As :meth:`Domain.discretise_records <dpnb.Domain.discretise_records>`: it costs nothing.
         """
         train, test = ((self.domain.discretise_records(X, bins), y) for X, y in (self.train, self.test))
         return Dataset(self.name, train, test, self.domain.discretise(bins))
@@ -113,7 +107,6 @@ _ROBOT = _Source(
 )
 
 _STANDIN_FILE = Path(__file__).parent / "adult-standin.csv.gz"
-_US = "United-States"
 
 
 def _categories(name: str, words: str) -> Categorical:
@@ -213,38 +206,24 @@ def load(
 
     Parameters
     ----------
-    name : {"adult", "bank", "robot", "adult-standin"} or "csv:FILE"
-        Adult (14 attributes, 2 classes), Bank Marketing (20, 2), the wall-following robot (24, 4), a
-        synthetic stand-in for Adult that comes with the package, or a CSV file of your own.
-    data_dir : path-like, optional
-        Folder with the uncompressed or gzip-compressed files; by default the environment variable
-        ``DPNB_DATA``. What it lacks is taken from the cache, else downloaded. The stand-in does not need it,
-        nor does a CSV file, whose path is taken as it is.
-    drop : iterable of str, default ()
-        Attributes to leave out.
-    missing : {"drop", "keep"}, default "drop"
-        Adult only. Whether records with a missing value are dropped, or "?" is one more public category of
-        workclass, occupation and native-country.
-    us_only : bool, default False
-        Adult and its stand-in only. Keep the records whose native-country is United-States. The attribute
-        stays, with this one value; name it in `drop` to be rid of it.
-    split : {"standard", "merged"}, default "standard"
-        Adult and its stand-in only. With "merged" the training part holds the test part too: a misprint in
-        the literature taken at its word. The test part stays the same.
-    split_seed : int, default 0
-        Bank and robot: seed of their stratified split, 70 % for training. A CSV file: seed of its split by
-        the records' keys, by default the one of the domain file.
-    domain : path-like
-        A CSV file only, and needed there: the YAML file that states what is public, see `dpnb.data.tables`.
-    test : path-like, optional
-        A CSV file only. Another CSV file that holds the test part; then nothing is split.
-
-    Returns
-    -------
-    Dataset
-        Each record's index label is its row number in the data set's file, from 0. Rows of Adult's test file
-        count on from the 32561 rows of its training file; so do those of `test`. A domain file may name a
-        column of keys instead. The robot's readings are clipped to its bounds.
+    name : ``"adult"`` (14 attributes, 2 classes), ``"bank"`` (Bank Marketing; 20, 2), ``"robot"`` (the wall-following
+        robot; 24, 4), ``"adult-standin"`` (a synthetic stand-in for Adult that comes with the package), or
+        ``"csv:FILE"`` (a CSV file of your own).
+    data_dir : folder with the uncompressed or gzip-compressed files; by default the environment variable
+        ``DPNB_DATA``. What it lacks is taken from the cache, else downloaded. The stand-in does not need it, nor does
+        a CSV file, whose path is taken as it is.
+    drop : attributes to leave out.
+    missing : Adult only. ``"drop"``: records with a missing value are dropped, the default. ``"keep"``: "?" is one
+        more public category of workclass, occupation and native-country.
+    us_only : Adult and its stand-in only. Whether to keep only the records whose native-country is United-States. The
+        attribute stays, with this one value; name it in ``drop`` to be rid of it.
+    split : Adult and its stand-in only. ``"standard"``, the default, or ``"merged"``: the training part holds the test
+        part too, a misprint in the literature taken at its word. The test part stays the same.
+    split_seed : bank and robot: seed of their stratified split, 70 % for training; by default 0. A CSV file: seed of
+        its split by the records' keys, by default the one of the domain file.
+    domain : a CSV file only, and needed there: path of the YAML file that states what is public, see
+        :mod:`dpnb.data.tables`.
+    test : a CSV file only. Path of another CSV file that holds the test part; then nothing is split.
 
     Raises
     ------
@@ -259,8 +238,12 @@ def load(
 
     Notes
     -----
-    **Privacy.** The domain is public knowledge. The records' keys are taken as public too. Errors show values
-    of records, so they are for the data holder's eyes only.
+    Each record's index label is its row number in the data set's file, from 0. Rows of Adult's test file count on from
+    the 32561 rows of its training file; so do those of ``test``. A domain file may name a column of keys instead. The
+    robot's readings are clipped to its bounds.
+
+    **Privacy.** The domain is public knowledge. The records' keys are taken as public too. Errors show values of
+    records, so they are for the data holder's eyes only.
     """
     loader = _loader(name)
     known = [p for p in inspect.signature(loader).parameters if p not in ("data_dir", "path")]
@@ -270,7 +253,7 @@ def load(
     folder = data_dir if data_dir is not None else os.environ.get("DPNB_DATA") or None
     train, test, domain = loader(data_dir=None if folder is None else Path(folder), **options)
     domain = domain.drop(*([drop] if isinstance(drop, str) else drop))
-    return Dataset(name, _part(train, domain), _part(test, domain), domain)
+    return Dataset(name, part_of(train, domain), part_of(test, domain), domain)
 
 
 _Frames = tuple[pd.DataFrame, pd.DataFrame, Domain]
@@ -291,13 +274,8 @@ def _load_adult(
         train, test = (frame[~(frame == "?").any(axis=1)] for frame in (train, test))
         domain = ADULT_DOMAIN
     else:
-        domain = _with_values(
-            ADULT_DOMAIN,
-            {
-                name: (*_values(ADULT_DOMAIN, name), "?")
-                for name in ("workclass", "occupation", "native-country")
-            },
-        )
+        may_miss = ("workclass", "occupation", "native-country")
+        domain = _with_values(ADULT_DOMAIN, may_miss, lambda values: (*values, "?"))
     return _adult_options(train, test, domain, us_only=us_only, split=split)
 
 
@@ -343,12 +321,9 @@ def _loader(name: str) -> Callable[..., _Frames]:
     return _LOADERS[name]
 
 
-def _hint(name: object, known: Iterable[str]) -> str:
-    names = list(known)
-    close = difflib.get_close_matches(str(name), names, n=2)
-    if close:
-        return f"; did you mean {' or '.join(map(repr, close))}? There are {', '.join(names)}"
-    return f"; there are {', '.join(names)}"
+def _hint(name: object, known: list[str]) -> str:
+    close = closest(name, known)
+    return f"; {f'did you mean {close!r}? There' if close else 'there'} are {', '.join(known)}"
 
 
 def _check_choice(option: str, value: object, choices: tuple[object, ...]) -> None:
@@ -356,19 +331,18 @@ def _check_choice(option: str, value: object, choices: tuple[object, ...]) -> No
         raise ValueError(f"{option} must be {' or '.join(map(repr, choices))}, got {value!r}")
 
 
-def _part(frame: pd.DataFrame, domain: Domain) -> Part:
+def part_of(frame: pd.DataFrame, domain: Domain) -> Part:
+    """Attributes of a domain and labels, out of a frame that may have more columns."""
     return frame[list(domain.names)], frame[domain.target]
 
 
-def _values(domain: Domain, name: str) -> tuple[Any, ...]:
-    attribute = domain[name]
-    assert isinstance(attribute, Categorical)
-    return attribute.values
-
-
-def _with_values(domain: Domain, values: dict[str, tuple[Any, ...]]) -> Domain:
-    attributes = (Categorical(a.name, values[a.name]) if a.name in values else a for a in domain.attributes)
-    return Domain(tuple(attributes), domain.classes, domain.target)
+def _with_values(domain: Domain, names: Collection[str], change: Callable[[_Values], _Values]) -> Domain:
+    """The domain with other values of some categorical attributes."""
+    attributes = (
+        replace(a, values=change(a.values)) if isinstance(a, Categorical) and a.name in names else a
+        for a in domain.attributes
+    )
+    return replace(domain, attributes=tuple(attributes))
 
 
 def _adult_options(
@@ -377,8 +351,8 @@ def _adult_options(
     _check_choice("us_only", us_only, (False, True))
     _check_choice("split", split, ("standard", "merged"))
     if us_only:
-        train, test = (frame[frame["native-country"] == _US] for frame in (train, test))
-        domain = _with_values(domain, {"native-country": (_US,)})
+        train, test = (frame[frame["native-country"] == "United-States"] for frame in (train, test))
+        domain = _with_values(domain, ["native-country"], lambda _: ("United-States",))
     if split == "merged":
         train = pd.concat([train, test])
     return train, test, domain
@@ -408,7 +382,7 @@ def _fetch(url: str, folder: Path) -> Path:
 
 
 def _read(source: _Source, data_dir: Path | None) -> dict[str, bytes]:
-    """Return the verified contents of a source's files, by name."""
+    """Verified contents of a source's files, by name."""
     folders = [_cache_folder()] if data_dir is None else [data_dir, _cache_folder()]
     contents = {file.name: _find(file, folders) for file in source.files}
     if missing := [file for file in source.files if contents[file.name] is None]:
@@ -417,7 +391,7 @@ def _read(source: _Source, data_dir: Path | None) -> dict[str, bytes]:
 
 
 def _find(file: _File, folders: list[Path]) -> bytes | None:
-    """Return a file's verified content from the first folder that has it."""
+    """Verified content of a file from the first folder that has it."""
     for folder in folders:
         for path in (folder / file.name, folder / f"{file.name}.gz"):
             if not path.is_file():
@@ -460,7 +434,9 @@ def _download(source: _Source, missing: list[_File], folders: list[Path]) -> dic
             if content is None:
                 raise DataError(f"{source.url} does not hold {file.name}. {_ways(file)}")
             contents[file.name] = _verified(content, file, found_in=f"{file.name} of {source.url}")
-            _store(content, _cache_folder() / file.name)
+            folder = _cache_folder()
+            folder.mkdir(parents=True, exist_ok=True)
+            write_whole(folder / file.name, content)
     except (OSError, zipfile.BadZipFile, zlib.error) as error:
         file = missing[0]
         raise DataError(
@@ -471,7 +447,7 @@ def _download(source: _Source, missing: list[_File], folders: list[Path]) -> dic
 
 
 def _unzip(archive: bytes, name: str) -> bytes | None:
-    """Return the file of that name from a zip file or from one inside it."""
+    """The file of that name from a zip file or from one inside it."""
     with zipfile.ZipFile(io.BytesIO(archive)) as opened:
         entries = opened.namelist()
         for entry in entries:
@@ -481,15 +457,3 @@ def _unzip(archive: bytes, name: str) -> bytes | None:
             if entry.endswith(".zip") and (content := _unzip(opened.read(entry), name)) is not None:
                 return content
     return None
-
-
-def _store(content: bytes, path: Path) -> None:
-    """Write a file as a whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        Path(temporary).replace(path)
-    finally:
-        Path(temporary).unlink(missing_ok=True)

@@ -1,6 +1,6 @@
 """Tables of the user's own: a CSV file, and a domain file that states all that is public about it.
 
-The domain file has the format of `Domain.to_yaml`, and may have a section ``csv``::
+The domain file has the format of :meth:`Domain.to_yaml <dpnb.Domain.to_yaml>`, and may have a section ``csv``::
 
     target: income
     classes: [low, high]
@@ -37,7 +37,7 @@ _SPLIT_STREAM = 2**32  # far from the streams of the trees, should a forest have
 
 @dataclass(frozen=True)
 class _Layout:
-    """The section `csv` of a domain file; a single text or number stands for a list of one."""
+    """The section ``csv`` of a domain file; a single text or number stands for a list of one."""
 
     ignore: Any = ()
     missing: Any = ()
@@ -71,35 +71,26 @@ def load_csv(
     test: str | os.PathLike[str] | None = None,
     split_seed: int | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame, Domain]:
-    """Load a CSV file; what `dpnb.load` does with the name ``csv:FILE``.
+    """Training part, test part and domain of a CSV file; what :func:`dpnb.load` does with the name ``csv:FILE``.
+
+    The parts have attributes and labels, indexed by the records' keys. Continuous attributes are float64; all others,
+    and the labels, have the type of the public values: a cell ``1.0`` is the value ``1``.
 
     Parameters
     ----------
-    data_dir : Path or None
-        Not used: the paths are taken as they are.
-    path : Path
-        A file in UTF-8 with commas and one line of column names. Spaces after a comma do not count.
-    domain : path-like
-        The domain file.
-    test : path-like, optional
-        A file of the same form that holds the test part. Without it a keyed hash of the seed and of the
+    data_dir : not used: the paths are taken as they are.
+    path : a file in UTF-8 with commas and one line of column names. Spaces after a comma do not count.
+    domain : path of the domain file.
+    test : path of a file of the same form that holds the test part. Without it a keyed hash of the seed and of the
         record's key decides whether a record is held back.
-    split_seed : int, optional
-        Instead of the domain file's.
-
-    Returns
-    -------
-    train, test : DataFrame
-        Attributes and labels, indexed by the records' keys. Continuous attributes are float64; all others,
-        and the labels, have the type of the public values: a cell ``1.0`` is the value ``1``.
-    domain : Domain
+    split_seed : instead of the domain file's.
 
     Raises
     ------
     TypeError
-        If `domain` is not a path.
+        If ``domain`` is not a path.
     ValueError
-        If `split_seed` is no seed, or is given together with `test`.
+        If ``split_seed`` is no seed, or is given together with ``test``.
     DataError
         If a file cannot be read, or leaves no record to train or to test on.
     DomainError
@@ -107,9 +98,9 @@ def load_csv(
 
     Notes
     -----
-    **Privacy.** All comes from the domain file, and each record is read, left out or held back by itself: it
-    costs nothing. Adding or removing a record moves no other one between the parts, as long as the others
-    keep their keys. Errors show values of records, so they are for the data holder's eyes only.
+    **Privacy.** All comes from the domain file, and each record is read, left out or held back by itself: it costs
+    nothing. Adding or removing a record moves no other one between the parts, as long as the others keep their keys.
+    Errors show values of records, so they are for the data holder's eyes only.
     """
     if not isinstance(domain, str | os.PathLike):
         raise TypeError(
@@ -123,8 +114,7 @@ def load_csv(
     tables: list[pd.DataFrame] = []
     files = [path] if test is None else [path, Path(test)]
     for file in files:
-        first_row = sum(map(len, tables))
-        tables.append(_read_table(file, domain=public, layout=layout, first_row=first_row))
+        tables.append(_read_table(file, domain=public, layout=layout, first_row=sum(map(len, tables))))
     _check_keys(tables, key=layout.key)
     records = [_records(t, domain=public, layout=layout, file=f) for t, f in zip(tables, files, strict=True)]
     if test is None:
@@ -141,13 +131,8 @@ def read_csv(content: bytes, **how: Any) -> pd.DataFrame:
 
     Parameters
     ----------
-    content : bytes
-    **how : Any
-        Options of `pandas.read_csv`.
-
-    Returns
-    -------
-    DataFrame
+    content : the file's bytes.
+    **how : options of :func:`pandas.read_csv`.
 
     Notes
     -----
@@ -158,28 +143,14 @@ def read_csv(content: bytes, **how: Any) -> pd.DataFrame:
 
 
 def check_split_seed(split_seed: object) -> None:
-    """Check the seed of a split.
-
-    Parameters
-    ----------
-    split_seed : object
-
-    Raises
-    ------
-    ValueError
-        If it is not an integer from 0 to 2**32 - 1.
-
-    Notes
-    -----
-    **Privacy.** No record is read: it costs nothing.
-    """
+    """Raise a ValueError unless the seed of a split is an integer from 0 to 2**32 - 1."""
     is_integer = isinstance(split_seed, int | np.integer) and not isinstance(split_seed, bool)
     if not is_integer or not 0 <= split_seed < 2**32:  # type: ignore[operator]
         raise ValueError(f"split_seed must be an integer of at least 0 and below 2**32, got {split_seed!r}")
 
 
 def _read_layout(file: Path) -> tuple[Domain, _Layout]:
-    """Read a domain file, and check that its section `csv` agrees with the domain."""
+    """Read a domain file, and check that its section ``csv`` agrees with the domain."""
     try:
         domain, section = read_domain_file(file)
     except OSError as error:
@@ -272,7 +243,7 @@ def _is_missing(column: pd.Series[str], markers: tuple[Hashable, ...]) -> pd.Ser
 
 
 def _spelt(column: pd.Series[str], values: tuple[Hashable, ...]) -> pd.Series[Any]:
-    """Return the public values that the cells spell; other cells stay texts."""
+    """The public values that the cells spell; other cells stay texts."""
     meanings = {
         cell: next((value for value in values if _spells(cell, value)), cell) for cell in column.unique()
     }

@@ -9,7 +9,6 @@ names those that it is made of.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
@@ -35,6 +34,21 @@ TABLE_SCORES = {"info_gain": INFO_GAIN, "max": MAX_CLASS_SUM}
 
 
 # --- The interactive line: ID3 by counts ----------------------------------------------------------------------
+
+
+def equal_shares(
+    curator: Curator, domain: Domain, budget: float, *, max_depth: int, delta: float = 1.0, more: int = 0
+) -> Run:
+    """Step 1 of ID3: d + 1 sizes, d choices (each after ``more`` others) and one leaf lie on a path."""
+    share = budget / (2 * (max_depth + 1) + more * max_depth)
+    return Run(curator, domain, size=share, choice=share, leaf=share, path=budget, sensitivity=delta)
+
+
+def id3(run: Run, records: Records, choose: Choose, *, max_depth: int) -> tuple[Tree, Floats]:
+    """A tree on all records, and the noisy sizes of its nodes."""
+    with run.curator.ledger.tree("tree") as scope:
+        leaves = partial(few_records, max_depth=max_depth)
+        return grow(run, TreeBuilder(run.domain, scope, records.cohort()), leaves, choose)
 
 
 def few_records(run: Run, front: Front, size: Floats, *, max_depth: int) -> Bools:
@@ -92,22 +106,16 @@ def value_counts(front: Front) -> ValueCounts:
 # --- The interactive line: the exponential mechanism ----------------------------------------------------------
 
 
-def by_mechanism(
-    run: Run,
-    front: Front,
-    totals: Floats,
-    *,
-    score: Score,
-    offered: Callable[[Run, Front], Bools] = lambda run, front: front.unused,
-) -> Splits:
-    """Step 3 of DiffP-ID3: an attribute by the exponential mechanism, among those that a node is ``offered``."""
+def by_mechanism(run: Run, front: Front, totals: Floats, *, score: Score, drawn: bool = False) -> Splits:
+    """Step 3 of DiffP-ID3: an attribute by the exponential mechanism, for a forest among those ``drawn``."""
     n_attributes = front.unused.shape[1]
     counts, totals = value_counts(front), np.repeat(totals, n_attributes, axis=0)
     scores, cuts = multiway_scores(counts, totals=totals, score=score), np.full(len(totals), np.nan)
     if run.domain.continuous.any():
         choose_thresholds(run, front, counts, totals, score, scores, cuts)
+    offered = root_of_attributes(run, front) if drawn else front.unused
     with np.errstate(divide="ignore"):
-        measure = np.log(offered(run, front).astype(float)).reshape(-1)
+        measure = np.log(offered.astype(float)).reshape(-1)
     starts, what = np.arange(0, len(scores), n_attributes), "attribute of a node"
     parts, choose = front.builder.nodes, run.curator.exponential
     attribute = choose(scores, starts=starts, what=what, parts=parts, log_measure=measure, **run.law)
@@ -252,9 +260,9 @@ def fresh(table: Table, values: list[Cut], *, ahead: bool) -> list[Cut]:
     """Step 1 of DiffGen: new values that can be specialised, with the place where they would be if that is known."""
     found = []
     for value in values:
-        low, high = value.low, value.high
         if not table.run.domain.continuous[value.attribute]:
-            found += [value._replace(at=low + math.ceil((high - low) / 2))] * (high - low > 1)
+            if value.high - value.low > 1:
+                found.append(value._replace(at=value.low + math.ceil((value.high - value.low) / 2)))
         elif ahead:
             at = interval_choice(table.run, table.candidates([value]), table.score, np.array([0]))
             found.append(value._replace(at=float(at[0])))
@@ -340,27 +348,6 @@ class _Lineage(PrivateForest):
 
     def _trees(self, records: Records, curator: Curator) -> list[Tree]:
         raise NotImplementedError
-
-
-def equal_shares(
-    curator: Curator,
-    domain: Domain,
-    budget: float,
-    *,
-    max_depth: int,
-    sensitivity: float = 1.0,
-    more: int = 0,
-) -> Run:
-    """Step 1 of ID3: d + 1 sizes, d choices (each after ``more`` others) and one leaf lie on a path."""
-    share = budget / (2 * (max_depth + 1) + more * max_depth)
-    return Run(curator, domain, size=share, choice=share, leaf=share, path=budget, sensitivity=sensitivity)
-
-
-def id3(run: Run, records: Records, choose: Choose, *, max_depth: int) -> tuple[Tree, Floats]:
-    """A tree on all records, and the noisy sizes of its nodes."""
-    with run.curator.ledger.tree("tree") as scope:
-        leaves = partial(few_records, max_depth=max_depth)
-        return grow(run, TreeBuilder(run.domain, scope, records.cohort()), leaves, choose)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -468,7 +455,7 @@ class DiffPID3(_Lineage):
     def _trees(self, records: Records, curator: Curator) -> list[Tree]:
         score, depth = self.scores[self.utility], self.max_depth
         delta = score_sensitivity(score, records, curator, max_records=self.max_records)
-        run = equal_shares(curator, self.domain_, self._budget, max_depth=depth, sensitivity=delta)
+        run = equal_shares(curator, self.domain_, self._budget, max_depth=depth, delta=delta)
         return [id3(run, records, partial(by_mechanism, score=score), max_depth=depth)[0]]
 
 
@@ -501,14 +488,8 @@ class DiffPC45(_Lineage):
     def _trees(self, records: Records, curator: Curator) -> list[Tree]:
         score, depth = self.scores[self.utility], self.max_depth
         delta = score_sensitivity(score, records, curator, max_records=self.max_records)
-        run = equal_shares(
-            curator,
-            self.domain_,
-            self._budget,
-            max_depth=depth,
-            sensitivity=delta,
-            more=int(self.domain_.continuous.sum()),
-        )
+        n = int(self.domain_.continuous.sum())
+        run = equal_shares(curator, self.domain_, self._budget, max_depth=depth, delta=delta, more=n)
         grown = id3(run, records, partial(by_mechanism, score=score), max_depth=depth)
         return [pruned(*grown, self.domain_)]
 
@@ -549,10 +530,10 @@ class DiffPRF(_Lineage):
         score, depth = self.scores[self.utility], self.max_depth
         delta = score_sensitivity(score, records, curator, max_records=self.max_records)
         leaves = partial(few_records, max_depth=depth)
-        choose = partial(by_mechanism, score=score, offered=root_of_attributes)
+        choose = partial(by_mechanism, score=score, drawn=True)
 
         def build(builder: TreeBuilder, per_copy: float) -> Tree:
-            run = equal_shares(curator, self.domain_, per_copy, max_depth=depth, sensitivity=delta)
+            run = equal_shares(curator, self.domain_, per_copy, max_depth=depth, delta=delta)
             return grow(run, builder, leaves, choose)[0]
 
         return self._plant(records, curator, build, n_trees=self.n_trees)

@@ -515,11 +515,11 @@ class DiffPRF(_Lineage):
     **Source**: Patil, Singh (2014); Mu, Ding, Song, Lu (2016), Table 1, section 2.2.1.
     """
 
-    n_trees: int = 25
-    bags: str = "full"
     max_depth: int = 5
     utility: str = "info_gain"
     max_records: int | None = 1_000_000
+    n_trees: int = 25
+    bags: str = "full"
 
     scores: ClassVar = ID3_SCORES
     bag_rate = None

@@ -45,7 +45,7 @@ class Written:
         self.curator = curator
 
     def boost(self, records: Records, grid: Grid) -> Additive:
-        """Steps 1 to 9; returns the argument of the sign in step 9."""
+        """Steps 1 to 9; returns the argument of the sign in step 9 (10 in Algorithm 3)."""
         public = self.reading.thresholds == "grid"
         data = records.weighted(grid if public else None, positive=1)
         self.start(data)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ from .arrays import Floats, Ints
 from .counts import Records
 from .curator import Curator
 from .domain import Domain
-from .estimators import PrivateClassifier, check_choice, check_count
+from .estimators import PrivateClassifier
 from .grid import Additive, Shape, Stump, public_grid
 from .ledger import Neighbours, zcdp_rho
 
@@ -153,6 +154,7 @@ def check_step(name: str, value: object) -> None:
         raise ValueError(f"{name}={value!r}: expected a positive number")
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PrivateBooster(PrivateClassifier):
     """Boosted decision stumps, ε-DP or (ε, δ)-DP; an additive model whose shapes can be looked at.
 
@@ -193,47 +195,19 @@ class PrivateBooster(PrivateClassifier):
     concentrating, and truncating.
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float | None = None,
-        domain: Domain | None = None,
-        n_rounds: int | None = None,
-        learning_rate: float | None = None,
-        uniform: int = 31,
-        geometric: int = 24,
-        neighbours: Neighbours = "add-remove",
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.domain = domain
-        self.n_rounds = n_rounds
-        self.learning_rate = learning_rate
-        self.uniform = uniform
-        self.geometric = geometric
-        self.neighbours = neighbours
-        self.random_state = random_state
+    epsilon: float = 1.0
+    delta: float | None = None
+    domain: Domain | None = None
+    n_rounds: int | None = None
+    learning_rate: float | None = None
+    uniform: int = 31
+    geometric: int = 24
+    neighbours: Neighbours = "add-remove"
+    random_state: Any = None
 
-    def fit(self, X: pd.DataFrame | ArrayLike | Records, y: ArrayLike | pd.Series[Any] | None = None) -> Self:
-        """Train the booster.
+    _least: ClassVar = {"n_rounds": 1, "uniform": 0, "geometric": 0}
 
-        Parameters
-        ----------
-        X : DataFrame (n, attributes), array, or encoded :class:`~dpnb.counts.Records` (without ``y``).
-        y : (n,) labels in the domain's classes.
-
-        Raises
-        ------
-        ValueError
-            For records outside the domain, missing values, no records, or a parameter out of range.
-
-        **Privacy**: see the class; every release is on ``ledger_``.
-        """
-        self._check_parameters()
-        records, curator = self._open(X, y)
-        ledger = curator.ledger
+    def _fit(self, records: Records, curator: Curator) -> None:
         n_classes = self.domain_.n_classes
         positives = [1] if n_classes == 2 else list(range(n_classes))
         rounds = self.n_rounds or default_rounds(epsilon=self.epsilon / len(positives), delta=self.delta)
@@ -245,20 +219,17 @@ class PrivateBooster(PrivateClassifier):
         )
         models = []
         for positive in positives:
-            with ledger.sequential(f"booster for class {self.domain_.classes[positive]!r}, {rounds} rounds"):
+            with curator.ledger.sequential(
+                f"booster for class {self.domain_.classes[positive]!r}, {rounds} rounds"
+            ):
                 models.append(self._boost(records, curator, budget, positive=positive, rounds=rounds))
-        self.models_, self.ledger_ = models, ledger
-        return self
+        self.models_ = models
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_delta(self.delta)
-        if self.n_rounds is not None:
-            check_count("n_rounds", self.n_rounds, low=1)
         if self.learning_rate is not None:
             check_step("learning_rate", self.learning_rate)
-        check_count("uniform", self.uniform, low=0)
-        check_count("geometric", self.geometric, low=0)
-        check_choice("neighbours", self.neighbours, ("add-remove", "replace"))
 
     def _boost(
         self, records: Records, curator: Curator, budget: RoundBudget, *, positive: int, rounds: int

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -12,13 +12,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from .arrays import Floats, Ints
+from .arrays import Floats
 from .bags import Bags
-from .counts import Cohort, Records
+from .counts import Records
 from .curator import Curator, open_curator
 from .domain import Domain
-from .ledger import Ledger, Neighbours, TreeScope
-from .trees import Tree
+from .growth import TreeBuilder
+from .ledger import Ledger, Neighbours
+from .trees import Tree, leaf_votes
 
 
 def check_epsilon(epsilon: object) -> float:
@@ -40,70 +41,63 @@ def check_count(name: str, value: object, *, low: int) -> None:
         raise ValueError(f"{name}={value!r}: expected a whole number of at least {low}")
 
 
-def select_offered(
-    mechanism: Callable[..., Ints], scores: Floats, offered: NDArray[np.bool_], **budget: Any
-) -> Ints:
-    """Choose one option for each node among those that it is offered.
-
-    Parameters
-    ----------
-    mechanism : a curator's choice, such as :meth:`~dpnb.curator.Curator.permute_and_flip`.
-    scores : (nodes, options) larger is better.
-    offered : (nodes, options) public; at least one option for each node.
-    budget : what else the mechanism takes.
-
-    Returns
-    -------
-    (nodes,) numbers of options.
-    """
-    node, option = np.nonzero(offered)
-    starts = np.searchsorted(node, np.arange(len(offered)))
-    chosen: Ints = option[starts + mechanism(scores[node, option], starts=starts, **budget)]
-    return chosen
-
-
-def leaf_labels(
-    curator: Curator, counts: Floats, *, nodes: Ints, epsilon: float, monotone: bool = True
-) -> Floats:
-    """A label for each leaf by permute-and-flip on its class counts: Algorithm 3 of eDPRF, equations (15) and (16).
-
-    Parameters
-    ----------
-    counts : (leaves, classes) exact class counts.
-    nodes : (leaves,) node numbers.
-    epsilon : cost of a leaf.
-    monotone : whether to use the rate ε that monotone scores allow, instead of the paper's ε/2. With two classes,
-        the larger of two noisy counts errs more often than the former and less often than the latter.
-
-    Returns
-    -------
-    (leaves, classes) 1 for the label, 0 elsewhere.
-
-    **Privacy**: ``epsilon``-DP for a record of each leaf; a record adds 1 to one count, so Δ = 1 and the score is
-    monotone (fact F1).
-    """
-    classes = counts.shape[1]
-    label = curator.permute_and_flip(
-        counts.reshape(-1),
-        starts=np.arange(len(counts)) * classes,
-        epsilon=epsilon,
-        sensitivity=1.0,
-        monotone=monotone,
-        what="label of a leaf",
-        parts=nodes,
-    )
-    one_hot: Floats = np.eye(classes)[label]
-    return one_hot
-
-
 class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Base of the estimators: parameters ``epsilon``, ``delta``, ``domain``, ``neighbours``, ``random_state``."""
+    """Base of the estimators: parameters ``epsilon``, ``delta``, ``domain``, ``neighbours``, ``random_state``.
+
+    An estimator is a dataclass of its parameters that says how it learns in :meth:`_fit`.
+    """
+
+    _choices: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # parameter -> values it may have
+    _least: ClassVar[Mapping[str, int]] = {}  # parameter -> least number; None passes where it is the default
+
+    two_classes: ClassVar[bool] = False  # whether it takes two classes only
+    discrete_only: ClassVar[bool] = False  # whether it takes discrete attributes only
 
     epsilon: float
     delta: float | None = None
     domain: Domain | None
     neighbours: Neighbours
     random_state: Any
+
+    def fit(self, X: pd.DataFrame | ArrayLike | Records, y: ArrayLike | pd.Series[Any] | None = None) -> Self:
+        """Train the model.
+
+        Parameters
+        ----------
+        X : DataFrame (n, attributes), whose index labels are the record keys, array (positions are keys), or
+            encoded :class:`~dpnb.counts.Records` (without ``y``).
+        y : (n,) labels in the domain's classes.
+
+        Raises
+        ------
+        ValueError
+            For records outside the domain, missing values, no records, attributes or classes that the estimator does
+            not take, or a parameter out of range.
+
+        **Privacy**: see the class; every release is on ``ledger_``.
+        """
+        self._check_parameters()
+        records, curator = self._open(X, y)
+        classes, name = self.domain_.n_classes, type(self).__name__
+        if self.two_classes and classes != 2:
+            raise ValueError(f"{classes} classes: {name} is for two; PrivateBooster takes any number")
+        self._fit(records, curator)
+        self.ledger_ = curator.ledger
+        return self
+
+    def _fit(self, records: Records, curator: Curator) -> None:
+        """Learn the model from the records, all releases through the curator."""
+        raise NotImplementedError
+
+    def _check_parameters(self) -> None:
+        """Raise ValueError for a parameter out of range."""
+        for name, choices in self._choices.items():
+            check_choice(name, getattr(self, name), choices)
+        check_choice("neighbours", self.neighbours, ("add-remove", "replace"))
+        for name, low in self._least.items():
+            value = getattr(self, name)
+            if value is not None or getattr(type(self), name) is not None:
+                check_count(name, value, low=low)
 
     def _open(self, X: Any, y: Any) -> tuple[Records, Curator]:
         """Open the three doors for a fit: records, releases, budget."""
@@ -139,6 +133,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_features_in_ = self.domain_.n_attributes
         self.feature_names_in_ = np.array(self.domain_.names, dtype=object)
         return records
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = not self.two_classes
+        return tags
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "ledger_")
@@ -197,7 +196,7 @@ class PrivateForest(PrivateClassifier):
         self,
         records: Records,
         curator: Curator,
-        grow: Callable[[Cohort, TreeScope, float], Tree],
+        grow: Callable[[TreeBuilder, float], Tree],
         *,
         n_trees: int,
     ) -> list[Tree]:
@@ -205,7 +204,7 @@ class PrivateForest(PrivateClassifier):
 
         Parameters
         ----------
-        grow : bag, ledger scope, and ε that every path may spend on each copy of a record → tree.
+        grow : builder at the root of a bag, and ε that every path may spend on each copy of a record → tree.
         n_trees : number of trees.
 
         **Privacy**: bags compose by fact F2, see :class:`~dpnb.bags.Bags`.
@@ -218,7 +217,7 @@ class PrivateForest(PrivateClassifier):
             for b in range(n_trees):
                 with bags.tree_scope(curator.ledger), curator.ledger.tree("tree") as scope:
                     cohort = records.bag(bags, seed=seed, tree=b)
-                    trees.append(grow(cohort, scope, per_copy))
+                    trees.append(grow(TreeBuilder(records.domain, scope, cohort), per_copy))
         return trees
 
     def _votes(self, codes: Floats) -> Floats:
@@ -226,21 +225,3 @@ class PrivateForest(PrivateClassifier):
         for tree in self.trees_:
             votes += leaf_votes(tree.value, vote=self.vote)[tree.apply(codes)]
         return votes
-
-
-def leaf_votes(counts: Floats, *, vote: str) -> Floats:
-    """Turn released leaf counts into votes that sum to one.
-
-    Parameters
-    ----------
-    counts : (n, classes) noisy counts.
-    vote : ``"probability"`` share of the counts cut off at 0, uniform for empty leaves; ``"majority"`` one vote
-        for the largest noisy count.
-    """
-    classes = counts.shape[1]
-    if vote == "majority":
-        one_vote: Floats = np.eye(classes)[counts.argmax(axis=1)]
-        return one_vote
-    positive = np.maximum(counts, 0.0)
-    total = positive.sum(axis=1, keepdims=True)
-    return np.where(total > 0, positive / np.where(total > 0, total, 1.0), 1 / classes)

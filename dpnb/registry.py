@@ -25,8 +25,6 @@ class Entry:
         relation that it takes.
     leaking : by name, makers of models whose true ε is infinite on some pair of the auditor's.
     learns : parameters at which it learns whatever can be learnt, for scikit-learn's checks; None if it cannot.
-    discrete : whether it takes discrete attributes only.
-    classes : most classes that it takes; None for any number.
     in_spark : whether a :class:`~dpnb.spark.SparkTable` answers what the private models ask.
     """
 
@@ -36,8 +34,6 @@ class Entry:
     private: Mapping[str, Parameters] = field(default_factory=lambda: {"default": {}})
     leaking: Mapping[str, Callable[..., PrivateClassifier]] = field(default_factory=dict)
     learns: Parameters | None = None
-    discrete: bool = False
-    classes: int | None = None
     in_spark: bool = True
 
     def model(self, name: str, **parameters: Any) -> PrivateClassifier:

@@ -1,4 +1,4 @@
-"""Trees as arrays: grown a level at a time, routed and printed without recursion."""
+"""Trees as arrays: routed, printed and drawn without recursion."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 
 from .arrays import Floats, Ints
 from .domain import Categorical, Domain
-from .ledger import TreeScope
 from .splits import BINNED, LEAF, MULTIWAY, THRESHOLD, Splits
 
 if TYPE_CHECKING:
@@ -156,60 +155,19 @@ class Tree:
         ax.set_axis_off()
 
 
-class TreeBuilder:
-    """Grows a tree level by level and keeps the ledger's node numbers equal to the tree's.
+def leaf_votes(counts: Floats, *, vote: str) -> Floats:
+    """Turn released leaf counts into votes that sum to one.
 
     Parameters
     ----------
-    domain : public domain.
-    scope : the open ledger scope of this tree.
-
-    Attributes
-    ----------
-    frontier : numbers of the nodes that :meth:`grow` splits next; an algorithm that does not go level by level
-        sets it to any nodes that are still open.
+    counts : (n, classes) noisy counts.
+    vote : ``"probability"`` share of the counts cut off at 0, uniform for empty leaves; ``"majority"`` one vote
+        for the largest noisy count.
     """
-
-    def __init__(self, domain: Domain, scope: TreeScope) -> None:
-        self._domain = domain
-        self._scope = scope
-        self._grown: list[Ints] = []
-        self._splits: list[Splits] = []
-        self._first_child: list[Ints] = []
-        self._values: list[Floats] = []
-        self._depth: Ints = np.array([0])
-        self.frontier: Ints = np.array([0])
-
-    def grow(self, splits: Splits, values: Floats) -> Ints:
-        """Split the frontier's nodes; their children become the new frontier.
-
-        Parameters
-        ----------
-        splits : one for each node of the frontier.
-        values : (frontier, classes) leaf values, NaN for nodes that are split.
-
-        Returns
-        -------
-        (frontier,) position of each node's first child in the new frontier.
-        """
-        branches = splits.n_branches(self._domain.cardinalities)
-        first_slot = np.concatenate([[0], np.cumsum(branches)])[:-1]
-        parents = np.repeat(self.frontier, branches)
-        below = self._scope.grow(parents)
-        self._grown.append(self.frontier)
-        self._splits.append(splits)
-        self._first_child.append(np.where(branches > 0, len(self._depth) + first_slot, -1))
-        self._values.append(values)
-        self._depth = np.append(self._depth, self._depth[parents] + 1)
-        self.frontier = below
-        return first_slot
-
-    def finish(self) -> Tree:
-        """The tree, once no node is left to split."""
-        left = len(self._depth) - sum(map(len, self._grown))
-        if left:
-            raise RuntimeError(f"{left} nodes have no split and no value yet")
-        order = np.argsort(np.concatenate(self._grown))
-        fields = [np.concatenate(parts)[order] for parts in zip(*self._splits, strict=True)]
-        first_child, value = np.concatenate(self._first_child)[order], np.concatenate(self._values)[order]
-        return Tree(Splits(*fields), first_child, self._depth, value)
+    classes = counts.shape[1]
+    if vote == "majority":
+        one_vote: Floats = np.eye(classes)[counts.argmax(axis=1)]
+        return one_vote
+    positive = np.maximum(counts, 0.0)
+    total = positive.sum(axis=1, keepdims=True)
+    return np.where(total > 0, positive / np.where(total > 0, total, 1.0), 1 / classes)

@@ -26,7 +26,7 @@ CORE = (
         "grid",
         "bags",
     ),
-    *("trees", "counts", "candidates", "estimators", "booster", "pictures"),
+    *("trees", "counts", "candidates", "growth", "estimators", "booster", "pictures"),
 )
 ROOMS = {  # room -> rooms that it may import besides itself
     "core": set(),

@@ -82,7 +82,7 @@ def test_replay_names_the_purity_test() -> None:
         replay(forest, *sides, seed=0) for sides in ((PURE.first, PURE.second), (PURE.second, PURE.first))
     ]
     assert all(math.isinf(f.lower_bound) and f.violated for f in found)
-    assert all("purity of a node" in f.event and f.place.endswith("_stops") for f in found)
+    assert all("purity of a node" in f.event and f.place.endswith(" stops") for f in found)
 
 
 def test_replay_names_data_dependent_bounds() -> None:

@@ -50,7 +50,7 @@ def sample(entry: Entry) -> tuple[pd.DataFrame, pd.Series[Any], Domain]:
         {"x": rng.uniform(0, 10, 300), "c": rng.choice(["a", "b", "d"], 300), "z": rng.uniform(-1, 1, 300)}
     ).assign(g=rng.integers(0, 2, 300))
     y = pd.Series(np.where((X["x"] > 4) & (X["c"] != "a"), "yes", "no"), name="class")
-    if entry.discrete:
+    if entry.estimator.discrete_only:
         return DOMAIN.discretise_records(X, 4), y, DOMAIN.discretise(4)
     return X, y, DOMAIN
 
@@ -68,7 +68,7 @@ def released(model: Any) -> bytes:
 
 def suited(pair: Pair, entry: Entry) -> Pair:
     """The pair with its continuous attribute in bins, if the estimator takes no other."""
-    if not entry.discrete:
+    if not entry.estimator.discrete_only:
         return pair
     sides = [(pair.domain.discretise_records(X, 4), y) for X, y in (pair.first, pair.second)]
     return replace(pair, first=sides[0], second=sides[1], domain=pair.domain.discretise(4))
@@ -171,7 +171,7 @@ def test_without_a_domain_it_warns_and_the_ledger_says_so(entry: Entry) -> None:
     X, y, _ = sample(entry)
     model: Any = entry.estimator(**entry.small)
     with pytest.warns(PrivacyLeakWarning):
-        model.fit(X[["c", "g"]].astype(str) if entry.discrete else X, y)
+        model.fit(X[["c", "g"]].astype(str) if entry.estimator.discrete_only else X, y)
     assert math.isinf(model.ledger_.epsilon)
 
 

@@ -418,7 +418,7 @@ def test_replay_names_the_one_label_stop() -> None:
         found = replay(forest, *sides)
         assert math.isinf(found.lower_bound)
         assert ONE_LABEL in found.event
-        assert found.place.endswith("_stops")
+        assert found.place.endswith(" stops")
 
 
 @pytest.mark.parametrize("bins", ["node-width", "node-quantile"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import pickle
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,6 @@ from dpnb.audit.replay import MULTIPLICITY, Part, Replay, replay_estimator
 from dpnb.audit.search import Pair, families, random_pair
 from dpnb.book.runs import data_of, read
 from dpnb.book.studies.lineage import LINEAGE, lineage_table
-from dpnb.counts import Records
-from dpnb.curator import Curator
 from dpnb.ledger import TreeScope
 from dpnb.papers import lineage, lineage_growth
 from dpnb.papers.lineage import (
@@ -32,7 +31,7 @@ from dpnb.papers.lineage import (
     DTDiff,
     SuLQID3,
 )
-from dpnb.papers.lineage_growth import RESERVE
+from dpnb.papers.lineage_growth import RESERVE, Front, Run
 from dpnb.scores import CONDITIONAL_ENTROPY, MAX_CLASS_SUM
 from dpnb.splits import LEAF, MULTIWAY, THRESHOLD, Splits
 from dpnb.trees import Tree
@@ -116,13 +115,15 @@ def test_a_longest_path_spends_all_of_it(name: str) -> None:
         assert spent(early) < 0.005
 
 
-class _TooDear(DiffPID3):
-    def _share(self, budget: float) -> float:
-        return 1.2 * super()._share(budget)
+def test_keeping_back_hides_no_overspending(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = lineage.equal_shares
 
+    def too_dear(*args: Any, **how: Any) -> Run:
+        run = honest(*args, **how)
+        return replace(run, size=1.2 * run.size, choice=1.2 * run.choice, leaf=1.2 * run.leaf)
 
-def test_keeping_back_hides_no_overspending() -> None:
-    assert fitted(_TooDear(max_depth=2), epsilon=200.0).ledger_.epsilon == pytest.approx(240)
+    monkeypatch.setattr(lineage, "equal_shares", too_dear)
+    assert fitted(DiffPID3(max_depth=2), epsilon=200.0).ledger_.epsilon == pytest.approx(240)
 
 
 def test_diffgen_keeps_nothing_back_for_thresholds_that_cannot_be() -> None:
@@ -168,8 +169,8 @@ def test_shares() -> None:
 @pytest.mark.parametrize("n", [1, 2, 10, 1000, 10**6])
 def test_sensitivity_of_the_gain_covers_the_exact_one(n: int) -> None:
     exact = CONDITIONAL_ENTROPY.sensitivity_at(n)
-    assert exact <= lineage._gain_sensitivity(n) < exact + 2.5
-    assert math.log2(n + 1) + 1 / math.log(2) == lineage._gain_sensitivity(n)
+    assert exact <= lineage.gain_sensitivity(n) < exact + 2.5
+    assert math.log2(n + 1) + 1 / math.log(2) == lineage.gain_sensitivity(n)
 
 
 # --- Replay ---------------------------------------------------------------------------------------------------
@@ -201,40 +202,38 @@ def test_replay_stays_within_the_ledger(name: str, epsilon: float) -> None:
     assert 0.1 < worst_share(clone(PRIVATE[name]).set_params(epsilon=epsilon)) <= 1 + 1e-9
 
 
-class _NoSensitivity(DiffPID3):
-    def _sensitivity(self, records: Records, curator: Curator) -> float:
-        return 0.01
+def _pure_stop(run: Run, front: Front, size: np.ndarray, *, max_depth: int) -> np.ndarray:
+    pure = (front.builder.class_counts() > 0).sum(axis=1) <= 1
+    return FEW_RECORDS(run, front, size, max_depth=max_depth) | pure
 
 
-class _PureStop(DiffPID3):
-    def _leaves(self, run: Any, front: Any, size: Any) -> Any:
-        pure = (run.cohort.class_counts(len(size)) > 0).sum(axis=1) <= 1
-        return super()._leaves(run, front, size) | pure
-
-
-class _ThresholdsOfTheData(DTDiff):
+def _threshold_of_the_data(table: lineage.Table, values: list[lineage.Cut]) -> tuple[int, float]:
     """Splits at the largest value that occurs: chosen by nobody, told to all."""
+    position, at = CHOOSE_WEIGHTED(table, values)
+    candidates, (_, low, high, _) = table.candidates(values), values[position]
+    inside = candidates.low[
+        (candidates.question == position) & (low < candidates.low) & (candidates.low < high)
+    ]
+    return position, float(inside.max()) if len(inside) else at
 
-    def _choose(self, run: Any, candidates: Any, values: Any) -> Any:
-        position, at = super()._choose(run, candidates, values)
-        low, high = values[position].low, values[position].high
-        inside = candidates.low[
-            (candidates.question == position) & (low < candidates.low) & (candidates.low < high)
-        ]
-        return position, float(inside.max()) if len(inside) else at
+
+FEW_RECORDS, CHOOSE_WEIGHTED = lineage.few_records, lineage.choose_weighted
 
 
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # a twin cuts at the end of a range
 @pytest.mark.parametrize(
-    "broken",
+    ("model", "step", "twin"),
     [
-        _NoSensitivity(utility="gini", max_depth=2),
-        _PureStop(utility="max", max_depth=2),
-        _ThresholdsOfTheData(n_specialisations=3),
+        (DiffPID3(utility="gini", max_depth=2), "score_sensitivity", lambda *_, **__: 0.01),
+        (DiffPID3(utility="max", max_depth=2), "few_records", _pure_stop),
+        (DTDiff(n_specialisations=3), "choose_weighted", _threshold_of_the_data),
     ],
 )
-def test_replay_catches_broken_twins(broken: Any) -> None:
-    assert worst_share(broken.set_params(epsilon=30.0)) > 1.2
+def test_replay_catches_broken_twins(
+    model: Any, step: str, twin: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lineage, step, twin)
+    assert worst_share(clone(model).set_params(epsilon=30.0)) > 1.2
 
 
 def test_number_of_records_leaks_where_it_sets_the_noise() -> None:

@@ -3,30 +3,48 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dpnb import Categorical, Continuous, Domain
-from dpnb.ledger import Ledger
-from dpnb.splits import LEAF, MULTIWAY, ONE_VS_REST, THRESHOLD, Splits, no_splits
-from dpnb.trees import Tree, TreeBuilder
+from dpnb.counts import Records
+from dpnb.growth import TreeBuilder, ranges_below
+from dpnb.ledger import Ledger, TreeScope
+from dpnb.splits import LEAF, MULTIWAY, ONE_VS_REST, THRESHOLD, Splits
+from dpnb.trees import Tree
 
 DOMAIN = Domain((Continuous("x", 0, 1), Categorical("c", ("a", "b", "d"))), ("n", "y"))
+
+
+CODES = np.array([[0.5, 1], [0.2, 0], [0.2, 2], [0.51, 0], [0.9, 1], [0.9, 2], [1.0, 2]])
+
+
+def builder(scope: TreeScope, *, depth_first: bool = False) -> TreeBuilder:
+    """Seven records at a root, of the classes n, y, n, y, ..."""
+    X = pd.DataFrame({"x": CODES[:, 0], "c": [DOMAIN["c"].values[int(c)] for c in CODES[:, 1]]})
+    records = Records(X, pd.Series(["n", "y"] * 3 + ["n"]), domain=DOMAIN)
+    return TreeBuilder(DOMAIN, scope, records.cohort(), depth_first=depth_first)
 
 
 def grown() -> Tree:
     """Root x ≤ .5 | x > .5, then c = b | rest on the left and a multiway split on the right."""
     ledger = Ledger(claimed=1.0)
     with ledger.tree("tree") as scope:
-        builder = TreeBuilder(DOMAIN, scope)
-        empty = np.full((1, 2), np.nan)
-        first = builder.grow(Splits(np.array([THRESHOLD]), np.array([0]), np.array([0.5])), empty)
-        np.testing.assert_array_equal(first, [0])
-        kinds = Splits(np.array([ONE_VS_REST, MULTIWAY]), np.array([1, 1]), np.array([1.0, np.nan]))
-        first = builder.grow(kinds, np.full((2, 2), np.nan))
-        np.testing.assert_array_equal(first, [0, 2])
-        builder.grow(no_splits(5), np.arange(10.0).reshape(5, 2))
+        building = builder(scope)
+        for depth in building.levels():
+            if depth == 0:
+                parent = building.split(Splits(np.array([THRESHOLD]), np.array([0]), np.array([0.5])))
+                np.testing.assert_array_equal(parent, [0, 0])
+            elif depth == 1:
+                np.testing.assert_array_equal(building.class_counts(), [[2, 1], [2, 2]])
+                kinds = Splits(np.array([ONE_VS_REST, MULTIWAY]), np.array([1, 1]), np.array([1.0, np.nan]))
+                np.testing.assert_array_equal(building.split(kinds), [0, 0, 1, 1, 1])
+            else:
+                counts = [[1, 0], [1, 1], [0, 1], [1, 0], [1, 1]]
+                np.testing.assert_array_equal(building.class_counts(), counts)
+                assert not len(building.close(np.ones(5, bool), np.arange(10.0).reshape(5, 2)))
         assert len(scope.path_costs()[0]) == 8
-    return builder.finish()
+    return building.finish()
 
 
 def test_routing() -> None:
@@ -50,17 +68,51 @@ def test_text() -> None:
 
 def test_an_unfinished_tree_is_refused() -> None:
     ledger = Ledger(claimed=1.0)
-    with ledger.tree("tree") as scope:
-        builder = TreeBuilder(DOMAIN, scope)
-        with pytest.raises(RuntimeError, match="1 nodes have no split"):
-            builder.finish()
+    with ledger.tree("tree") as scope, pytest.raises(RuntimeError, match="1 nodes have no split"):
+        builder(scope).finish()
 
 
 def test_a_single_leaf() -> None:
     ledger = Ledger(claimed=1.0)
     with ledger.tree("tree") as scope:
-        builder = TreeBuilder(DOMAIN, scope)
-        builder.grow(no_splits(1), np.array([[3.0, 4.0]]))
-    tree = builder.finish()
+        building = builder(scope)
+        for _ in building.levels():
+            building.close(np.array([True]), np.array([[3.0, 4.0]]))
+    tree = building.finish()
     assert tree.export_text(DOMAIN) == "n: 3, y: 4"
     assert tree.splits.kind[0] == LEAF
+
+
+def halved(*, least: int, depth_first: bool) -> tuple[Tree, list[list[int]]]:
+    """Cut x at 0.5, then at 0.9; nodes of fewer than ``least`` records are leaves. Also the sizes in order."""
+    ledger, seen = Ledger(claimed=1.0), []
+    with ledger.tree("tree") as scope:
+        building = builder(scope, depth_first=depth_first)
+        for depth in building.levels():
+            counts = building.class_counts()
+            seen.append(counts.sum(axis=1).astype(int).tolist())
+            leaf = (counts.sum(axis=1) < least) | (depth == 2)
+            n = len(building.close(leaf, counts[leaf]))
+            if n:
+                cut = np.full(n, (0.5, 0.9)[depth])
+                building.split(Splits(np.full(n, THRESHOLD), np.zeros(n, np.intp), cut))
+    return building.finish(), seen
+
+
+def test_depth_first_grows_the_same_tree_in_another_order() -> None:
+    for least, levels, alone in (
+        (3, [[7], [3, 4], [3, 0, 3, 1]], [[7], [3], [3], [0], [4], [3], [1]]),
+        (4, [[7], [3, 4], [3, 1]], [[7], [3], [4], [3], [1]]),
+    ):
+        (tree, by_level), (other, by_node) = (halved(least=least, depth_first=d) for d in (False, True))
+        assert (by_level, by_node) == (levels, alone)
+        assert other.export_text(DOMAIN) == tree.export_text(DOMAIN)
+        np.testing.assert_array_equal(other.predict(CODES), tree.predict(CODES))
+        np.testing.assert_array_equal(tree.predict(CODES).sum(axis=1) >= 1, True)
+
+
+def test_ranges_of_children() -> None:
+    splits = Splits(np.array([MULTIWAY, THRESHOLD]), np.array([1, 0]), np.array([np.nan, 0.3]))
+    low, high = ranges_below(splits, np.array([0, 0, 0, 1, 1]), low=np.zeros((2, 2)), high=np.ones((2, 2)))
+    np.testing.assert_array_equal(low, [[0, 0]] * 4 + [[0.3, 0]])
+    np.testing.assert_array_equal(high, [[1, 1]] * 3 + [[0.3, 1], [1, 1]])

@@ -5,20 +5,18 @@ Points marked [INF] are inferred: the sources do not state them.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import pandas as pd
-from numpy.typing import ArrayLike
 
 from ..arrays import Floats, Ints
 from ..booster import half_log_odds, half_logistic, publish_stump
 from ..counts import Records, WeightedRecords
 from ..curator import Curator
 from ..domain import Domain
-from ..estimators import PrivateClassifier, check_choice, check_count
+from ..estimators import PrivateClassifier
 from ..grid import Additive, Stump, grid_of, public_grid
-from ..ledger import Neighbours
 from ..registry import register
 from ..splits import LEAF
 
@@ -36,52 +34,24 @@ class _Round(NamedTuple):
     bound: float
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class _Boosted(PrivateClassifier):
     """Rounds of AdaBoost for two classes; what a round learns is the subclass's business."""
 
-    neighbours: Neighbours = "add-remove"
+    domain: Domain | None = None
+    n_rounds: int = 30
+    random_state: Any = None
+
+    neighbours = "add-remove"
+    thresholds = "data"
     demo = False
+    two_classes = True
+    _choices: ClassVar = {"thresholds": ("data", "grid")}
+    _least: ClassVar = {"n_rounds": 1}
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        domain: Domain | None = None,
-        n_rounds: int = 30,
-        thresholds: str = "data",
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.domain = domain
-        self.n_rounds = n_rounds
-        self.thresholds = thresholds
-        self.random_state = random_state
-
-    def fit(self, X: pd.DataFrame | ArrayLike | Records, y: ArrayLike | pd.Series[Any] | None = None) -> Self:
-        """Train the booster.
-
-        Parameters
-        ----------
-        X : DataFrame (n, attributes), array, or encoded :class:`~dpnb.counts.Records` (without ``y``).
-        y : (n,) labels in the domain's two classes.
-
-        Raises
-        ------
-        ValueError
-            For records that do not fit the domain, more than two classes, or a parameter out of range.
-
-        **Privacy**: see the class; every release is on ``ledger_``.
-        """
-        check_count("n_rounds", self.n_rounds, low=1)
-        check_choice("thresholds", self.thresholds, ("data", "grid"))
-        records, curator = self._open(X, y)
-        name, classes = type(self).__name__, self.domain_.n_classes
-        if classes != 2:
-            raise ValueError(f"{classes} classes: {name} is for two; PrivateBooster takes any number")
-        with curator.ledger.sequential(f"{name}, {self.n_rounds} rounds"):
+    def _fit(self, records: Records, curator: Curator) -> None:
+        with curator.ledger.sequential(f"{type(self).__name__}, {self.n_rounds} rounds"):
             self.model_ = self._boost(self._data(records, curator), curator)
-        self.ledger_ = curator.ledger
-        return self
 
     def _data(self, records: Records, curator: Curator) -> WeightedRecords:
         public = self.thresholds == "grid"
@@ -118,6 +88,7 @@ class _Boosted(PrivateClassifier):
         return np.stack([1 - positive, positive], axis=1)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class AdaBoost(_Boosted):
     """Discrete AdaBoost with stumps of least weighted error, two classes, no privacy at all.
 
@@ -140,22 +111,15 @@ class AdaBoost(_Boosted):
     Source: Zhang, Dong, Xu, Wang (2023), AdaBoost algorithm based on target perturbation, Algorithm 1.
     """
 
-    def __init__(
-        self,
-        *,
-        domain: Domain | None = None,
-        n_rounds: int = 30,
-        thresholds: str = "data",
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(domain=domain, n_rounds=n_rounds, thresholds=thresholds, random_state=random_state)
-        self.epsilon = np.inf
+    thresholds: str = "data"
+    epsilon = np.inf
 
     def _learn(self, now: _Round) -> tuple[Stump, Stump]:
         stump = _exact_stump(now)
         return stump, stump
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DPAdaBoost(_Boosted):
     """DP-AdaBoost (Shen 2017), rebuilt: noise on the leaf counts of exact stumps; it is not ε-DP.
 
@@ -178,12 +142,16 @@ class DPAdaBoost(_Boosted):
     Source: Shen (2017), master's thesis, Nanjing University of Aeronautics and Astronautics.
     """
 
+    epsilon: float = 1.0
+    thresholds: str = "data"
+
     def _learn(self, now: _Round) -> tuple[Stump, Stump]:
         stump = _exact_stump(now)
         share = float(self.epsilon) / self.n_rounds
         return stump, _labelled(stump, _noisy(now.data.leaves(stump), now, share, what="leaf counts"))
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class CARTDPsAdaBoost(_Boosted):
     """CART-DPsAdaBoost (Jia, Qiu 2020) with stumps: by its abstract, or as its published demo; neither is ε-DP.
 
@@ -209,17 +177,8 @@ class CARTDPsAdaBoost(_Boosted):
     Source: Jia, Qiu (2020), IEEE Access 8, 93499–93513; demo: qiu-wanyong/CART-DPsAdaboost on GitHub.
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        domain: Domain | None = None,
-        n_rounds: int = 30,
-        demo: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(epsilon=epsilon, domain=domain, n_rounds=n_rounds, random_state=random_state)
-        self.demo = demo
+    epsilon: float = 1.0
+    demo: bool = False
 
     def _data(self, records: Records, curator: Curator) -> WeightedRecords:
         if not self.demo:
@@ -290,6 +249,5 @@ for _kind in (AdaBoost, DPAdaBoost, CARTDPsAdaBoost):
         small={"n_rounds": 4},
         private={},
         leaking={"as it is": _kind},
-        classes=2,
         in_spark=False,
     )

@@ -2,23 +2,47 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
-import pandas as pd
-from numpy.typing import ArrayLike
 
 from ..arrays import Floats
-from ..counts import Cohort, Records
+from ..counts import Records
 from ..curator import Curator
 from ..domain import Domain
-from ..estimators import PrivateForest, check_choice, check_count, leaf_labels
-from ..ledger import Neighbours, TreeScope
+from ..estimators import PrivateForest
+from ..growth import TreeBuilder, leaf_labels, ranges_below
+from ..ledger import Neighbours
 from ..registry import register
-from ..splits import ONE_VS_REST, THRESHOLD, Splits, no_splits
-from ..trees import Tree, TreeBuilder
+from ..splits import ONE_VS_REST, THRESHOLD, Splits
+from ..trees import Tree
 
 
+def build_tree(curator: Curator, builder: TreeBuilder, *, max_depth: int, epsilon: float) -> Tree:
+    """Draw the splits of one tree, then choose the labels of its leaves at ``epsilon``."""
+    low, high = builder.domain.lows[None], builder.domain.highs[None]
+    for depth in builder.levels():
+        if depth < max_depth:
+            splits = random_splits(curator, builder.domain, low=low, high=high)
+            low, high = ranges_below(splits, builder.split(splits), low=low, high=high)
+        else:
+            labels = leaf_labels(curator, builder.class_counts(), nodes=builder.nodes, epsilon=epsilon)
+            builder.close(np.ones(len(labels), bool), labels)
+    return builder.finish()
+
+
+def random_splits(curator: Curator, domain: Domain, *, low: Floats, high: Floats) -> Splits:
+    """One random split of each node's public box ``low..high``, (nodes, attributes) each."""
+    u = curator.public(lambda rng: rng.random((2, len(low))), what="random splits")
+    attribute = (u[0] * domain.n_attributes).astype(np.intp)
+    numeric = domain.continuous[attribute]
+    low, high = (bound[np.arange(len(bound)), attribute] for bound in (low, high))
+    cut = np.where(numeric, low + u[1] * (high - low), np.floor(u[1] * domain.cardinalities[attribute]))
+    return Splits(np.where(numeric, THRESHOLD, ONE_VS_REST), attribute, cut)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class RandomSplitForest(PrivateForest):
     """Forest of trees with random splits; only the leaves' labels read the data, ε-DP.
 
@@ -51,83 +75,23 @@ class RandomSplitForest(PrivateForest):
     here, and trees vote by majority.
     """
 
+    epsilon: float = 1.0
+    domain: Domain | None = None
+    n_trees: int = 25
+    max_depth: int = 5
+    neighbours: Neighbours = "add-remove"
+    random_state: Any = None
+
     bags = "disjoint"
     bag_rate = None
     vote = "majority"
+    _least: ClassVar = {"n_trees": 1, "max_depth": 0}
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        domain: Domain | None = None,
-        n_trees: int = 25,
-        max_depth: int = 5,
-        neighbours: Neighbours = "add-remove",
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.domain = domain
-        self.n_trees = n_trees
-        self.max_depth = max_depth
-        self.neighbours = neighbours
-        self.random_state = random_state
+    def _fit(self, records: Records, curator: Curator) -> None:
+        def build(builder: TreeBuilder, per_copy: float) -> Tree:
+            return build_tree(curator, builder, max_depth=self.max_depth, epsilon=per_copy)
 
-    def fit(self, X: pd.DataFrame | ArrayLike | Records, y: ArrayLike | pd.Series[Any] | None = None) -> Self:
-        """Train the forest.
-
-        Parameters
-        ----------
-        X : DataFrame (n, attributes), whose index labels are the record keys, array (positions are keys), or
-            encoded :class:`~dpnb.counts.Records` (without ``y``).
-        y : (n,) labels in the domain's classes.
-
-        Raises
-        ------
-        ValueError
-            For records outside the domain, missing values, no records, or a parameter out of range.
-
-        **Privacy**: see the class; every release is on ``ledger_``.
-        """
-        check_choice("neighbours", self.neighbours, ("add-remove", "replace"))
-        check_count("n_trees", self.n_trees, low=1)
-        check_count("max_depth", self.max_depth, low=0)
-        records, curator = self._open(X, y)
-
-        def grow(cohort: Cohort, scope: TreeScope, per_copy: float) -> Tree:
-            builder = TreeBuilder(self.domain_, scope)
-            low, high = self.domain_.lows[None], self.domain_.highs[None]
-            for _ in range(self.max_depth):
-                splits = _random_splits(curator, self.domain_, low=low, high=high)
-                values = np.full((len(low), self.domain_.n_classes), np.nan)
-                cohort.descend(splits, builder.grow(splits, values))
-                low, high = _halves(splits, low=low, high=high)
-            nodes = builder.frontier
-            counts = cohort.class_counts(len(nodes))
-            builder.grow(no_splits(len(nodes)), leaf_labels(curator, counts, nodes=nodes, epsilon=per_copy))
-            return builder.finish()
-
-        self.trees_ = self._plant(records, curator, grow, n_trees=self.n_trees)
-        self.ledger_ = curator.ledger
-        return self
-
-
-def _random_splits(curator: Curator, domain: Domain, *, low: Floats, high: Floats) -> Splits:
-    """One random split of each node's public box ``low..high``, (nodes, attributes) each."""
-    u = curator.public(lambda rng: rng.random((2, len(low))), what="random splits")
-    attribute = (u[0] * domain.n_attributes).astype(np.intp)
-    numeric = domain.continuous[attribute]
-    low, high = (bound[np.arange(len(bound)), attribute] for bound in (low, high))
-    cut = np.where(numeric, low + u[1] * (high - low), np.floor(u[1] * domain.cardinalities[attribute]))
-    return Splits(np.where(numeric, THRESHOLD, ONE_VS_REST), attribute, cut)
-
-
-def _halves(splits: Splits, *, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Boxes of the children, first and second child of each node in turn."""
-    low, high = np.repeat(low, 2, axis=0), np.repeat(high, 2, axis=0)
-    numeric = np.flatnonzero(splits.kind == THRESHOLD)
-    high[2 * numeric, splits.attribute[numeric]] = splits.cut[numeric]
-    low[2 * numeric + 1, splits.attribute[numeric]] = splits.cut[numeric]
-    return low, high
+        self.trees_ = self._plant(records, curator, build, n_trees=self.n_trees)
 
 
 register(

@@ -1,31 +1,207 @@
 """DiffPRFs: the random forest of Mu, Ding, Song, Lu (2016), as written and repaired.
 
-Step numbers are those of the algorithm in the paper's section 3.1, letters those of the list of
-ambiguities in the chapter.
+Step numbers are those of the paper's section 3.1 and of the listing in chapter 2, "The algorithm as written"; letters
+are those of its list of ambiguities. The listing of "The repair" is the same code with the default options.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-import pandas as pd
-from numpy.typing import ArrayLike
 
-from ..arrays import Floats, Ints
+from ..arrays import Bools, Floats, Ints
 from ..bags import MODES
 from ..candidates import Candidates, binary_candidates, multiway_scores
-from ..counts import Cohort, Records, ValueCounts
+from ..counts import Records, ValueCounts
 from ..curator import Curator
 from ..domain import Domain
-from ..estimators import PrivateForest, check_choice, check_count
-from ..ledger import Neighbours, TreeScope
+from ..estimators import PrivateForest, check_count
+from ..growth import TreeBuilder, leaf_counts
+from ..ledger import Neighbours
 from ..registry import register
 from ..scores import SCORES
-from ..splits import MULTIWAY, ONE_VS_REST, THRESHOLD, Splits, no_splits
-from ..trees import Tree, TreeBuilder
+from ..splits import MULTIWAY, ONE_VS_REST, THRESHOLD, Splits
+from ..trees import Tree
+
+
+class Asked(NamedTuple):
+    """The candidates of the attributes that are drawn at each node; a question is an attribute at a node.
+
+    Parameters
+    ----------
+    attributes : (questions,) attribute of each question, ``f`` questions a node.
+    f : number of attributes drawn at a node.
+    counts : what the scores are made of.
+    candidates : thresholds and categories, each with its score in ``scores``.
+    scores : (candidates,).
+    """
+
+    attributes: Ints
+    f: int
+    counts: ValueCounts
+    candidates: Candidates
+    scores: Floats
+
+
+class BuildTree:
+    """Steps 4 to 12, ``Build_Tree`` of the paper: one tree, a level at a time (chapter 2, "The algorithm as written").
+
+    Parameters
+    ----------
+    forest : options, domain.
+    curator : release door.
+    builder : at the root of the tree.
+    lows, highs : (attributes,) ends of the thresholds.
+    """
+
+    def __init__(
+        self, forest: DiffPRFs, curator: Curator, builder: TreeBuilder, *, lows: Floats, highs: Floats
+    ) -> None:
+        self.forest = forest
+        self.curator = curator
+        self.builder = builder
+        self.lows, self.highs = lows, highs
+        self.domain = builder.domain
+        self.score = SCORES[forest.utility]
+        unit = forest.gain_sensitivity == "unit" or forest.utility != "info_gain"
+        self.law: dict[str, Any] = {
+            "sensitivity": self.score.sensitivity if unit else math.log(self.domain.n_classes),
+            "monotone": self.score.monotone and forest.monotone_rate,
+        }
+
+    def build(self, per_copy: float) -> Tree:
+        """Spend ``per_copy`` on every path and return the tree."""
+        forest, builder = self.forest, self.builder
+        epsilon = np.array([per_copy / (forest.max_depth + 1)])
+        if forest.size_query:
+            epsilon = epsilon / 2  # step 4
+        for depth in builder.levels():  # step 5
+            counts, nodes = builder.class_counts(), builder.nodes
+            leaf = self.stops(counts, epsilon, last=depth == forest.max_depth)  # steps 6 and 7
+            values = leaf_counts(self.curator, counts[leaf], nodes=nodes[leaf], epsilon=epsilon[leaf])
+            going = builder.close(leaf, values)
+            if len(going):
+                splits, spent = self.choose(counts[going], epsilon[going])  # steps 8 to 11
+                passed = spent if forest.budget_flow == "shrinking" else epsilon[going]
+                epsilon = passed[builder.split(splits)]  # step 12
+        return builder.finish()
+
+    def stops(self, counts: Floats, epsilon: Floats, *, last: bool) -> Bools:
+        """Steps 6 and 7: the noisy size of each node, and which nodes become leaves, (nodes,)."""
+        stop, nodes = np.full(len(counts), last), self.builder.nodes
+        if self.forest.size_query:
+            size = self.curator.laplace(
+                counts.sum(axis=1), epsilon=epsilon, sensitivity=1.0, what="size of a node", parts=nodes
+            )
+        if self.forest.stop == "pure":
+            pure = (counts > 0).sum(axis=1) <= 1
+            why = "purity of a node, tested without noise (step 7)"
+            stop |= self.curator.exact(pure, why=why, parts=nodes)
+        elif self.forest.stop == "noisy":
+            branches = 2 if self.forest.categorical == "one-vs-rest" else max(2, *self.domain.cardinalities)
+            stop |= size / (branches * self.domain.n_classes) < math.sqrt(2) / epsilon
+        return stop
+
+    def choose(self, totals: Floats, epsilon: Floats) -> tuple[Splits, Floats]:
+        """Steps 8 to 11: a split for each node, and the ε of each of its choices."""
+        drawn = self.draw_attributes()
+        asked = self.ask(drawn, totals)
+        if self.forest.selection == "joint":
+            return self.choose_jointly(asked, epsilon), epsilon
+        share = epsilon / (self.domain.continuous[drawn].sum(axis=1) + 1)  # step 10
+        numeric = np.flatnonzero(self.domain.continuous[asked.attributes])  # step 9: there may be none
+        thresholds = self.choose_thresholds(asked, numeric, share) if len(numeric) else np.empty(0)
+        return self.choose_attribute(asked, numeric, thresholds, share), share
+
+    def draw_attributes(self) -> Ints:
+        """Step 8: f of the attributes for each node, (nodes, f), uniformly without replacement."""
+        shape = len(self.builder.nodes), self.domain.n_attributes
+        shuffled = self.curator.public(
+            lambda rng: np.argsort(rng.random(shape), axis=1), what="attributes of a node"
+        )
+        return np.sort(shuffled[:, : self.forest.n_drawn(self.domain.n_attributes)], axis=1)
+
+    def ask(self, drawn: Ints, totals: Floats) -> Asked:
+        """Count the values of the attributes drawn, and score what they offer."""
+        counts, f = self.builder.cohort.value_counts(drawn), drawn.shape[1]
+        candidates = binary_candidates(
+            counts,
+            attributes=drawn.reshape(-1),
+            totals=np.repeat(totals, f, axis=0),
+            lows=self.lows,
+            highs=self.highs,
+            domain=self.domain,
+        )
+        return Asked(drawn.reshape(-1), f, counts, candidates, candidates.scores(self.score))
+
+    def choose_thresholds(self, asked: Asked, numeric: Ints, share: Floats) -> Floats:
+        """Step 10: a threshold for each continuous attribute drawn, the questions ``numeric``."""
+        candidates, node = asked.candidates, numeric // asked.f
+        mine = np.isin(candidates.question, numeric)
+        point = self.curator.exponential_intervals(
+            asked.scores[mine],
+            **candidates.intervals(mine, groups=numeric),
+            epsilon=share[node],
+            what="threshold of an attribute",
+            parts=self.builder.nodes[node],
+            **self.law,
+        )
+        if self.forest.thresholds == "uniform":
+            return point.value
+        at = candidates.locate(numeric, point.value)
+        low, high = candidates.low[at], candidates.high[at]
+        value = low if self.forest.thresholds == "data" else (low + high) / 2
+        return self.curator.exact(value, why=f"threshold is the {self.forest.thresholds} point (ambiguity d)")
+
+    def choose_attribute(self, asked: Asked, numeric: Ints, thresholds: Floats, share: Floats) -> Splits:
+        """Step 11: one of the attributes drawn, each with its threshold or its categories."""
+        candidates = asked.candidates
+        nominal = ~self.domain.continuous[asked.attributes[candidates.question]]
+        kind, cut = np.full(len(nominal), ONE_VS_REST), candidates.low.copy()
+        scores, offered = asked.scores.copy(), nominal.copy()
+        at = candidates.locate(numeric, thresholds)
+        offered[at], kind[at], cut[at] = True, THRESHOLD, thresholds
+        if self.forest.categorical == "multiway":
+            whole = np.flatnonzero(~self.domain.continuous[asked.attributes])
+            first = candidates.starts[whole]
+            offered[nominal], offered[first] = False, True
+            kind[first], cut[first] = MULTIWAY, np.nan
+            scores[first] = multiway_scores(asked.counts, totals=candidates.totals, score=self.score)[whole]
+        options = np.flatnonzero(offered)
+        starts = np.searchsorted(options, candidates.starts[:: asked.f])
+        chosen = self.curator.exponential(
+            scores[options],
+            starts=starts,
+            epsilon=share,
+            what="attribute of a node",
+            parts=self.builder.nodes,
+            **self.law,
+        )
+        option = options[starts + chosen]
+        return Splits(kind[option], asked.attributes[candidates.question[option]], cut[option])
+
+    def choose_jointly(self, asked: Asked, epsilon: Floats) -> Splits:
+        """Step 3 of DiffPRFs-R: one choice among all thresholds and categories (chapter 2, "The repair")."""
+        candidates = asked.candidates
+        point = self.curator.exponential_intervals(
+            asked.scores,
+            starts=candidates.starts[:: asked.f],
+            option=asked.attributes[candidates.question],
+            low=candidates.low,
+            high=candidates.high,
+            log_measure=candidates.log_measure,
+            epsilon=epsilon,
+            what="split of a node",
+            parts=self.builder.nodes,
+            **self.law,
+        )
+        kind = np.where(self.domain.continuous[point.option], THRESHOLD, ONE_VS_REST)
+        return Splits(kind, point.option, point.value)
+
 
 CHOICES = {
     "utility": ("max", "info_gain", "gini"),
@@ -41,6 +217,7 @@ CHOICES = {
 }
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DiffPRFs(PrivateForest):
     """Differentially private random forest; by default the repaired algorithm, ε-DP.
 
@@ -88,50 +265,29 @@ class DiffPRFs(PrivateForest):
     Mu, Ding, Song, Lu (2016), DiffPRFs: random forest under differential privacy, section 3.
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        domain: Domain | None = None,
-        n_trees: int = 25,
-        max_depth: int = 5,
-        max_features: int | str = "sqrt",
-        utility: str = "max",
-        bags: str = "poisson",
-        bag_rate: float | None = None,
-        stop: str = "depth",
-        selection: str = "joint",
-        budget_flow: str = "local",
-        categorical: str = "one-vs-rest",
-        thresholds: str = "uniform",
-        bounds: str = "public",
-        gain_sensitivity: str = "unit",
-        monotone_rate: bool = True,
-        size_query: bool = False,
-        vote: str = "probability",
-        neighbours: Neighbours = "add-remove",
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.domain = domain
-        self.n_trees = n_trees
-        self.max_depth = max_depth
-        self.max_features = max_features
-        self.utility = utility
-        self.bags = bags
-        self.bag_rate = bag_rate
-        self.stop = stop
-        self.selection = selection
-        self.budget_flow = budget_flow
-        self.categorical = categorical
-        self.thresholds = thresholds
-        self.bounds = bounds
-        self.gain_sensitivity = gain_sensitivity
-        self.monotone_rate = monotone_rate
-        self.size_query = size_query
-        self.vote = vote
-        self.neighbours = neighbours
-        self.random_state = random_state
+    epsilon: float = 1.0
+    domain: Domain | None = None
+    n_trees: int = 25
+    max_depth: int = 5
+    max_features: int | str = "sqrt"
+    utility: str = "max"
+    bags: str = "poisson"
+    bag_rate: float | None = None
+    stop: str = "depth"
+    selection: str = "joint"
+    budget_flow: str = "local"
+    categorical: str = "one-vs-rest"
+    thresholds: str = "uniform"
+    bounds: str = "public"
+    gain_sensitivity: str = "unit"
+    monotone_rate: bool = True
+    size_query: bool = False
+    vote: str = "probability"
+    neighbours: Neighbours = "add-remove"
+    random_state: Any = None
+
+    _choices: ClassVar = CHOICES
+    _least: ClassVar = {"n_trees": 1, "max_depth": 0}
 
     @classmethod
     def as_written(cls, *, utility: str = "info_gain", **readings: Any) -> Self:
@@ -159,39 +315,17 @@ class DiffPRFs(PrivateForest):
         }
         return cls(utility=utility, **(text | readings))
 
-    def fit(self, X: pd.DataFrame | ArrayLike | Records, y: ArrayLike | pd.Series[Any] | None = None) -> Self:
-        """Train the forest.
-
-        Parameters
-        ----------
-        X : DataFrame (n, attributes), whose index labels are the record keys, array (positions are keys), or
-            encoded :class:`~dpnb.counts.Records` (without ``y``).
-        y : (n,) labels in the domain's classes.
-
-        Raises
-        ------
-        ValueError
-            For records outside the domain, missing values, no records, or a parameter out of range.
-
-        **Privacy**: see the class; every release is on ``ledger_``.
-        """
-        self._check_parameters()
-        records, curator = self._open(X, y)
+    def _fit(self, records: Records, curator: Curator) -> None:
+        """Steps 1 to 3; the bags are step 1 of DiffPRFs-R."""
         lows, highs = self._threshold_bounds(records, curator)
 
-        def grow(cohort: Cohort, scope: TreeScope, per_copy: float) -> Tree:
-            return _Grower(self, curator, cohort, lows, highs).grow(scope, per_copy)
+        def build(builder: TreeBuilder, per_copy: float) -> Tree:
+            return BuildTree(self, curator, builder, lows=lows, highs=highs).build(per_copy)
 
-        self.trees_ = self._plant(records, curator, grow, n_trees=self.n_trees)  # steps 1 to 3
-        self.ledger_ = curator.ledger
-        return self
+        self.trees_ = self._plant(records, curator, build, n_trees=self.n_trees)
 
     def _check_parameters(self) -> None:
-        for name, choices in CHOICES.items():
-            check_choice(name, getattr(self, name), choices)
-        check_choice("neighbours", self.neighbours, ("add-remove", "replace"))
-        check_count("n_trees", self.n_trees, low=1)
-        check_count("max_depth", self.max_depth, low=0)
+        super()._check_parameters()
         if self.max_features not in ("sqrt", "all"):
             check_count("max_features", self.max_features, low=1)
         if self.stop == "noisy" and not self.size_query:
@@ -211,190 +345,6 @@ class DiffPRFs(PrivateForest):
         if isinstance(self.max_features, str):
             return n_attributes if self.max_features == "all" else max(round(math.sqrt(n_attributes)), 1)
         return min(self.max_features, n_attributes)
-
-
-class _Grower:
-    """Grows one tree: ``Build_Tree`` of the paper, a level at a time."""
-
-    def __init__(
-        self, forest: DiffPRFs, curator: Curator, cohort: Cohort, lows: Floats, highs: Floats
-    ) -> None:
-        self.forest = forest
-        self.curator = curator
-        self.cohort = cohort
-        self.domain = forest.domain_
-        self.lows, self.highs = lows, highs
-        self.score = SCORES[forest.utility]
-        unit = forest.gain_sensitivity == "unit" or forest.utility != "info_gain"
-        self.sensitivity = self.score.sensitivity if unit else math.log(self.domain.n_classes)
-        self.monotone = self.score.monotone and forest.monotone_rate
-
-    def grow(self, scope: TreeScope, per_copy: float) -> Tree:
-        """Spend ``per_copy`` on every path and return the tree."""
-        forest, builder = self.forest, TreeBuilder(self.domain, scope)
-        epsilon = np.array([per_copy / (forest.max_depth + 1)])
-        if forest.size_query:
-            epsilon = epsilon / 2  # step 4
-        for depth in range(forest.max_depth + 1):
-            nodes = builder.frontier
-            counts = self.cohort.class_counts(len(nodes))
-            leaf = self._stops(counts, nodes, epsilon, last=depth == forest.max_depth)
-            values = np.full(counts.shape, np.nan)
-            values[leaf] = self._leaf_counts(counts[leaf], nodes[leaf], epsilon[leaf])
-            going = np.flatnonzero(~leaf)
-            self.cohort.keep(going)
-            splits, passed = no_splits(len(nodes)), epsilon
-            if len(going):
-                chosen, spent = self._choose(counts[going], nodes[going], epsilon[going])
-                for field, own in zip(splits, chosen, strict=True):
-                    field[going] = own
-                if forest.budget_flow == "shrinking":
-                    passed = epsilon.copy()
-                    passed[going] = spent  # step 12 hands on the ε that step 10 has divided
-            first_slot = builder.grow(splits, values)
-            if not len(builder.frontier):
-                break
-            self.cohort.descend(chosen, first_slot[going])
-            epsilon = np.repeat(passed, splits.n_branches(self.domain.cardinalities))
-        return builder.finish()
-
-    def _stops(self, counts: Floats, nodes: Ints, epsilon: Floats, *, last: bool) -> Any:
-        """Steps 6 and 7: which nodes become leaves, (nodes,) booleans."""
-        stop = np.full(len(nodes), last)
-        if self.forest.size_query:
-            size = self.curator.laplace(
-                counts.sum(axis=1), epsilon=epsilon, sensitivity=1.0, what="size of a node", parts=nodes
-            )
-        if self.forest.stop == "pure":
-            pure = (counts > 0).sum(axis=1) <= 1
-            why = "purity of a node, tested without noise (step 7)"
-            stop |= self.curator.exact(pure, why=why, parts=nodes)
-        elif self.forest.stop == "noisy":
-            branches = 2 if self.forest.categorical == "one-vs-rest" else max(2, *self.domain.cardinalities)
-            stop |= size / (branches * self.domain.n_classes) < math.sqrt(2) / epsilon
-        return stop
-
-    def _leaf_counts(self, counts: Floats, nodes: Ints, epsilon: Floats) -> Floats:
-        """Step 7: noisy class counts; a record is in one class, so Δ = 1 for all classes together."""
-        if not len(nodes):
-            return counts
-        return self.curator.laplace(
-            counts, epsilon=epsilon, sensitivity=1.0, what="class counts of a leaf", parts=nodes
-        )
-
-    def _choose(self, totals: Floats, nodes: Ints, epsilon: Floats) -> tuple[Splits, Floats]:
-        """Steps 8 to 11: a split for each node, and the ε of each of its choices."""
-        asked = self._draw_attributes(len(nodes))
-        counts = self.cohort.value_counts(asked)
-        f = asked.shape[1]
-        attributes = asked.reshape(-1)
-        candidates = binary_candidates(
-            counts,
-            attributes=attributes,
-            totals=np.repeat(totals, f, axis=0),
-            lows=self.lows,
-            highs=self.highs,
-            domain=self.domain,
-        )
-        scores = candidates.scores(self.score)
-        if self.forest.selection == "joint":
-            return self._choose_jointly(candidates, scores, attributes, f, nodes, epsilon), epsilon
-        share = epsilon / (self.domain.continuous[asked].sum(axis=1) + 1)  # step 10
-        return self._choose_in_two_steps(candidates, scores, counts, attributes, f, nodes, share), share
-
-    def _draw_attributes(self, n_nodes: int) -> Ints:
-        """Step 8: f of the attributes for each node, (nodes, f), uniformly without replacement."""
-        n_attributes = self.domain.n_attributes
-        f = self.forest.n_drawn(n_attributes)
-        shuffled = self.curator.public(
-            lambda rng: np.argsort(rng.random((n_nodes, n_attributes)), axis=1), what="attributes of a node"
-        )
-        return np.sort(shuffled[:, :f], axis=1)
-
-    def _choose_jointly(
-        self, candidates: Candidates, scores: Floats, attributes: Ints, f: int, nodes: Ints, epsilon: Floats
-    ) -> Splits:
-        point = self.curator.exponential_intervals(
-            scores,
-            starts=candidates.starts[::f],
-            option=attributes[candidates.question],
-            low=candidates.low,
-            high=candidates.high,
-            log_measure=candidates.log_measure,
-            epsilon=epsilon,
-            what="split of a node",
-            parts=nodes,
-            sensitivity=self.sensitivity,
-            monotone=self.monotone,
-        )
-        kind = np.where(self.domain.continuous[point.option], THRESHOLD, ONE_VS_REST)
-        return Splits(kind, point.option, point.value)
-
-    def _choose_in_two_steps(
-        self,
-        candidates: Candidates,
-        scores: Floats,
-        counts: ValueCounts,
-        attributes: Ints,
-        f: int,
-        nodes: Ints,
-        share: Floats,
-    ) -> Splits:
-        """Steps 10 and 11: a threshold for each continuous attribute drawn, then an attribute."""
-        numeric = np.flatnonzero(self.domain.continuous[attributes])
-        threshold = self._choose_thresholds(candidates, scores, numeric, f, nodes, share)
-        offered = np.ones(len(scores), bool)
-        cut = candidates.low.copy()
-        kind = np.full(len(scores), ONE_VS_REST)
-        if len(numeric):
-            at = candidates.locate(numeric, threshold)
-            offered &= ~self.domain.continuous[attributes[candidates.question]]
-            offered[at] = True
-            cut[at], kind[at] = threshold, THRESHOLD
-        if self.forest.categorical == "multiway":
-            nominal = np.flatnonzero(~self.domain.continuous[attributes])
-            first = candidates.starts[nominal]
-            offered[~self.domain.continuous[attributes[candidates.question]]] = False
-            offered[first] = True
-            scores = scores.copy()
-            scores[first] = multiway_scores(counts, totals=candidates.totals, score=self.score)[nominal]
-            cut[first], kind[first] = np.nan, MULTIWAY
-        options = np.flatnonzero(offered)
-        starts = np.searchsorted(options, candidates.starts[::f])
-        chosen = self.curator.exponential(
-            scores[options],
-            starts=starts,
-            epsilon=share,
-            what="attribute of a node",
-            parts=nodes,
-            sensitivity=self.sensitivity,
-            monotone=self.monotone,
-        )
-        option = options[starts + chosen]
-        return Splits(kind[option], attributes[candidates.question[option]], cut[option])
-
-    def _choose_thresholds(
-        self, candidates: Candidates, scores: Floats, numeric: Ints, f: int, nodes: Ints, share: Floats
-    ) -> Floats:
-        """Step 10: one threshold for each continuous attribute drawn, (numeric questions,)."""
-        if not len(numeric):
-            return np.empty(0)
-        mine = np.isin(candidates.question, numeric)
-        point = self.curator.exponential_intervals(
-            scores[mine],
-            **candidates.intervals(mine, groups=numeric),
-            epsilon=share[numeric // f],
-            what="threshold of an attribute",
-            parts=nodes[numeric // f],
-            sensitivity=self.sensitivity,
-            monotone=self.monotone,
-        )
-        if self.forest.thresholds == "uniform":
-            return point.value
-        at = candidates.locate(numeric, point.value)
-        low, high = candidates.low[at], candidates.high[at]
-        value = low if self.forest.thresholds == "data" else (low + high) / 2
-        return self.curator.exact(value, why=f"threshold is the {self.forest.thresholds} point (ambiguity d)")
 
 
 register(

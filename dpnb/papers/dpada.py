@@ -1,21 +1,20 @@
 """DPAda: boosting with noise schedules of Zhang, Dong, Xu, Wang (2023), as written and repaired.
 
-Step numbers are those of the paper's Algorithms 2 to 6; A1 to A9 are the ambiguities of the chapter's list.
+Step numbers are those of the listings in chapter 4, which follow the paper's Algorithms 2 to 6; A1 to A9 are the
+ambiguities of the chapter's list.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.stats import binom
 
 from ..arrays import Floats, Ints
 from ..booster import (
-    RoundBudget,
     check_delta,
     check_step,
     half_log_odds,
@@ -36,6 +35,132 @@ from ..registry import register
 SCHEDULES = ("all", "swing", "random", "improved")
 RULES = ("definition7", "causal")
 LEAST_ERROR = 0.05  # the repaired α is at most that of this error
+
+
+class Written:
+    """Algorithms 3 to 6 as written (chapter 4, "The algorithm as written"); they differ in which rounds have noise."""
+
+    def __init__(self, owner: DPAda, reading: Reading, curator: Curator) -> None:
+        self.owner = owner
+        self.reading = reading
+        self.curator = curator
+
+    def boost(self, records: Records, grid: Grid) -> Additive:
+        """Steps 1 to 9; returns the argument of the sign in step 9 (10 in Algorithm 3)."""
+        public = self.reading.thresholds == "grid"
+        data = records.weighted(grid if public else None, positive=1)
+        self.start(data)
+        stumps: list[Stump] = []
+        alphas: list[float] = []
+        for noise in self.owner.schedule_:  # step 2
+            learnt = self.round(data, noise=bool(noise))
+            if learnt is None:
+                break
+            stumps.append(learnt[0])
+            alphas.append(learnt[1])
+        return Additive(self.owner.domain_, tuple(stumps), np.array(alphas))
+
+    def start(self, data: WeightedRecords) -> None:
+        """Step 1."""
+        data.weights = self._raw = data.weights / len(data.weights)
+
+    def round(self, data: WeightedRecords, *, noise: bool) -> tuple[Stump, float] | None:
+        """Steps 3 to 8: G_k and α_k, or None where the text stops."""
+        reading, curator = self.reading, self.curator
+        best = data.grid.stump(int(np.argmax(data.right())))
+        why = "stump G_k, chosen without noise (step 3)"
+        stump = publish_stump(curator, best, why=why)
+        measured = float(data.outcome(stump, self._raw if reading.error == "raw" else None)[1])  # step 4
+        stops = curator.exact(measured > 0.5, why="stop at e_k > 0.5, tested without noise (step 5)")
+        if stops and reading.stop == "break":
+            return None
+        error = float(np.clip(measured, reading.clip, 1 - reading.clip))
+        alpha = curator.exact(half_log_odds(error), why="weight α_k, without noise (step 6)")
+        data.reweigh(stump, alpha)
+        self._raw = data.weights / data.weights.sum()  # step 7
+        data.weights = self.noised(self._raw) if noise else self._raw  # step 8
+        return stump, alpha
+
+    def noised(self, weights: Floats) -> Floats:
+        """Step 8: Algorithm 2, DPweight_dynamic (chapter 4, "The noise of Algorithm 2"), with its own step numbers."""
+        mean = 1 / len(weights)
+        noised = weights.copy()
+        for largest in (True, False):
+            extreme = float(weights.max() if largest else weights.min())
+            tied = np.flatnonzero(np.abs(weights - extreme) <= 1e-9 * abs(extreme))  # rounding parts no ties
+            if self.reading.ties == "first":
+                tied = tied[:1]
+            draws = len(tied) if self.reading.ties == "indep" else 1
+            gap = abs(extreme - mean)  # steps 1, equations (14) and (15)
+            noisy = self._laplace(np.full(draws, extreme), gap, largest=largest)  # steps 2, 3
+            noised[tied] = np.maximum(noisy, mean) if largest else np.minimum(noisy, mean)  # steps 4 to 9
+        if self.reading.clamp == "clip0":
+            noised = np.maximum(noised, 0.0)
+        total = float(noised.sum())
+        return noised / total if total != 0 else np.full(len(noised), mean)  # step 10
+
+    def _laplace(self, values: Floats, gap: float, *, largest: bool) -> Floats:
+        """Steps 2 and 3 of Algorithm 2: noise of scale Δ/ε."""
+        owner = self.owner
+        what = f"{'largest' if largest else 'smallest'} weight (Algorithm 2)"
+        if gap <= 1e-12 * abs(values[0]):
+            return self.curator.exact(values, why=f"{what}: noise of scale 0")
+        epsilon = float(owner.epsilon) / owner.n_rounds
+        if self.reading.scale == "literal":
+            epsilon *= max(abs(float(values[0])), 1e-12)
+        return self.curator.laplace(values, epsilon=epsilon, sensitivity=gap, what=what)
+
+
+class Repaired:
+    """DPAda-R (chapter 4, "The repair"), with the step numbers there: only active rounds read the data."""
+
+    def __init__(self, owner: DPAda, curator: Curator) -> None:
+        self.owner = owner
+        self.curator = curator
+        self.active = int(owner.schedule_.sum())  # step 1
+        self.budget = round_budget(
+            epsilon=owner.epsilon,
+            delta=owner.delta,
+            rounds=owner.filter_rounds or self.active,
+            neighbours=owner.neighbours,
+        )
+
+    def boost(self, records: Records, grid: Grid) -> Additive:
+        """Steps 2 to 8; returns the argument of the sign in step 8."""
+        data = records.weighted(grid, positive=1)
+        if self.owner.filter_rounds is None:
+            return self.rounds(data)
+        with self.curator.ledger.filtered("individual filter", epsilon=self.owner._budget):
+            return self.rounds(data)
+
+    def rounds(self, data: WeightedRecords) -> Additive:
+        """Steps 2 to 7, with the filter of chapter 4, "A budget for each record"."""
+        owner, stumps, alphas = self.owner, [], []
+        share = 1.0 if owner.learning_rate is not None else owner.selection_share
+        for _ in range(self.active):
+            with self.curator.ledger.sequential("round"):
+                if owner.filter_rounds is not None:
+                    data.afford(total=owner.filter_rounds)
+                chosen = select_stump(self.curator, data.right(), self.budget, share=share)  # step 4
+                stump, alpha = data.grid.stump(chosen), owner.learning_rate
+                if alpha is None:
+                    alpha = self.noisy_alpha(data.outcome(stump))
+            data.advance(stump, alpha)  # steps 7 and 3
+            stumps.append(stump)
+            alphas.append(alpha)
+        return Additive(owner.domain_, tuple(stumps), np.array(alphas))
+
+    def noisy_alpha(self, outcome: Floats) -> float:
+        """Steps 5 and 6: α from noisy weights of right and wrong records; a record is in one of them, so Δ = 1."""
+        what, share = "weight of right and wrong records", 1 - self.owner.selection_share
+        curator, budget = self.curator, self.budget
+        if budget.rho is None:
+            noisy = curator.laplace(outcome, epsilon=share * budget.epsilon, sensitivity=1.0, what=what)
+        else:
+            noisy = curator.gaussian(outcome, rho=share * budget.rho, sensitivity=1.0, what=what)
+        total = float(noisy.sum())
+        error = 0.5 if total <= 0 else float(np.clip(noisy[1] / total, LEAST_ERROR, 0.5))
+        return half_log_odds(error)
 
 
 def swing(m: int) -> Ints:
@@ -168,6 +293,7 @@ READINGS = {
 """Nine readings of Algorithm 2."""
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DPAda(PrivateClassifier):
     """Differentially private AdaBoost with a noise schedule, two classes; by default the repaired DPAda-R.
 
@@ -214,38 +340,24 @@ class DPAda(PrivateClassifier):
     Watanabe (2000), MadaBoost.
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float | None = None,
-        domain: Domain | None = None,
-        schedule: str = "all",
-        improved_rule: str = "causal",
-        n_rounds: int = 30,
-        learning_rate: float | None = None,
-        selection_share: float = 0.5,
-        filter_rounds: int | None = None,
-        uniform: int = 31,
-        geometric: int = 24,
-        reading: Reading | None = None,
-        neighbours: Neighbours = "add-remove",
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.domain = domain
-        self.schedule = schedule
-        self.improved_rule = improved_rule
-        self.n_rounds = n_rounds
-        self.learning_rate = learning_rate
-        self.selection_share = selection_share
-        self.filter_rounds = filter_rounds
-        self.uniform = uniform
-        self.geometric = geometric
-        self.reading = reading
-        self.neighbours = neighbours
-        self.random_state = random_state
+    epsilon: float = 1.0
+    delta: float | None = None
+    domain: Domain | None = None
+    schedule: str = "all"
+    improved_rule: str = "causal"
+    n_rounds: int = 30
+    learning_rate: float | None = None
+    selection_share: float = 0.5
+    filter_rounds: int | None = None
+    uniform: int = 31
+    geometric: int = 24
+    reading: Reading | None = None
+    neighbours: Neighbours = "add-remove"
+    random_state: Any = None
+
+    two_classes = True
+    _choices: ClassVar = {"schedule": SCHEDULES, "improved_rule": RULES}
+    _least: ClassVar = {"n_rounds": 1, "filter_rounds": 1, "uniform": 0, "geometric": 0}
 
     @classmethod
     def as_written(cls, *, reading: Reading | None = None, **parameters: Any) -> Self:
@@ -263,59 +375,28 @@ class DPAda(PrivateClassifier):
         text: dict[str, Any] = {"improved_rule": "definition7"}
         return cls(reading=Reading() if reading is None else reading, **(text | parameters))
 
-    def fit(self, X: pd.DataFrame | ArrayLike | Records, y: ArrayLike | pd.Series[Any] | None = None) -> Self:
-        """Train the booster.
-
-        Parameters
-        ----------
-        X : DataFrame (n, attributes), array, or encoded :class:`~dpnb.counts.Records` (without ``y``).
-        y : (n,) labels in the domain's two classes.
-
-        Raises
-        ------
-        ValueError
-            For records outside the domain, missing values, no records, more than two classes, or a parameter out
-            of range.
-
-        **Privacy**: see the class; every release is on ``ledger_``.
-        """
-        self._check_parameters()
-        records, curator = self._open(X, y)
-        if self.domain_.n_classes != 2:
-            raise ValueError(
-                f"{self.domain_.n_classes} classes: DPAda is for two; PrivateBooster takes any number"
-            )
+    def _fit(self, records: Records, curator: Curator) -> None:
         self.schedule_ = curator.public(self._draw_schedule, what="schedule of the rounds")
         grid = public_grid(self.domain_, uniform=self.uniform, geometric=self.geometric)
         with curator.ledger.sequential(f"DPAda, {self.n_rounds} rounds"):
-            boost = self._repaired if self.reading is None else Written(self, self.reading, curator).boost
-            self.model_ = boost(records, curator, grid)
-        self.ledger_ = curator.ledger
-        return self
+            how = Repaired(self, curator) if self.reading is None else Written(self, self.reading, curator)
+            self.model_ = how.boost(records, grid)
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_delta(self.delta)
-        check_choice("schedule", self.schedule, SCHEDULES)
-        check_choice("improved_rule", self.improved_rule, RULES)
-        check_count("n_rounds", self.n_rounds, low=1)
         if self.learning_rate is not None:
             check_step("learning_rate", self.learning_rate)
         check_step("selection_share", self.selection_share)
         if not self.selection_share < 1:
             raise ValueError(f"selection_share={self.selection_share!r}: expected a number in (0, 1)")
-        if self.filter_rounds is not None:
-            check_count("filter_rounds", self.filter_rounds, low=1)
-            if self.delta is not None or self.reading is not None:
-                raise ValueError(
-                    f"filter_rounds={self.filter_rounds}: the filter is for repaired, pure ε only"
-                )
-        check_count("uniform", self.uniform, low=0)
-        check_count("geometric", self.geometric, low=0)
-        check_choice("neighbours", self.neighbours, ("add-remove", "replace"))
+        if self.filter_rounds is not None and (self.delta is not None or self.reading is not None):
+            raise ValueError(f"filter_rounds={self.filter_rounds}: the filter is for repaired, pure ε only")
         if self.reading is not None and self.delta is not None:
             raise ValueError(f"delta={self.delta!r}: the algorithm as written knows pure ε only")
 
     def _draw_schedule(self, rng: np.random.Generator) -> Ints:
+        """The schedule h_1, …, h_m of either listing."""
         m = self.n_rounds
         if self.schedule == "all":
             drawn = np.ones(m, np.intp)
@@ -331,124 +412,10 @@ class DPAda(PrivateClassifier):
             drawn[0] = self.schedule == "all" and self.reading.noise_in_round_1
         return drawn
 
-    def _repaired(self, records: Records, curator: Curator, grid: Grid) -> Additive:
-        """DPAda-R: only active rounds read the data."""
-        active, paid = int(self.schedule_.sum()), self.filter_rounds
-        budget = round_budget(
-            epsilon=self.epsilon, delta=self.delta, rounds=paid or active, neighbours=self.neighbours
-        )
-        data = records.weighted(grid, positive=1)
-        if paid is None:
-            return self._rounds(data, curator, budget, active=active)
-        with curator.ledger.filtered("individual filter", epsilon=self._budget):
-            return self._rounds(data, curator, budget, active=active)
-
-    def _rounds(
-        self, data: WeightedRecords, curator: Curator, budget: RoundBudget, *, active: int
-    ) -> Additive:
-        share = 1.0 if self.learning_rate is not None else self.selection_share
-        stumps, alphas = [], []
-        for _ in range(active):
-            with curator.ledger.sequential("round"):
-                if self.filter_rounds is not None:
-                    data.afford(total=self.filter_rounds)
-                stump = data.grid.stump(select_stump(curator, data.right(), budget, share=share))
-                alpha = self.learning_rate
-                if alpha is None:
-                    alpha = self._noisy_alpha(data.outcome(stump), curator, budget)
-            data.advance(stump, alpha)
-            stumps.append(stump)
-            alphas.append(alpha)
-        return Additive(self.domain_, tuple(stumps), np.array(alphas))
-
-    def _noisy_alpha(self, outcome: Floats, curator: Curator, budget: RoundBudget) -> float:
-        """Step 6 from noisy weights of right and wrong records; a record is in one of them, so Δ = 1."""
-        what, share = "weight of right and wrong records", 1 - self.selection_share
-        if budget.rho is None:
-            noisy = curator.laplace(outcome, epsilon=share * budget.epsilon, sensitivity=1.0, what=what)
-        else:
-            noisy = curator.gaussian(outcome, rho=share * budget.rho, sensitivity=1.0, what=what)
-        total = float(noisy.sum())
-        error = 0.5 if total <= 0 else float(np.clip(noisy[1] / total, LEAST_ERROR, 0.5))
-        return half_log_odds(error)
-
     def _votes(self, codes: Floats) -> Floats:
         link = logistic if self.reading is None else half_logistic
         positive = link(self.model_.score(codes))
         return np.stack([1 - positive, positive], axis=1)
-
-
-class Written:
-    """Algorithms 3 to 6 as written; which rounds have noise is all that they differ in."""
-
-    def __init__(self, owner: DPAda, reading: Reading, curator: Curator) -> None:
-        self.owner = owner
-        self.reading = reading
-        self.curator = curator
-
-    def boost(self, records: Records, curator: Curator, grid: Grid) -> Additive:
-        """Run the rounds and return sign's argument in step 10."""
-        public = self.reading.thresholds == "grid"
-        data = records.weighted(grid if public else None, positive=1)
-        self.start(data)
-        stumps: list[Stump] = []
-        alphas: list[float] = []
-        for noise in self.owner.schedule_:  # step 2
-            learnt = self.round(data, noise=bool(noise))
-            if learnt is None:
-                break
-            stumps.append(learnt[0])
-            alphas.append(learnt[1])
-        return Additive(self.owner.domain_, tuple(stumps), np.array(alphas))
-
-    def start(self, data: WeightedRecords) -> None:
-        """Step 1."""
-        data.weights = self._raw = data.weights / len(data.weights)
-
-    def round(self, data: WeightedRecords, *, noise: bool) -> tuple[Stump, float] | None:
-        """Steps 3 to 8: G_k and α_k, or None where the text stops."""
-        reading, curator = self.reading, self.curator
-        best = data.grid.stump(int(np.argmax(data.right())))
-        why = "stump G_k, chosen without noise (step 3)"
-        stump = publish_stump(curator, best, why=why)
-        measured = float(data.outcome(stump, self._raw if reading.error == "raw" else None)[1])  # step 4
-        stops = curator.exact(measured > 0.5, why="stop at e_k > 0.5, tested without noise (step 5)")
-        if stops and reading.stop == "break":
-            return None
-        error = float(np.clip(measured, reading.clip, 1 - reading.clip))
-        alpha = curator.exact(half_log_odds(error), why="weight α_k, without noise (step 6)")
-        data.reweigh(stump, alpha)
-        self._raw = data.weights / data.weights.sum()  # step 7
-        data.weights = self.noised(self._raw) if noise else self._raw  # step 8
-        return stump, alpha
-
-    def noised(self, weights: Floats) -> Floats:
-        """Algorithm 2."""
-        mean = 1 / len(weights)
-        noised = weights.copy()
-        for largest in (True, False):
-            extreme = float(weights.max() if largest else weights.min())
-            tied = np.flatnonzero(np.abs(weights - extreme) <= 1e-9 * abs(extreme))  # rounding parts no ties
-            if self.reading.ties == "first":
-                tied = tied[:1]
-            draws = len(tied) if self.reading.ties == "indep" else 1
-            gap = abs(extreme - mean)  # steps 1, equations (14) and (15)
-            noisy = self._laplace(np.full(draws, extreme), gap, largest=largest)  # steps 2, 3
-            noised[tied] = np.maximum(noisy, mean) if largest else np.minimum(noisy, mean)  # steps 4 to 9
-        if self.reading.clamp == "clip0":
-            noised = np.maximum(noised, 0.0)
-        total = float(noised.sum())
-        return noised / total if total != 0 else np.full(len(noised), mean)  # step 10
-
-    def _laplace(self, values: Floats, gap: float, *, largest: bool) -> Floats:
-        owner = self.owner
-        what = f"{'largest' if largest else 'smallest'} weight (Algorithm 2)"
-        if gap <= 1e-12 * abs(values[0]):
-            return self.curator.exact(values, why=f"{what}: noise of scale 0")
-        epsilon = float(owner.epsilon) / owner.n_rounds
-        if self.reading.scale == "literal":
-            epsilon *= max(abs(float(values[0])), 1e-12)
-        return self.curator.laplace(values, epsilon=epsilon, sensitivity=gap, what=what)
 
 
 register(
@@ -464,5 +431,4 @@ register(
     },
     leaking={"as written": DPAda.as_written},
     learns={"n_rounds": 60, "learning_rate": 0.5},
-    classes=2,
 )

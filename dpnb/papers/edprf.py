@@ -1,58 +1,202 @@
 """eDPRF: the random forest of Wang, Qiu, Zhao, Zou, Wang (2025), as written and repaired.
 
-Equation and algorithm numbers are the paper's. Its levels 1 to treeDepth are the levels 0 to ``max_depth`` here:
-treeDepth = ``max_depth`` + 1, as leaves are a level of their own.
+Step numbers are those of the listing in chapter 5, "The algorithm as written"; equation and algorithm numbers are the
+paper's. Its levels 1 to treeDepth are the levels 0 to ``max_depth`` here: treeDepth = ``max_depth`` + 1, as leaves are
+a level of their own. The listing of "The repair" is the same code with the default options.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-import pandas as pd
-from numpy.typing import ArrayLike
 
 from ..arrays import Bools, Floats, Ints
 from ..bags import PARTS
-from ..counts import BinnedRecords, Cohort, Records
+from ..counts import BinnedRecords, Records
 from ..curator import Curator
 from ..domain import Domain
-from ..estimators import PrivateForest, check_choice, check_count, leaf_labels, select_offered
+from ..estimators import PrivateForest, check_count
 from ..grid import public_grid
-from ..ledger import Neighbours, TreeScope
+from ..growth import TreeBuilder, leaf_counts, leaf_labels, select_offered
+from ..ledger import Neighbours
 from ..registry import register
 from ..scores import SCORES
 from ..splits import BINNED, MULTIWAY, Splits, no_splits
-from ..trees import Tree, TreeBuilder
+from ..trees import Tree
 
-CHOICES = {
-    "utility": ("gini", "gini_normalised"),
-    "splits": ("binary", "multiway"),
-    "bins": ("public", "node-width", "node-quantile"),
-    "stop": ("depth", "one-label", "noisy"),
-    "selection": ("permute-and-flip", "exponential"),
-    "leaf": ("counts", "label"),
-    "levels": ("uniform", "harmonic", "geometric"),
-    "bags": ("disjoint", "cover", "full", "poisson", "bernoulli", PARTS),
-    "vote": ("probability", "majority"),
-}
 SPLIT_SENSITIVITY = 2.0  # Algorithm 2
 LEAST_OTHERS = 3.0  # a noisy stop asks for that many noise scales of records outside the largest class
 
-ABLATIONS: dict[str, dict[str, Any]] = {
-    "tradition": {"selection": "exponential", "leaf": "counts", "align": False},
-    "tradition_spl_imp": {"selection": "permute-and-flip", "leaf": "counts", "align": False},
-    "tradition_leaf_imp": {"selection": "exponential", "leaf": "label", "align": False},
-    "all": {"selection": "permute-and-flip", "leaf": "label", "align": True},
-}
-"""The variants of the paper's Figures 5 and 6 as parameters: split mechanism, leaf mechanism, alignment.
 
-Without alignment in the traditional ones is inferred; the paper names the two mechanisms only.
-"""
+class Stop(NamedTuple):
+    """Which nodes of a level become leaves, and the noisy class counts that decided it.
+
+    Parameters
+    ----------
+    leaf : (nodes,) whether a node becomes a leaf.
+    counts : (nodes, classes) noisy counts; NaN where none were asked for.
+    share : share of the path's budget that they cost.
+    """
+
+    leaf: Bools
+    counts: Floats
+    share: float
+
+
+class BuildTree:
+    """Steps 3 to 8, Algorithm 5: one tree, a level at a time (chapter 5, "The algorithm as written").
+
+    Parameters
+    ----------
+    forest : options, domain.
+    curator : release door.
+    builder : at the root of the tree.
+    binned : the records on the public grid of binary splits; None for multiway splits.
+    per_copy : ε that every path spends.
+    """
+
+    def __init__(
+        self,
+        forest: EDPRF,
+        curator: Curator,
+        builder: TreeBuilder,
+        *,
+        binned: BinnedRecords | None,
+        per_copy: float,
+    ) -> None:
+        self.forest = forest
+        self.curator = curator
+        self.builder = builder
+        self.binned = binned
+        self.per_copy = per_copy
+        self.domain = builder.domain
+        self.score = SCORES[forest.utility]
+
+    def build(self) -> Tree:
+        """Spend ``per_copy`` on every path and return the tree."""
+        forest, builder = self.forest, self.builder
+        shares = level_shares(forest.max_depth + 1, forest.levels)  # step 5
+        free = np.ones((1, self.domain.n_attributes), bool)
+        for level in builder.levels():
+            counts, drawn, share = builder.class_counts(), self.draw_attributes(free), shares[level]
+            stop = self.stops(counts, drawn, share, last=level == forest.max_depth)  # step 3
+            # Step 8, equation (10): an early leaf has all that no ancestor has spent.
+            left = (shares[level:].sum() if forest.align else share) - stop.share
+            going = builder.close(stop.leaf, self.build_leaf(counts, stop, left))
+            if len(going):
+                splits, free = self.build_split(drawn[going], share - stop.share), free[going]  # steps 4, 6
+                if not forest.reuse:
+                    free[np.arange(len(going)), splits.attribute] = False
+                free = free[builder.split(splits)]  # step 7
+        return builder.finish()
+
+    def draw_attributes(self, free: Bools) -> Bools:
+        """Which of its free attributes each node may be split on, (nodes, attributes); all, as the paper has it."""
+        f = self.forest.max_features
+        if isinstance(f, str):
+            return free
+        order = self.curator.public(lambda rng: rng.random(free.shape), what="attributes of a node")
+        order = np.where(free, order, 2.0)
+        drawn: Bools = free & (np.argsort(np.argsort(order, axis=1), axis=1) < f)
+        return drawn
+
+    def stops(self, counts: Floats, drawn: Bools, share: float, *, last: bool) -> Stop:
+        """Step 3: which nodes become leaves; the noisy stop is step 2 of eDPRF-R (chapter 5, "The repair")."""
+        leaf, nodes = np.full(len(counts), last), self.builder.nodes
+        if self.binned is None:
+            leaf |= ~drawn.any(axis=1)
+        else:  # an attribute of one value has no condition
+            leaf |= ~drawn[:, np.unique(self.binned.grid.attribute)].any(axis=1)
+        none = np.full(counts.shape, np.nan)
+        if last or self.forest.stop == "depth":
+            return Stop(leaf, none, 0.0)
+        if self.forest.stop == "one-label":
+            one = (counts > 0).sum(axis=1) <= 1
+            why = "one-label stop, tested without noise (Algorithm 5)"
+            return Stop(leaf | self.curator.exact(one, why=why, parts=nodes), none, 0.0)
+        asked = share * self.forest.stop_share
+        epsilon = asked * self.per_copy
+        noisy = self.curator.laplace(
+            counts, epsilon=epsilon, sensitivity=1.0, what="class counts for the stop", parts=nodes
+        )
+        others = noisy.sum(axis=1) - noisy.max(axis=1)
+        return Stop(leaf | (others < LEAST_OTHERS / epsilon), noisy, asked)
+
+    def build_split(self, drawn: Bools, share: float) -> Splits:
+        """Steps 4 and 6, Algorithm 2: a split for each node."""
+        nodes, cohort = self.builder.nodes, self.builder.cohort
+        if self.binned is not None:
+            grid, tables = self.binned.grid, cohort.condition_tables(self.binned, len(nodes))
+            at = self.select(self.score(tables), drawn[:, grid.attribute], share)
+            return Splits(grid.kind[at], grid.attribute[at], grid.cut[at])
+        options = [self.multiway(a, len(nodes)) for a in range(self.domain.n_attributes)]
+        widths = [int(s.n_branches(self.domain.cardinalities).max()) for s in options]
+        counted = [cohort.branch_counts(s, w) for s, w in zip(options, widths, strict=True)]
+        at = self.select(np.stack([self.score(t) for t in counted], axis=1), drawn, share)
+        kind, attribute, cut = (
+            np.stack(field)[at, np.arange(len(nodes))] for field in zip(*options, strict=True)
+        )
+        scored = drawn[:, self.domain.continuous].any(axis=1)
+        if self.forest.bins != "public" and scored.any():
+            own = kind == BINNED
+            # Scores of such bins have no finite Δ, so a node pays for them whichever attribute it is split on.
+            why = "edges of bins made from the data of a node (Algorithm 5)"
+            cut[own] = self.curator.exact(cut[own], why=why, parts=nodes[scored])
+        return Splits(kind, attribute, cut)
+
+    def select(self, scores: Floats, offered: Bools, share: float) -> Ints:
+        """Step 6: one of the offered options of each node by its score, (nodes,)."""
+        flip = self.forest.selection == "permute-and-flip"
+        return select_offered(
+            self.curator.permute_and_flip if flip else self.curator.exponential,
+            scores,
+            offered,
+            epsilon=share * self.per_copy,
+            sensitivity=SPLIT_SENSITIVITY,
+            monotone=self.score.monotone and self.forest.monotone_rate,
+            what="split of a node",
+            parts=self.builder.nodes,
+        )
+
+    def multiway(self, attribute: int, n_nodes: int) -> Splits:
+        """Step 4: split of every node into one branch a category or bin of an attribute."""
+        n_bins = self.forest.n_bins
+        splits = no_splits(n_nodes, edges=n_bins - 1)
+        splits.attribute[:] = attribute
+        splits.kind[:] = BINNED if self.domain.continuous[attribute] else MULTIWAY
+        if not self.domain.continuous[attribute]:
+            return splits
+        if self.forest.bins == "public":
+            low, high = self.domain.lows[attribute], self.domain.highs[attribute]
+            splits.cut[:] = low + (high - low) * np.arange(1, n_bins) / n_bins
+        else:
+            quantiles = self.forest.bins == "node-quantile"
+            splits.cut[:] = self.builder.cohort.node_edges(
+                attribute, n_nodes, n_bins=n_bins, quantiles=quantiles
+            )
+        return splits
+
+    def build_leaf(self, counts: Floats, stop: Stop, share: float) -> Floats:
+        """Step 8, Algorithm 3: a label or class counts for the leaves (chapter 5, "The label of a leaf")."""
+        counts, nodes, asked = counts[stop.leaf], self.builder.nodes[stop.leaf], stop.counts[stop.leaf]
+        if not len(nodes):
+            return counts
+        epsilon = share * self.per_copy
+        if self.forest.leaf == "label":
+            monotone = self.forest.monotone_rate
+            return leaf_labels(self.curator, counts, nodes=nodes, epsilon=epsilon, monotone=monotone)
+        fresh = leaf_counts(self.curator, counts, nodes=nodes, epsilon=epsilon)
+        if stop.share == 0:
+            return fresh
+        # Inverse-variance mean of the two noisy counts: their variances are as 1/ε².
+        weight = share**2 / (share**2 + stop.share**2)
+        return weight * fresh + (1 - weight) * asked
 
 
 def level_shares(n_levels: int, rule: str) -> Floats:
-    """Shares of a path's budget for each level from the root; they sum to 1.
+    """Step 5: shares of a path's budget for each level from the root; they sum to 1 (chapter 5, "Budget of a path").
 
     Parameters
     ----------
@@ -79,6 +223,30 @@ def level_shares(n_levels: int, rule: str) -> Floats:
     return shares
 
 
+CHOICES = {
+    "utility": ("gini", "gini_normalised"),
+    "splits": ("binary", "multiway"),
+    "bins": ("public", "node-width", "node-quantile"),
+    "stop": ("depth", "one-label", "noisy"),
+    "selection": ("permute-and-flip", "exponential"),
+    "leaf": ("counts", "label"),
+    "levels": ("uniform", "harmonic", "geometric"),
+    "bags": ("disjoint", "cover", "full", "poisson", "bernoulli", PARTS),
+    "vote": ("probability", "majority"),
+}
+
+ABLATIONS: dict[str, dict[str, Any]] = {
+    "tradition": {"selection": "exponential", "leaf": "counts", "align": False},
+    "tradition_spl_imp": {"selection": "permute-and-flip", "leaf": "counts", "align": False},
+    "tradition_leaf_imp": {"selection": "exponential", "leaf": "label", "align": False},
+    "all": {"selection": "permute-and-flip", "leaf": "label", "align": True},
+}
+"""The variants of the paper's Figures 5 and 6 as parameters: split mechanism, leaf mechanism, alignment.
+
+Without alignment in the traditional ones is inferred; the paper names the two mechanisms only.
+"""
+
+
 def default_trees(epsilon: float) -> int:
     """Number of trees by the budget alone, tuned on the stand-in: 3 √ε within 1 to 10.
 
@@ -92,6 +260,7 @@ def default_trees(epsilon: float) -> int:
     return round(float(np.clip(3 * np.sqrt(epsilon), 1, 10)))
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class EDPRF(PrivateForest):
     """Differentially private random forest with permute-and-flip; by default the repaired algorithm, ε-DP.
 
@@ -143,54 +312,31 @@ class EDPRF(PrivateForest):
     Permute-and-Flip: a new mechanism for differentially private selection.
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        domain: Domain | None = None,
-        n_trees: int | None = None,
-        max_depth: int = 6,
-        max_features: int | str = "all",
-        utility: str = "gini",
-        splits: str = "binary",
-        bins: str = "public",
-        n_bins: int = 5,
-        reuse: bool = True,
-        stop: str = "noisy",
-        stop_share: float = 0.2,
-        selection: str = "permute-and-flip",
-        leaf: str = "counts",
-        levels: str = "uniform",
-        align: bool = True,
-        monotone_rate: bool = True,
-        bags: str = "disjoint",
-        bag_rate: float | None = None,
-        vote: str = "probability",
-        neighbours: Neighbours = "add-remove",
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.domain = domain
-        self.n_trees = n_trees
-        self.max_depth = max_depth
-        self.max_features = max_features
-        self.utility = utility
-        self.splits = splits
-        self.bins = bins
-        self.n_bins = n_bins
-        self.reuse = reuse
-        self.stop = stop
-        self.stop_share = stop_share
-        self.selection = selection
-        self.leaf = leaf
-        self.levels = levels
-        self.align = align
-        self.monotone_rate = monotone_rate
-        self.bags = bags
-        self.bag_rate = bag_rate
-        self.vote = vote
-        self.neighbours = neighbours
-        self.random_state = random_state
+    epsilon: float = 1.0
+    domain: Domain | None = None
+    n_trees: int | None = None
+    max_depth: int = 6
+    max_features: int | str = "all"
+    utility: str = "gini"
+    splits: str = "binary"
+    bins: str = "public"
+    n_bins: int = 5
+    reuse: bool = True
+    stop: str = "noisy"
+    stop_share: float = 0.2
+    selection: str = "permute-and-flip"
+    leaf: str = "counts"
+    levels: str = "uniform"
+    align: bool = True
+    monotone_rate: bool = True
+    bags: str = "disjoint"
+    bag_rate: float | None = None
+    vote: str = "probability"
+    neighbours: Neighbours = "add-remove"
+    random_state: Any = None
+
+    _choices: ClassVar = CHOICES
+    _least: ClassVar = {"n_trees": 1, "max_depth": 0, "n_bins": 2}
 
     @classmethod
     def as_written(cls, *, n_trees: int = 5, max_depth: int = 4, **readings: Any) -> Self:
@@ -230,210 +376,24 @@ class EDPRF(PrivateForest):
         }
         return cls(n_trees=n_trees, max_depth=max_depth, **(text | readings))
 
-    def fit(self, X: pd.DataFrame | ArrayLike | Records, y: ArrayLike | pd.Series[Any] | None = None) -> Self:
-        """Train the forest.
-
-        Parameters
-        ----------
-        X : DataFrame (n, attributes), whose index labels are the record keys, array (positions are keys), or
-            encoded :class:`~dpnb.counts.Records` (without ``y``).
-        y : (n,) labels in the domain's classes.
-
-        Raises
-        ------
-        ValueError
-            For records outside the domain, missing values, no records, or a parameter out of range.
-
-        **Privacy**: see the class; every release is on ``ledger_``.
-        """
-        self._check_parameters()
-        records, curator = self._open(X, y)
+    def _fit(self, records: Records, curator: Curator) -> None:
+        """Steps 1 and 2."""
         binned = records.binned(public_grid(self.domain_)) if self.splits == "binary" else None
 
-        def grow(cohort: Cohort, scope: TreeScope, per_copy: float) -> Tree:
-            return _Grower(self, curator, cohort, binned, per_copy).grow(scope)
+        def build(builder: TreeBuilder, per_copy: float) -> Tree:
+            return BuildTree(self, curator, builder, binned=binned, per_copy=per_copy).build()
 
         n_trees = default_trees(float(self.epsilon)) if self.n_trees is None else self.n_trees
-        self.trees_ = self._plant(records, curator, grow, n_trees=n_trees)
-        self.ledger_ = curator.ledger
-        return self
+        self.trees_ = self._plant(records, curator, build, n_trees=n_trees)
 
     def _check_parameters(self) -> None:
-        for name, choices in CHOICES.items():
-            check_choice(name, getattr(self, name), choices)
-        check_choice("neighbours", self.neighbours, ("add-remove", "replace"))
-        if self.n_trees is not None:
-            check_count("n_trees", self.n_trees, low=1)
-        check_count("max_depth", self.max_depth, low=0)
-        check_count("n_bins", self.n_bins, low=2)
+        super()._check_parameters()
         if self.max_features != "all":
             check_count("max_features", self.max_features, low=1)
         if not 0 < self.stop_share < 1:
             raise ValueError(f"stop_share={self.stop_share!r}: expected a share in (0, 1)")
         if self.bins != "public" and self.splits != "multiway":
             raise ValueError(f"bins={self.bins!r} are of multiway splits: set splits='multiway'")
-
-
-class _Stop(NamedTuple):
-    """Which nodes of a level become leaves, and the noisy class counts that decided it.
-
-    Parameters
-    ----------
-    leaf : (nodes,) whether a node becomes a leaf.
-    counts : (nodes, classes) noisy counts; NaN where none were asked for.
-    share : share of the path's budget that they cost.
-    """
-
-    leaf: Bools
-    counts: Floats
-    share: float
-
-
-class _Grower:
-    """Grows one tree: ``BuildTree`` of the paper (Algorithm 5), a level at a time."""
-
-    def __init__(
-        self, forest: EDPRF, curator: Curator, cohort: Cohort, binned: BinnedRecords | None, per_copy: float
-    ) -> None:
-        self.forest = forest
-        self.curator = curator
-        self.cohort = cohort
-        self.binned = binned
-        self.per_copy = per_copy
-        self.domain = forest.domain_
-        self.score = SCORES[forest.utility]
-        self.edges = None if forest.splits == "binary" else forest.n_bins - 1
-
-    def grow(self, scope: TreeScope) -> Tree:
-        """Spend ``per_copy`` on every path and return the tree."""
-        forest, builder = self.forest, TreeBuilder(self.domain, scope)
-        shares = level_shares(forest.max_depth + 1, forest.levels)
-        free = np.ones((1, self.domain.n_attributes), bool)
-        for level, share in enumerate(shares):
-            nodes = builder.frontier
-            counts = self.cohort.class_counts(len(nodes))
-            drawn = self._draw_attributes(free)
-            stop = self._stops(counts, nodes, drawn, share, last=level == forest.max_depth)
-            # Equation (10): an early leaf has all that no ancestor has spent.
-            left = (shares[level:].sum() if forest.align else share) - stop.share
-            values = np.full(counts.shape, np.nan)
-            values[stop.leaf] = self._leaf_values(counts, nodes, stop, left)
-            going = np.flatnonzero(~stop.leaf)
-            self.cohort.keep(going)
-            splits = no_splits(len(nodes), edges=self.edges)
-            if len(going):
-                chosen = self._choose(nodes[going], drawn[going], share - stop.share)
-                for field, own in zip(splits, chosen, strict=True):
-                    field[going] = own
-            first_slot = builder.grow(splits, values)
-            if not len(builder.frontier):
-                break
-            self.cohort.descend(chosen, first_slot[going])
-            if not forest.reuse:
-                free[going, chosen.attribute] = False
-            free = np.repeat(free, splits.n_branches(self.domain.cardinalities), axis=0)
-        return builder.finish()
-
-    def _draw_attributes(self, free: Bools) -> Bools:
-        """Which of its free attributes each node may be split on, (nodes, attributes)."""
-        f = self.forest.max_features
-        if isinstance(f, str):
-            return free
-        order = self.curator.public(lambda rng: rng.random(free.shape), what="attributes of a node")
-        order = np.where(free, order, 2.0)
-        drawn: Bools = free & (np.argsort(np.argsort(order, axis=1), axis=1) < f)
-        return drawn
-
-    def _stops(self, counts: Floats, nodes: Ints, drawn: Bools, share: float, *, last: bool) -> _Stop:
-        """Which nodes become leaves."""
-        leaf = np.full(len(nodes), last)
-        if self.binned is None:
-            leaf |= ~drawn.any(axis=1)
-        else:  # an attribute of one value has no condition
-            leaf |= ~drawn[:, np.unique(self.binned.grid.attribute)].any(axis=1)
-        none = np.full(counts.shape, np.nan)
-        if last or self.forest.stop == "depth":
-            return _Stop(leaf, none, 0.0)
-        if self.forest.stop == "one-label":
-            one = (counts > 0).sum(axis=1) <= 1
-            why = "one-label stop, tested without noise (Algorithm 5)"
-            return _Stop(leaf | self.curator.exact(one, why=why, parts=nodes), none, 0.0)
-        asked = share * self.forest.stop_share
-        epsilon = asked * self.per_copy
-        noisy = self.curator.laplace(
-            counts, epsilon=epsilon, sensitivity=1.0, what="class counts for the stop", parts=nodes
-        )
-        others = noisy.sum(axis=1) - noisy.max(axis=1)
-        return _Stop(leaf | (others < LEAST_OTHERS / epsilon), noisy, asked)
-
-    def _leaf_values(self, counts: Floats, nodes: Ints, stop: _Stop, share: float) -> Floats:
-        """Class counts or a label (Algorithm 3) for the leaves; a record is in one class, so Δ = 1."""
-        counts, nodes, asked = counts[stop.leaf], nodes[stop.leaf], stop.counts[stop.leaf]
-        if not len(nodes):
-            return counts
-        epsilon = share * self.per_copy
-        if self.forest.leaf == "label":
-            monotone = self.forest.monotone_rate
-            return leaf_labels(self.curator, counts, nodes=nodes, epsilon=epsilon, monotone=monotone)
-        fresh = self.curator.laplace(
-            counts, epsilon=epsilon, sensitivity=1.0, what="class counts of a leaf", parts=nodes
-        )
-        if stop.share == 0:
-            return fresh
-        # Inverse-variance mean of the two noisy counts: their variances are as 1/ε².
-        weight = share**2 / (share**2 + stop.share**2)
-        return weight * fresh + (1 - weight) * asked
-
-    def _choose(self, nodes: Ints, drawn: Bools, share: float) -> Splits:
-        """Algorithm 2: a split for each node."""
-        if self.binned is not None:
-            grid, tables = self.binned.grid, self.cohort.condition_tables(self.binned, len(nodes))
-            at = self._select(self.score(tables), drawn[:, grid.attribute], nodes, share)
-            return Splits(grid.kind[at], grid.attribute[at], grid.cut[at])
-        options = [self._multiway(a, len(nodes)) for a in range(self.domain.n_attributes)]
-        widths = [int(s.n_branches(self.domain.cardinalities).max()) for s in options]
-        counted = [self.cohort.branch_counts(s, w) for s, w in zip(options, widths, strict=True)]
-        at = self._select(np.stack([self.score(t) for t in counted], axis=1), drawn, nodes, share)
-        kind, attribute, cut = (
-            np.stack(field)[at, np.arange(len(nodes))] for field in zip(*options, strict=True)
-        )
-        scored = drawn[:, self.domain.continuous].any(axis=1)
-        if self.forest.bins != "public" and scored.any():
-            own = kind == BINNED
-            # Scores of such bins have no finite Δ, so a node pays for them whichever attribute it is split on.
-            why = "edges of bins made from the data of a node (Algorithm 5)"
-            cut[own] = self.curator.exact(cut[own], why=why, parts=nodes[scored])
-        return Splits(kind, attribute, cut)
-
-    def _multiway(self, attribute: int, n_nodes: int) -> Splits:
-        """Split of every node into one branch a category or bin of an attribute."""
-        n_bins = self.forest.n_bins
-        splits = no_splits(n_nodes, edges=n_bins - 1)
-        splits.attribute[:] = attribute
-        splits.kind[:] = BINNED if self.domain.continuous[attribute] else MULTIWAY
-        if not self.domain.continuous[attribute]:
-            return splits
-        if self.forest.bins == "public":
-            low, high = self.domain.lows[attribute], self.domain.highs[attribute]
-            splits.cut[:] = low + (high - low) * np.arange(1, n_bins) / n_bins
-        else:
-            quantiles = self.forest.bins == "node-quantile"
-            splits.cut[:] = self.cohort.node_edges(attribute, n_nodes, n_bins=n_bins, quantiles=quantiles)
-        return splits
-
-    def _select(self, scores: Floats, offered: Bools, nodes: Ints, share: float) -> Ints:
-        """Choose one of the offered options of each node by its score, (nodes,)."""
-        flip = self.forest.selection == "permute-and-flip"
-        return select_offered(
-            self.curator.permute_and_flip if flip else self.curator.exponential,
-            scores,
-            offered,
-            epsilon=share * self.per_copy,
-            sensitivity=SPLIT_SENSITIVITY,
-            monotone=self.score.monotone and self.forest.monotone_rate,
-            what="split of a node",
-            parts=nodes,
-        )
 
 
 _TEXT_MADE_PRIVATE = {

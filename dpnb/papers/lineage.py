@@ -2,7 +2,8 @@
 
 What Table 1 and section 2.3 say of a method is taken as it stands. What they leave open comes from memory of the
 original papers, or from code that cites them, and is marked [INF]; of several readings the private one is the default.
-ε-DP is meant for add/remove.
+ε-DP is meant for add/remove. Chapter 2 compares them in "The lineage, measured". The steps come first; an estimator
+names those that it is made of.
 """
 
 from __future__ import annotations
@@ -10,59 +11,334 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import pandas as pd
-from numpy.typing import ArrayLike
 
 from ..arrays import Bools, Floats, Ints
 from ..candidates import Candidates, binary_candidates, multiway_scores
-from ..counts import Cohort, Records, ValueCounts
+from ..counts import Records, ValueCounts
 from ..curator import Curator
 from ..domain import Continuous, Domain
-from ..estimators import PrivateForest, check_choice, check_count
-from ..ledger import TreeScope
+from ..estimators import PrivateForest, check_count
+from ..growth import TreeBuilder
 from ..registry import register
 from ..scores import CONDITIONAL_ENTROPY, GINI, INFO_GAIN, MAX_CLASS_SUM, Score
 from ..splits import MULTIWAY, THRESHOLD, Splits
 from ..trees import Tree
-from .lineage_growth import Front, Run, grow, on_a_line, pruned, reserve, within
+from .lineage_growth import Choose, Front, Run, grow, on_a_line, pruned, reserve, within
 
 BINS = 10  # public bins of equal width for the methods that take discrete attributes only
 N_LEAK = "number of records N, read off the data for the Δ of the information gain"
+ID3_SCORES = {"info_gain": CONDITIONAL_ENTROPY, "max": MAX_CLASS_SUM, "gini": GINI}
+TABLE_SCORES = {"info_gain": INFO_GAIN, "max": MAX_CLASS_SUM}
+
+
+# --- The interactive line: ID3 by counts ----------------------------------------------------------------------
+
+
+def equal_shares(
+    curator: Curator, domain: Domain, budget: float, *, max_depth: int, delta: float = 1.0, more: int = 0
+) -> Run:
+    """Step 1 of ID3: d + 1 sizes, d choices (each after ``more`` others) and one leaf lie on a path."""
+    share = budget / (2 * (max_depth + 1) + more * max_depth)
+    return Run(curator, domain, size=share, choice=share, leaf=share, path=budget, sensitivity=delta)
+
+
+def id3(run: Run, records: Records, choose: Choose, *, max_depth: int) -> tuple[Tree, Floats]:
+    """A tree on all records, and the noisy sizes of its nodes."""
+    with run.curator.ledger.tree("tree") as scope:
+        leaves = partial(few_records, max_depth=max_depth)
+        return grow(run, TreeBuilder(run.domain, scope, records.cohort()), leaves, choose)
+
+
+def few_records(run: Run, front: Front, size: Floats, *, max_depth: int) -> Bools:
+    """Step 2 of ID3: leaves at full depth, without attributes left, or too small for their noise."""
+    branches = np.where(front.unused, np.maximum(run.domain.cardinalities, 2), 0).max(axis=1)
+    few = size <= branches * run.domain.n_classes * math.sqrt(2) / run.size
+    stop: Bools = few | (branches == 0) | (front.depth == max_depth)
+    return stop
+
+
+def by_noisy_counts(run: Run, front: Front, totals: Floats, *, partition: bool) -> Splits:
+    """Step 3 of ID3: the attribute of largest gain by noisy counts."""
+    noisy, listed = _noisy_tables(run, front, partition=partition)
+    size = np.maximum(noisy[..., 0], 0.0)
+    part = np.clip(noisy[..., 1:], 0.0, size[..., None])
+    ratio = np.where(part > 0, part, 1.0) / np.where(part > 0, size[..., None], 1.0)
+    summed = np.where(listed, (part * np.log2(ratio)).sum(axis=-1), 0.0).sum(axis=-1)
+    attribute = np.where(front.unused, summed, -np.inf).argmax(axis=1)
+    return Splits(np.full(len(attribute), MULTIWAY), attribute, np.full(len(attribute), np.nan))
+
+
+def _noisy_tables(run: Run, front: Front, *, partition: bool) -> tuple[Floats, Bools]:
+    """Noisy N_j and N_jc, (nodes, attributes, values, 1 + classes), and which of the cells are asked for.
+
+    With ``partition`` the disjoint parts of an attribute cost a record one share; without, every count is a query of
+    its own, and the share is divided by their number.
+    """
+    n_nodes, n_attributes = front.unused.shape
+    counts = value_counts(front)
+    table = np.zeros((n_nodes * n_attributes, int(run.domain.cardinalities.max()), run.domain.n_classes))
+    table[counts.question, counts.value.astype(np.intp)] = counts.counts
+    table = table.reshape(n_nodes, n_attributes, *table.shape[1:])
+    both = np.concatenate([table.sum(axis=-1, keepdims=True), table], axis=-1)
+    listed = front.unused[..., None] & (np.arange(table.shape[2]) < run.domain.cardinalities[:, None])
+    sensitivity = 2.0 * int(front.unused.sum(axis=1).max())  # one N_j and one N_jc of every attribute
+    price = np.full(n_nodes, run.choice)
+    if not partition:
+        price = price / (listed.sum(axis=(1, 2)) * (1 + run.domain.n_classes)) * sensitivity
+    noisy = run.curator.laplace(
+        np.where(listed[..., None], both, 0.0),
+        epsilon=price,
+        sensitivity=sensitivity,
+        what="value and class counts of all attributes",
+        parts=front.builder.nodes,
+    )
+    return noisy, listed
+
+
+def value_counts(front: Front) -> ValueCounts:
+    """Counts of all attributes at every node; question = node · attributes + attribute."""
+    n_nodes, n_attributes = front.unused.shape
+    return front.builder.cohort.value_counts(np.tile(np.arange(n_attributes), (n_nodes, 1)))
+
+
+# --- The interactive line: the exponential mechanism ----------------------------------------------------------
+
+
+def by_mechanism(run: Run, front: Front, totals: Floats, *, score: Score, drawn: bool = False) -> Splits:
+    """Step 3 of DiffP-ID3: an attribute by the exponential mechanism, for a forest among those ``drawn``."""
+    n_attributes = front.unused.shape[1]
+    counts, totals = value_counts(front), np.repeat(totals, n_attributes, axis=0)
+    scores, cuts = multiway_scores(counts, totals=totals, score=score), np.full(len(totals), np.nan)
+    if run.domain.continuous.any():
+        choose_thresholds(run, front, counts, totals, score, scores, cuts)
+    offered = root_of_attributes(run, front) if drawn else front.unused
+    with np.errstate(divide="ignore"):
+        measure = np.log(offered.astype(float)).reshape(-1)
+    starts, what = np.arange(0, len(scores), n_attributes), "attribute of a node"
+    parts, choose = front.builder.nodes, run.curator.exponential
+    attribute = choose(scores, starts=starts, what=what, parts=parts, log_measure=measure, **run.law)
+    kind = np.where(run.domain.continuous[attribute], THRESHOLD, MULTIWAY)
+    return Splits(kind, attribute, cuts[starts + attribute])
+
+
+def choose_thresholds(
+    run: Run, front: Front, counts: ValueCounts, totals: Floats, score: Score, scores: Floats, cuts: Floats
+) -> None:
+    """DiffP-C4.5: a mechanism first chooses a threshold for each continuous attribute; sets its score and cut."""
+    domain, (n_nodes, n_attributes) = run.domain, front.unused.shape
+    numeric = np.flatnonzero(np.tile(domain.continuous, n_nodes))
+    attributes = np.tile(np.arange(n_attributes), n_nodes)
+    candidates = binary_candidates(
+        counts, attributes=attributes, totals=totals, lows=domain.lows, highs=domain.highs, domain=domain
+    )
+    candidates = within(candidates, front.low.reshape(-1), front.high.reshape(-1))
+    parts = np.repeat(front.builder.nodes, int(domain.continuous.sum()))
+    cuts[numeric] = interval_choice(run, candidates, score, numeric, parts=parts)
+    scores[numeric] = candidates.scores(score)[candidates.locate(numeric, cuts[numeric])]
+
+
+def interval_choice(
+    run: Run, candidates: Candidates, score: Score, questions: Ints, *, parts: Ints | None = None
+) -> Floats:
+    """Exponential mechanism over the intervals of each of ``questions``, (questions,) thresholds."""
+    mine, what = np.isin(candidates.question, questions), "threshold of an attribute"
+    scores, intervals = candidates.scores(score)[mine], candidates.intervals(mine, groups=questions)
+    return run.curator.exponential_intervals(scores, **intervals, what=what, parts=parts, **run.law).value
+
+
+def root_of_attributes(run: Run, front: Front) -> Bools:
+    """DiffPRF: √(number of attributes) of the attributes left, drawn for each node, (nodes, attributes)."""
+    drawn = run.curator.public(lambda rng: rng.random(front.unused.shape), what="attributes of a node")
+    rank = np.where(front.unused, drawn, 2.0).argsort(axis=1).argsort(axis=1)
+    return front.unused & (rank < max(round(math.sqrt(run.domain.n_attributes)), 1))
+
+
+def gain_sensitivity(n: int) -> float:
+    """Δ of Σ N_j H(C | j) in bits for up to n records: the largest x log₂ x − (x−1) log₂(x−1), rounded up."""
+    return math.log2(n + 1) + 1 / math.log(2)
+
+
+def score_sensitivity(score: Score, records: Records, curator: Curator, *, max_records: int | None) -> float:
+    """Δ of a score of the exponential mechanism, for at most ``max_records`` records."""
+    if max_records is not None:
+        check_count("max_records", max_records, low=1)
+    n = len(records.keys)
+    if score is not CONDITIONAL_ENTROPY:
+        return score.sensitivity
+    if max_records is None:
+        return gain_sensitivity(curator.exact(n, why=N_LEAK))
+    if n > max_records:
+        why = f"there are {n} records; state a larger public bound, for a larger Δ"
+        raise ValueError(f"max_records={max_records}: {why}")
+    return gain_sensitivity(max_records)
+
+
+# --- The non-interactive line: generalise, then specialise ----------------------------------------------------
+
+
+class Cut(NamedTuple):
+    """A value of the generalised table: a range of an attribute, and where it would be specialised."""
+
+    attribute: int
+    low: float
+    high: float
+    at: float
+
+
+@dataclass(frozen=True)
+class Table:
+    """The generalised table: what its values are scored with.
+
+    Parameters
+    ----------
+    run : doors and shares.
+    score : of a specialisation.
+    view : domain with every category as a number.
+    marginals : counts of all values of all attributes.
+    """
+
+    run: Run
+    score: Score
+    view: Domain
+    marginals: ValueCounts
+
+    def candidates(self, values: list[Cut]) -> Candidates:
+        """Thresholds in the range of each value, from the records in that range."""
+        marginals, view, cells = self.marginals, self.view, []
+        for attribute, low, high, _ in values:
+            above = (marginals.value > low) | (low == view.lows[attribute])
+            inside = above & (marginals.value <= high) & (marginals.question == attribute)
+            cells.append(np.flatnonzero(inside))
+        cell, question = np.concatenate(cells), np.repeat(np.arange(len(values)), [len(c) for c in cells])
+        counts = ValueCounts(question, marginals.value[cell], marginals.counts[cell])
+        totals = np.zeros((len(values), self.run.domain.n_classes))
+        np.add.at(totals, question, counts.counts)
+        attributes, lows, highs, _ = (np.array(column) for column in zip(*values, strict=True))
+        found = binary_candidates(
+            counts, attributes=attributes, totals=totals, lows=view.lows, highs=view.highs, domain=view
+        )
+        return within(found, lows, highs)
+
+
+def generalised_table(
+    records: Records, curator: Curator, *, budget: float, score: Score, h: int, ahead: bool
+) -> Tree:
+    """Steps 1 to 3 of DiffGen; DT-Diff chooses no threshold ``ahead``. The counts of the groups get half the budget."""
+    half, domain, cohort = budget / 2, records.domain, records.cohort()
+    choices = int(domain.continuous.sum()) + 2 * h if ahead else h
+    share, view = budget / (2 * max(choices, 1)), on_a_line(domain)
+    sensitivity = math.log2(domain.n_classes) if score is INFO_GAIN else score.sensitivity
+    run = Run(curator, domain, size=0.0, choice=share, leaf=half, path=half, sensitivity=sensitivity)
+    with curator.ledger.sequential("specialisations") as scope:
+        table = Table(run, score, view, cohort.value_counts(np.arange(view.n_attributes)[None]))
+        cuts = specialise(table, h, ahead=ahead)
+        if math.isfinite(half) and domain.continuous.any():
+            reserve(curator.ledger, half - scope.cost.epsilon)
+    with curator.ledger.tree("generalised table") as tree:
+        final, following = partial(_final, cuts=cuts), partial(_next, cuts=cuts)
+        return grow(run, TreeBuilder(domain, tree, cohort), final, following)[0]
+
+
+def specialise(table: Table, h: int, *, ahead: bool) -> list[Cut]:
+    """Steps 1 and 2 of DiffGen: the h specialisations, in order."""
+    view, done = table.view, list[Cut]()
+    whole = zip(range(view.n_attributes), view.lows.tolist(), view.highs.tolist(), strict=True)
+    values = fresh(table, [Cut(*value, np.nan) for value in whole], ahead=ahead)
+    while values and len(done) < h:
+        position, at = choose_value(table, values) if ahead else choose_weighted(table, values)
+        old = values.pop(position)._replace(at=at)
+        done.append(old)
+        halves = [old._replace(high=at, at=np.nan), old._replace(low=at, at=np.nan)]
+        with table.run.curator.ledger.parallel("two halves"):
+            values += fresh(table, halves, ahead=ahead)
+    return done
+
+
+def fresh(table: Table, values: list[Cut], *, ahead: bool) -> list[Cut]:
+    """Step 1 of DiffGen: new values that can be specialised, with the place where they would be if that is known."""
+    found = []
+    for value in values:
+        if not table.run.domain.continuous[value.attribute]:
+            if value.high - value.low > 1:
+                found.append(value._replace(at=value.low + math.ceil((value.high - value.low) / 2)))
+        elif ahead:
+            at = interval_choice(table.run, table.candidates([value]), table.score, np.array([0]))
+            found.append(value._replace(at=float(at[0])))
+        else:
+            found.append(value)
+    return found
+
+
+def choose_value(table: Table, values: list[Cut]) -> tuple[int, float]:
+    """Step 2 of DiffGen: one choice among the values, each with its place."""
+    candidates = table.candidates(values)
+    at = candidates.locate(np.arange(len(values)), np.array([v.at for v in values]))
+    scores, what, run = candidates.scores(table.score)[at], "value to specialise", table.run
+    (chosen,) = run.curator.exponential(scores, starts=np.array([0]), what=what, **run.law).tolist()
+    return chosen, values[chosen].at
+
+
+def choose_weighted(table: Table, values: list[Cut]) -> tuple[int, float]:
+    """DT-Diff: one choice among the categories' specialisations and all thresholds, weighted by their length."""
+    candidates, middle = table.candidates(values), np.array([v.at for v in values])
+    nominal = np.flatnonzero(~np.isnan(middle))
+    at = middle[candidates.question]
+    free = np.isnan(at)
+    low, high = np.where(free, candidates.low, at), np.where(free, candidates.high, at)
+    weighted = np.where(free, candidates.log_measure, 0.0)
+    offered = free.copy()
+    offered[candidates.locate(nominal, middle[nominal])] = True
+    candidates = replace(candidates, low=low, high=high, log_measure=weighted)
+    point = table.run.curator.exponential_intervals(
+        candidates.scores(table.score)[offered],
+        **candidates.intervals(offered, groups=np.array([0])),
+        what="value to specialise, and where",
+        **table.run.law,
+    )
+    return int(point.option[0]), float(point.value[0])
+
+
+def _open_cuts(cuts: list[Cut], front: Front) -> Bools:
+    """Whether a node is a group that a specialisation splits, (nodes, cuts)."""
+    attribute, low, high, _ = np.array(cuts).reshape(-1, 4).T
+    at = attribute.astype(np.intp)
+    found: Bools = (front.low[:, at] == low) & (front.high[:, at] == high)
+    return found
+
+
+def _final(run: Run, front: Front, size: Floats, *, cuts: list[Cut]) -> Bools:
+    """Groups that no specialisation splits any more."""
+    final: Bools = np.logical_not(_open_cuts(cuts, front).sum(axis=1))
+    return final
+
+
+def _next(run: Run, front: Front, totals: Floats, *, cuts: list[Cut]) -> Splits:
+    """The first specialisation that splits each group."""
+    attribute, _, _, at = np.array(cuts)[_open_cuts(cuts, front).argmax(axis=1)].T
+    return Splits(np.full(len(at), THRESHOLD), attribute.astype(np.intp), at)
+
+
+# --- The estimators -------------------------------------------------------------------------------------------
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class _Lineage(PrivateForest):
-    """Base: opens the doors, grows the trees of ``_trees`` and lets each name the class of largest noisy count."""
+    """Base: trees that let each leaf name the class of largest noisy count."""
 
     neighbours = "add-remove"
     vote = "majority"
     discrete_only: ClassVar[bool] = True
     scores: ClassVar[dict[str, Score]] = {}
+    _least: ClassVar = {"max_depth": 0}
 
     epsilon: float = 1.0
     domain: Domain | None = None
     random_state: Any = None
 
-    def fit(self, X: pd.DataFrame | ArrayLike, y: ArrayLike | pd.Series[Any]) -> Self:
-        """Train the model.
-
-        Parameters
-        ----------
-        X : DataFrame (n, attributes), whose index labels are the record keys, or array (positions are keys).
-        y : (n,) labels in the domain's classes.
-
-        Raises
-        ------
-        ValueError
-            For records outside the domain, continuous attributes where a method takes none, a parameter out of range.
-
-        **Privacy**: see the class; every release is on ``ledger_``.
-        """
-        self._check_parameters()
-        records, curator = self._open(X, y)
+    def _fit(self, records: Records, curator: Curator) -> None:
         continuous = [a.name for a in self.domain_.attributes if isinstance(a, Continuous)]
         if self.discrete_only and continuous:
             raise ValueError(
@@ -70,17 +346,9 @@ class _Lineage(PrivateForest):
                 f"fit it on domain.discretise({BINS}) and domain.discretise_records(X, {BINS})"
             )
         self.trees_ = self._trees(records, curator)
-        self.ledger_ = curator.ledger
-        return self
-
-    def _check_parameters(self) -> None:
-        raise NotImplementedError
 
     def _trees(self, records: Records, curator: Curator) -> list[Tree]:
         raise NotImplementedError
-
-
-# --- The interactive line: ID3 by counts ----------------------------------------------------------------------
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -117,68 +385,14 @@ class PINQID3(_Lineage):
 
     max_depth: int = 5
 
-    def _check_parameters(self) -> None:
-        check_count("max_depth", self.max_depth, low=0)
-
-    def _share(self, budget: float) -> float:
-        """ε of one release: d + 1 sizes, d choices and one leaf lie on a path."""
-        return budget / (2 * (self.max_depth + 1))
-
-    def _sensitivity(self, records: Records, curator: Curator) -> float:
-        return 1.0
-
-    def _run(self, curator: Curator, cohort: Cohort, budget: float, sensitivity: float) -> Run:
-        share = self._share(budget)
-        return Run(curator, cohort, self.domain_, share, share, share, budget, sensitivity)
-
     def _trees(self, records: Records, curator: Curator) -> list[Tree]:
-        run = self._run(curator, records.cohort(), self._budget, self._sensitivity(records, curator))
-        with curator.ledger.tree("tree") as scope:
-            return [self._tree(run, scope)]
-
-    def _tree(self, run: Run, scope: TreeScope) -> Tree:
-        return grow(run, scope, leaves=self._leaves, choose=self._choose)[0]
-
-    def _leaves(self, run: Run, front: Front, size: Floats) -> Bools:
-        branches = np.where(front.unused, np.maximum(run.domain.cardinalities, 2), 0).max(axis=1)
-        few = size <= branches * run.domain.n_classes * math.sqrt(2) / run.size
-        stop: Bools = few | (branches == 0) | (front.depth == self.max_depth)
-        return stop
-
-    def _choose(self, run: Run, front: Front, totals: Floats) -> Splits:
-        noisy, listed = self._noisy_tables(run, front)
-        size = np.maximum(noisy[..., 0], 0.0)
-        part = np.clip(noisy[..., 1:], 0.0, size[..., None])
-        ratio = np.where(part > 0, part, 1.0) / np.where(part > 0, size[..., None], 1.0)
-        summed = np.where(listed, (part * np.log2(ratio)).sum(axis=-1), 0.0).sum(axis=-1)
-        attribute = np.where(front.unused, summed, -np.inf).argmax(axis=1)
-        return Splits(np.full(len(attribute), MULTIWAY), attribute, np.full(len(attribute), np.nan))
-
-    def _noisy_tables(self, run: Run, front: Front) -> tuple[Floats, Bools]:
-        """Noisy N_j and N_jc, (nodes, attributes, values, 1 + classes), and which of the cells are asked for."""
-        n_nodes, n_attributes = front.unused.shape
-        counts = run.cohort.value_counts(np.tile(np.arange(n_attributes), (n_nodes, 1)))
-        table = np.zeros((n_nodes * n_attributes, int(run.domain.cardinalities.max()), run.domain.n_classes))
-        table[counts.question, counts.value.astype(np.intp)] = counts.counts
-        table = table.reshape(n_nodes, n_attributes, *table.shape[1:])
-        both = np.concatenate([table.sum(axis=-1, keepdims=True), table], axis=-1)
-        listed = front.unused[..., None] & (np.arange(table.shape[2]) < run.domain.cardinalities[:, None])
-        sensitivity = 2.0 * int(front.unused.sum(axis=1).max())  # one N_j and one N_jc of every attribute
-        noisy = run.curator.laplace(
-            np.where(listed[..., None], both, 0.0),
-            epsilon=self._cost(run, listed, sensitivity),
-            sensitivity=sensitivity,
-            what="value and class counts of all attributes",
-            parts=front.nodes,
-        )
-        return noisy, listed
-
-    def _cost(self, run: Run, listed: Bools, sensitivity: float) -> Floats:
-        """What a node's counts cost a record, (nodes,)."""
-        return np.full(len(listed), run.choice)
+        run = equal_shares(curator, self.domain_, self._budget, max_depth=self.max_depth)
+        choose = partial(by_noisy_counts, partition=True)
+        return [id3(run, records, choose, max_depth=self.max_depth)[0]]
 
 
-class SuLQID3(PINQID3):
+@dataclass(kw_only=True, eq=False, repr=False)
+class SuLQID3(_Lineage):
     """SuLQ-based ID3: as :class:`PINQID3`, but every count is a query of its own.
 
     Notes
@@ -193,25 +407,24 @@ class SuLQID3(PINQID3):
     **Source**: Blum, Dwork, McSherry, Nissim (2005); Mu, Ding, Song, Lu (2016), Table 1, section 2.3.
     """
 
-    def _run(self, curator: Curator, cohort: Cohort, budget: float, sensitivity: float) -> Run:
-        domain, share = self.domain_, self._share(budget)
+    max_depth: int = 5
+
+    def _trees(self, records: Records, curator: Curator) -> list[Tree]:
+        domain, run = (
+            self.domain_,
+            equal_shares(curator, self.domain_, self._budget, max_depth=self.max_depth),
+        )
         left = domain.n_attributes - np.arange(min(self.max_depth, domain.n_attributes))
         values = np.cumsum(np.sort(domain.cardinalities))[left - 1]  # fewest, if those of many are used first
-        choices = share * float((2 * left / (values * (1 + domain.n_classes))).sum())
-        leaf = share / domain.n_classes
-        path = (self.max_depth + 1) * share + choices + leaf
-        return replace(super()._run(curator, cohort, budget, sensitivity), leaf=leaf, path=path)
-
-    def _cost(self, run: Run, listed: Bools, sensitivity: float) -> Floats:
-        cost: Floats = run.choice / (listed.sum(axis=(1, 2)) * (1 + run.domain.n_classes)) * sensitivity
-        return cost
-
-
-# --- The interactive line: the exponential mechanism ----------------------------------------------------------
+        choices = run.choice * float((2 * left / (values * (1 + domain.n_classes))).sum())
+        leaf = run.leaf / domain.n_classes
+        run = replace(run, leaf=leaf, path=(self.max_depth + 1) * run.size + choices + leaf)
+        choose = partial(by_noisy_counts, partition=False)
+        return [id3(run, records, choose, max_depth=self.max_depth)[0]]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class DiffPID3(PINQID3):
+class DiffPID3(_Lineage):
     """DiffP-ID3: as :class:`PINQID3`, but the exponential mechanism chooses the attribute.
 
     Parameters
@@ -233,60 +446,22 @@ class DiffPID3(PINQID3):
     **Source**: Friedman, Schuster (2010); Mu, Ding, Song, Lu (2016), Table 1, section 2.3.
     """
 
+    max_depth: int = 5
     utility: str = "info_gain"
     max_records: int | None = 1_000_000
 
-    scores: ClassVar[dict[str, Score]] = {
-        "info_gain": CONDITIONAL_ENTROPY,
-        "max": MAX_CLASS_SUM,
-        "gini": GINI,
-    }
+    scores: ClassVar = ID3_SCORES
+    _choices: ClassVar = {"utility": tuple(ID3_SCORES)}
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_choice("utility", self.utility, tuple(self.scores))
-        if self.max_records is not None:
-            check_count("max_records", self.max_records, low=1)
-
-    def _sensitivity(self, records: Records, curator: Curator) -> float:
-        score, n = self.scores[self.utility], len(records.keys)
-        if score is not CONDITIONAL_ENTROPY:
-            return score.sensitivity
-        if self.max_records is None:
-            return _gain_sensitivity(curator.exact(n, why=N_LEAK))
-        if n > self.max_records:
-            why = f"there are {n} records; state a larger public bound, for a larger Δ"
-            raise ValueError(f"max_records={self.max_records}: {why}")
-        return _gain_sensitivity(self.max_records)
-
-    def _choose(self, run: Run, front: Front, totals: Floats) -> Splits:
-        n_nodes, n_attributes = front.unused.shape
-        counts = run.cohort.value_counts(np.tile(np.arange(n_attributes), (n_nodes, 1)))
-        scores, cuts = self._scored(run, front, counts, np.repeat(totals, n_attributes, axis=0))
-        with np.errstate(divide="ignore"):
-            offered = np.log(self._offered(run, front).astype(float))
-        starts = np.arange(0, len(scores), n_attributes)
-        what, offered = "attribute of a node", offered.reshape(-1)
-        attribute = run.select(scores, starts=starts, what=what, parts=front.nodes, log_measure=offered)
-        kind = np.where(run.domain.continuous[attribute], THRESHOLD, MULTIWAY)
-        return Splits(kind, attribute, cuts[starts + attribute])
-
-    def _scored(self, run: Run, front: Front, counts: ValueCounts, totals: Floats) -> tuple[Floats, Floats]:
-        """Score of every attribute at every node, and its threshold if it has one, (nodes · attributes,)."""
-        scores = multiway_scores(counts, totals=totals, score=self.scores[self.utility])
-        return scores, np.full(len(scores), np.nan)
-
-    def _offered(self, run: Run, front: Front) -> Bools:
-        """Attributes among which a node may choose, (nodes, attributes)."""
-        return front.unused
+    def _trees(self, records: Records, curator: Curator) -> list[Tree]:
+        score, depth = self.scores[self.utility], self.max_depth
+        delta = score_sensitivity(score, records, curator, max_records=self.max_records)
+        run = equal_shares(curator, self.domain_, self._budget, max_depth=depth, delta=delta)
+        return [id3(run, records, partial(by_mechanism, score=score), max_depth=depth)[0]]
 
 
-def _gain_sensitivity(n: int) -> float:
-    """Δ of Σ N_j H(C | j) in bits for up to n records: the largest x log₂ x − (x−1) log₂(x−1), rounded up."""
-    return math.log2(n + 1) + 1 / math.log(2)
-
-
-class DiffPC45(DiffPID3):
+@dataclass(kw_only=True, eq=False, repr=False)
+class DiffPC45(_Lineage):
     """DiffP-C4.5: as :class:`DiffPID3`, but an exponential mechanism first chooses thresholds.
 
     Notes
@@ -303,41 +478,25 @@ class DiffPC45(DiffPID3):
     **Source**: Friedman, Schuster (2010); Mu, Ding, Song, Lu (2016), Table 1, section 2.3.
     """
 
+    max_depth: int = 5
+    utility: str = "info_gain"
+    max_records: int | None = 1_000_000
+
+    scores: ClassVar = ID3_SCORES
+    _choices: ClassVar = {"utility": tuple(ID3_SCORES)}
     discrete_only = False
 
-    def _share(self, budget: float) -> float:
-        return budget / ((2 + int(self.domain_.continuous.sum())) * self.max_depth + 2)
-
-    def _scored(self, run: Run, front: Front, counts: ValueCounts, totals: Floats) -> tuple[Floats, Floats]:
-        scores, cuts = super()._scored(run, front, counts, totals)
-        domain, (n_nodes, n_attributes) = run.domain, front.unused.shape
-        numeric = np.flatnonzero(np.tile(domain.continuous, n_nodes))
-        if not len(numeric):
-            return scores, cuts
-        attributes = np.tile(np.arange(n_attributes), n_nodes)
-        candidates = binary_candidates(
-            counts, attributes=attributes, totals=totals, lows=domain.lows, highs=domain.highs, domain=domain
-        )
-        candidates = within(candidates, front.low.reshape(-1), front.high.reshape(-1))
-        score, parts = self.scores[self.utility], np.repeat(front.nodes, int(domain.continuous.sum()))
-        cuts[numeric] = _thresholds(run, candidates, score, numeric, parts=parts)
-        scores[numeric] = candidates.scores(score)[candidates.locate(numeric, cuts[numeric])]
-        return scores, cuts
-
-    def _tree(self, run: Run, scope: TreeScope) -> Tree:
-        return pruned(*grow(run, scope, leaves=self._leaves, choose=self._choose), run.domain)
-
-
-def _thresholds(
-    run: Run, candidates: Candidates, score: Score, questions: Ints, *, parts: Ints | None = None
-) -> Floats:
-    """Exponential mechanism over the intervals of each of ``questions``, (questions,) thresholds."""
-    mine, what = np.isin(candidates.question, questions), "threshold of an attribute"
-    return run.select_point(candidates, score, offered=mine, groups=questions, what=what, parts=parts).value
+    def _trees(self, records: Records, curator: Curator) -> list[Tree]:
+        score, depth = self.scores[self.utility], self.max_depth
+        delta = score_sensitivity(score, records, curator, max_records=self.max_records)
+        n = int(self.domain_.continuous.sum())
+        run = equal_shares(curator, self.domain_, self._budget, max_depth=depth, delta=delta, more=n)
+        grown = id3(run, records, partial(by_mechanism, score=score), max_depth=depth)
+        return [pruned(*grown, self.domain_)]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class DiffPRF(DiffPID3):
+class DiffPRF(_Lineage):
     """DiffPRF: a random forest of :class:`DiffPID3` trees.
 
     Parameters
@@ -357,39 +516,28 @@ class DiffPRF(DiffPID3):
     **Source**: Patil, Singh (2014); Mu, Ding, Song, Lu (2016), Table 1, section 2.2.1.
     """
 
+    max_depth: int = 5
+    utility: str = "info_gain"
+    max_records: int | None = 1_000_000
     n_trees: int = 25
     bags: str = "full"
-    bag_rate = None
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_count("n_trees", self.n_trees, low=1)
-        check_choice("bags", self.bags, ("full", "bootstrap"))
+    scores: ClassVar = ID3_SCORES
+    bag_rate = None
+    _choices: ClassVar = {"utility": tuple(ID3_SCORES), "bags": ("full", "bootstrap")}
+    _least: ClassVar = {"max_depth": 0, "n_trees": 1}
 
     def _trees(self, records: Records, curator: Curator) -> list[Tree]:
-        sensitivity = self._sensitivity(records, curator)
+        score, depth = self.scores[self.utility], self.max_depth
+        delta = score_sensitivity(score, records, curator, max_records=self.max_records)
+        leaves = partial(few_records, max_depth=depth)
+        choose = partial(by_mechanism, score=score, drawn=True)
 
-        def grow(cohort: Cohort, scope: TreeScope, per_copy: float) -> Tree:
-            return self._tree(self._run(curator, cohort, per_copy, sensitivity), scope)
+        def build(builder: TreeBuilder, per_copy: float) -> Tree:
+            run = equal_shares(curator, self.domain_, per_copy, max_depth=depth, delta=delta)
+            return grow(run, builder, leaves, choose)[0]
 
-        return self._plant(records, curator, grow, n_trees=self.n_trees)
-
-    def _offered(self, run: Run, front: Front) -> Bools:
-        drawn = run.curator.public(lambda rng: rng.random(front.unused.shape), what="attributes of a node")
-        rank = np.where(front.unused, drawn, 2.0).argsort(axis=1).argsort(axis=1)
-        return front.unused & (rank < max(round(math.sqrt(run.domain.n_attributes)), 1))
-
-
-# --- The non-interactive line: generalise, then specialise ----------------------------------------------------
-
-
-class _Cut(NamedTuple):
-    """A value of the generalised table: a range of an attribute, and where it would be specialised."""
-
-    attribute: int
-    low: float
-    high: float
-    at: float
+        return self._plant(records, curator, build, n_trees=self.n_trees)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -428,84 +576,18 @@ class DiffGen(_Lineage):
     n_specialisations: int = 10
     utility: str = "info_gain"
 
-    scores: ClassVar[dict[str, Score]] = {"info_gain": INFO_GAIN, "max": MAX_CLASS_SUM}
+    scores: ClassVar = TABLE_SCORES
     discrete_only = False
-
-    def _check_parameters(self) -> None:
-        check_count("n_specialisations", self.n_specialisations, low=0)
-        check_choice("utility", self.utility, tuple(self.scores))
-
-    def _share(self, budget: float) -> float:
-        """ε of one choice."""
-        choices = int(self.domain_.continuous.sum()) + 2 * self.n_specialisations
-        return budget / (2 * max(choices, 1))
+    _choices: ClassVar = {"utility": tuple(TABLE_SCORES)}
+    _least: ClassVar = {"n_specialisations": 0}
 
     def _trees(self, records: Records, curator: Curator) -> list[Tree]:
-        half, share, domain = self._budget / 2, self._share(self._budget), self.domain_
-        sensitivity = math.log2(domain.n_classes) if self.utility == "info_gain" else 1.0
-        run = Run(curator, records.cohort(), domain, 0.0, share, half, half, sensitivity)
-        with curator.ledger.sequential("specialisations") as scope:
-            cuts = self._specialise(run)
-            if math.isfinite(half) and domain.continuous.any():
-                reserve(curator.ledger, half - scope.cost.epsilon)
-        with curator.ledger.tree("generalised table") as table:
-            return [grow(run, table, leaves=partial(_final, cuts), choose=partial(_next, cuts))[0]]
-
-    def _specialise(self, run: Run) -> list[_Cut]:
-        """The h specialisations, in order."""
-        view, done = on_a_line(run.domain), list[_Cut]()
-        marginals = run.cohort.value_counts(np.arange(view.n_attributes)[None])
-        whole = zip(range(view.n_attributes), view.lows.tolist(), view.highs.tolist(), strict=True)
-        values = self._fresh(run, marginals, [_Cut(*value, np.nan) for value in whole])
-        while values and len(done) < self.n_specialisations:
-            position, at = self._choose(run, self._candidates(run, marginals, values), values)
-            old = values.pop(position)._replace(at=at)
-            done.append(old)
-            halves = [old._replace(high=at, at=np.nan), old._replace(low=at, at=np.nan)]
-            with run.curator.ledger.parallel("two halves"):
-                values += self._fresh(run, marginals, halves)
-        return done
-
-    def _fresh(self, run: Run, marginals: ValueCounts, values: list[_Cut]) -> list[_Cut]:
-        """New values that can be specialised, with the place where they would be."""
-        found = []
-        for value in values:
-            if run.domain.continuous[value.attribute]:
-                found.append(value._replace(at=self._threshold(run, marginals, value)))
-            elif value.high - value.low > 1:
-                found.append(value._replace(at=value.low + math.ceil((value.high - value.low) / 2)))
-        return found
-
-    def _threshold(self, run: Run, marginals: ValueCounts, value: _Cut) -> float:
-        candidates = self._candidates(run, marginals, [value])
-        return float(_thresholds(run, candidates, self.scores[self.utility], np.array([0]))[0])
-
-    def _candidates(self, run: Run, marginals: ValueCounts, values: list[_Cut]) -> Candidates:
-        """Thresholds in the range of each value, from the records in that range."""
-        view, cells = on_a_line(run.domain), []
-        for attribute, low, high, _ in values:
-            above = (marginals.value > low) | (low == view.lows[attribute])
-            inside = above & (marginals.value <= high) & (marginals.question == attribute)
-            cells.append(np.flatnonzero(inside))
-        cell, question = np.concatenate(cells), np.repeat(np.arange(len(values)), [len(c) for c in cells])
-        counts = ValueCounts(question, marginals.value[cell], marginals.counts[cell])
-        totals = np.zeros((len(values), run.domain.n_classes))
-        np.add.at(totals, question, counts.counts)
-        attributes, lows, highs, _ = (np.array(column) for column in zip(*values, strict=True))
-        found = binary_candidates(
-            counts, attributes=attributes, totals=totals, lows=view.lows, highs=view.highs, domain=view
-        )
-        return within(found, lows, highs)
-
-    def _choose(self, run: Run, candidates: Candidates, values: list[_Cut]) -> tuple[int, float]:
-        """The value to specialise, and where."""
-        at = candidates.locate(np.arange(len(values)), np.array([v.at for v in values]))
-        scores = candidates.scores(self.scores[self.utility])[at]
-        (chosen,) = run.select(scores, starts=np.array([0]), what="value to specialise").tolist()
-        return chosen, values[chosen].at
+        score, h = self.scores[self.utility], self.n_specialisations
+        return [generalised_table(records, curator, budget=self._budget, score=score, h=h, ahead=True)]
 
 
-class DTDiff(DiffGen):
+@dataclass(kw_only=True, eq=False, repr=False)
+class DTDiff(_Lineage):
     """DT-Diff: as :class:`DiffGen`, but one choice among the categories' specialisations and all weighted thresholds.
 
     Notes
@@ -519,55 +601,23 @@ class DTDiff(DiffGen):
     **Source**: Zhu, Xiong, Xiang, Zhou (2013); Mu, Ding, Song, Lu (2016), Table 1, section 2.3.
     """
 
-    def _share(self, budget: float) -> float:
-        return budget / (2 * max(self.n_specialisations, 1))
+    n_specialisations: int = 10
+    utility: str = "info_gain"
 
-    def _threshold(self, run: Run, marginals: ValueCounts, value: _Cut) -> float:
-        return math.nan  # chosen together with the value
+    scores: ClassVar = TABLE_SCORES
+    discrete_only = False
+    _choices: ClassVar = {"utility": tuple(TABLE_SCORES)}
+    _least: ClassVar = {"n_specialisations": 0}
 
-    def _choose(self, run: Run, candidates: Candidates, values: list[_Cut]) -> tuple[int, float]:
-        middle = np.array([v.at for v in values])
-        nominal = np.flatnonzero(~np.isnan(middle))
-        at = middle[candidates.question]
-        free = np.isnan(at)
-        low, high = np.where(free, candidates.low, at), np.where(free, candidates.high, at)
-        weighted = np.where(free, candidates.log_measure, 0.0)
-        offered = free.copy()
-        offered[candidates.locate(nominal, middle[nominal])] = True
-        point = run.select_point(
-            replace(candidates, low=low, high=high, log_measure=weighted),
-            self.scores[self.utility],
-            offered=offered,
-            groups=np.array([0]),
-            what="value to specialise, and where",
-        )
-        return int(point.option[0]), float(point.value[0])
-
-
-def _open_cuts(cuts: list[_Cut], front: Front) -> Bools:
-    """Whether a node is a group that a specialisation splits, (nodes, cuts)."""
-    attribute, low, high, _ = np.array(cuts).reshape(-1, 4).T
-    at = attribute.astype(np.intp)
-    found: Bools = (front.low[:, at] == low) & (front.high[:, at] == high)
-    return found
-
-
-def _final(cuts: list[_Cut], run: Run, front: Front, size: Floats) -> Bools:
-    """Groups that no specialisation splits any more."""
-    final: Bools = np.logical_not(_open_cuts(cuts, front).sum(axis=1))
-    return final
-
-
-def _next(cuts: list[_Cut], run: Run, front: Front, totals: Floats) -> Splits:
-    """The first specialisation that splits each group."""
-    attribute, _, _, at = np.array(cuts)[_open_cuts(cuts, front).argmax(axis=1)].T
-    return Splits(np.full(len(at), THRESHOLD), attribute.astype(np.intp), at)
+    def _trees(self, records: Records, curator: Curator) -> list[Tree]:
+        score, h = self.scores[self.utility], self.n_specialisations
+        return [generalised_table(records, curator, budget=self._budget, score=score, h=h, ahead=False)]
 
 
 _PAGE = "notebooks/02_diffprfs"
 for _method in (SuLQID3, PINQID3, DiffPID3):
-    register(_method, page=_PAGE, small={"max_depth": 2}, discrete=True, in_spark=False)
-register(DiffPRF, page=_PAGE, small={"max_depth": 2, "n_trees": 2}, discrete=True, in_spark=False)
+    register(_method, page=_PAGE, small={"max_depth": 2}, in_spark=False)
+register(DiffPRF, page=_PAGE, small={"max_depth": 2, "n_trees": 2}, in_spark=False)
 register(DiffPC45, page=_PAGE, small={"max_depth": 2}, learns={}, in_spark=False)
 register(DiffGen, page=_PAGE, small={"n_specialisations": 3}, learns={}, in_spark=False)
 register(DTDiff, page=_PAGE, small={"n_specialisations": 3}, learns={"n_specialisations": 25}, in_spark=False)

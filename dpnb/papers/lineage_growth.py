@@ -1,4 +1,4 @@
-"""Trees of the lineage of DiffPRFs: grown a level at a time, with an account of what every path may cost.
+"""Trees of the lineage of DiffPRFs: one loop for all methods, with an account of what every path may cost.
 
 Where a path ends is an outcome, so the ledger books as kept back what an early leaf leaves of ε: its total then holds
 for all outcomes.
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,15 +17,12 @@ from scipy.stats import beta
 
 from ..arrays import Bools, Floats, Ints
 from ..candidates import Candidates
-from ..counts import Cohort
 from ..curator import Curator
 from ..domain import Continuous, Domain
-from ..estimators import leaf_votes
-from ..laws import Point
-from ..ledger import Event, Ledger, TreeScope
-from ..scores import Score
-from ..splits import LEAF, MULTIWAY, THRESHOLD, Splits, no_splits
-from ..trees import Tree, TreeBuilder
+from ..growth import TreeBuilder, leaf_counts, ranges_below
+from ..ledger import Event, Ledger
+from ..splits import LEAF, MULTIWAY, Splits
+from ..trees import Tree, leaf_votes
 
 RESERVE = "kept back for what a longer path would cost"
 PRUNING_CONFIDENCE = 0.25  # C4.5's
@@ -37,19 +35,20 @@ class Run:
 
     Parameters
     ----------
+    curator, domain : release door, public domain.
     size, choice, leaf : ε of a node's size (0 for no such count), of the choice of its split, of a leaf's class counts.
     path : most that a path may cost.
     sensitivity : Δ of the split score.
     """
 
     curator: Curator
-    cohort: Cohort
     domain: Domain
+    _: KW_ONLY
     size: float
     choice: float
     leaf: float
     path: float
-    sensitivity: float
+    sensitivity: float = 1.0
 
     def sizes(self, counts: Floats, nodes: Ints) -> Floats:
         """Noisy number of records of every node; NaN if none is asked for."""
@@ -58,57 +57,18 @@ class Run:
         total, what = counts.sum(axis=1), "size of a node"
         return self.curator.laplace(total, epsilon=self.size, sensitivity=1.0, what=what, parts=nodes)
 
-    def end(self, scope: TreeScope, counts: Floats, nodes: Ints) -> Floats:
-        """Noisy class counts of leaves, Δ = 1 as a record is in one class; what their paths did not spend is kept."""
-        if not len(nodes):
-            return counts
-        what = "class counts of a leaf"
-        noisy = self.curator.laplace(counts, epsilon=self.leaf, sensitivity=1.0, what=what, parts=nodes)
-        if math.isfinite(self.path):
-            reserve(self.curator.ledger, self.path - scope.path_costs()[0][nodes], nodes)
+    def end(self, builder: TreeBuilder, counts: Floats, leaf: Bools) -> Floats:
+        """Noisy class counts of the leaves; what their paths did not spend is kept back."""
+        nodes = builder.nodes[leaf]
+        noisy = leaf_counts(self.curator, counts[leaf], nodes=nodes, epsilon=self.leaf)
+        if len(nodes) and math.isfinite(self.path):
+            reserve(self.curator.ledger, self.path - builder.scope.path_costs()[0][nodes], nodes)
         return noisy
 
-    def select(
-        self,
-        scores: Floats,
-        *,
-        starts: Ints,
-        what: str,
-        parts: Ints | None = None,
-        log_measure: Floats | None = None,
-    ) -> Ints:
-        """One candidate of each group by the exponential mechanism, (groups,)."""
-        return self.curator.exponential(
-            scores,
-            starts=starts,
-            epsilon=self.choice,
-            sensitivity=self.sensitivity,
-            monotone=False,
-            what=what,
-            parts=parts,
-            log_measure=log_measure,
-        )
-
-    def select_point(
-        self,
-        candidates: Candidates,
-        score: Score,
-        *,
-        offered: Bools,
-        groups: Ints,
-        what: str,
-        parts: Ints | None = None,
-    ) -> Point:
-        """A threshold or an atom of the candidates offered, in each group that begins at the questions ``groups``."""
-        return self.curator.exponential_intervals(
-            candidates.scores(score)[offered],
-            **candidates.intervals(offered, groups=groups),
-            epsilon=self.choice,
-            sensitivity=self.sensitivity,
-            monotone=False,
-            what=what,
-            parts=parts,
-        )
+    @property
+    def law(self) -> dict[str, Any]:
+        """What a choice of a split is made with."""
+        return {"epsilon": self.choice, "sensitivity": self.sensitivity, "monotone": False}
 
 
 def reserve(ledger: Ledger, rest: ArrayLike, parts: Ints | None = None) -> None:
@@ -124,41 +84,34 @@ class Front:
 
     Parameters
     ----------
-    nodes : (nodes,) numbers on the ledger.
+    builder : has their numbers and their records.
     depth : number of splits above them.
     unused : (nodes, attributes) whether no multiway split above used the attribute.
     low, high : (nodes, attributes) range left by the thresholds above; a category counts as its code ± ½.
     """
 
-    nodes: Ints
+    builder: TreeBuilder
     depth: int
     unused: Bools
     low: Floats
     high: Floats
 
-    @classmethod
-    def root(cls, domain: Domain) -> Front:
-        """The root of a tree."""
-        view, unused = on_a_line(domain), np.ones((1, domain.n_attributes), bool)
-        return cls(np.array([0]), 0, unused, view.lows[None], view.highs[None])
-
     def take(self, slots: Ints) -> Front:
         """Some of the nodes, in this order."""
-        return Front(self.nodes[slots], self.depth, self.unused[slots], self.low[slots], self.high[slots])
+        return replace(self, unused=self.unused[slots], low=self.low[slots], high=self.high[slots])
 
-    def below(self, splits: Splits, nodes: Ints, cardinalities: Ints) -> Front:
-        """The level below, once all of these nodes are split."""
-        branches = splits.n_branches(cardinalities)
-        parent = np.repeat(np.arange(len(branches)), branches)
-        branch = np.arange(len(parent)) - (np.cumsum(branches) - branches)[parent]
-        kind, attribute, cut = (field[parent] for field in splits)
-        front = replace(self.take(parent), nodes=nodes, depth=self.depth + 1)
-        for side, bound in ((0, front.high), (1, front.low)):
-            rows = np.flatnonzero((kind == THRESHOLD) & (branch == side))
-            bound[rows, attribute[rows]] = cut[rows]
-        rows = np.flatnonzero(kind == MULTIWAY)
-        front.unused[rows, attribute[rows]] = False
-        return front
+    def below(self, splits: Splits, parent: Ints) -> Front:
+        """The children of these nodes, once they are split."""
+        low, high = ranges_below(splits, parent, low=self.low, high=self.high)
+        unused, rows = self.unused[parent], np.flatnonzero(splits.kind[parent] == MULTIWAY)
+        unused[rows, splits.attribute[parent[rows]]] = False
+        return Front(self.builder, self.depth + 1, unused, low, high)
+
+
+Leaves = Callable[[Run, Front, Floats], Bools]
+"""Open nodes and their noisy sizes → which of them become leaves."""
+Choose = Callable[[Run, Front, Floats], Splits]
+"""Nodes to split and their exact class counts → their splits."""
 
 
 def on_a_line(domain: Domain) -> Domain:
@@ -167,43 +120,20 @@ def on_a_line(domain: Domain) -> Domain:
     return replace(domain, attributes=tuple(Continuous(a.name, -0.5, n - 0.5) if n else a for a, n in pairs))
 
 
-def grow(
-    run: Run,
-    scope: TreeScope,
-    *,
-    leaves: Callable[[Run, Front, Floats], Bools],
-    choose: Callable[[Run, Front, Floats], Splits],
-) -> tuple[Tree, Floats]:
-    """Grow a tree a level at a time.
-
-    Parameters
-    ----------
-    leaves : open nodes, their noisy sizes → which of them become leaves.
-    choose : nodes to split, their class counts → their splits.
-
-    Returns
-    -------
-    The tree, and the noisy size of each node.
-    """
-    builder, front, sizes = TreeBuilder(run.domain, scope), Front.root(run.domain), []
-    while True:
-        counts = run.cohort.class_counts(len(front.nodes))
-        sizes.append(run.sizes(counts, front.nodes))
+def grow(run: Run, builder: TreeBuilder, leaves: Leaves, choose: Choose) -> tuple[Tree, Floats]:
+    """Grow a tree a level at a time; returns it with the noisy size of each node."""
+    view, sizes = on_a_line(run.domain), list[Floats]()
+    front = Front(builder, 0, np.ones((1, len(view.lows)), bool), view.lows[None], view.highs[None])
+    for _ in builder.levels():
+        counts = builder.class_counts()
+        sizes.append(run.sizes(counts, builder.nodes))
         leaf = leaves(run, front, sizes[-1])
-        values, splits = np.full(counts.shape, np.nan), no_splits(len(leaf))
-        values[leaf] = run.end(scope, counts[leaf], front.nodes[leaf])
-        going = np.flatnonzero(~leaf)
-        if not len(going):
-            builder.grow(splits, values)
-            return builder.finish(), np.concatenate(sizes)
-        run.cohort.keep(going)
-        front = front.take(going)
-        chosen = choose(run, front, counts[going])
-        for field, own in zip(splits, chosen, strict=True):
-            field[going] = own
-        first_slot = builder.grow(splits, values)
-        run.cohort.descend(chosen, first_slot[going])
-        front = front.below(chosen, builder.frontier, run.domain.cardinalities)
+        going = builder.close(leaf, run.end(builder, counts, leaf))
+        if len(going):
+            front = front.take(going)
+            splits = choose(run, front, counts[going])
+            front = front.below(splits, builder.split(splits))
+    return builder.finish(), np.concatenate(sizes)
 
 
 def within(candidates: Candidates, low: Floats, high: Floats) -> Candidates:

@@ -1,49 +1,177 @@
 """Pearson tree: the MapReduce decision tree of Wang, Yan, Li (patent, 2020), as written and repaired.
 
-Step numbers are those of the patent's claim 1. Its formulas are images that the text at hand does not contain; they
-are reconstructed from the words around them.
+Step numbers are those of the patent's claim 1 and of the listing in chapter 3, "The algorithm as written". The patent's
+formulas are images that the text at hand does not contain; they are reconstructed from the words around them. The
+listing of "The repair" is the same code with the default options.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-import pandas as pd
-from numpy.typing import ArrayLike
 
 from ..arrays import Bools, Floats, Ints
 from ..counts import Cohort, Records
 from ..curator import Curator
 from ..domain import Domain
-from ..estimators import PrivateForest, check_choice, check_count, select_offered
+from ..estimators import PrivateForest
 from ..grid import public_grid
-from ..ledger import Neighbours, TreeScope
+from ..growth import TreeBuilder, leaf_counts, select_offered
+from ..ledger import Neighbours
 from ..registry import register
 from ..scores import ABS_PHI, ABS_S_XY, PHI
-from ..splits import THRESHOLD, Splits, no_splits
-from ..trees import Tree, TreeBuilder
+from ..splits import THRESHOLD, Splits
+from ..trees import Tree
 
-CHOICES = {
-    "shards": ("record", "position"),
-    "selection": ("permute-and-flip", "exponential", "arg-max"),
-    "thresholds": ("public", "data"),
-    "attributes": ("path", "tree"),
-    "stop": ("depth", "one-class"),
-    "levels": ("shared", "whole"),
-    "open_leaves": ("counted", "empty"),
-}
 ARG_MAX = "option of largest probability, taken without a draw (step 5)"
 POINTS = "split point made from the values of a node's records (steps 3 and 4)"
 ONE_CLASS = "one class only, tested without noise (step 6)"
 
-VARIANTS: dict[str, dict[str, Any]] = {
-    "C": {"statistic": "s_xy", "n_shards": 1, "selection": "permute-and-flip"},
-    "S": {"statistic": "phi", "n_shards": 400, "selection": "exponential"},
-}
-"""The two private trees as parameters: covariation of counts (the default), and mean correlation over shards."""
+
+class Options(NamedTuple):
+    """Splits that each node of a front can choose from.
+
+    Parameters
+    ----------
+    score : (nodes, options).
+    kind, attribute : (options,) as in :class:`~dpnb.splits.Splits`.
+    cut : (nodes, options).
+    """
+
+    score: Floats
+    kind: Ints
+    attribute: Ints
+    cut: Floats
+
+
+class BuildTree:
+    """Steps 1 to 9: the tree, a level or, depth first, a node at a time (chapter 3, "The algorithm as written").
+
+    Parameters
+    ----------
+    options : parameters of the tree.
+    curator : release door.
+    records : all of them.
+    builder : at the root of the tree.
+    """
+
+    def __init__(
+        self, options: PearsonTree, curator: Curator, records: Records, builder: TreeBuilder
+    ) -> None:
+        self.options = options
+        self.curator = curator
+        self.builder = builder
+        self.domain = builder.domain
+        self.statistic = STATISTICS[options.statistic]
+        self.binned = records.binned(public_grid(self.domain)) if options.thresholds == "public" else None
+        self.usable: Bools = np.ones(self.domain.n_attributes, bool)
+        if self.binned is not None:  # an attribute of one value has no condition
+            self.usable = np.isin(np.arange(len(self.usable)), self.binned.grid.attribute)
+        self.depth = min(options.max_depth, int(self.usable.sum()))
+        self.choice_share = (1 - options.leaf_share) / (
+            max(self.depth, 1) if options.levels == "shared" else 1
+        )
+        self.seed = None
+        if options.shards == "record" and options.n_shards > 1:
+            self.seed = curator.public(lambda rng: int(rng.integers(2**63)), what="seed of the shards")
+
+    def build(self) -> Tree:
+        """Spend the budget on every path and return the tree."""
+        builder, free = self.builder, self.usable[None].copy()  # step 1
+        for level in builder.levels():  # steps 7 and 8: back to the last data sets that are open
+            counts = builder.class_counts()
+            leaf = self.stops(counts, free, level)
+            going = builder.close(leaf, self.leaf_values(counts, free, leaf, level))
+            if len(going):
+                splits = self.choose(free[going])  # steps 2 to 5
+                free[going, splits.attribute] = False  # step 6: out of the set of attributes
+                parent = builder.split(splits)
+                if self.options.attributes == "path":
+                    free = free[going][parent]
+        return builder.finish()
+
+    def stops(self, counts: Floats, free: Bools, level: int) -> Bools:
+        """Step 6: which nodes become leaves, (nodes,)."""
+        leaf: Bools = np.full(len(counts), level == self.depth) | ~free.any(axis=1)
+        if self.options.stop == "one-class":
+            one = (counts > 0).sum(axis=1) <= 1
+            leaf |= self.curator.exact(one, why=ONE_CLASS, parts=self.builder.nodes)
+        return leaf
+
+    def leaf_values(self, counts: Floats, free: Bools, leaf: Bools, level: int) -> Floats:
+        """Step 6: noisy class counts of the leaves; step 9: once the set of attributes is empty, none."""
+        options, values = self.options, np.zeros((int(leaf.sum()), counts.shape[1]))
+        counted = free[leaf].any(axis=1) | (options.open_leaves == "counted")
+        left = 1 - level * self.choice_share if options.levels == "shared" else options.leaf_share
+        nodes, epsilon = self.builder.nodes[leaf][counted], left * options._budget
+        values[counted] = leaf_counts(self.curator, counts[leaf][counted], nodes=nodes, epsilon=epsilon)
+        return values
+
+    def choose(self, free: Bools) -> Splits:
+        """Steps 2 to 5: a split for each node."""
+        found = self.score()
+        at = self.select(found.score, free[:, found.attribute])
+        cut = found.cut[np.arange(len(at)), at]
+        if self.binned is None:
+            cut = self.curator.exact(cut, why=POINTS, parts=self.builder.nodes)
+        return Splits(found.kind[at], found.attribute[at], cut)
+
+    def score(self) -> Options:
+        """Steps 2 to 4: conditions of the public grid, or each attribute at its mean best value."""
+        m, n_nodes, cohort = self.options.n_shards, len(self.builder.nodes), self.builder.cohort
+        shards = cohort if m == 1 else cohort.divided(m, seed=self.seed)  # step 2
+        if self.binned is None:
+            return self.best_values(shards, n_nodes)
+        grid = self.binned.grid
+        bins = shards.bin_counts(self.binned, n_nodes * m)
+        each = (self.statistic.function(grid.tables(own)) for own in np.split(bins, n_nodes))
+        score = np.stack([shard_scores.mean(axis=0) for shard_scores in each])
+        return Options(score, grid.kind, grid.attribute, np.broadcast_to(grid.cut, score.shape))
+
+    def best_values(self, shards: Cohort, n_nodes: int) -> Options:
+        """Steps 3 and 4: the best value of every attribute in each shard, and the means over shards that have one."""
+        attributes = np.arange(self.domain.n_attributes)
+        shape = (n_nodes, self.options.n_shards, len(attributes))
+        cells = shards.value_counts(np.tile(attributes, (shape[0] * shape[1], 1)))
+        first = np.flatnonzero(np.diff(cells.question, prepend=-1))
+        group = np.cumsum(np.diff(cells.question, prepend=-1) > 0) - 1
+        up_to = np.cumsum(cells.counts, axis=0)
+        total = np.add.reduceat(cells.counts, first, axis=0)[group]
+        left = up_to - (up_to[first] - cells.counts[first])[group]
+        at_value = self.statistic.function(np.stack([left, total - left], axis=1))
+        largest = np.maximum.reduceat(at_value, first)
+        tied = np.flatnonzero(at_value == largest[group])
+        best = tied[np.diff(group[tied], prepend=-1) > 0]  # the first of equals
+        score, point, known = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        score.flat[cells.question[first]] = largest
+        point.flat[cells.question[first]] = cells.value[best]
+        known.flat[cells.question[first]] = 1.0
+        cut = point.sum(axis=1) / np.maximum(known.sum(axis=1), 1.0)
+        return Options(score.mean(axis=1), np.full(len(attributes), THRESHOLD), attributes, cut)
+
+    def select(self, scores: Floats, offered: Bools) -> Ints:
+        """Step 5: one of the offered options of each node, by its mean statistic."""
+        options, nodes = self.options, self.builder.nodes
+        if options.selection == "arg-max":
+            best: Ints = np.where(offered, scores, -np.inf).argmax(axis=1)
+            return self.curator.exact(best, why=ARG_MAX, parts=nodes)
+        flip = options.selection == "permute-and-flip"
+        # One record more shifts all blocks by position: m times the change, and m times the cost at the same rate.
+        moved = options.n_shards if options.shards == "position" else 1
+        return select_offered(
+            self.curator.permute_and_flip if flip else self.curator.exponential,
+            scores,
+            offered,
+            epsilon=moved * self.choice_share * options._budget,
+            sensitivity=moved * self.statistic.sensitivity(self.domain.n_classes) / options.n_shards,
+            monotone=False,
+            what="split of a node",
+            parts=nodes,
+        )
 
 
 # --- Statistics -----------------------------------------------------------------------------------------------
@@ -104,9 +232,26 @@ STATISTICS = {
 }
 
 
-# --- The tree -------------------------------------------------------------------------------------------------
+# --- The estimator --------------------------------------------------------------------------------------------
+
+CHOICES = {
+    "shards": ("record", "position"),
+    "selection": ("permute-and-flip", "exponential", "arg-max"),
+    "thresholds": ("public", "data"),
+    "attributes": ("path", "tree"),
+    "stop": ("depth", "one-class"),
+    "levels": ("shared", "whole"),
+    "open_leaves": ("counted", "empty"),
+}
+
+VARIANTS: dict[str, dict[str, Any]] = {
+    "C": {"statistic": "s_xy", "n_shards": 1, "selection": "permute-and-flip"},
+    "S": {"statistic": "phi", "n_shards": 400, "selection": "exponential"},
+}
+"""The two private trees as parameters: covariation of counts (the default), and mean correlation over shards."""
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PearsonTree(PrivateForest):
     """Differentially private decision tree split by correlation with the class; by default repaired, ε-DP.
 
@@ -155,42 +300,25 @@ class PearsonTree(PrivateForest):
     decision tree and its parallel implementation. McKenna, Sheldon (2020), Permute-and-Flip.
     """
 
-    vote = "probability"
+    epsilon: float = 1.0
+    domain: Domain | None = None
+    max_depth: int = 4
+    statistic: str = "s_xy"
+    n_shards: int = 1
+    shards: str = "record"
+    selection: str = "permute-and-flip"
+    thresholds: str = "public"
+    attributes: str = "path"
+    stop: str = "depth"
+    levels: str = "shared"
+    open_leaves: str = "counted"
+    leaf_share: float = 0.3
+    neighbours: Neighbours = "add-remove"
+    random_state: Any = None
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        domain: Domain | None = None,
-        max_depth: int = 4,
-        statistic: str = "s_xy",
-        n_shards: int = 1,
-        shards: str = "record",
-        selection: str = "permute-and-flip",
-        thresholds: str = "public",
-        attributes: str = "path",
-        stop: str = "depth",
-        levels: str = "shared",
-        open_leaves: str = "counted",
-        leaf_share: float = 0.3,
-        neighbours: Neighbours = "add-remove",
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.domain = domain
-        self.max_depth = max_depth
-        self.statistic = statistic
-        self.n_shards = n_shards
-        self.shards = shards
-        self.selection = selection
-        self.thresholds = thresholds
-        self.attributes = attributes
-        self.stop = stop
-        self.levels = levels
-        self.open_leaves = open_leaves
-        self.leaf_share = leaf_share
-        self.neighbours = neighbours
-        self.random_state = random_state
+    vote = "probability"
+    _choices: ClassVar = {"statistic": tuple(STATISTICS)} | CHOICES
+    _least: ClassVar = {"max_depth": 0, "n_shards": 1}
 
     @classmethod
     def as_written(cls, *, max_depth: int = 4, n_shards: int = 8, **readings: Any) -> Self:
@@ -231,208 +359,16 @@ class PearsonTree(PrivateForest):
         }
         return cls(max_depth=max_depth, n_shards=n_shards, **(text | readings))
 
-    def fit(self, X: pd.DataFrame | ArrayLike | Records, y: ArrayLike | pd.Series[Any] | None = None) -> Self:
-        """Train the tree.
-
-        Parameters
-        ----------
-        X : DataFrame (n, attributes), whose index labels are the record keys, array (positions are keys), or encoded
-            :class:`~dpnb.counts.Records` (without ``y``).
-        y : (n,) labels in the domain's classes.
-
-        Raises
-        ------
-        ValueError
-            For records outside the domain, missing values, no records, or a parameter out of range.
-
-        **Privacy**: see the class; every release is on ``ledger_``.
-        """
-        self._check_parameters()
-        records, curator = self._open(X, y)
+    def _fit(self, records: Records, curator: Curator) -> None:
         with curator.ledger.tree("tree") as scope:
-            self.trees_ = [_Grower(self, curator, records).grow(scope)]
-        self.ledger_ = curator.ledger
-        return self
+            depth_first = self.attributes == "tree"
+            builder = TreeBuilder(self.domain_, scope, records.cohort(), depth_first=depth_first)
+            self.trees_ = [BuildTree(self, curator, records, builder).build()]
 
     def _check_parameters(self) -> None:
-        check_choice("statistic", self.statistic, tuple(STATISTICS))
-        for name, choices in CHOICES.items():
-            check_choice(name, getattr(self, name), choices)
-        check_choice("neighbours", self.neighbours, ("add-remove", "replace"))
-        check_count("max_depth", self.max_depth, low=0)
-        check_count("n_shards", self.n_shards, low=1)
+        super()._check_parameters()
         if not 0 < self.leaf_share < 1:
             raise ValueError(f"leaf_share={self.leaf_share!r}: expected a share in (0, 1)")
-
-
-class _Front(NamedTuple):
-    """Nodes that are grown next.
-
-    Parameters
-    ----------
-    nodes : (nodes,) numbers in the tree and on the ledger.
-    cohort : their records.
-    free : (nodes, attributes) which attributes each may be split on; for ``attributes="tree"`` all fronts share one.
-    level : number of splits above them.
-    """
-
-    nodes: Ints
-    cohort: Cohort
-    free: Bools
-    level: int
-
-
-class _Options(NamedTuple):
-    """Splits that each node of a front can choose from.
-
-    Parameters
-    ----------
-    score : (nodes, options).
-    kind, attribute : (options,) as in :class:`~dpnb.splits.Splits`.
-    cut : (nodes, options).
-    """
-
-    score: Floats
-    kind: Ints
-    attribute: Ints
-    cut: Floats
-
-
-class _Grower:
-    """Grows the tree: steps 1 to 9, a level or, depth first, a node at a time."""
-
-    def __init__(self, tree: PearsonTree, curator: Curator, records: Records) -> None:
-        self.tree = tree
-        self.curator = curator
-        self.records = records
-        self.domain = tree.domain_
-        self.statistic = STATISTICS[tree.statistic]
-        self.binned = records.binned(public_grid(self.domain)) if tree.thresholds == "public" else None
-        self.usable: Bools = np.ones(self.domain.n_attributes, bool)
-        if self.binned is not None:  # an attribute of one value has no condition
-            self.usable = np.isin(np.arange(len(self.usable)), self.binned.grid.attribute)
-        self.depth = min(tree.max_depth, int(self.usable.sum()))
-        self.choice_share = (1 - tree.leaf_share) / (max(self.depth, 1) if tree.levels == "shared" else 1)
-        self.seed = None
-        if tree.shards == "record" and tree.n_shards > 1:
-            self.seed = curator.public(lambda rng: int(rng.integers(2**63)), what="seed of the shards")
-
-    def grow(self, scope: TreeScope) -> Tree:
-        """Spend the budget on every path and return the tree."""
-        builder = TreeBuilder(self.domain, scope)
-        pending = [_Front(builder.frontier, self.records.cohort(), self.usable[None].copy(), 0)]
-        while pending:  # steps 7 and 8: back to the last front that is open
-            front = pending.pop()
-            counts = front.cohort.class_counts(len(front.nodes))
-            leaf = self._stops(counts, front)
-            values = np.full(counts.shape, np.nan)
-            values[leaf] = self._leaf_counts(counts[leaf], front, leaf)
-            splits, going = no_splits(len(leaf)), np.flatnonzero(~leaf)
-            front.cohort.keep(going)
-            if len(going):
-                chosen = self._choose(front.cohort, front.nodes[going], front.free[going])
-                for field, own in zip(splits, chosen, strict=True):
-                    field[going] = own
-            builder.frontier = front.nodes
-            first_slot = builder.grow(splits, values)
-            if len(going):
-                front.free[going, chosen.attribute] = False
-                front.cohort.descend(chosen, first_slot[going])
-                pending += self._below(front, builder.frontier, going)
-        return builder.finish()
-
-    def _below(self, front: _Front, children: Ints, going: Ints) -> list[_Front]:
-        """The children, two for each node that was split: a level, or one by one, the last to be grown first."""
-        cohort, level = front.cohort, front.level + 1
-        if self.tree.attributes == "path":
-            return [_Front(children, cohort, np.repeat(front.free[going], 2, axis=0), level)]
-        return [_Front(children[[i]], cohort.part(np.array([i])), front.free, level) for i in (1, 0)]
-
-    def _stops(self, counts: Floats, front: _Front) -> Bools:
-        """Step 6: which nodes become leaves."""
-        leaf: Bools = np.full(len(counts), front.level == self.depth) | ~front.free.any(axis=1)
-        if self.tree.stop == "one-class":
-            one = (counts > 0).sum(axis=1) <= 1
-            leaf |= self.curator.exact(one, why=ONE_CLASS, parts=front.nodes)
-        return leaf
-
-    def _leaf_counts(self, counts: Floats, front: _Front, leaf: Bools) -> Floats:
-        """Step 6: noisy class counts; a record is in one class, so Δ = 1 for all classes together."""
-        tree, values = self.tree, np.zeros(counts.shape)
-        has_more = front.free[leaf].any(axis=1)  # step 9: open nodes have no counts
-        labelled = np.flatnonzero(has_more | (tree.open_leaves == "counted"))
-        if len(labelled):
-            left = 1 - front.level * self.choice_share if tree.levels == "shared" else tree.leaf_share
-            values[labelled] = self.curator.laplace(
-                counts[labelled],
-                epsilon=left * tree._budget,
-                sensitivity=1.0,
-                what="class counts of a leaf",
-                parts=front.nodes[leaf][labelled],
-            )
-        return values
-
-    def _choose(self, cohort: Cohort, nodes: Ints, free: Bools) -> Splits:
-        """Steps 2 to 5: a split for each node."""
-        options = self._options(cohort, len(nodes))
-        at = self._select(options.score, free[:, options.attribute], nodes)
-        cut = options.cut[np.arange(len(nodes)), at]
-        if self.binned is None:
-            cut = self.curator.exact(cut, why=POINTS, parts=nodes)
-        return Splits(options.kind[at], options.attribute[at], cut)
-
-    def _select(self, scores: Floats, offered: Bools, nodes: Ints) -> Ints:
-        """Step 5: one of the offered options of each node, by its mean statistic."""
-        tree = self.tree
-        if tree.selection == "arg-max":
-            best: Ints = np.where(offered, scores, -np.inf).argmax(axis=1)
-            return self.curator.exact(best, why=ARG_MAX, parts=nodes)
-        flip = tree.selection == "permute-and-flip"
-        # One record more shifts all blocks by position: m times the change, and m times the cost at the same rate.
-        moved = tree.n_shards if tree.shards == "position" else 1
-        return select_offered(
-            self.curator.permute_and_flip if flip else self.curator.exponential,
-            scores,
-            offered,
-            epsilon=moved * self.choice_share * tree._budget,
-            sensitivity=moved * self.statistic.sensitivity(self.domain.n_classes) / tree.n_shards,
-            monotone=False,
-            what="split of a node",
-            parts=nodes,
-        )
-
-    def _options(self, cohort: Cohort, n_nodes: int) -> _Options:
-        """Conditions of the public grid, or each attribute at its mean best value."""
-        m = self.tree.n_shards
-        shards = cohort if m == 1 else cohort.divided(m, seed=self.seed)
-        if self.binned is None:
-            return self._from_values(shards, n_nodes)
-        grid = self.binned.grid
-        bins = shards.bin_counts(self.binned, n_nodes * m)
-        each = (self.statistic.function(grid.tables(own)) for own in np.split(bins, n_nodes))
-        score = np.stack([shard_scores.mean(axis=0) for shard_scores in each])
-        return _Options(score, grid.kind, grid.attribute, np.broadcast_to(grid.cut, score.shape))
-
-    def _from_values(self, shards: Cohort, n_nodes: int) -> _Options:
-        """Steps 3 and 4: the best value of every attribute in each shard, and the means over shards that have one."""
-        attributes = np.arange(self.domain.n_attributes)
-        shape = (n_nodes, self.tree.n_shards, len(attributes))
-        cells = shards.value_counts(np.tile(attributes, (shape[0] * shape[1], 1)))
-        first = np.flatnonzero(np.diff(cells.question, prepend=-1))
-        group = np.cumsum(np.diff(cells.question, prepend=-1) > 0) - 1
-        up_to = np.cumsum(cells.counts, axis=0)
-        total = np.add.reduceat(cells.counts, first, axis=0)[group]
-        left = up_to - (up_to[first] - cells.counts[first])[group]
-        at_value = self.statistic.function(np.stack([left, total - left], axis=1))
-        largest = np.maximum.reduceat(at_value, first)
-        tied = np.flatnonzero(at_value == largest[group])
-        best = tied[np.diff(group[tied], prepend=-1) > 0]  # the first of equals
-        score, point, known = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-        score.flat[cells.question[first]] = largest
-        point.flat[cells.question[first]] = cells.value[best]
-        known.flat[cells.question[first]] = 1.0
-        cut = point.sum(axis=1) / np.maximum(known.sum(axis=1), 1.0)
-        return _Options(score.mean(axis=1), np.full(len(attributes), THRESHOLD), attributes, cut)
 
 
 register(

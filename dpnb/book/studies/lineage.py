@@ -128,7 +128,7 @@ def measure_lineage(cell: Cell) -> dict[str, float]:
     """As :func:`measure_forest`, for a row of Table 1; ``max_depth`` is the number of specialisations of a table."""
     method = next(m for m in LINEAGE if m.name == cell.method)
     data = discretised(cell.dataset) if method.estimator.discrete_only else data_of(cell.dataset)
-    size = "n_specialisations" if issubclass(method.estimator, DiffGen) else "max_depth"
+    size = "n_specialisations" if issubclass(method.estimator, DiffGen | DTDiff) else "max_depth"
     parameters: dict[str, Any] = {
         "epsilon": cell.epsilon,
         "domain": data.domain,
@@ -144,7 +144,14 @@ def measure_lineage(cell: Cell) -> dict[str, float]:
 def lineage_grid(dataset: str = "adult") -> Grid:
     """Every row of Table 1 with each of its split scores: trees of depth 5, tables of 10 specialisations."""
     cells = [
-        Cell(method.name, dataset, utility, 10 if issubclass(method.estimator, DiffGen) else 5, epsilon, seed)
+        Cell(
+            method.name,
+            dataset,
+            utility,
+            10 if issubclass(method.estimator, DiffGen | DTDiff) else 5,
+            epsilon,
+            seed,
+        )
         for method in LINEAGE
         for utility in method.utilities
         for epsilon, seed in product((0.1, 0.5, 1.0, 2.0), range(10))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pandas as pd
-from jinja2 import StrictUndefined, Template
+
+from dpnb.book.templates import environment
 
 RESULTS = Path("results") / "benchmarks.csv"
 PAGE = Path("book") / "benchmarks.md"
@@ -53,17 +54,15 @@ def page(history: pd.DataFrame) -> str:
     latest = history.drop_duplicates(["case", "data"], keep="last")
     adult = latest[latest["data"] == "adult"]
     by_size = latest.sort_values(["rows", "case"], key=lambda c: c.map(order) if c.name == "case" else c)
-    template = Template(
-        (Path(__file__).parent / "page.md.jinja").read_text(encoding="utf-8"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        keep_trailing_newline=True,
-    )
-    return template.render(
-        meaning=MEANING,
-        targets=TARGETS,
-        on_adult=dict(zip(adult["case"], adult["ratio"], strict=True)),
-        latest=list(by_size.itertuples()),
-        runs=history[WORDS[:6]].drop_duplicates().itertuples(),
-        history=history.itertuples(),
+    return (
+        environment(Path(__file__).parent)
+        .get_template("page.md.jinja")
+        .render(
+            meaning=MEANING,
+            targets=TARGETS,
+            on_adult=dict(zip(adult["case"], adult["ratio"], strict=True)),
+            latest=list(by_size.itertuples()),
+            runs=history[WORDS[:6]].drop_duplicates().itertuples(),
+            history=history.itertuples(),
+        )
     )

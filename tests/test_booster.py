@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -11,14 +10,12 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dpnb import (
     Categorical,
     Continuous,
     Domain,
     DomainError,
-    PrivacyLeakWarning,
     PrivateBooster,
     counts,
     load,
@@ -224,14 +221,6 @@ def test_few_rounds_compose_by_pure_epsilon() -> None:
 def test_errors_name_the_value(wrong: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         PrivateBooster(domain=THREE, **wrong).fit(*three_classes(20))
-
-
-@parametrize_with_checks([PrivateBooster(epsilon=np.inf, n_rounds=60, learning_rate=0.5)])
-def test_scikit_learn_checks(estimator: PrivateBooster, check: object) -> None:
-    """At ε = ∞, as the checks ask for accuracy; without a domain, as they know none."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyLeakWarning)
-        check(estimator)
 
 
 def test_sums_of_weights_do_not_depend_on_the_order_of_the_records(monkeypatch: pytest.MonkeyPatch) -> None:

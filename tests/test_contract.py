@@ -14,6 +14,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dpnb import Categorical, Continuous, Domain, Ledger, PrivacyLeakWarning, papers, registry
@@ -162,6 +164,8 @@ def test_same_seed_same_model_in_any_order_pickled_and_cloned(entry: Entry, name
         assert other.get_params() == model.get_params()
     twin = clone(model).set_params(random_state=1).fit(X, y)
     assert released(twin) != released(model)  # broken twin: another seed
+    pipe = make_pipeline(FunctionTransformer(), clone(model)).fit(X, y)
+    np.testing.assert_array_equal(pipe.predict_proba(X), model.predict_proba(X))
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
     assert set(model.predict(X)) <= {"no", "yes"}
 

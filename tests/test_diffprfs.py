@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import math
-import pickle
-import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dpnb import Categorical, Continuous, Domain, DomainError, PrivacyLeakWarning
 from dpnb.bags import MODES
@@ -256,20 +253,6 @@ def test_text_and_picture_of_a_tree() -> None:
     plt.close(figure)
 
 
-def test_pickle_clone_and_pipeline() -> None:
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import FunctionTransformer
-
-    X, y = sample()
-    forest = fitted()
-    again = pickle.loads(pickle.dumps(forest))
-    np.testing.assert_array_equal(again.predict_proba(X), forest.predict_proba(X))
-    assert str(again.ledger_) == str(forest.ledger_)
-    assert clone(forest).get_params() == forest.get_params()
-    pipe = make_pipeline(FunctionTransformer(), clone(forest)).fit(X, y)
-    np.testing.assert_array_equal(pipe.predict(X), forest.predict(X))
-
-
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
@@ -327,14 +310,6 @@ def test_nothing_is_fitted_when_input_is_bad() -> None:
     assert not hasattr(forest, "trees_")
     with pytest.raises(ValueError, match="not fitted"):
         forest.predict(X)
-
-
-@parametrize_with_checks([DiffPRFs(epsilon=np.inf, n_trees=15, utility="gini", max_features="all")])
-def test_scikit_learn_checks(estimator: DiffPRFs, check: object) -> None:
-    """At ε = ∞, as the checks ask for accuracy; without a domain, as they know none."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyLeakWarning)
-        check(estimator)
 
 
 def test_leaves_have_values_and_inner_nodes_have_none() -> None:

@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dpnb import Categorical, Continuous, Domain, DomainError, PrivacyLeakWarning, load
 from dpnb.audit import exact, families, replay
@@ -596,14 +595,6 @@ def test_nothing_is_fitted_when_input_is_bad() -> None:
         assert not hasattr(forest, "trees_")
         with pytest.raises(ValueError, match="not fitted"):
             forest.predict(X)
-
-
-@parametrize_with_checks([EDPRF(epsilon=np.inf), RandomSplitForest(epsilon=np.inf, n_trees=1, max_depth=11)])
-def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
-    """At ε = ∞, as the checks ask for accuracy; without a domain, as they know none."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyLeakWarning)
-        check(estimator)
 
 
 # --- Random splits ------------------------------------------------------------------------------------------

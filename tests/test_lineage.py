@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import pickle
-import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -12,9 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from dpnb import Categorical, Continuous, Domain, PrivacyLeakWarning, load
+from dpnb import Categorical, Continuous, Domain, load
 from dpnb.audit.replay import MULTIPLICITY, Part, Replay, replay_estimator
 from dpnb.audit.search import Pair, families, random_pair
 from dpnb.book.runs import data_of, read
@@ -539,16 +537,6 @@ def test_discretised_data() -> None:
     for (X, y), (before, labels) in zip((binned.train, binned.test), (data.train, data.test), strict=True):
         pd.testing.assert_frame_equal(X, data.domain.discretise_records(before, 5))
         assert y is labels
-
-
-@parametrize_with_checks(
-    [DiffPC45(epsilon=math.inf), DTDiff(epsilon=math.inf, n_specialisations=25), DiffGen(epsilon=math.inf)]
-)
-def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
-    """At ε = ∞, as the checks ask for accuracy; without a domain, as they know none."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyLeakWarning)
-        check(estimator)
 
 
 def test_leaves_have_values_and_inner_nodes_have_none() -> None:

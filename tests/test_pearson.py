@@ -5,14 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 import pickle
-import warnings
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from test_scores import tables, units
 
 from dpnb import Categorical, Continuous, Domain, DomainError, PrivacyLeakWarning, load
@@ -699,14 +697,6 @@ def test_nothing_is_fitted_when_input_is_bad() -> None:
     assert not hasattr(tree, "trees_")
     with pytest.raises(ValueError, match="not fitted"):
         tree.predict(X)
-
-
-@parametrize_with_checks([PearsonTree(epsilon=np.inf, max_depth=8)])
-def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
-    """At ε = ∞, as the checks ask for accuracy; without a domain, as they know none."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyLeakWarning)
-        check(estimator)
 
 
 # --- Real data ------------------------------------------------------------------------------------------------

@@ -18,10 +18,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
 from ..files import write_whole
 from ..yaml_text import parse
+from .templates import environment
 
 # The colour repeats the word; the badge always shows the word.
 VERDICTS = {
@@ -156,12 +155,7 @@ def badge(claim: Claim) -> str:
 
 def page(papers: Sequence[Paper], root: Path) -> str:
     """MyST of the page of all claims, with links into the book below ``root``."""
-    shown = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        keep_trailing_newline=True,
-    )
+    shown = environment()
     shown.filters |= {
         "slug": _slug,
         "badge": lambda verdict: f"{{bdg-{VERDICTS[verdict]}}}`{verdict}`",

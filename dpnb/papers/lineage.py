@@ -326,7 +326,18 @@ def _next(run: Run, front: Front, totals: Floats, *, cuts: list[Cut]) -> Splits:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class _Lineage(PrivateForest):
-    """Base: trees that let each leaf name the class of largest noisy count."""
+    """Base: trees that let each leaf name the class of largest noisy count.
+
+    Parameters
+    ----------
+    epsilon : total budget ε > 0; ``inf`` releases everything exactly.
+    domain : public domain.
+    random_state : seed, Generator or None; keep it secret.
+    max_depth : number d ≥ 0 of splits on the longest path.
+    utility : split score.
+    max_records : public bound on the number of records, for the Δ of the information gain.
+    n_specialisations : number h ≥ 0.
+    """
 
     neighbours = "add-remove"
     vote = "majority"

@@ -1,0 +1,112 @@
+"""Pages made from the code: what every registered estimator takes and promises, and the papers' steps as they stand.
+
+Run ``python -m dpnb.book.pages`` to write ``book/estimators.md`` and ``book/code.md``.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .. import papers
+from ..files import write_whole
+from ..registry import Entry
+from .templates import environment
+
+PAGES = ("estimators", "code")
+# A field of a numpydoc section: "names : meaning", lines below it further in.
+_FIELD = re.compile(r"^(\w+(?:, \w+)*) : (.*(?:\n +.*)*)", re.MULTILINE)
+
+
+def page(name: str) -> str:
+    """MyST of one of :data:`PAGES`."""
+    shown = environment()
+    shown.filters |= {"myst": myst, "fields": fields, "privacy": privacy, "steps": steps}
+    return shown.get_template(f"{name}.md.jinja").render(entries=papers.estimators())
+
+
+def myst(text: str) -> str:
+    """A piece of a docstring in MyST, on one line."""
+    text = re.sub(r":\w+:`~?(?:[\w.]*\.)?([\w]+)`", r"`\1`", text.replace("``", "`"))
+    return " ".join(text.replace("|", r"\|").split())
+
+
+class Field(NamedTuple):
+    """An argument of a constructor.
+
+    Parameters
+    ----------
+    name, default, meaning : as they are shown.
+    """
+
+    name: str
+    default: str
+    meaning: str
+
+
+def fields(entry: Entry) -> list[Field]:
+    """Arguments of an estimator, in order, with what the docstrings of the class and of its bases say of them."""
+    text = "\n".join(inspect.cleandoc(base.__doc__ or "") for base in reversed(entry.estimator.__mro__))
+    said = {name: said for names, said in _FIELD.findall(text) for name in names.split(", ")}
+    arguments = inspect.signature(entry.estimator).parameters.values()
+    return [Field(a.name, repr(a.default).replace("'", '"'), myst(said[a.name])) for a in arguments]
+
+
+def privacy(kind: type) -> str:
+    """The privacy statement of a class, in MyST."""
+    found = re.search(
+        r"\*\*Privacy\*\*: (.*?)(?=\n\s*\n|\Z)", inspect.cleandoc(kind.__doc__ or ""), re.DOTALL
+    )
+    assert found is not None
+    return myst(found[1])
+
+
+class Step(NamedTuple):
+    """A function of a paper's algorithm.
+
+    Parameters
+    ----------
+    name : as ``literalinclude`` finds it.
+    label : anchor on the page.
+    """
+
+    name: str
+    label: str
+
+
+def steps(entry: Entry) -> list[Step]:
+    """Functions that stand before the estimator in the module of a paper that the book follows: its algorithm."""
+    if not hasattr(entry.estimator, "as_written"):
+        return []
+    module: Any = inspect.getmodule(entry.estimator)
+    tree, stem = ast.parse(inspect.getsource(module)), module.__name__.rpartition(".")[2]
+    return [
+        Step(name, f"code-{stem}-{name}".lower().replace("_", "-").replace(".", "-"))
+        for name in _before(tree)
+    ]
+
+
+def _before(tree: ast.Module) -> Iterator[str]:
+    ends = papers.estimators()
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            yield node.name
+        elif isinstance(node, ast.ClassDef):
+            if node.name in ends:
+                return
+            functions = [f.name for f in node.body if isinstance(f, ast.FunctionDef)]
+            yield from (f"{node.name}.{name}" for name in functions if not name.startswith("__"))
+
+
+def main() -> None:
+    """Write the pages, from the project's folder."""
+    for name in PAGES:
+        write_whole(Path("book") / f"{name}.md", page(name))
+
+
+if __name__ == "__main__":
+    main()

@@ -9,10 +9,10 @@ import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from .runs import KEYS, Grid, results_folder, run
+from .runs import KEYS, Study, results_folder, run
 from .studies import audit, booster, diffprfs, dpada, edprf, lineage, pearson
 
-GRIDS: dict[str, Callable[[], Grid]] = {
+GRIDS: dict[str, Callable[[], Study]] = {
     name: grid
     for study in (diffprfs, lineage, audit, dpada, booster, edprf, pearson)
     for name, grid in study.GRIDS.items()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -122,4 +121,4 @@ def attack_grid() -> Study:
     return Study("audit_attack", found + attack_cells(TARGETS), measure_any)
 
 
-GRIDS: dict[str, Callable[[], Study]] = {"audit_replay": replay_grid, "audit_attack": attack_grid}
+GRIDS = (replay_grid, attack_grid)

@@ -5,7 +5,7 @@ An idea changes one thing about :class:`~dpnb.booster.PrivateBooster`. Its setti
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -51,12 +51,18 @@ class Idea(PrivateBooster):
     def _train(self, data: WeightedRecords, curator: Curator, total: RoundBudget, rounds: int) -> Floats:
         """Score of each bin, (bins,), from a total budget."""
         score = np.zeros(int(data.grid.sizes.sum()))
-        steps = self._steps(rounds)[:: self.at_once]
-        for step, share in zip(steps, self._shares(len(steps)), strict=True):
-            added = step * self._learner(data, curator, total.times(float(share)))
+        for added in self._moves(data, curator, total, rounds):
             data.add(added)
             score += added
         return score
+
+    def _moves(
+        self, data: WeightedRecords, curator: Curator, total: RoundBudget, rounds: int
+    ) -> Iterator[Floats]:
+        """What each round adds to the score; the weights have followed when the next one is asked for."""
+        steps = self._steps(rounds)[:: self.at_once]
+        for step, share in zip(steps, self._shares(len(steps)), strict=True):
+            yield step * self._learner(data, curator, total.times(float(share)))
 
     def _learner(self, data: WeightedRecords, curator: Curator, budget: RoundBudget) -> Floats:
         """Answer of the round's learner in each bin, (bins,)."""
@@ -290,13 +296,11 @@ class Sweeps(Idea):
     **Privacy**: :func:`release_table`, with a tenth of the budget each.
     """
 
-    def _train(self, data: WeightedRecords, curator: Curator, total: RoundBudget, rounds: int) -> Floats:
-        score = np.zeros(int(data.grid.sizes.sum()))
+    def _moves(
+        self, data: WeightedRecords, curator: Curator, total: RoundBudget, rounds: int
+    ) -> Iterator[Floats]:
         for _ in range(10):
-            added = 0.4 * shape_step(release_table(curator, data, total.times(0.1)), data.grid)
-            data.add(added)
-            score += added
-        return score
+            yield 0.4 * shape_step(release_table(curator, data, total.times(0.1)), data.grid)
 
 
 def release_groups(curator: Curator, exact: Floats, budget: RoundBudget) -> Floats:
@@ -316,17 +320,15 @@ class NewtonStep(Idea):
     **Privacy**: the choice and :func:`release_groups` have half of the round each.
     """
 
-    def _train(self, data: WeightedRecords, curator: Curator, total: RoundBudget, rounds: int) -> Floats:
-        score = np.zeros(int(data.grid.sizes.sum()))
+    def _moves(
+        self, data: WeightedRecords, curator: Curator, total: RoundBudget, rounds: int
+    ) -> Iterator[Floats]:
         for step in self._steps(rounds):
             half = total.times(0.5 / rounds)
             chosen = select_stump(curator, data.right(), half)
             right, wrong = release_groups(curator, data.outcome(data.grid.stump(chosen)), half)
             newton = 0.5 * (right - wrong) / max(right + wrong, 1.0)
-            added = float(np.clip(newton, step / 4, 4 * step)) * answers(data.grid, chosen)
-            data.add(added)
-            score += added
-        return score
+            yield float(np.clip(newton, step / 4, 4 * step)) * answers(data.grid, chosen)
 
 
 class BinByBin(Idea):
@@ -335,8 +337,10 @@ class BinByBin(Idea):
     **Privacy**: 0.3 of a round for the choice of a stump, 0.7 for :func:`release_groups` by bin and class.
     """
 
-    def _train(self, data: WeightedRecords, curator: Curator, total: RoundBudget, rounds: int) -> Floats:
-        score, grid = np.zeros(int(data.grid.sizes.sum())), data.grid
+    def _moves(
+        self, data: WeightedRecords, curator: Curator, total: RoundBudget, rounds: int
+    ) -> Iterator[Floats]:
+        grid = data.grid
         for damping in 0.7 * np.linspace(1, 0.2, rounds):
             part = total.times(1 / rounds)
             chosen = grid.stump(select_stump(curator, data.right(), part, share=0.3))
@@ -345,11 +349,9 @@ class BinByBin(Idea):
             positive, negative = release_groups(curator, data.by_bin()[:, mine], budget)
             variance = 4 / budget.epsilon**2 if budget.rho is None else 1 / budget.rho
             noisy = Table(positive - negative, positive + negative, variance)
-            added = np.zeros_like(score)
+            added = np.zeros(int(grid.sizes.sum()))
             added[mine] = damping * shape_step(noisy, grid.only(a))
-            data.add(added)
-            score += added
-        return score
+            yield added
 
 
 class ChosenRate(Idea):
@@ -464,4 +466,4 @@ def ideas_grid() -> Study:
     return Study("booster_ideas", found, measure_idea, _delta)
 
 
-GRIDS: dict[str, Callable[[], Study]] = {"booster": booster_grid, "booster_ideas": ideas_grid}
+GRIDS = (booster_grid, ideas_grid)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Any
 
@@ -104,7 +103,4 @@ def ladder_grid() -> Study:
     return Study("diffprfs_ladder", found, measure_forest)
 
 
-GRIDS: dict[str, Callable[[], Study]] = {
-    "diffprfs": diffprfs_grid,
-    "diffprfs_ladder": ladder_grid,
-}
+GRIDS = (diffprfs_grid, ladder_grid)

@@ -276,10 +276,4 @@ def dpada_replay_grid() -> Study:
     return replay_study("dpada_replay", repaired, triples=300, **axes)
 
 
-GRIDS: dict[str, Callable[[], Study]] = {
-    "dpada": dpada_grid,
-    "dpada_readings": readings_grid,
-    "dpada_ladder": dpada_ladder_grid,
-    "dpada_attack": dpada_attack_grid,
-    "dpada_replay": dpada_replay_grid,
-}
+GRIDS = (dpada_grid, readings_grid, dpada_ladder_grid, dpada_attack_grid, dpada_replay_grid)

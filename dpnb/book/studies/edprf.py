@@ -241,10 +241,4 @@ def edprf_replay_grid() -> Study:
     return replay_study("edprf_replay", replayed, triples=50, **axes)
 
 
-GRIDS: dict[str, Callable[[], Study]] = {
-    "edprf": edprf_grid,
-    "edprf_readings": readings_grid,
-    "edprf_ladder": edprf_ladder_grid,
-    "edprf_attack": edprf_attack_grid,
-    "edprf_replay": edprf_replay_grid,
-}
+GRIDS = (edprf_grid, readings_grid, edprf_ladder_grid, edprf_attack_grid, edprf_replay_grid)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -159,4 +158,4 @@ def lineage_grid() -> Study:
     return Study("lineage", found, measure_lineage)
 
 
-GRIDS: dict[str, Callable[[], Study]] = {"lineage": lineage_grid}
+GRIDS = (lineage_grid,)

@@ -300,9 +300,4 @@ def pearson_replay_grid() -> Study:
     return replay_study("pearson_replay", replayed, triples=50, **axes)
 
 
-GRIDS: dict[str, Callable[[], Study]] = {
-    "pearson": pearson_grid,
-    "pearson_ladder": pearson_ladder_grid,
-    "pearson_attack": pearson_attack_grid,
-    "pearson_replay": pearson_replay_grid,
-}
+GRIDS = (pearson_grid, pearson_ladder_grid, pearson_attack_grid, pearson_replay_grid)

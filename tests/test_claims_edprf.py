@@ -14,7 +14,7 @@ import pytest
 
 from dpnb import Categorical, Continuous, Domain
 from dpnb.book import runs
-from dpnb.book.runs import Cell, steps_up_to
+from dpnb.book.runs import Cell
 from dpnb.book.studies import edprf as grids
 from dpnb.counts import Records
 from dpnb.laws import Exponential, PermuteAndFlip
@@ -261,13 +261,10 @@ def test_undersampling_costs_the_number_of_classes() -> None:
 
 def test_the_grids_hold_what_they_name() -> None:
     assert EDPRF.as_written(**ABLATIONS["all"]).get_params() == EDPRF.as_written().get_params()
-    assert grids.ladder_forest("10 trees by the budget").get_params() == EDPRF().get_params()
-    assert grids.ladder_forest("00 as written").get_params() == EDPRF.as_written().get_params()
-    steps = [grids.ladder_forest(step).get_params() for step in grids.LADDER]
+    assert grids.LADDER["10 trees by the budget"]().get_params() == EDPRF().get_params()
+    assert grids.LADDER["00 as written"]().get_params() == EDPRF.as_written().get_params()
+    steps = [step().get_params() for step in grids.LADDER.values()]
     assert all(a != b for a, b in pairwise(steps))
-    assert grids.LADDER.keys() == grids.NOTES.keys()
-    with pytest.raises(ValueError, match="step='11'"):
-        steps_up_to("11", grids.LADDER)
     readings = [EDPRF.as_written(**reading).get_params() for reading in grids.READINGS.values()]
     assert all(a != b for i, a in enumerate(readings) for b in readings[:i])
     for data in grids.SETS:
@@ -282,7 +279,7 @@ def test_a_cell_can_be_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     small = Records(X, y, domain=TINY), TINY.encode(X), y
     monkeypatch.setattr(runs, "records_of", lambda name: small)
     for method in (*grids.METHODS, *grids.TABLE_2, grids.MAJORITY):
-        found = grids.measure_edprf(Cell(method, "small", "", 2, 50.0, 0))
+        found = grids.edprf_grid().measure(Cell(method=method, dataset="small", max_depth=2, epsilon=50.0))
         assert 0.4 < found["lowest"] <= found["accuracy"] <= found["highest"] <= 1
         if method in grids.WRITTEN:
             assert math.isinf(found["ledger_epsilon"])
@@ -309,9 +306,12 @@ def test_encoded_records_give_the_same_forest() -> None:
 # --- Measurements -------------------------------------------------------------------------------------------
 
 
+PRIVATE = [name for name, target in grids.TARGETS.items() if target.private]
+
+
 @cache
 def measured() -> pd.DataFrame:
-    return grids.points_of(runs.read("edprf", ROOT / "results"))
+    return runs.points_of(runs.read("edprf", ROOT / "results"), repeats=grids.REPEATS)
 
 
 @cache
@@ -357,7 +357,8 @@ def test_edprf_beside_diffprf(dataset: str) -> None:
 
 
 def test_labels_lose_in_every_reading_but_the_monotone_rate() -> None:
-    points = grids.points_of(runs.read("edprf_readings", ROOT / "results")).set_index("utility")
+    points = runs.points_of(runs.read("edprf_readings", ROOT / "results"), repeats=grids.REPEATS)
+    points = points.set_index("utility")
     label, counts = (points[points["method"] == m] for m in ("tradition_leaf_imp", "tradition"))
     z = 2 * (label["mean"] - counts["mean"]) / np.hypot(label["error"], counts["error"])
     assert set(z.index) == set(grids.READINGS)
@@ -366,7 +367,7 @@ def test_labels_lose_in_every_reading_but_the_monotone_rate() -> None:
 
 
 def test_attacks_refute_what_the_theorems_refute() -> None:
-    broken = attacks()[~attacks()["method"].isin(grids.PRIVATE)]
+    broken = attacks()[~attacks()["method"].isin(PRIVATE)]
     assert len(broken) == 4
     assert (broken["runs"] == 20_000).all()
     assert (broken["lower_99"] > 1.2 * broken["epsilon"]).all()
@@ -375,8 +376,8 @@ def test_attacks_refute_what_the_theorems_refute() -> None:
 
 
 def test_attacks_on_private_variants_stay_below_the_claim() -> None:
-    private = attacks()[attacks()["method"].isin(grids.PRIVATE)]
-    assert set(private["method"]) == set(grids.PRIVATE)
+    private = attacks()[attacks()["method"].isin(PRIVATE)]
+    assert set(private["method"]) == set(PRIVATE)
     assert (private["lower_95"] <= private["epsilon"]).all()
     assert (private["lower_sure"] <= private["epsilon"]).all()
     tight = private[private["method"].str.contains("tight")]

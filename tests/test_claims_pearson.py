@@ -334,11 +334,10 @@ def test_a_tree_has_at_most_as_many_splits_as_attributes() -> None:
 
 def test_the_grids_hold_what_they_name() -> None:
     last = list(grids.LADDER)[-1]
-    assert grids.ladder_tree(last).get_params() == PearsonTree().get_params()
-    assert grids.ladder_tree("00 as written").get_params() == PearsonTree.as_written().get_params()
-    steps = [grids.ladder_tree(step).get_params() for step in grids.LADDER]
+    assert grids.LADDER[last]().get_params() == PearsonTree().get_params()
+    assert grids.LADDER["00 as written"]().get_params() == PearsonTree.as_written().get_params()
+    steps = [step().get_params() for step in grids.LADDER.values()]
     assert all(a != b for a, b in pairwise(steps))
-    assert grids.LADDER.keys() == grids.NOTES.keys()
     assert grids.METHODS["S, m = 400"]().get_params() == PearsonTree(**VARIANTS["S"]).get_params()
     assert grids.METHODS["C"]().get_params() == PearsonTree(**VARIANTS["C"]).get_params()
     methods = {cell.method for cell in grids.pearson_grid().cells}
@@ -353,39 +352,44 @@ def test_a_cell_can_be_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     small = Records(X, y, domain=TINY), TINY.encode(X), y.astype(int)
     monkeypatch.setattr(runs, "records_of", lambda name: small)
     monkeypatch.setattr(grids, "REPEATS", 3)
+
+    def cell(method: str, depth: int, epsilon: float = 50.0) -> Cell:
+        return Cell(method=method, dataset="small", max_depth=depth, epsilon=epsilon)
+
     for method in (*grids.METHODS, *grids.BY_SHARDS, *grids.OTHERS, grids.NO_NOISE, grids.MAJORITY):
         depth = 2 if method in grids.METHODS | grids.BY_SHARDS else 0
-        found = grids.measure_pearson(Cell(method, "small", "", depth, 50.0, 0))
+        found = grids.measure_pearson(cell(method, depth))
         assert 0.4 < found["lowest"] <= found["accuracy"] <= found["highest"] <= 1
         if method in (grids.AS_WRITTEN, grids.CHOICES_DRAWN):
             assert math.isinf(found["ledger_epsilon"])
         if method in ("C", grids.MADE_PRIVATE, *grids.OTHERS):
             assert found["ledger_epsilon"] <= 50 + 1e-9
-    assert grids.measure_pearson(Cell("C", "small", "", 2, 50.0, 0))["accuracy"] > 0.85
-    assert (
-        grids.measure_pearson(Cell("C", "small", "", 2, 1e-3, 0))["accuracy"] < 0.85
-    )  # broken twin: only noise
+    assert grids.measure_pearson(cell("C", 2))["accuracy"] > 0.85
+    assert grids.measure_pearson(cell("C", 2, epsilon=1e-3))["accuracy"] < 0.85  # broken twin: only noise
 
 
 def test_errors_of_cells_with_fewer_repeats() -> None:
-    cells = [Cell("a", "d", "", 4, 1.0, 0), Cell("b", "d", "", 4, 1.0, 0)]
+    cells = runs.cells(method=("a", "b"), dataset="d", max_depth=4, epsilon=1.0)
     rows = [
         vars(cell) | {"delta": 0.0, "metric": metric, "value": value}
         for cell, repeats in zip(cells, (4.0, 16.0), strict=True)
         for metric, value in (("accuracy", 0.8), ("sd", 0.1), ("repeats", repeats))
     ]
     table = pd.DataFrame(rows, columns=runs.COLUMNS)
-    assert grids.points_of(table)["error"].tolist() == pytest.approx([0.1, 0.05])
-    plain = grids.points_of(table[table["metric"] != "repeats"])
-    assert plain["error"].tolist() == pytest.approx([0.2 / math.sqrt(grids.REPEATS)] * 2)  # broken twin
+    assert runs.points_of(table, repeats=20)["error"].tolist() == pytest.approx([0.1, 0.05])
+    plain = runs.points_of(table[table["metric"] != "repeats"], repeats=20)
+    assert plain["error"].tolist() == pytest.approx([0.2 / math.sqrt(20)] * 2)  # broken twin
 
 
 # --- Measurements -------------------------------------------------------------------------------------------
 
 
+PRIVATE = [name for name, target in grids.TARGETS.items() if target.private]
+
+
 @cache
 def measured() -> pd.DataFrame:
-    return grids.points_of(runs.read("pearson", ROOT / "results"))
+    return runs.points_of(runs.read("pearson", ROOT / "results"), repeats=grids.REPEATS)
 
 
 @cache
@@ -395,7 +399,7 @@ def attacks() -> pd.DataFrame:
 
 
 def test_attacks_refute_what_the_theorems_refute() -> None:
-    broken = attacks()[~attacks()["method"].isin(grids.PRIVATE)].set_index(["method", "epsilon"])
+    broken = attacks()[~attacks()["method"].isin(PRIVATE)].set_index(["method", "epsilon"])
     assert len(broken) == 7
     assert (broken["runs"] == 20_000).all()
     lower = broken["lower_95"]
@@ -409,8 +413,8 @@ def test_attacks_refute_what_the_theorems_refute() -> None:
 
 
 def test_attacks_on_repaired_variants_stay_below_the_claim() -> None:
-    private = attacks()[attacks()["method"].isin(grids.PRIVATE)]
-    assert set(private["method"]) == set(grids.PRIVATE)
+    private = attacks()[attacks()["method"].isin(PRIVATE)]
+    assert set(private["method"]) == set(PRIVATE)
     assert (private["lower_95"] <= private["epsilon"]).all()
     tight = private[private["method"].str.contains("tight")]
     assert (tight["lower_95"] > 0.8 * tight["epsilon"]).all()  # broken twin: a blind attack would see nothing

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +13,16 @@ import pytest
 
 from dpnb.book import experiments, runs
 from dpnb.book.experiments import GRIDS
-from dpnb.book.runs import Cell, Grid, missing, read, run
-from dpnb.book.studies.diffprfs import LADDER, ladder_forest
+from dpnb.book.runs import Cell, Study, missing, read, run
+from dpnb.book.studies.diffprfs import LADDER
 
-CELLS = tuple(
-    Cell("toy", "adult-standin", "max", d, e, s) for d in (1, 2) for e in (0.1, float("inf")) for s in (0, 1)
+CELLS = runs.cells(
+    method="toy",
+    dataset="adult-standin",
+    utility="max",
+    max_depth=(1, 2),
+    epsilon=(0.1, float("inf")),
+    seed=(0, 1),
 )
 MEASURED: list[Cell] = []
 DEAR = {
@@ -54,14 +60,14 @@ def _nothing_measured(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_run_computes_only_what_is_missing(tmp_path: Path) -> None:
-    first = run(Grid("toy", CELLS[:3], toy), folder=tmp_path)
+    first = run(Study("toy", CELLS[:3], toy), folder=tmp_path)
     assert len(first) == 6
-    assert list(CELLS[:3]) == MEASURED
+    assert CELLS[:3] == MEASURED
     MEASURED.clear()
-    whole = run(Grid("toy", CELLS, toy), folder=tmp_path)
+    whole = run(Study("toy", CELLS, toy), folder=tmp_path)
     assert sorted(map(repr, MEASURED)) == sorted(map(repr, CELLS[3:]))
     MEASURED.clear()
-    again = run(Grid("toy", CELLS, toy), folder=tmp_path)
+    again = run(Study("toy", CELLS, toy), folder=tmp_path)
     assert MEASURED == []
     pd.testing.assert_frame_equal(again, read("toy", tmp_path))
     assert len(whole) == 16
@@ -73,22 +79,47 @@ def test_an_interrupted_run_loses_nothing_that_was_saved(
 ) -> None:
     monkeypatch.setattr(runs, "SAVE_EVERY", -1.0)
     with pytest.raises(RuntimeError, match="interrupted"):
-        run(Grid("toy", CELLS, breaks), folder=tmp_path)
-    assert len(missing(Grid("toy", CELLS, toy), read("toy", tmp_path))) == 3
+        run(Study("toy", CELLS, breaks), folder=tmp_path)
+    assert len(missing(Study("toy", CELLS, toy), read("toy", tmp_path))) == 3
     assert sorted(path.name for path in tmp_path.iterdir()) == ["toy.csv"]
     MEASURED.clear()
-    run(Grid("toy", CELLS, toy), folder=tmp_path)
+    run(Study("toy", CELLS, toy), folder=tmp_path)
     assert len(MEASURED) == 3
 
 
 def test_processes_give_the_same_table(tmp_path: Path) -> None:
-    alone = run(Grid("toy", CELLS, toy), folder=tmp_path / "one", jobs=1)
-    shared = run(Grid("toy", CELLS, toy), folder=tmp_path / "two", jobs=2)
+    alone = run(Study("toy", CELLS, toy), folder=tmp_path / "one", jobs=1)
+    shared = run(Study("toy", CELLS, toy), folder=tmp_path / "two", jobs=2)
     pd.testing.assert_frame_equal(alone, shared)
 
 
+@pytest.mark.parametrize("name", GRIDS)
+def test_other_processes_can_be_told_what_to_measure(name: str) -> None:
+    assert pickle.loads(pickle.dumps(GRIDS[name]().measure))
+    with pytest.raises((AttributeError, pickle.PicklingError)):
+        pickle.dumps(lambda cell: toy(cell))  # broken twin
+
+
+def test_cells_are_built_and_read_by_what_a_study_means() -> None:
+    replay, other = runs.cells(method="a", neighbours="replace", epsilon=(0.5, 1.0))
+    assert (replay, other) == (
+        Cell(method="a", dataset="replace", epsilon=0.5),
+        Cell(method="a", dataset="replace", epsilon=1.0),
+    )
+    assert replay.neighbours == "replace"
+    (read,) = runs.cells(method="a", dataset="d", reading="plain", n_specialisations=10, epsilon=1.0)
+    assert (read.reading, read.utility, read.n_specialisations, read.max_depth) == ("plain", "plain", 10, 10)
+    with pytest.raises(ValueError, match="'depth' is not in list"):
+        runs.cells(method="a", dataset="d", epsilon=1.0, depth=3)
+
+
+def test_data_sets_of_a_study_are_those_that_it_loads() -> None:
+    assert Study("toy", CELLS, toy).datasets == ["adult-standin"]
+    assert Study("toy", runs.cells(method="a", neighbours="replace", epsilon=1.0), toy).datasets == []
+
+
 def test_provenance(tmp_path: Path) -> None:
-    run(Grid("toy", CELLS, toy), folder=tmp_path, command="the command")
+    run(Study("toy", CELLS, toy), folder=tmp_path, command="the command")
     record = json.loads((tmp_path / "toy.json").read_text())
     assert record["command"] == "the command"
     assert record["cells"] == 8
@@ -97,12 +128,10 @@ def test_provenance(tmp_path: Path) -> None:
 
 
 def test_every_step_of_the_ladder_differs_and_the_end_is_the_class_itself() -> None:
-    steps = [ladder_forest(step).get_params() for step in LADDER]
+    steps = [step().get_params() for step in LADDER.values()]
     assert all(a != b for a, b in itertools.pairwise(steps))
-    repaired = type(ladder_forest("0 as written"))().get_params()
-    assert ladder_forest("7 vote by probability").get_params() == repaired
-    with pytest.raises(ValueError, match="step='9'"):
-        ladder_forest("9")
+    repaired = type(LADDER["0 as written"]())().get_params()
+    assert LADDER["7 vote by probability"]().get_params() == repaired
 
 
 @pytest.mark.parametrize("name", GRIDS)
@@ -137,7 +166,7 @@ def test_committed_results_are_what_the_code_gives(
 def test_command_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(experiments, "GRIDS", {"toy": lambda: Grid("toy", CELLS, toy)})
+    monkeypatch.setattr(experiments, "GRIDS", {"toy": lambda: Study("toy", CELLS, toy)})
     assert experiments.main(["all", "--results", str(tmp_path)]) == 0
     assert "toy: 8 cells in toy.csv" in capsys.readouterr().out
     for bad in (["toys"], ["toy", "--jobs", "0"]):

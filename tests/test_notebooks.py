@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import re
+import statistics
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 from papermill.exceptions import PapermillExecutionError
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parent.parent / "notebooks").glob("*.ipynb"))
-LINES = 25  # longest code cell
+LINES, MEDIAN = 16, 8  # longest code cell, and what half of the cells do not exceed
 TRACES = {
     "path": re.compile(
         r"(?<![\w.:/])/(?:home|root|Users|tmp|var|opt|usr|work|mnt|private)/[\w.-]+|\b[A-Z]:\\\w"
@@ -87,6 +88,12 @@ def too_long(notebook: Notebook) -> list[str]:
     return [cell.source[:60] for cell in code_cells(notebook) if len(cell.source.splitlines()) > LINES]
 
 
+def too_long_on_average(notebook: Notebook) -> list[str]:
+    """Find a median length of code cells that says that thoughts are not kept apart."""
+    median = statistics.median(len(cell.source.splitlines()) for cell in code_cells(notebook))
+    return [] if median <= MEDIAN else [f"median: {median} lines"]
+
+
 def wrong_kernel(notebook: Notebook) -> list[str]:
     """Find a kernel that only its author has."""
     name = notebook.metadata.get("kernelspec", {}).get("name")
@@ -103,7 +110,16 @@ def without_alt(notebook: Notebook) -> list[str]:
     ]
 
 
-CHECKS = (not_executed, wrong_parameters, traces, on_stderr, too_long, wrong_kernel, without_alt)
+CHECKS = (
+    not_executed,
+    wrong_parameters,
+    traces,
+    on_stderr,
+    too_long,
+    too_long_on_average,
+    wrong_kernel,
+    without_alt,
+)
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
@@ -158,6 +174,10 @@ TWINS: dict[str, tuple[Check, Callable[[Notebook], Any]]] = {
     "warning": (on_stderr, printed("UserWarning: look", name="stderr")),
     "error": (on_stderr, lambda nb: nb.cells[1].outputs.append(new_output("error", ename="E", evalue="e"))),
     "long": (too_long, lambda nb: nb.cells[1].update(source="1\n" * (LINES + 1))),
+    "long on average": (
+        too_long_on_average,
+        lambda nb: [cell.update(source="1\n" * (MEDIAN + 1)) for cell in nb.cells[:3]],
+    ),
     "kernel": (wrong_kernel, lambda nb: nb.metadata.kernelspec.update(name="my-env")),
     "no alt": (without_alt, lambda nb: nb.cells[2].metadata.clear()),
 }

@@ -52,8 +52,8 @@ FIGURES: dict[str, Callable[[], Figure]] = {
         pd.concat([POINTS.assign(label=name) for name in ("a", "b")]),
         levels={"one": {"floor": 0.7}, "two": {"floor": 0.7}},
     ),
-    "changes": lambda: plots.plot_changes(
-        pd.DataFrame({"a": [0.1, 0.2], "b": [0.3, 0.4]}, index=[10, 100]), label="change"
+    "columns": lambda: plots.plot_columns(
+        pd.DataFrame({"a": [0.1, 0.2], "b": [0.3, 0.4]}, index=[10, 100]), xlabel="records", ylabel="change"
     ),
     "shards": lambda: plots.plot_shards(
         pd.concat([POINTS.assign(label=name, shards=m) for name in ("S", "blocks") for m in (1, 8)]),
@@ -74,9 +74,6 @@ FIGURES: dict[str, Callable[[], Figure]] = {
         true_epsilon={"0 a": "∞", "1 b": "1"},
     ),
     "shift": lambda: plots.plot_shift(pd.DataFrame({"a": [0.1, 0.2], "b": [0.3, 0.4]}, index=[0.1, 1.0])),
-    "wrong_labels": lambda: plots.plot_wrong_labels(
-        pd.DataFrame({"a": [0.5, 0.2], "b": [0.5, 0.4]}, index=[0.0, 1.0])
-    ),
     "attacks": lambda: plots.plot_attacks(
         pd.DataFrame({"mechanism": ["a", "b"], "claimed": [1.0, 1.0], "lower bound": [0.9, 2.0]})
     ),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -11,8 +10,9 @@ import pytest
 from sklearn.base import clone
 
 from dpnb import load
-from dpnb.book.runs import KEYS, Cell
+from dpnb.book.runs import KEYS, Cell, points_of
 from dpnb.book.studies import dpada as grids
+from dpnb.book.studies.booster import probability_scores
 from dpnb.booster import PrivateBooster, half_logistic, logistic
 from dpnb.counts import Records, bounded_weights
 from dpnb.papers.baselines import AdaBoost
@@ -39,8 +39,8 @@ def test_every_method_of_the_grid_fits(method: str, monkeypatch: pytest.MonkeyPa
     y = np.where(rng.random(300) < 0.1, X["x"] < 0.5, X["x"] >= 0.5).astype(int)
     small = Records(X, y, domain=grids.DOMAIN), grids.DOMAIN.encode(X), y
     monkeypatch.setattr(grids, "records_of", lambda name: small)
-    cell = Cell(method, "small", "", 1, 1.0, 0, 3)
-    make = partial(grids.METHODS[method], epsilon=cell.epsilon, n_rounds=cell.n_rounds)
+    cell = Cell(method=method, dataset="small", max_depth=1, epsilon=1.0, n_rounds=3)
+    make = grids.METHODS[method]
     found = grids.measure_booster(make, cell, repeats=2)
     assert 0 <= found["lowest"] <= found["accuracy"] <= found["highest"] <= 1
     assert math.isinf(found["ledger_epsilon"]) == ("repaired" not in method)
@@ -48,9 +48,9 @@ def test_every_method_of_the_grid_fits(method: str, monkeypatch: pytest.MonkeyPa
 
 
 def test_points_of_a_grid() -> None:
-    cell = Cell("a", "bank", "", 1, 0.5, 0, 30)
+    cell = Cell(method="a", dataset="bank", max_depth=1, epsilon=0.5, n_rounds=30)
     rows = [vars(cell) | {"metric": m, "value": v} for m, v in (("accuracy", 0.8), ("sd", 0.1))]
-    (point,) = grids.points_of(pd.DataFrame(rows), repeats=25).to_dict("records")
+    (point,) = points_of(pd.DataFrame(rows), repeats=25).to_dict("records")
     assert (point["mean"], point["error"]) == pytest.approx((0.8, 0.04))
     assert [point[key] for key in KEYS] == list(vars(cell).values())
 
@@ -78,9 +78,9 @@ def test_probabilities_are_calibrated(delta: float | None) -> None:
     data = load("adult-standin")
     model = PrivateBooster(epsilon=1.0, delta=delta, domain=data.domain, random_state=0).fit(*data.train)
     labels = data.domain.encode_labels(data.test[1])
-    found = grids.probability_scores(model.predict_proba(data.test[0])[:, 1], labels)
+    found = probability_scores(model.predict_proba(data.test[0])[:, 1], labels)
     score = model.models_[0].score(data.domain.encode(data.test[0]))
-    twin = grids.probability_scores(half_logistic(score), labels)
+    twin = probability_scores(half_logistic(score), labels)
     assert found["calibration_error"] < 0.02 < 0.05 < twin["calibration_error"]
     assert found["log_loss"] < twin["log_loss"]
     assert found["accuracy"] == twin["accuracy"]

@@ -8,15 +8,48 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
-from .runs import KEYS, Grid, results_folder, run
+import pandas as pd
+
+from .runs import KEYS, Study, missing, points_of, read, results_folder, run
 from .studies import audit, booster, diffprfs, dpada, edprf, lineage, pearson
 
-GRIDS: dict[str, Callable[[], Grid]] = {
-    name: grid
+GRIDS: dict[str, Callable[[], Study]] = {
+    grid().name: grid
     for study in (diffprfs, lineage, audit, dpada, booster, edprf, pearson)
-    for name, grid in study.GRIDS.items()
+    for grid in study.GRIDS
 }
+
+
+def folder_of(p: SimpleNamespace) -> Path:
+    """Folder of the results that a notebook's parameters name."""
+    return results_folder() if p.results == "committed" else Path(p.results)
+
+
+def results(name: str, p: SimpleNamespace) -> pd.DataFrame:
+    """Tidy results of a study for a notebook with the parameters ``p``; at scale "paper" what is missing is computed.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the folder does not hold all of them.
+    """
+    study, folder = GRIDS[name](), folder_of(p)
+    if getattr(p, "scale", "default") == "paper":
+        return run(study, folder=folder, jobs=p.jobs, command="papermill, scale paper")
+    table = read(name, folder)
+    if lacking := missing(study, table):
+        raise FileNotFoundError(
+            f"{name}.csv in {folder.name!r} lacks {len(lacking)} of {len(study.cells)} runs: "
+            f"run python -m dpnb.experiments {name} --results {folder.name}, or take results='committed'"
+        )
+    return table
+
+
+def points(name: str, p: SimpleNamespace) -> pd.DataFrame:
+    """:func:`results` as :func:`~dpnb.book.runs.points_of`, a row a cell."""
+    return points_of(results(name, p), repeats=GRIDS[name]().repeats)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -7,7 +7,7 @@ opaque white, so that a page in dark mode shows them as they are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,10 +23,9 @@ from ..arrays import Floats
 from .scale import PassCost
 
 LINES = ("-", "--", "-.", ":")
-MARKERS = ("o", "s", "^", "D")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<")
 ERROR_BARS = 2.0  # standard errors
 LEAST_RATIO = 1.3  # of ε with labels on a logarithmic axis
-FOREST_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<")
 RIVAL_MARKERS = ("s", "^", "D", "v", "P", "X", "<", ">", "h")
 UTILITIES = {"info_gain": "information gain", "max": "max-class sum", "gini": "Gini"}
 
@@ -40,12 +39,49 @@ def use_style() -> None:
         rc={
             "figure.dpi": 110,
             "figure.facecolor": "white",
+            "figure.constrained_layout.use": True,
             "savefig.facecolor": "white",
             "axes.titlesize": "medium",
             "axes.labelsize": "medium",
             "legend.fontsize": "small",
         },
     )
+
+
+def _panels(
+    rows: int, columns: int, size: tuple[float, float], **shared: Any
+) -> tuple[Figure, NDArray[np.object_]]:
+    """Figure of panels, each ``size`` inches wide and high, and the panels, (rows, columns)."""
+    inches = (size[0] * columns, size[1] * rows)
+    figure, axes = plt.subplots(rows, columns, figsize=inches, squeeze=False, **shared)
+    return figure, axes
+
+
+def _look(index: int, **other: Any) -> dict[str, Any]:
+    """Colour, line and marker of the ``index``-th of several things."""
+    look = {
+        "color": f"C{index}",
+        "marker": MARKERS[index % len(MARKERS)],
+        "linestyle": LINES[index % len(LINES)],
+        "markersize": 5,
+    }
+    return look | other
+
+
+def _levels(axis: Axes, levels: Mapping[str, float]) -> None:
+    """Horizontal lines, name → height."""
+    for style, (name, value) in zip(LINES[1:] * 2, levels.items(), strict=False):
+        axis.axhline(value, color="0.3", linestyle=style, linewidth=1.2, label=name)
+
+
+def _legend_beside(axis: Axes) -> None:
+    axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+
+
+def _legend_below(figure: Figure, columns: int) -> None:
+    """One legend for all panels, that of the first."""
+    found = figure.axes[0].get_legend_handles_labels()
+    figure.legend(*found, loc="outside lower center", ncols=columns)
 
 
 def plot_privacy_loss(
@@ -80,7 +116,7 @@ def plot_privacy_loss(
     if len(densities) != 2:
         raise ValueError(f"{len(densities)} densities given: expected two, one for each neighbour")
     x = np.asarray(outcomes, float)
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.4), layout="constrained")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.4))
     if draws is not None:
         left.hist(
             np.asarray(draws),
@@ -137,9 +173,7 @@ def plot_noise(panels: Sequence[NoisePanel]) -> Figure:
     -------
     Figure with one panel a mechanism.
     """
-    figure, axes = plt.subplots(
-        1, len(panels), figsize=(3.4 * len(panels), 3.2), layout="constrained", sharey=True, squeeze=False
-    )
+    figure, axes = _panels(1, len(panels), (3.4, 3.2), sharey=True)
     for axis, panel in zip(axes[0], panels, strict=True):
         _draw_noise(axis, panel)
     axes[0, 0].set_ylabel("density or probability")
@@ -177,7 +211,7 @@ def plot_selection(
     Figure
     """
     names = list(probabilities)
-    figure, axis = plt.subplots(figsize=(6.5, 3.4), layout="constrained")
+    figure, axis = plt.subplots(figsize=(6.5, 3.4))
     at = np.arange(np.size(scores))
     width = 0.8 / len(names)
     for i, (name, hatch) in enumerate(zip(names, ("", "//", "..", "xx"), strict=False)):
@@ -214,7 +248,7 @@ def plot_error_ratio(errors: Mapping[str, Floats]) -> Figure:
     if len(errors) != 2:
         raise ValueError(f"{len(errors)} mechanisms given: expected two to compare")
     (first, x), (second, y) = errors.items()
-    figure, axis = plt.subplots(figsize=(6.5, 3.4), layout="constrained")
+    figure, axis = plt.subplots(figsize=(6.5, 3.4))
     axis.plot(x, y / x, MARKERS[0], markersize=3, alpha=0.6)
     for bound in (1, 2):
         axis.axhline(bound, color="black", linewidth=0.8)
@@ -240,7 +274,7 @@ def plot_loss_curves(
     -------
     Figure with a curve and a thin horizontal line for each name.
     """
-    figure, axis = plt.subplots(figsize=(6.5, 3.6), layout="constrained")
+    figure, axis = plt.subplots(figsize=(6.5, 3.6))
     for i, (name, loss) in enumerate(losses.items()):
         axis.plot(outcomes, loss, LINES[i % len(LINES)], color=f"C{i}", label=name)
         axis.axhline(bounds[name], color=f"C{i}", linewidth=0.8)
@@ -261,7 +295,7 @@ def plot_reachable(reachable: Mapping[str, Floats], *, low: float, high: float) 
     -------
     Figure
     """
-    figure, axis = plt.subplots(figsize=(8, 0.8 + 0.5 * len(reachable)), layout="constrained")
+    figure, axis = plt.subplots(figsize=(8, 0.8 + 0.5 * len(reachable)))
     rows = [values[(low <= values) & (values <= high)] for values in reachable.values()]
     axis.eventplot(rows, linelengths=0.7, linewidths=0.9, colors=[f"C{i}" for i in range(len(rows))])
     axis.set_yticks(range(len(rows)), list(reachable))
@@ -293,25 +327,34 @@ def summarise(table: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 
 
 def _curve(axis: Axes, curve: pd.DataFrame, *, index: int, label: str) -> None:
-    """One line with a band of two standard errors, in the ``index``-th colour and marker."""
-    style: dict[str, Any] = {
-        "color": f"C{index}",
-        "marker": FOREST_MARKERS[index % len(FOREST_MARKERS)],
-        "markersize": 5,
-    }
-    axis.plot(curve["epsilon"], curve["mean"], LINES[index % len(LINES)], label=label, **style)
+    """One line with a band of two standard errors, in the ``index``-th look."""
+    axis.plot(curve["epsilon"], curve["mean"], label=label, **_look(index))
     low, high = curve["mean"] - curve["error"], curve["mean"] + curve["error"]
     axis.fill_between(curve["epsilon"], low, high, color=f"C{index}", alpha=0.2, linewidth=0)
 
 
-def _epsilon_axis(axis: Axes, epsilons: Sequence[float], label: str) -> None:
+def _columns(axis: Axes, table: pd.DataFrame) -> None:
+    """A line a column of a table against its index."""
+    for i, (name, values) in enumerate(table.items()):
+        axis.plot(table.index, values, label=str(name), **_look(i))
+
+
+def _dots(axis: Axes, points: pd.DataFrame, steps: Sequence[str], *, gap: float) -> None:
+    """Means with error bars in the rows of their ``method``, a marker for each ε."""
+    for i, (epsilon, rows) in enumerate(points.groupby("epsilon")):
+        at = rows["method"].map(steps.index) + gap * (i - (points["epsilon"].nunique() - 1) / 2)
+        name = "no noise" if np.isinf(float(str(epsilon))) else f"claimed ε = {epsilon:g}"
+        axis.errorbar(rows["mean"], at, xerr=rows["error"], label=name, **_look(i, linestyle="none"))
+
+
+def _epsilon_axis(axis: Axes, epsilons: Iterable[float], label: str) -> None:
     axis.set_xscale("log")
     names: list[str] = []
-    labelled = np.inf
-    for epsilon in sorted(epsilons, reverse=True):  # labels that would overlap are left out
+    ticks, labelled = sorted(epsilons), np.inf
+    for epsilon in reversed(ticks):  # labels that would overlap are left out
         names.append(f"{epsilon:g}" if labelled / epsilon > LEAST_RATIO else "")
         labelled = epsilon if names[-1] else labelled
-    axis.set_xticks(sorted(epsilons), names[::-1], rotation=45)
+    axis.set_xticks(ticks, names[::-1], rotation=45)
     axis.minorticks_off()
     axis.set_xlabel(label)
 
@@ -324,23 +367,44 @@ def plot_forest_grid(table: pd.DataFrame, *, floor: float) -> Figure:
     table : tidy results of one metric, finite ε, with method, utility, max_depth, epsilon, value.
     floor : accuracy of the majority class, drawn for comparison.
     """
-    methods, utilities = table["method"].unique(), table["utility"].unique()
-    shape = (len(methods), len(utilities))
-    size = (4.6 * shape[1], 3.3 * shape[0])
-    figure, axes = plt.subplots(
-        *shape, figsize=size, sharex=True, sharey=True, squeeze=False, layout="constrained"
+    points = summarise(table, ["method", "utility", "max_depth", "epsilon"])
+    points["utility"] = points["utility"].map(UTILITIES)
+    levels = dict.fromkeys(table["method"].unique(), floor)
+    return _curve_grid(
+        points, levels, axes=("method", "utility", "max_depth"), symbol="d", size=(4.6, 3.3), sharey=True
     )
-    for row, method, name in zip(axes, methods, [""] * (len(methods) - 1) + ["claimed ε"], strict=True):
-        for axis, utility in zip(row, utilities, strict=True):
-            panel = table[(table["method"] == method) & (table["utility"] == utility)]
-            curves = summarise(panel, ["max_depth", "epsilon"])
-            for i, (depth, curve) in enumerate(curves.groupby("max_depth")):
-                _curve(axis, curve, index=i, label=f"d = {depth}")
-            axis.axhline(floor, color="black", linestyle=":", linewidth=1, label="majority class")
-            axis.set_title(f"{method}, {UTILITIES[utility]}")
-            axis.set_ylabel("test accuracy" if axis is row[0] else "")
-            _epsilon_axis(axis, sorted(panel["epsilon"].unique()), name)
-    axes[0, -1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+
+
+def _curve_grid(
+    points: pd.DataFrame,
+    levels: Mapping[str, float],
+    *,
+    axes: tuple[str, str, str],
+    symbol: str,
+    size: tuple[float, float],
+    sharey: bool | str,
+) -> Figure:
+    """Accuracy against ε.
+
+    Parameters
+    ----------
+    levels : value of a row → accuracy of the majority class.
+    axes : columns of ``points`` that stand for rows of panels, for their columns and for lines.
+    symbol : name of the lines' column in the legend.
+    """
+    row, column, line = axes
+    columns = list(points[column].unique())
+    figure, panels = _panels(len(levels), len(columns), size, sharex=True, sharey=sharey)
+    for at, (name, level) in zip(panels, levels.items(), strict=True):
+        for axis, title in zip(at, columns, strict=True):
+            panel = points[(points[row] == name) & (points[column] == title)]
+            for i, (value, curve) in enumerate(panel.groupby(line)):
+                _curve(axis, curve, index=i, label=f"{symbol} = {value}")
+            axis.axhline(level, color="black", linestyle=":", linewidth=1, label="majority class")
+            axis.set_title(f"{name}, {title}")
+            _epsilon_axis(axis, panel["epsilon"].unique(), "claimed ε" if name == list(levels)[-1] else "")
+        at[0].set_ylabel("test accuracy")
+    _legend_beside(panels[0, -1])
     return figure
 
 
@@ -353,15 +417,14 @@ def plot_methods(table: pd.DataFrame, *, levels: Mapping[str, float], metric: st
     levels : name → value of horizontal lines, such as a forest without privacy.
     metric : label of the vertical axis.
     """
-    figure, axis = plt.subplots(figsize=(8.4, 4.2), layout="constrained")
+    figure, axis = plt.subplots(figsize=(8.4, 4.2))
     curves = summarise(table, ["label", "epsilon"])
     for i, label in enumerate(table["label"].unique()):
         _curve(axis, curves[curves["label"] == label], index=i, label=label)
-    for style, (name, value) in zip(LINES[1:] * 2, levels.items(), strict=False):
-        axis.axhline(value, color="0.3", linestyle=style, linewidth=1.2, label=name)
+    _levels(axis, levels)
     axis.set_ylabel(metric)
-    _epsilon_axis(axis, sorted(table["epsilon"].unique()), "claimed ε")
-    axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    _epsilon_axis(axis, table["epsilon"].unique(), "claimed ε")
+    _legend_beside(axis)
     return figure
 
 
@@ -374,21 +437,12 @@ def plot_ladder(table: pd.DataFrame, *, true_epsilon: Mapping[str, str]) -> Figu
     true_epsilon : step → what the ledger says for a claim of 1, written beside the step.
     """
     steps = sorted(table["method"].unique(), reverse=True)
-    figure, axes = plt.subplots(1, 2, figsize=(10.5, 5.0), sharey=True, layout="constrained")
+    figure, axes = plt.subplots(1, 2, figsize=(10.5, 5.0), sharey=True)
     for axis, metric in zip(axes, ("accuracy", "auc"), strict=True):
-        curves = summarise(table[table["metric"] == metric], ["method", "epsilon"])
-        for i, (epsilon, points) in enumerate(curves.groupby("epsilon")):
-            at = points["method"].map(steps.index) + 0.15 * (i - 1.5)
-            style: dict[str, Any] = {
-                "color": f"C{i}",
-                "marker": FOREST_MARKERS[i],
-                "markersize": 5,
-                "linestyle": "none",
-            }
-            axis.errorbar(points["mean"], at, xerr=points["error"], label=f"claimed ε = {epsilon:g}", **style)
+        _dots(axis, summarise(table[table["metric"] == metric], ["method", "epsilon"]), steps, gap=0.15)
         axis.set_xlabel({"accuracy": "test accuracy", "auc": "test AUC"}[metric])
     axes[0].set_yticks(range(len(steps)), [f"{s}\n(true ε: {true_epsilon[s]})" for s in steps])
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    _legend_below(figure, 4)
     return figure
 
 
@@ -399,38 +453,23 @@ def plot_shift(table: pd.DataFrame) -> Figure:
     ----------
     table : a row for each ε (the index), a column for each rule, total variation distances in 0..1.
     """
-    figure, axis = plt.subplots(figsize=(8.4, 3.8), layout="constrained")
-    _columns(axis, table)
-    axis.set_yscale("log")
-    axis.set_ylabel("total variation distance\nfrom a random split")
-    _epsilon_axis(axis, list(table.index), "claimed ε")
-    axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    figure = plot_columns(table, yscale="log", ylabel="total variation distance\nfrom a random split")
+    _epsilon_axis(figure.axes[0], list(table.index), "claimed ε")
     return figure
 
 
-def plot_wrong_labels(table: pd.DataFrame) -> Figure:
-    """Probability of a wrong label of a leaf against ε times the gap between its class counts.
+def plot_columns(table: pd.DataFrame, **axes: str) -> Figure:
+    """A line for each column of a table against its index.
 
     Parameters
     ----------
-    table : a row for each ε times gap (the index), a column for each mechanism.
+    axes : what Matplotlib sets of the axes: ``xlabel``, ``ylabel``, ``xscale``, ``yscale``.
     """
-    figure, axis = plt.subplots(figsize=(8.4, 3.8), layout="constrained")
+    figure, axis = plt.subplots(figsize=(8.4, 3.8))
     _columns(axis, table)
-    axis.set(yscale="log", xlabel="ε times the gap between the counts", ylabel="probability of a wrong label")
-    axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    axis.set(**axes)
+    _legend_beside(axis)
     return figure
-
-
-def _columns(axis: Axes, table: pd.DataFrame) -> None:
-    """A line a column of a table against its index."""
-    for i, (name, values) in enumerate(table.items()):
-        style: dict[str, Any] = {
-            "color": f"C{i}",
-            "marker": FOREST_MARKERS[i % len(FOREST_MARKERS)],
-            "markersize": 5,
-        }
-        axis.plot(table.index, values, LINES[i % len(LINES)], label=str(name), **style)
 
 
 # --- Boosting -----------------------------------------------------------------------------------------------
@@ -444,10 +483,9 @@ def plot_noise_rounds(laws: Mapping[str, Floats], *, limit: int) -> Figure:
     laws : rule → (m,) probabilities of 0, 1, … noise rounds.
     limit : drawn as a vertical line.
     """
-    figure, axis = plt.subplots(figsize=(8.4, 3.6), layout="constrained")
+    figure, axis = plt.subplots(figsize=(8.4, 3.6))
     for i, (name, law) in enumerate(laws.items()):
-        style: dict[str, Any] = {"color": f"C{i}", "marker": FOREST_MARKERS[i], "markersize": 5}
-        axis.plot(np.arange(len(law)), law, LINES[i], label=name, **style)
+        axis.plot(np.arange(len(law)), law, label=name, **_look(i))
     axis.axvline(limit + 0.5, color="0.3", linestyle=":", label=f"limit: {limit} rounds")
     axis.set(xlabel="noise rounds R", ylabel="probability")
     axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
@@ -466,30 +504,8 @@ def plot_by_rounds(
     size : column that a line stands for, such as the trees' depth instead of the number of rounds.
     symbol : its name in the legend.
     """
-    sets, schedules = list(levels), list(points["schedule"].unique())
-    inches = (3.6 * len(schedules), 3.0 * len(sets))
-    figure, axes = plt.subplots(
-        len(sets),
-        len(schedules),
-        figsize=inches,
-        sharex=True,
-        sharey="row",
-        squeeze=False,
-        layout="constrained",
-    )
-    for row, (dataset, level), name in zip(
-        axes, levels.items(), [""] * (len(sets) - 1) + ["claimed ε"], strict=True
-    ):
-        for axis, schedule in zip(row, schedules, strict=True):
-            panel = points[(points["dataset"] == dataset) & (points["schedule"] == schedule)]
-            for i, (m, curve) in enumerate(panel.groupby(size)):
-                _curve(axis, curve, index=i, label=f"{symbol} = {m}")
-            axis.axhline(level, color="black", linestyle=":", linewidth=1, label="majority class")
-            axis.set_title(f"{dataset}, {schedule}")
-            _epsilon_axis(axis, sorted(panel["epsilon"].unique()), name)
-        row[0].set_ylabel("test accuracy")
-    axes[0, -1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
-    return figure
+    axes = ("dataset", "schedule", size)
+    return _curve_grid(points, levels, axes=axes, symbol=symbol, size=(3.6, 3.0), sharey="row")
 
 
 def plot_boosters(points: pd.DataFrame, *, levels: Mapping[str, Mapping[str, float]]) -> Figure:
@@ -500,18 +516,15 @@ def plot_boosters(points: pd.DataFrame, *, levels: Mapping[str, Mapping[str, flo
     points : columns dataset, label, epsilon, mean, error.
     levels : data set → name → height of horizontal lines.
     """
-    figure, axes = plt.subplots(
-        1, len(levels), figsize=(5.2 * len(levels), 5.6), squeeze=False, layout="constrained"
-    )
+    figure, axes = _panels(1, len(levels), (5.2, 5.6))
     for axis, (dataset, lines) in zip(axes[0], levels.items(), strict=True):
         panel = points[points["dataset"] == dataset]
         for i, label in enumerate(points["label"].unique()):
             _curve(axis, panel[panel["label"] == label], index=i, label=label)
-        for style, (name, value) in zip(LINES[1:], lines.items(), strict=False):
-            axis.axhline(value, color="0.3", linestyle=style, linewidth=1.2, label=name)
+        _levels(axis, lines)
         axis.set(title=dataset, ylabel="test accuracy")
-        _epsilon_axis(axis, sorted(panel["epsilon"].unique()), "claimed ε")
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+        _epsilon_axis(axis, panel["epsilon"].unique(), "claimed ε")
+    _legend_below(figure, 3)
     return figure
 
 
@@ -524,20 +537,12 @@ def plot_steps(points: pd.DataFrame, *, notes: Mapping[str, str]) -> Figure:
     notes : step → words written below its name.
     """
     sets, steps = list(points["dataset"].unique()), list(notes)[::-1]
-    budgets = sorted(points["epsilon"].unique())
-    figure, axes = plt.subplots(
-        1, len(sets), figsize=(5.2 * len(sets), 6.2), sharey=True, squeeze=False, layout="constrained"
-    )
+    figure, axes = _panels(1, len(sets), (5.2, 6.2), sharey=True)
     for axis, dataset in zip(axes[0], sets, strict=True):
-        for i, epsilon in enumerate(budgets):
-            rows = points[(points["dataset"] == dataset) & (points["epsilon"] == epsilon)]
-            at = rows["method"].map(steps.index) + 0.14 * (i - (len(budgets) - 1) / 2)
-            style: dict[str, Any] = {"color": f"C{i}", "marker": FOREST_MARKERS[i], "linestyle": "none"}
-            name = "no noise" if np.isinf(epsilon) else f"claimed ε = {epsilon:g}"
-            axis.errorbar(rows["mean"], at, xerr=rows["error"], label=name, markersize=5, **style)
+        _dots(axis, points[points["dataset"] == dataset], steps, gap=0.14)
         axis.set(title=dataset, xlabel="test accuracy")
     axes[0, 0].set_yticks(range(len(steps)), [f"{s}\n({notes[s]})" for s in steps])
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
+    _legend_below(figure, 5)
     return figure
 
 
@@ -550,8 +555,8 @@ def plot_scaling(table: pd.DataFrame, costs: Mapping[str, PassCost], *, attribut
     costs : model → its cost.
     attributes : number of attributes, for the lines.
     """
-    figure, axes = plt.subplots(1, len(costs), figsize=(9.2, 4.2), sharey=True, layout="constrained")
-    for axis, (model, cost) in zip(np.atleast_1d(axes), costs.items(), strict=True):
+    figure, axes = _panels(1, len(costs), (9.2 / len(costs), 4.2), sharey=True)
+    for axis, (model, cost) in zip(axes[0], costs.items(), strict=True):
         mine = table[table["model"] == model]
         for i, cores in enumerate(sorted(int(c) for c in mine["cores"].unique())):
             points = mine[mine["cores"] == cores].sort_values("rows")
@@ -565,8 +570,8 @@ def plot_scaling(table: pd.DataFrame, costs: Mapping[str, PassCost], *, attribut
         axis.set_xticks(sizes, [f"{n / 1e6:g}" for n in sizes], minor=False)
         axis.set_yticks(seconds, [f"{t:g}" for t in seconds], minor=False)
         axis.minorticks_off()
-    np.atleast_1d(axes)[0].set_ylabel("seconds a pass")
-    np.atleast_1d(axes)[-1].legend()
+    axes[0, 0].set_ylabel("seconds a pass")
+    axes[0, -1].legend()
     return figure
 
 
@@ -583,7 +588,7 @@ def plot_flow(
     boxes : text → centre, and kind: ``"records"`` (white), ``"noise"`` (a thick border) or ``"exact"`` (a dashed one).
     arrows : from, to, and what passes, which may be empty.
     """
-    figure, axis = plt.subplots(figsize=(10, 5.2), layout="constrained")
+    figure, axis = plt.subplots(figsize=(10, 5.2))
     kinds: dict[str, dict[str, Any]] = {
         "records": {"facecolor": "white", "edgecolor": "black"},
         "noise": {"facecolor": "white", "edgecolor": "C0", "linewidth": 3},
@@ -610,21 +615,6 @@ def plot_flow(
     return figure
 
 
-def plot_changes(table: pd.DataFrame, *, label: str) -> Figure:
-    """Numbers that do or do not fall with the size of the data, on logarithmic axes.
-
-    Parameters
-    ----------
-    table : a row for each number of records (the index), a column for each quantity, positive.
-    label : of the vertical axis.
-    """
-    figure, axis = plt.subplots(figsize=(8.4, 3.8), layout="constrained")
-    _columns(axis, table)
-    axis.set(xscale="log", yscale="log", xlabel="records in the node", ylabel=label)
-    axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
-    return figure
-
-
 def plot_shards(points: pd.DataFrame, *, metrics: Mapping[str, str]) -> Figure:
     """Metrics against the number of shards, a line for each way to divide, a row for each metric.
 
@@ -634,14 +624,7 @@ def plot_shards(points: pd.DataFrame, *, metrics: Mapping[str, str]) -> Figure:
     metrics : column → label of the vertical axis.
     """
     sets, shards = list(points["dataset"].unique()), sorted(points["shards"].unique())
-    figure, axes = plt.subplots(
-        len(metrics),
-        len(sets),
-        figsize=(3.7 * len(sets), 5.2),
-        sharex=True,
-        squeeze=False,
-        layout="constrained",
-    )
+    figure, axes = _panels(len(metrics), len(sets), (3.7, 5.2 / len(metrics)), sharex=True)
     for row, (metric, name) in zip(axes, metrics.items(), strict=True):
         for axis, dataset in zip(row, sets, strict=True):
             panel = points[points["dataset"] == dataset]
@@ -657,7 +640,7 @@ def plot_shards(points: pd.DataFrame, *, metrics: Mapping[str, str]) -> Figure:
             axis.minorticks_off()
     for axis in axes[-1]:
         axis.set_xlabel("shards m")
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    _legend_below(figure, 4)
     return figure
 
 
@@ -671,18 +654,14 @@ def plot_attacks(table: pd.DataFrame) -> Figure:
     ----------
     table : a row an attack, with the columns mechanism, claimed and "lower bound".
     """
-    figure, axis = plt.subplots(figsize=(6.4, 4.0), layout="constrained")
+    figure, axis = plt.subplots(figsize=(6.4, 4.0))
     top = 1.1 * max(table["claimed"].max(), table["lower bound"].max())
     axis.plot([0, top], [0, top], color="black", linestyle=":", label="lower bound = claim")
     axis.fill_between([0, top], [0, top], top, color="0.9", label="claim refuted")
     for i, (name, rows) in enumerate(table.groupby("mechanism", sort=False)):
-        style: dict[str, Any] = {
-            "color": f"C{i}",
-            "marker": FOREST_MARKERS[i],
-            "linestyle": "none",
-            "markersize": 8,
-        }
-        axis.plot(rows["claimed"], rows["lower bound"], label=str(name), **style)
+        axis.plot(
+            rows["claimed"], rows["lower bound"], label=str(name), **_look(i, linestyle="none", markersize=8)
+        )
     axis.set(
         xlabel="claimed ε", ylabel="lower bound for ε", xlim=(0, 1.1 * table["claimed"].max()), ylim=(0, top)
     )
@@ -700,11 +679,10 @@ def plot_reliability(curves: Mapping[str, tuple[Floats, Floats]]) -> Figure:
     ----------
     curves : name → (bins,) mean stated probability and (bins,) observed share.
     """
-    figure, axis = plt.subplots(figsize=(5.4, 4.4), layout="constrained")
+    figure, axis = plt.subplots(figsize=(5.4, 4.4))
     axis.plot([0, 1], [0, 1], color="black", linestyle=":", linewidth=1, label="calibrated")
     for i, (name, (stated, observed)) in enumerate(curves.items()):
-        style: dict[str, Any] = {"color": f"C{i}", "marker": FOREST_MARKERS[i], "markersize": 5}
-        axis.plot(stated, observed, LINES[i], label=name, **style)
+        axis.plot(stated, observed, label=name, **_look(i))
     axis.set(xlabel="stated probability", ylabel="observed share", xlim=(0, 1), ylim=(0, 1))
     axis.legend()
     return figure
@@ -725,27 +703,21 @@ def plot_leaderboard(
     levels : a row for each method without privacy (the index), a column a metric.
     metrics : column → label and lower end of the vertical axis.
     """
-    figure, axes = plt.subplots(1, len(metrics), figsize=(11, 5.4), layout="constrained", squeeze=False)
+    figure, axes = _panels(1, len(metrics), (11 / len(metrics), 5.4))
     for axis, (metric, (label, floor)) in zip(axes[0], metrics.items(), strict=True):
         for table, own in ((rivals, False), (ours, True)):
             lines = table[table["metric"] == metric].groupby("method", sort=False)
             for i, (method, line) in enumerate(lines):
-                style: dict[str, Any] = {
-                    "color": f"C{i}" if own else str(0.45 + 0.2 * (i % 2)),
-                    "linewidth": 2.2 if own else 1.0,
-                    "marker": RIVAL_MARKERS[i % len(RIVAL_MARKERS)] if not own else "o*"[i],
-                    "markersize": (5, 9)[i] if own else 5,
-                    "linestyle": LINES[i % len(LINES)],
-                    "zorder": 3 if own else 2,
-                    "capsize": 2,
-                }
-                axis.errorbar(line["epsilon"], line["mean"], line["sd"], label=str(method), **style)
+                grey = {"color": str(0.45 + 0.2 * (i % 2)), "marker": RIVAL_MARKERS[i % len(RIVAL_MARKERS)]}
+                bold = {"marker": "o*"[i % 2], "markersize": (5, 9)[i % 2], "linewidth": 2.2, "zorder": 3}
+                look = _look(i, **(bold if own else grey | {"linewidth": 1.0, "zorder": 2}))
+                axis.errorbar(line["epsilon"], line["mean"], line["sd"], label=str(method), capsize=2, **look)
         for i, (name, level) in enumerate(levels[metric].items()):
             axis.axhline(
                 level, color="black", linestyle=LINES[i], linewidth=0.9, label=f"{name} (no privacy)"
             )
         axis.set_ylabel(label)
         axis.set_ylim(bottom=floor)
-        _epsilon_axis(axis, sorted(ours["epsilon"].unique()), "ε")
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+        _epsilon_axis(axis, ours["epsilon"].unique(), "ε")
+    _legend_below(figure, 3)
     return figure

@@ -1,4 +1,4 @@
-"""Running grids: tidy results that resume, show progress and carry their provenance."""
+"""Running studies: tidy results that resume, show progress and carry their provenance."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.metadata import version
+from itertools import accumulate, product
+from operator import or_
 from pathlib import Path
 from typing import Any
 
@@ -22,37 +24,58 @@ from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 from tqdm import tqdm
 
+from ..audit.search import NEIGHBOURS
 from ..counts import Records
 from ..data.datasets import Dataset, load
 from ..files import write_whole
 
 PACKAGES = ("numpy", "pandas", "scipy", "scikit-learn", "dpnb")
-DELTA = 1e-5  # of all grids that have one
+INF = float("inf")
+DELTA = 1e-5  # of all studies that have one
+MAJORITY = "majority class"
 SAVE_EVERY = 30.0  # seconds between checkpoints
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Cell:
-    """One run of a grid: everything that decides its result.
+    """One run of a study: everything that decides its result.
+
+    The fields are the columns of the results, and their text seeds the run. Where a study means something else by a
+    column, the cell has a second name for it, to build it (:func:`cells`) and to read it.
 
     Parameters
     ----------
     method : name of the algorithm and reading.
-    dataset : name, with the variant after a slash: ``adult/merged``.
-    utility : split score, empty where there is none.
-    max_depth : depth of the trees.
+    dataset : name, with the variant after a slash: ``adult/merged``; of replays the relation, ``neighbours``.
+    utility : split score, empty where there is none; of papers that leave things open the ``reading``.
+    max_depth : depth of the trees, 0 for a method's own; of generalised tables ``n_specialisations``.
     epsilon : claimed ε, ``inf`` without privacy.
     seed : repeat number.
-    n_rounds : rounds of boosting, 0 for trees.
+    n_rounds : rounds of boosting, 0 for trees and for a method's own.
     """
 
     method: str
     dataset: str
-    utility: str
-    max_depth: int
+    utility: str = ""
+    max_depth: int = 0
     epsilon: float
-    seed: int
+    seed: int = 0
     n_rounds: int = 0
+
+    @property
+    def neighbours(self) -> str:
+        """Relation of the neighbours that are replayed."""
+        return self.dataset
+
+    @property
+    def reading(self) -> str:
+        """Reading of a text."""
+        return self.utility
+
+    @property
+    def n_specialisations(self) -> int:
+        """Specialisations of a table."""
+        return self.max_depth
 
     def random_state(self) -> np.random.Generator:
         """Generator of this cell, independent of all others."""
@@ -60,28 +83,53 @@ class Cell:
         return np.random.default_rng([self.seed, zlib.crc32(f"Cell({', '.join(named)})".encode())])
 
 
+KEYS = list(Cell.__dataclass_fields__)
+COLUMNS = [*KEYS, "delta", "metric", "value"]
+SECOND_NAMES = {"neighbours": "dataset", "reading": "utility", "n_specialisations": "max_depth"}
+
+
+def cells(**axes: Any) -> list[Cell]:
+    """Cells of every combination.
+
+    Parameters
+    ----------
+    axes : field of :class:`Cell`, or its second name → a value or several.
+
+    Returns
+    -------
+    Cells, the last field changes fastest.
+    """
+    named = {
+        SECOND_NAMES.get(name, name): [values] if isinstance(values, str | float | int) else list(values)
+        for name, values in axes.items()
+    }
+    fields = sorted(named, key=KEYS.index)
+    return [Cell(**dict(zip(fields, values, strict=True))) for values in product(*(named[f] for f in fields))]
+
+
 @dataclass(frozen=True)
-class Grid:
-    """A named set of cells and what measures one of them.
+class Study:
+    """A named grid of cells and what measures one of them.
 
     Parameters
     ----------
     name : name of the results file.
     cells : all runs.
     measure : cell → metrics by name.
-    datasets : names of the data sets that the runs load, for the provenance.
     delta : cell → claimed δ, 0 for pure ε.
+    repeats : fits a cell, where there is noise.
     """
 
     name: str
-    cells: tuple[Cell, ...]
+    cells: Sequence[Cell]
     measure: Callable[[Cell], dict[str, float]]
-    datasets: tuple[str, ...] = ()
     delta: Callable[[Cell], float] = lambda cell: 0.0
+    repeats: int = 1
 
-
-KEYS = list(Cell.__dataclass_fields__)
-COLUMNS = [*KEYS, "delta", "metric", "value"]
+    @property
+    def datasets(self) -> list[str]:
+        """Names of the data sets that the runs load; those of replays and attacks are drawn."""
+        return sorted({cell.dataset for cell in self.cells} - set(NEIGHBOURS))
 
 
 def results_folder() -> Path:
@@ -130,16 +178,27 @@ def measure_majority(cell: Cell) -> dict[str, float]:
     return over_repeats([np.mean(labels == np.argmax(records.cohort().class_counts(1)[0]))])
 
 
+def measure_methods(
+    methods: Mapping[str, Callable[..., Any]], cell: Cell, *, repeats: int
+) -> dict[str, float]:
+    """:func:`measure_forests` of a cell's method; the majority class is a method of every study."""
+    if cell.method == MAJORITY:
+        return measure_majority(cell)
+    return measure_forests(methods[cell.method], cell, repeats=repeats)
+
+
 def measure_forests(make: Callable[..., Any], cell: Cell, *, repeats: int) -> dict[str, float]:
     """Accuracy over repeats, mean AUC (one against the rest), and the ledger's ε; of trees also the mean leaves of one.
 
     Parameters
     ----------
-    make : unfitted estimator from ``domain`` and ``random_state``.
+    make : unfitted estimator from ``epsilon``, ``domain``, ``random_state`` and, if the cell has one, ``max_depth``.
     """
     records, codes, truth = records_of(cell.dataset)
     rng = cell.random_state()
-    fits = [make(domain=records.domain, random_state=rng).fit(records, None) for _ in range(repeats)]
+    size = {"max_depth": cell.max_depth} if cell.max_depth else {}
+    make = partial(make, epsilon=cell.epsilon, domain=records.domain, random_state=rng, **size)
+    fits = [make().fit(records, None) for _ in range(repeats)]
     votes = [fit._votes(codes) for fit in fits]
     leaves = [tree.n_leaves for fit in fits for tree in getattr(fit, "trees_", [])]
     return (
@@ -168,87 +227,112 @@ def test_scores(forest: Any, X: Any, y: pd.Series[Any]) -> dict[str, float]:
     }
 
 
-def mean_scores(estimator: Any, data: Dataset, *, repeats: int, seed: int) -> dict[str, float]:
-    """Mean :func:`test_scores` of clones of an estimator, with the seeds ``seed``, ``seed + 1``, ..."""
-    runs = [clone(estimator).set_params(random_state=seed + r).fit(*data.train) for r in range(repeats)]
-    scores = [test_scores(run, *data.test) for run in runs]
-    return {metric: float(np.mean([s[metric] for s in scores])) for metric in scores[0]}
+def mean_scores(
+    estimator: Any, data: Dataset, *, repeats: int, seed: int, records: Any = None
+) -> dict[str, float]:
+    """Scores of clones of an estimator, with the seeds ``seed``, ``seed + 1``, ...
+
+    Parameters
+    ----------
+    records : what they are trained on instead of the data's training part, such as a table in Spark.
+
+    Returns
+    -------
+    Mean accuracy, its standard deviation ``sd`` (NaN of one repeat), mean AUC, and the ledger's ε.
+    """
+    part = data.train if records is None else (records,)
+    fits = [clone(estimator).set_params(random_state=seed + r).fit(*part) for r in range(repeats)]
+    scores = [test_scores(fit, *data.test) for fit in fits]
+    accuracy, auc = (np.array([score[metric] for score in scores]) for metric in ("accuracy", "auc"))
+    return {
+        "accuracy": float(accuracy.mean()),
+        "sd": float(accuracy.std(ddof=1)) if repeats > 1 else float("nan"),
+        "auc": float(auc.mean()),
+        "true epsilon": max(fit.ledger_.epsilon for fit in fits),
+    }
+
+
+def majority_accuracy(data: Dataset) -> float:
+    """Test accuracy of the training part's largest class."""
+    return float(np.mean(data.test[1] == data.train[1].mode()[0]))
+
+
+def wide(table: pd.DataFrame) -> pd.DataFrame:
+    """One row a cell of tidy results: the cell's keys, and its metrics as columns."""
+    return table.set_index([*KEYS, "metric"])["value"].unstack().reset_index().rename_axis(columns=None)
 
 
 def points_of(table: pd.DataFrame, *, repeats: int) -> pd.DataFrame:
-    """One row a cell of results with :func:`over_repeats`: the cell's keys, and its metrics as columns.
+    """One row a cell of results with :func:`over_repeats`, as of :func:`wide`.
 
     Parameters
     ----------
     table : tidy results.
-    repeats : fits a cell, where there is noise.
+    repeats : fits a cell, where there is noise and the cell does not say it.
 
     Returns
     -------
     DataFrame that also has ``mean``, the accuracy, and ``error``, two standard errors of it.
     """
-    wide = table.set_index([*KEYS, "metric"])["value"].unstack().reset_index().rename_axis(columns=None)
-    return wide.assign(mean=wide["accuracy"], error=2 * wide["sd"] / np.sqrt(repeats))
+    points = wide(table)
+    fits: Any = points.get("repeats", repeats)
+    return points.assign(mean=points["accuracy"], error=2 * points["sd"] / np.sqrt(fits))
 
 
-def steps_up_to(step: str, ladder: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Parameters after ``step`` of a ladder, which changes some at each step, and all steps above it."""
-    if step not in ladder:
-        raise ValueError(f"step={step!r}: expected one of {', '.join(ladder)}")
-    merged: dict[str, Any] = {}
-    for name, change in ladder.items():
-        merged |= change
-        if name == step:
-            break
-    return merged
+def ladder(make: Callable[..., Any], steps: Mapping[str, Mapping[str, Any]]) -> dict[str, Callable[..., Any]]:
+    """The estimator after each step of a ladder: with the changes of this step and of all above it."""
+    return {
+        step: partial(make, **changes)
+        for step, changes in zip(steps, accumulate(steps.values(), or_), strict=True)
+    }
 
 
-def missing(grid: Grid, table: pd.DataFrame) -> list[Cell]:
-    """Cells of the grid that the table does not hold."""
-    done = {Cell(*row) for row in table[KEYS].drop_duplicates().itertuples(index=False)}
-    return [cell for cell in grid.cells if cell not in done]
+def missing(study: Study, table: pd.DataFrame) -> list[Cell]:
+    """Cells of the study that the table does not hold."""
+    done = {Cell(**dict(zip(KEYS, row, strict=True))) for row in set(table[KEYS].itertuples(index=False))}
+    return [cell for cell in study.cells if cell not in done]
 
 
-def run(grid: Grid, *, folder: Path, jobs: int = 1, command: str = "") -> pd.DataFrame:
-    """Measure the missing cells of a grid and save the table as it grows.
+def run(study: Study, *, folder: Path, jobs: int = 1, command: str = "") -> pd.DataFrame:
+    """Measure the missing cells of a study and save the table as it grows.
 
     Parameters
     ----------
-    grid : what to run.
+    study : what to run.
     folder : where ``<name>.csv`` and ``<name>.json`` lie; made if need be.
     jobs : number of processes.
     command : how the run was asked for, for the provenance.
 
     Returns
     -------
-    The complete table, rows of the grid in a fixed order.
+    The complete table, rows of the study in a fixed order.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    table = read(grid.name, folder)
-    todo = missing(grid, table)
+    table = read(study.name, folder)
+    todo = missing(study, table)
     if not todo:
         return table
     began = saved = time.monotonic()
     rows: list[dict[str, Any]] = []
-    for cell, metrics in tqdm(_measured(grid, todo, jobs), total=len(todo), desc=grid.name, unit="fit"):
-        about = asdict(cell) | {"delta": grid.delta(cell)}
+    for cell, metrics in tqdm(_measured(study, todo, jobs), total=len(todo), desc=study.name, unit="fit"):
+        about = asdict(cell) | {"delta": study.delta(cell)}
         rows += [about | {"metric": m, "value": round(v, 6)} for m, v in metrics.items()]
         if time.monotonic() - saved > SAVE_EVERY:
-            _save(grid, table, rows, folder)
+            _save(study, table, rows, folder)
             saved = time.monotonic()
-    table = _save(grid, table, rows, folder)
+    table = _save(study, table, rows, folder)
     write_whole(
-        folder / f"{grid.name}.json", json.dumps(_provenance(grid, folder, began, command), indent=2) + "\n"
+        folder / f"{study.name}.json", json.dumps(_provenance(study, folder, began, command), indent=2) + "\n"
     )
     return table
 
 
-def _measured(grid: Grid, cells: Sequence[Cell], jobs: int) -> Iterator[tuple[Cell, dict[str, float]]]:
+def _measured(study: Study, cells: Sequence[Cell], jobs: int) -> Iterator[tuple[Cell, dict[str, float]]]:
     if jobs == 1:
-        yield from ((cell, grid.measure(cell)) for cell in cells)
+        yield from ((cell, study.measure(cell)) for cell in cells)
         return
     with ProcessPoolExecutor(jobs) as pool:
-        running = {pool.submit(grid.measure, cell): cell for cell in cells}
+        running = {pool.submit(study.measure, cell): cell for cell in cells}
         try:
             for done in as_completed(running):
                 yield running[done], done.result()
@@ -257,28 +341,28 @@ def _measured(grid: Grid, cells: Sequence[Cell], jobs: int) -> Iterator[tuple[Ce
             raise
 
 
-def _save(grid: Grid, table: pd.DataFrame, rows: list[dict[str, Any]], folder: Path) -> pd.DataFrame:
+def _save(study: Study, table: pd.DataFrame, rows: list[dict[str, Any]], folder: Path) -> pd.DataFrame:
     grown = (
         pd.concat([table, pd.DataFrame(rows, columns=COLUMNS)])
         if len(table)
         else pd.DataFrame(rows, columns=COLUMNS)
     )
     grown = grown.sort_values([*KEYS, "metric"], ignore_index=True)
-    write_whole(folder / f"{grid.name}.csv", grown.to_csv(index=False))
+    write_whole(folder / f"{study.name}.csv", grown.to_csv(index=False))
     return grown
 
 
-def _provenance(grid: Grid, folder: Path, began: float, command: str) -> dict[str, Any]:
+def _provenance(study: Study, folder: Path, began: float, command: str) -> dict[str, Any]:
     """How a results file came about; run time adds up over resumed runs."""
-    path = folder / f"{grid.name}.json"
+    path = folder / f"{study.name}.json"
     before = json.loads(path.read_text())["seconds"] if path.exists() else 0.0
-    cells = pd.DataFrame([asdict(c) for c in grid.cells])
+    cells = pd.DataFrame([asdict(c) for c in study.cells])
     return {
-        "grid": grid.name,
+        "grid": study.name,
         "command": command,
-        "cells": len(grid.cells),
+        "cells": len(study.cells),
         "parameters": {name: [f"{v}" for v in sorted(cells[name].unique())] for name in KEYS},
-        "data_sha256": {name: _checksum(name) for name in grid.datasets},
+        "data_sha256": {name: _checksum(name) for name in study.datasets},
         "versions": {name: version(name) for name in PACKAGES} | {"python": platform.python_version()},
         "seconds": round(before + time.monotonic() - began, 1),
     }

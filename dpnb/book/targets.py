@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,11 +12,11 @@ import numpy as np
 from ..arrays import Floats
 from ..audit.attack import black_box, compare, observations
 from ..audit.replay import replay_estimator
-from ..audit.search import Pair, families, pair_of, random_pair
+from ..audit.search import NEIGHBOURS, Pair, families, pair_of, random_pair
 from ..counts import Records
 from ..estimators import PrivateForest
 from ..splits import THRESHOLD
-from .runs import Cell
+from .runs import Cell, Study, cells
 
 ADD = "add-remove"
 PURE = families()[0]
@@ -64,36 +64,30 @@ class Target:
     runs : fits on each data set.
     claims : values of ε to attack.
     encoded : whether the estimator is given encoded records, which takes a quarter of the time.
+    private : whether the claim holds in theory.
     """
 
     make: Callable[..., Any]
     pair: Pair
     observe: Callable[[Any], Floats] | None
-    runs: int
-    claims: tuple[float, ...]
+    runs: int = 20_000
+    claims: tuple[float, ...] = (1.0,)
     encoded: bool = False
+    private: bool = False
 
 
-def replay_random_pairs(model: Any, cell: Cell, *, triples: int) -> dict[str, float]:
-    """Replay an estimator on random neighbours of its own relation, ``cell.dataset``, in both directions.
-
-    Returns
-    -------
-    Metrics of :func:`measure_replays`.
-    """
-    rng, shares = cell.random_state(), []
-    for i in range(triples):
-        pair = random_pair(rng, neighbours=cell.dataset)
-        sides = (pair.first, pair.second) if i % 2 else (pair.second, pair.first)
-        model.set_params(domain=pair.domain)
-        outcome, _ = replay_estimator(model, *sides, seed=int(rng.integers(2**31)))
-        shares.append(outcome.loss / outcome.ledger.epsilon)
-    excess = float(np.sum(np.array(shares) > 1 + 1e-9))
-    return {"triples": float(triples), "worst_share": max(shares), "excess": excess}
+def attack_cells(targets: Mapping[str, Target], **axes: Any) -> list[Cell]:
+    """A cell for each target and claim; ``axes`` as of :func:`~dpnb.book.runs.cells`."""
+    return [
+        cell
+        for name, target in targets.items()
+        for cell in cells(method=name, neighbours=ADD, epsilon=target.claims, **axes)
+    ]
 
 
-def attack_target(target: Target, cell: Cell) -> dict[str, float]:
-    """Attack one target at the cell's claim; metrics as of :func:`measure_attack`."""
+def measure_attack(targets: Mapping[str, Target], cell: Cell) -> dict[str, float]:
+    """Attack the cell's target at its claim; metrics as of :func:`bounds`."""
+    target = targets[cell.method]
     pair = target.pair
     observe = target.observe or black_box(pair.first, pair.second)
     factory = partial(target.make, epsilon=cell.epsilon)
@@ -108,10 +102,62 @@ def attack_target(target: Target, cell: Cell) -> dict[str, float]:
 
 
 def bounds(cell: Cell, first: Floats, second: Floats, runs: int) -> dict[str, float]:
-    """Lower bounds at three levels of confidence from observations on both data sets."""
+    """What ``runs`` observations on each data set show.
+
+    Returns
+    -------
+    ``runs``, and the lower bounds at 95 % and 99 % confidence and (``lower_sure``) at 1 - 1e-6.
+    """
     levels = {"lower_95": 0.95, "lower_99": 0.99, "lower_sure": 1 - 1e-6}
     bounds = {
         name: compare(first, second, claimed=cell.epsilon, confidence=level).lower_bound
         for name, level in levels.items()
     }
     return {"runs": float(runs), **bounds}
+
+
+def replay_study(
+    name: str,
+    make: Callable[[Cell], Any],
+    *,
+    triples: int,
+    relations: Sequence[str] = (),
+    **axes: Any,
+) -> Study:
+    """Replays on random neighbours of both relations; parameters as of :func:`measure_replays`.
+
+    Parameters
+    ----------
+    axes : as of :func:`~dpnb.book.runs.cells`.
+    """
+    measure = partial(measure_replays, make, triples=triples, relations=relations)
+    return Study(name, cells(neighbours=NEIGHBOURS, **axes), measure)
+
+
+def measure_replays(
+    make: Callable[[Cell], Any], cell: Cell, *, triples: int, relations: Sequence[str] = ()
+) -> dict[str, float]:
+    """Replay a private estimator on random neighbours of the cell's relation, in both directions.
+
+    Parameters
+    ----------
+    make : cell → estimator.
+    triples : number of (D, D′, seed).
+    relations : those that the estimator is told in turn besides the cell's own.
+
+    Returns
+    -------
+    ``triples``, the number of replays; ``worst_share``, the largest loss as a share of what the ledger allows for the
+    pair's relation; ``excess``, the number of losses above it.
+    """
+    rng, model, shares = cell.random_state(), make(cell), []
+    told = (*relations, cell.neighbours)
+    for i in range(triples):
+        pair = random_pair(rng, neighbours=cell.neighbours)
+        sides = (pair.first, pair.second) if i % 2 else (pair.second, pair.first)
+        model.set_params(domain=pair.domain, neighbours=told[i // 2 % len(told)])
+        outcome, relation = replay_estimator(model, *sides, seed=int(rng.integers(2**31)))
+        twice = relation == "replace" and model.neighbours == ADD
+        shares.append(outcome.loss / (outcome.ledger.epsilon * (2 if twice else 1)))
+    excess = float(np.sum(np.array(shares) > 1 + 1e-9))
+    return {"triples": float(triples), "worst_share": max(shares), "excess": excess}

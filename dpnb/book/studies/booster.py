@@ -5,9 +5,8 @@ An idea changes one thing about :class:`~dpnb.booster.PrivateBooster`. Its setti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,10 +21,8 @@ from ...curator import Curator
 from ...domain import Continuous
 from ...grid import Additive, Grid, grid_at, grid_of, grid_shares, public_grid, stumps_of
 from ...splits import THRESHOLD
-from ..runs import DELTA, Cell, records_of
-from ..runs import Grid as Runs
+from ..runs import DELTA, INF, Cell, Study, cells, records_of
 
-INF = float("inf")
 ROUGH, WIDE = 30.0, 3.0  # prior precision of a sweep's steps between neighbouring bins, and of the bins
 
 
@@ -54,12 +51,18 @@ class Idea(PrivateBooster):
     def _train(self, data: WeightedRecords, curator: Curator, total: RoundBudget, rounds: int) -> Floats:
         """Score of each bin, (bins,), from a total budget."""
         score = np.zeros(int(data.grid.sizes.sum()))
-        steps = self._steps(rounds)[:: self.at_once]
-        for step, share in zip(steps, self._shares(len(steps)), strict=True):
-            added = step * self._learner(data, curator, total.times(float(share)))
+        for added in self._moves(data, curator, total, rounds):
             data.add(added)
             score += added
         return score
+
+    def _moves(
+        self, data: WeightedRecords, curator: Curator, total: RoundBudget, rounds: int
+    ) -> Iterator[Floats]:
+        """What each round adds to the score; the weights have followed when the next one is asked for."""
+        steps = self._steps(rounds)[:: self.at_once]
+        for step, share in zip(steps, self._shares(len(steps)), strict=True):
+            yield step * self._learner(data, curator, total.times(float(share)))
 
     def _learner(self, data: WeightedRecords, curator: Curator, budget: RoundBudget) -> Floats:
         """Answer of the round's learner in each bin, (bins,)."""
@@ -293,13 +296,11 @@ class Sweeps(Idea):
     **Privacy**: :func:`release_table`, with a tenth of the budget each.
     """
 
-    def _train(self, data: WeightedRecords, curator: Curator, total: RoundBudget, rounds: int) -> Floats:
-        score = np.zeros(int(data.grid.sizes.sum()))
+    def _moves(
+        self, data: WeightedRecords, curator: Curator, total: RoundBudget, rounds: int
+    ) -> Iterator[Floats]:
         for _ in range(10):
-            added = 0.4 * shape_step(release_table(curator, data, total.times(0.1)), data.grid)
-            data.add(added)
-            score += added
-        return score
+            yield 0.4 * shape_step(release_table(curator, data, total.times(0.1)), data.grid)
 
 
 def release_groups(curator: Curator, exact: Floats, budget: RoundBudget) -> Floats:
@@ -319,17 +320,15 @@ class NewtonStep(Idea):
     **Privacy**: the choice and :func:`release_groups` have half of the round each.
     """
 
-    def _train(self, data: WeightedRecords, curator: Curator, total: RoundBudget, rounds: int) -> Floats:
-        score = np.zeros(int(data.grid.sizes.sum()))
+    def _moves(
+        self, data: WeightedRecords, curator: Curator, total: RoundBudget, rounds: int
+    ) -> Iterator[Floats]:
         for step in self._steps(rounds):
             half = total.times(0.5 / rounds)
             chosen = select_stump(curator, data.right(), half)
             right, wrong = release_groups(curator, data.outcome(data.grid.stump(chosen)), half)
             newton = 0.5 * (right - wrong) / max(right + wrong, 1.0)
-            added = float(np.clip(newton, step / 4, 4 * step)) * answers(data.grid, chosen)
-            data.add(added)
-            score += added
-        return score
+            yield float(np.clip(newton, step / 4, 4 * step)) * answers(data.grid, chosen)
 
 
 class BinByBin(Idea):
@@ -338,8 +337,10 @@ class BinByBin(Idea):
     **Privacy**: 0.3 of a round for the choice of a stump, 0.7 for :func:`release_groups` by bin and class.
     """
 
-    def _train(self, data: WeightedRecords, curator: Curator, total: RoundBudget, rounds: int) -> Floats:
-        score, grid = np.zeros(int(data.grid.sizes.sum())), data.grid
+    def _moves(
+        self, data: WeightedRecords, curator: Curator, total: RoundBudget, rounds: int
+    ) -> Iterator[Floats]:
+        grid = data.grid
         for damping in 0.7 * np.linspace(1, 0.2, rounds):
             part = total.times(1 / rounds)
             chosen = grid.stump(select_stump(curator, data.right(), part, share=0.3))
@@ -348,11 +349,9 @@ class BinByBin(Idea):
             positive, negative = release_groups(curator, data.by_bin()[:, mine], budget)
             variance = 4 / budget.epsilon**2 if budget.rho is None else 1 / budget.rho
             noisy = Table(positive - negative, positive + negative, variance)
-            added = np.zeros_like(score)
+            added = np.zeros(int(grid.sizes.sum()))
             added[mine] = damping * shape_step(noisy, grid.only(a))
-            data.add(added)
-            score += added
-        return score
+            yield added
 
 
 class ChosenRate(Idea):
@@ -384,16 +383,16 @@ FIRST_SEED = 100  # seeds 0 to 99 were used while the booster was built
 
 def measure_product(cell: Cell) -> dict[str, float]:
     """Accuracy, AUC, log loss and calibration error of :class:`PrivateBooster` with its defaults."""
+    return measure_probabilities(partial(PrivateBooster, delta=PRODUCT[cell.method]), cell)
+
+
+def measure_probabilities(make: Callable[..., PrivateBooster], cell: Cell) -> dict[str, float]:
+    """:func:`probability_scores` of a booster, and the ledger's ε."""
     records, codes, labels = records_of(cell.dataset)
-    model = PrivateBooster(
-        epsilon=cell.epsilon,
-        delta=PRODUCT[cell.method],
-        domain=records.domain,
-        random_state=FIRST_SEED + cell.seed,
-    ).fit(records)
-    return probability_scores(logistic(model.models_[0].score(codes)), labels) | {
-        "ledger_epsilon": model.ledger_.epsilon
-    }
+    seed = FIRST_SEED + cell.seed
+    model = make(epsilon=cell.epsilon, domain=records.domain, random_state=seed).fit(records)
+    found = probability_scores(logistic(model.models_[0].score(codes)), labels)
+    return found | {"ledger_epsilon": model.ledger_.epsilon}
 
 
 def probability_scores(p: Floats, labels: NDArray[np.intp]) -> dict[str, float]:
@@ -408,21 +407,12 @@ def probability_scores(p: Floats, labels: NDArray[np.intp]) -> dict[str, float]:
     }
 
 
-def booster_grid(sets: tuple[str, ...] = ("adult", "bank")) -> Runs:
+def booster_grid() -> Study:
     """The booster as it comes, on the standard splits."""
     budgets = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0)
-    cells = [
-        cell
-        for cell in product(PRODUCT, sets, ("",), (1,), budgets, range(10))
-        if cell[0] != "δ = 5e-8" or cell[-1] < 5
-    ]
-    return Runs(
-        "booster",
-        tuple(Cell(*cell) for cell in cells),
-        measure_product,
-        sets,
-        lambda cell: PRODUCT[cell.method] or 0.0,
-    )
+    found = cells(method=PRODUCT, dataset=("adult", "bank"), max_depth=1, epsilon=budgets, seed=range(10))
+    fewer = [cell for cell in found if cell.method != "δ = 5e-8" or cell.seed < 5]
+    return Study("booster", fewer, measure_product, lambda cell: PRODUCT[cell.method] or 0.0)
 
 
 # --- Ideas -----------------------------------------------------------------------------------------------
@@ -454,43 +444,26 @@ GRIDS_WITHOUT_NOISE = {"31 + 24 thresholds": (31, 24), "127 + 96": (127, 96), "5
 
 def measure_idea(cell: Cell) -> dict[str, float]:
     """Accuracy, AUC and calibration of an idea, and the ledger's ε; at ε = ∞ of 1000 stumps on a grid."""
-    records, codes, labels = records_of(cell.dataset)
-    shared: dict[str, Any] = {
-        "domain": records.domain,
-        "random_state": FIRST_SEED + cell.seed,
-        "epsilon": cell.epsilon,
-    }
     if cell.method in GRIDS_WITHOUT_NOISE:
         uniform, geometric = GRIDS_WITHOUT_NOISE[cell.method]
-        model = PrivateBooster(
-            **shared, n_rounds=1000, learning_rate=0.2, uniform=uniform, geometric=geometric
-        )
-    else:
-        model = IDEAS[cell.method.removesuffix(PURE)](**shared, delta=_delta(cell) or None)
-    model.fit(records)
-    return probability_scores(logistic(model.models_[0].score(codes)), labels) | {
-        "ledger_epsilon": model.ledger_.epsilon
-    }
+        size: dict[str, Any] = {"uniform": uniform, "geometric": geometric}
+        return measure_probabilities(partial(PrivateBooster, n_rounds=1000, learning_rate=0.2, **size), cell)
+    idea = IDEAS[cell.method.removesuffix(PURE)]
+    return measure_probabilities(partial(idea, delta=_delta(cell) or None), cell)
 
 
 def _delta(cell: Cell) -> float:
     return 0.0 if cell.method.endswith(PURE) or cell.epsilon == INF else DELTA
 
 
-def ideas_grid(sets: tuple[str, ...] = ("adult-standin", "adult", "bank")) -> Runs:
+def ideas_grid() -> Study:
     """Every idea with δ = 1e-5, some with pure ε = 1 as well, and what grids reach without noise."""
+    on = partial(cells, dataset=("adult-standin", "adult", "bank"), max_depth=1)
     pure = [idea + PURE for idea in MEASURED_PURE]
-    axes: list[tuple[Iterable[str], tuple[float, ...], range]] = [
-        (GRIDS_WITHOUT_NOISE, (INF,), range(1)),
-        (IDEAS, (0.1, 1.0, 5.0), range(10)),
-        (pure, (1.0,), range(10)),
-    ]
-    cells = [
-        Cell(method, data, "", 1, epsilon, seed)
-        for methods, budgets, seeds in axes
-        for method, data, epsilon, seed in product(methods, sets, budgets, seeds)
-    ]
-    return Runs("booster_ideas", tuple(cells), measure_idea, sets, _delta)
+    found = on(method=GRIDS_WITHOUT_NOISE, epsilon=INF)
+    found += on(method=IDEAS, epsilon=(0.1, 1.0, 5.0), seed=range(10))
+    found += on(method=pure, epsilon=1.0, seed=range(10))
+    return Study("booster_ideas", found, measure_idea, _delta)
 
 
-GRIDS: dict[str, Callable[[], Runs]] = {"booster": booster_grid, "booster_ideas": ideas_grid}
+GRIDS = (booster_grid, ideas_grid)

@@ -2,41 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache
-from itertools import product
+from functools import lru_cache, partial
 from typing import Any
 
-import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 
 from ...data.datasets import Dataset
 from ...papers.diffprfs import DiffPRFs
 from ...papers.lineage import BINS
-from ..runs import Cell, Grid, data_of, steps_up_to, test_scores
+from ..runs import INF, MAJORITY, Cell, Study, cells, data_of, ladder, majority_accuracy, test_scores
 
 WRITTEN: dict[str, dict[str, Any]] = {
     "as written": {},
     "as written, shrinking ε": {"budget_flow": "shrinking"},
     "discretised": {},
 }
-LADDER: dict[str, dict[str, Any]] = {
-    "0 as written": {},
-    "1 one category against the rest": {"categorical": "one-vs-rest"},
-    "2 no purity test": {"stop": "depth"},
-    "3 Poisson bags": {"bags": "poisson"},
-    "4 no unused size query": {"size_query": False},
-    "5 one joint choice": {"selection": "joint"},
-    "6 monotone rate": {"monotone_rate": True},
-    "7 vote by probability": {"vote": "probability"},
-    "8 Gini score": {"utility": "gini"},
-    "9 five disjoint trees, all attributes": {"bags": "disjoint", "n_trees": 5, "max_features": "all"},
-}
-
-
-def ladder_forest(step: str, **parameters: Any) -> DiffPRFs:
-    """The forest after ``step`` of the ladder of repairs and all steps above it."""
-    return DiffPRFs.as_written(**(parameters | {"utility": "max"} | steps_up_to(step, LADDER)))
+LADDER = ladder(
+    partial(DiffPRFs.as_written, utility="max"),
+    {
+        "0 as written": {},
+        "1 one category against the rest": {"categorical": "one-vs-rest"},
+        "2 no purity test": {"stop": "depth"},
+        "3 Poisson bags": {"bags": "poisson"},
+        "4 no unused size query": {"size_query": False},
+        "5 one joint choice": {"selection": "joint"},
+        "6 monotone rate": {"monotone_rate": True},
+        "7 vote by probability": {"vote": "probability"},
+        "8 Gini score": {"utility": "gini"},
+        "9 five disjoint trees, all attributes": {"bags": "disjoint", "n_trees": 5, "max_features": "all"},
+    },
+)
 
 
 def forest_of(cell: Cell, data: Dataset) -> tuple[Any, Dataset]:
@@ -48,7 +43,7 @@ def forest_of(cell: Cell, data: Dataset) -> tuple[Any, Dataset]:
         "random_state": cell.random_state(),
     }
     if cell.method in LADDER:
-        return ladder_forest(cell.method, **shared), data
+        return LADDER[cell.method](**shared), data
     if cell.method == "repaired":
         return DiffPRFs(utility=cell.utility, **shared), data
     if cell.method == "discretised":
@@ -66,8 +61,8 @@ def discretised(name: str) -> Dataset:
 def measure_forest(cell: Cell) -> dict[str, float]:
     """Accuracy and AUC on the test part, and the ε that the ledger finds."""
     data = data_of(cell.dataset)
-    if cell.method == "majority class":
-        return {"accuracy": float(np.mean(data.test[1] == data.train[1].mode()[0])), "auc": 0.5}
+    if cell.method == MAJORITY:
+        return {"accuracy": majority_accuracy(data), "auc": 0.5}
     if cell.method == "scikit-learn forest":
         seed = int(cell.random_state().integers(2**31))
         forest: Any = RandomForestClassifier(25, max_depth=cell.max_depth, random_state=seed)
@@ -78,37 +73,34 @@ def measure_forest(cell: Cell) -> dict[str, float]:
     return test_scores(forest, *data.test) | {"ledger_epsilon": forest.ledger_.epsilon}
 
 
-def diffprfs_grid(dataset: str = "adult") -> Grid:
+def diffprfs_grid() -> Study:
     """Figures 1 and 2 of the paper, at its full grid, for the readings, the repair and the baselines."""
-    epsilons = (0.05, 0.1, 0.25, 0.5, 0.75, 1.0, 2.0)
-    depths, utilities, seeds = (3, 4, 5, 6, 7), ("info_gain", "max"), range(5)
-    merged = f"{dataset}/merged"
-    axes = [
-        (("as written", "repaired"), (dataset, merged), utilities, depths, epsilons),
-        (("as written, shrinking ε",), (dataset,), utilities, depths, epsilons),
-        (("repaired",), (dataset,), ("gini",), depths, epsilons),
-        (("discretised",), (dataset, merged), utilities, (5,), epsilons),
-        (("as written", "discretised"), (dataset, merged), utilities, depths, (float("inf"),)),
-        (("scikit-learn forest",), (dataset, merged), ("",), depths, (float("inf"),)),
-    ]
-    cells = [
-        Cell(method, data, utility, depth, epsilon, seed)
-        for methods, sets, scores, levels, budgets in axes
-        for method, data, utility, depth, epsilon, seed in product(
-            methods, sets, scores, levels, budgets, seeds
-        )
-    ]
-    cells.append(Cell("majority class", dataset, "", 0, float("inf"), 0))
-    return Grid("diffprfs", tuple(cells), measure_forest, (dataset, merged))
+    epsilons, depths, sets = (
+        (0.05, 0.1, 0.25, 0.5, 0.75, 1.0, 2.0),
+        (3, 4, 5, 6, 7),
+        ("adult", "adult/merged"),
+    )
+    scored = partial(cells, utility=("info_gain", "max"), max_depth=depths, seed=range(5))
+    return Study(
+        "diffprfs",
+        [
+            *scored(method=("as written", "repaired"), dataset=sets, epsilon=epsilons),
+            *scored(method="as written, shrinking ε", dataset="adult", epsilon=epsilons),
+            *scored(method="repaired", dataset="adult", utility="gini", epsilon=epsilons),
+            *scored(method="discretised", dataset=sets, max_depth=5, epsilon=epsilons),
+            *scored(method=("as written", "discretised"), dataset=sets, epsilon=INF),
+            *scored(method="scikit-learn forest", dataset=sets, utility="", epsilon=INF),
+            *cells(method=MAJORITY, dataset="adult", epsilon=INF),
+        ],
+        measure_forest,
+    )
 
 
-def ladder_grid(dataset: str = "adult") -> Grid:
+def ladder_grid() -> Study:
     """The price of each repair, one step at a time, at depth 5."""
-    cells = product(LADDER, (dataset,), ("",), (5,), (0.1, 0.5, 1.0, 2.0), range(10))
-    return Grid("diffprfs_ladder", tuple(Cell(*cell) for cell in cells), measure_forest, (dataset,))
+    budgets = (0.1, 0.5, 1.0, 2.0)
+    found = cells(method=LADDER, dataset="adult", max_depth=5, epsilon=budgets, seed=range(10))
+    return Study("diffprfs_ladder", found, measure_forest)
 
 
-GRIDS: dict[str, Callable[[], Grid]] = {
-    "diffprfs": diffprfs_grid,
-    "diffprfs_ladder": ladder_grid,
-}
+GRIDS = (diffprfs_grid, ladder_grid)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from itertools import product
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 
 from ...arrays import Floats
-from ...audit.search import DOMAIN, NEIGHBOURS, pair_of
+from ...audit.search import DOMAIN, pair_of
 from ...booster import PrivateBooster
 from ...counts import Records, WeightedRecords
 from ...curator import open_curator
@@ -19,12 +18,10 @@ from ...grid import public_grid
 from ...ledger import Ledger
 from ...papers.baselines import AdaBoost, CARTDPsAdaBoost, DPAdaBoost
 from ...papers.dpada import READINGS, SCHEDULES, DPAda, Reading, Written
-from ..runs import DELTA, Cell, Grid, measure_majority, over_repeats, records_of
-from ..runs import points_of as points_of_cells
-from ..targets import ADD, Target, attack_target, replay_random_pairs
+from ..runs import DELTA, INF, MAJORITY, Cell, Study, cells, measure_majority, over_repeats, records_of
+from ..targets import ADD, Target, attack_cells, measure_attack, replay_study
 
 RATE = 0.3  # fixed α of the repaired variants, chosen on the stand-in
-INF = float("inf")
 
 # --- Figures 2 to 6 -----------------------------------------------------------------------------------------
 
@@ -49,20 +46,23 @@ METHODS: dict[str, Callable[..., Any]] = {
     "repaired, fixed α: all": partial(DPAda, learning_rate=RATE),
     "repaired, fixed α, δ: all": partial(DPAda, learning_rate=RATE, delta=DELTA),
 }
-NO_NOISE, MAJORITY = "AdaBoost", "majority class"
-"""References in the grid of the figures."""
+NO_NOISE = "AdaBoost"
+"""Reference in the grid of the figures."""
 
 
-def measure_booster(make: Callable[..., Any], cell: Cell, *, repeats: int) -> dict[str, float]:
+def measure_booster(make: Callable[..., Any], cell: Cell, *, repeats: int = REPEATS) -> dict[str, float]:
     """Mean, sample standard deviation and range of the accuracy over repeats, stumps kept, and the ledger's ε.
 
     Parameters
     ----------
-    make : unfitted estimator from ``domain`` and ``random_state``.
+    make : unfitted estimator from ``domain``, ``random_state`` and, if the cell has them, ``n_rounds`` and a finite
+        ``epsilon``; without noise one fit is enough.
     """
     records, codes, labels = records_of(cell.dataset)
-    rng = cell.random_state()
-    fits = [make(domain=records.domain, random_state=rng).fit(records) for _ in range(repeats)]
+    size = {"n_rounds": cell.n_rounds} if cell.n_rounds else {}
+    noise, fits_of = ({"epsilon": cell.epsilon}, repeats) if cell.epsilon < INF else ({}, 1)
+    make = partial(make, domain=records.domain, random_state=cell.random_state(), **size, **noise)
+    fits = [make().fit(records) for _ in range(fits_of)]
     models = [fit.models_[0] if isinstance(fit, PrivateBooster) else fit.model_ for fit in fits]
     return over_repeats([np.mean((model.score(codes) > 0) == labels) for model in models]) | {
         "stumps": float(np.mean([len(model.stumps) for model in models])),
@@ -78,34 +78,28 @@ def measure_figure(cell: Cell) -> dict[str, float]:
     """A point of Figures 2 to 6, over the paper's 50 repeats."""
     if cell.method == MAJORITY:
         return measure_majority(cell)
-    if cell.method == NO_NOISE:
-        return measure_booster(partial(AdaBoost, n_rounds=cell.n_rounds), cell, repeats=1)
-    make = partial(METHODS[cell.method], epsilon=cell.epsilon, n_rounds=cell.n_rounds)
-    return measure_booster(make, cell, repeats=REPEATS)
+    return measure_booster((METHODS | {NO_NOISE: AdaBoost})[cell.method], cell)
 
 
-def dpada_grid(sets: tuple[str, ...] = SETS) -> Grid:
+def dpada_grid() -> Study:
     """Figures 2 to 6 at the paper's full grid, for two readings, the baselines and the repaired variants."""
-    axes = product(METHODS, sets, ("",), (1,), BUDGETS, (0,), ROUNDS)
-    cells = [Cell(*cell) for cell in axes]
-    cells += [Cell(NO_NOISE, data, "", 1, INF, 0, m) for data in sets for m in ROUNDS]
-    cells += [Cell(MAJORITY, data, "", 1, INF, 0) for data in sets]
-    return Grid("dpada", tuple(cells), measure_figure, sets, _delta)
-
-
-points_of = partial(points_of_cells, repeats=REPEATS)
+    on = partial(cells, dataset=SETS, max_depth=1)
+    found = on(method=METHODS, epsilon=BUDGETS, n_rounds=ROUNDS)
+    found += on(method=NO_NOISE, epsilon=INF, n_rounds=ROUNDS) + on(method=MAJORITY, epsilon=INF)
+    return Study("dpada", found, measure_figure, _delta, REPEATS)
 
 
 def measure_reading(cell: Cell) -> dict[str, float]:
-    """One of the nine readings (``utility``) of a schedule (``method``), ten repeats."""
-    make = partial(DPAda.as_written, schedule=cell.method, reading=READINGS[cell.utility])
-    return measure_booster(partial(make, epsilon=cell.epsilon, n_rounds=cell.n_rounds), cell, repeats=10)
+    """One of the nine readings of a schedule (``method``), ten repeats."""
+    make = partial(DPAda.as_written, schedule=cell.method, reading=READINGS[cell.reading])
+    return measure_booster(make, cell, repeats=10)
 
 
-def readings_grid(dataset: str = "adult/us") -> Grid:
+def readings_grid() -> Study:
     """All nine readings of all four schedules, at the ends and the middle of the paper's budgets."""
-    cells = product(SCHEDULES, (dataset,), READINGS, (1,), (0.1, 1.0, 5.0), (0,), (50,))
-    return Grid("dpada_readings", tuple(Cell(*cell) for cell in cells), measure_reading, (dataset,))
+    on = partial(cells, dataset="adult/us", max_depth=1, n_rounds=50)
+    found = on(method=SCHEDULES, reading=READINGS, epsilon=(0.1, 1.0, 5.0))
+    return Study("dpada_readings", found, measure_reading, repeats=10)
 
 
 # --- The price of each step ---------------------------------------------------------------------------------
@@ -115,14 +109,14 @@ STEPS: dict[str, tuple[Callable[..., Any], str]] = {
         partial(DPAda.as_written, schedule="improved", reading=READINGS[CLOSEST]),
         "Improved, the reading closest to the figures",
     ),
-    "1 no noise": (partial(AdaBoost), "AdaBoost on midpoints of the data"),
+    "1 no noise": (AdaBoost, "AdaBoost on midpoints of the data"),
     "2 public thresholds": (partial(AdaBoost, thresholds="grid"), "31 uniform and 24 geometric ones"),
     "3 bounded weights": (
-        partial(DPAda, learning_rate=RATE),
+        partial(DPAda, learning_rate=RATE, epsilon=INF),
         "min(1, exp(−yF)) and α = 0.3, still without noise",
     ),
     "4 private stump": (partial(DPAda, learning_rate=RATE), "permute-and-flip with B/m a round: pure ε-DP"),
-    "5 noisy α": (partial(DPAda), "half of each round for two noisy weights"),
+    "5 noisy α": (DPAda, "half of each round for two noisy weights"),
     "6 fewer, dearer rounds": (partial(DPAda, schedule="improved"), "the causal schedule"),
     "7 individual filter": (
         partial(DPAda, learning_rate=RATE, filter_rounds=20),
@@ -131,29 +125,22 @@ STEPS: dict[str, tuple[Callable[..., Any], str]] = {
     "8 composition by zCDP": (partial(DPAda, learning_rate=RATE, delta=DELTA), "step 4 with δ = 1e-5"),
     "9 the booster, δ": (partial(PrivateBooster, delta=DELTA), "a shrinking step, rounds by the budget"),
 }
-NOT_PRIVATE = ("1 no noise", "2 public thresholds")
-WITHOUT_NOISE = (*NOT_PRIVATE, "3 bounded weights")
+WITHOUT_NOISE = ("1 no noise", "2 public thresholds", "3 bounded weights")
 
 
 def measure_step(cell: Cell) -> dict[str, float]:
     """A step of the ladder, 50 repeats where there is noise."""
-    parameters: dict[str, Any] = {"epsilon": cell.epsilon, "n_rounds": cell.n_rounds or None}
-    if cell.method in NOT_PRIVATE:
-        del parameters["epsilon"]
-    silent = cell.epsilon == INF
-    return measure_booster(
-        partial(STEPS[cell.method][0], **parameters), cell, repeats=1 if silent else REPEATS
-    )
+    return measure_booster(STEPS[cell.method][0], cell)
 
 
-def dpada_ladder_grid(sets: tuple[str, ...] = SETS) -> Grid:
-    """What each step from AdaBoost to the booster costs or brings, at 50 rounds."""
-    cells = [
-        Cell(step, data, "", 1, epsilon, 0, 0 if step.startswith("9") else 50)
-        for step, data in product(STEPS, sets)
-        for epsilon in ((INF,) if step in WITHOUT_NOISE else (0.1, 0.5, 1.0, 5.0))
-    ]
-    return Grid("dpada_ladder", tuple(cells), measure_step, sets, _delta)
+def dpada_ladder_grid() -> Study:
+    """What each step from AdaBoost to the booster costs or brings, at 50 rounds; the booster has its own number."""
+    found = []
+    for step in STEPS:
+        rounds = 0 if step.startswith("9") else 50
+        budgets = INF if step in WITHOUT_NOISE else (0.1, 0.5, 1.0, 5.0)
+        found += cells(method=step, dataset=SETS, max_depth=1, epsilon=budgets, n_rounds=rounds)
+    return Study("dpada_ladder", found, measure_step, _delta, REPEATS)
 
 
 # --- Audit --------------------------------------------------------------------------------------------------
@@ -233,68 +220,41 @@ def uniform_weights(model: NoisedWeights) -> Floats:
     return np.array([float(np.ptp(model.weights_) < 1e-12)])
 
 
-RUNS = 20_000
 _SMALL: dict[str, Any] = {"domain": DOMAIN, "uniform": 3, "geometric": 0}
-DPADA_TARGETS: dict[str, Target] = {
+_TEXT = partial(DPAda.as_written, **_SMALL)
+_REPAIRED = partial(Target, pair=TIED, observe=whole_model, claims=(1.0, 4.0), private=True)
+TARGETS: dict[str, Target] = {
     **{
-        f"α₁: {schedule}": Target(
-            partial(DPAda.as_written, schedule=schedule, n_rounds=2, **_SMALL),
-            ROUND_ONE,
-            first_alpha,
-            RUNS,
-            (1.0,),
-        )
+        f"α₁: {schedule}": Target(partial(_TEXT, schedule=schedule, n_rounds=2), ROUND_ONE, first_alpha)
         for schedule in SCHEDULES
     },
     "α₁: Algorithm 3 as printed": Target(
-        partial(DPAda.as_written, reading=Reading(noise_in_round_1=True), n_rounds=2, **_SMALL),
-        ROUND_ONE,
-        first_alpha,
-        RUNS,
-        (1.0,),
+        partial(_TEXT, reading=Reading(noise_in_round_1=True), n_rounds=2), ROUND_ONE, first_alpha
     ),
-    "α₁: all, one record replaced": Target(
-        partial(DPAda.as_written, n_rounds=2, **_SMALL), ROUND_ONE_REPLACED, first_alpha, RUNS, (1.0,)
-    ),
+    "α₁: all, one record replaced": Target(partial(_TEXT, n_rounds=2), ROUND_ONE_REPLACED, first_alpha),
     **{
         f"black-box label: {schedule}": Target(
-            partial(DPAda.as_written, schedule=schedule, n_rounds=10, **_SMALL),
-            SEPARABLE,
-            label_at_0,
-            RUNS,
-            (1.0,),
+            partial(_TEXT, schedule=schedule, n_rounds=10), SEPARABLE, label_at_0
         )
         for schedule in SCHEDULES
     },
-    "Algorithm 2 alone": Target(NoisedWeights, BALANCED, uniform_weights, RUNS, (1.0,)),
+    "Algorithm 2 alone": Target(NoisedWeights, BALANCED, uniform_weights),
     **{
-        f"repaired, whole model: {schedule}": Target(
-            partial(DPAda, schedule=schedule, n_rounds=2, **_SMALL), TIED, whole_model, RUNS, (1.0, 4.0)
+        f"repaired, whole model: {schedule}": _REPAIRED(
+            partial(DPAda, schedule=schedule, n_rounds=2, **_SMALL)
         )
         for schedule in SCHEDULES
     },
-    "repaired, fixed α, one round": Target(
-        partial(DPAda, learning_rate=RATE, n_rounds=1, **_SMALL), TIED, whole_model, RUNS, (1.0, 4.0)
-    ),
-    "individual filter, whole model": Target(
-        partial(DPAda, learning_rate=RATE, n_rounds=6, filter_rounds=2, **_SMALL),
-        TIED,
-        whole_model,
-        RUNS,
-        (1.0, 4.0),
+    "repaired, fixed α, one round": _REPAIRED(partial(DPAda, learning_rate=RATE, n_rounds=1, **_SMALL)),
+    "individual filter, whole model": _REPAIRED(
+        partial(DPAda, learning_rate=RATE, n_rounds=6, filter_rounds=2, **_SMALL)
     ),
 }
 
 
-def measure_dpada_attack(cell: Cell) -> dict[str, float]:
-    """Attack a target of the boosting chapter; metrics as of :func:`~dpnb.book.studies.audit.measure_attack`."""
-    return attack_target(DPADA_TARGETS[cell.method], cell)
-
-
-def dpada_attack_grid() -> Grid:
+def dpada_attack_grid() -> Study:
     """Attacks on DPAda as written, on Algorithm 2 alone and on the repaired variants, 20 000 runs a side."""
-    cells = [Cell(name, ADD, "", 1, b, 0) for name, target in DPADA_TARGETS.items() for b in target.claims]
-    return Grid("dpada_attack", tuple(cells), measure_dpada_attack)
+    return Study("dpada_attack", attack_cells(TARGETS, max_depth=1), partial(measure_attack, TARGETS))
 
 
 REPLAYED: dict[str, dict[str, Any]] = {
@@ -302,32 +262,18 @@ REPLAYED: dict[str, dict[str, Any]] = {
     "fixed α": {"learning_rate": RATE},
     "individual filter": {"learning_rate": RATE, "filter_rounds": 3},
 }
-TRIPLES = 300
 
 
-def measure_dpada_replay(cell: Cell) -> dict[str, float]:
-    """Replay a repaired variant on random neighbours; metrics as of ``audit_replay``."""
-    model = DPAda(
-        epsilon=cell.epsilon,
-        n_rounds=cell.n_rounds,
-        uniform=5,
-        geometric=2,
-        neighbours=cell.dataset,  # type: ignore[arg-type]
-        **REPLAYED[cell.method],
-    )
-    return replay_random_pairs(model, cell, triples=TRIPLES)
+def repaired(cell: Cell) -> DPAda:
+    """A repaired variant on a small grid of thresholds."""
+    size: dict[str, Any] = {"n_rounds": cell.n_rounds, "uniform": 5, "geometric": 2}
+    return DPAda(epsilon=cell.epsilon, **size, **REPLAYED[cell.method])
 
 
-def dpada_replay_grid() -> Grid:
+def dpada_replay_grid() -> Study:
     """Replays of every repaired variant: both relations, several lengths and budgets."""
-    cells = product(REPLAYED, NEIGHBOURS, ("",), (1,), (0.5, 3.0), (0,), (4, 12))
-    return Grid("dpada_replay", tuple(Cell(*cell) for cell in cells), measure_dpada_replay)
+    axes: dict[str, Any] = {"method": REPLAYED, "max_depth": 1, "epsilon": (0.5, 3.0), "n_rounds": (4, 12)}
+    return replay_study("dpada_replay", repaired, triples=300, **axes)
 
 
-GRIDS: dict[str, Callable[[], Grid]] = {
-    "dpada": dpada_grid,
-    "dpada_readings": readings_grid,
-    "dpada_ladder": dpada_ladder_grid,
-    "dpada_attack": dpada_attack_grid,
-    "dpada_replay": dpada_replay_grid,
-}
+GRIDS = (dpada_grid, readings_grid, dpada_ladder_grid, dpada_attack_grid, dpada_replay_grid)

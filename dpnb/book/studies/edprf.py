@@ -12,33 +12,20 @@ import pandas as pd
 
 from ...arrays import Floats
 from ...audit.attack import white_box
-from ...audit.search import DOMAIN, NEIGHBOURS, pair_of
+from ...audit.search import DOMAIN, pair_of
 from ...papers.baselines_forest import RandomSplitForest
 from ...papers.edprf import ABLATIONS, EDPRF
 from ...papers.lineage import BINS, DiffPRF
-from ..runs import Cell, Grid, measure_forests, measure_majority, steps_up_to
-from ..runs import points_of as points_of_cells
-from ..targets import (
-    ADD,
-    LONELY,
-    NARROW,
-    PURE,
-    Target,
-    attack_target,
-    replay_random_pairs,
-    splits,
-)
+from ..runs import INF, MAJORITY, Cell, Study, cells, ladder, measure_forests, measure_methods
+from ..targets import ADD, LONELY, NARROW, PURE, Target, attack_cells, measure_attack, replay_study, splits
 
 REPEATS = 20
-INF = float("inf")
 BUDGETS = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0)
 SETS = ("robot", "adult", "bank")
 
-points_of = partial(points_of_cells, repeats=REPEATS)
-
 # --- Figures 5 and 6, Table 2 -------------------------------------------------------------------------------
 
-AS_WRITTEN, MAJORITY = "as written", "majority class"
+AS_WRITTEN = "as written"
 WRITTEN: dict[str, Callable[..., Any]] = {
     **{name: partial(EDPRF.as_written, **ABLATIONS[name]) for name in ABLATIONS if name != "all"},
     AS_WRITTEN: EDPRF.as_written,
@@ -57,30 +44,19 @@ def max_depth(tree_depth: int) -> int:
     return tree_depth - 1
 
 
-def measure_edprf(cell: Cell) -> dict[str, float]:
-    """A point of Figures 5 and 6, or of a method beside them, over 20 repeats."""
-    if cell.method == MAJORITY:
-        return measure_majority(cell)
-    make = (METHODS | TABLE_2)[cell.method]
-    return measure_forests(
-        partial(make, epsilon=cell.epsilon, max_depth=cell.max_depth), cell, repeats=REPEATS
-    )
-
-
-def edprf_grid() -> Grid:
+def edprf_grid() -> Study:
     """Figures 5 and 6 on the paper's robot data, and on Adult and Bank, at the paper's five tree depths."""
-    cells = [
-        Cell(method, data, "", max_depth(depth), epsilon, 0)
-        for data in SETS
-        for method, depth, epsilon in product(METHODS, range(4, 9), (*BUDGETS, INF))
-        if epsilon < INF or method not in ABLATIONS  # without noise the ablations are the text
-    ]
+    depths, found = [max_depth(depth) for depth in range(4, 9)], []
+    for data, method in product(SETS, METHODS):
+        budgets = (
+            BUDGETS if method in ABLATIONS else (*BUDGETS, INF)
+        )  # without noise the ablations are the text
+        found += cells(method=method, dataset=data, max_depth=depths, epsilon=budgets)
     for data in SETS:
-        cells += [
-            Cell(name, f"{data}/{BINS}", "", max_depth(6), e, 0) for name, e in product(TABLE_2, BUDGETS)
-        ]
-        cells.append(Cell(MAJORITY, data, "", 0, INF, 0))
-    return Grid("edprf", tuple(cells), measure_edprf, (*SETS, *(f"{data}/{BINS}" for data in SETS)))
+        found += cells(method=TABLE_2, dataset=f"{data}/{BINS}", max_depth=max_depth(6), epsilon=BUDGETS)
+        found += cells(method=MAJORITY, dataset=data, epsilon=INF)
+    measure = partial(measure_methods, METHODS | TABLE_2, repeats=REPEATS)
+    return Study("edprf", found, measure, repeats=REPEATS)
 
 
 READINGS: dict[str, dict[str, Any]] = {
@@ -97,65 +73,44 @@ READINGS: dict[str, dict[str, Any]] = {
 
 
 def measure_reading(cell: Cell) -> dict[str, float]:
-    """A variant of the figures in one of the readings (``utility``)."""
-    size = {"epsilon": cell.epsilon, "max_depth": cell.max_depth}
-    make = partial(WRITTEN[cell.method], **(size | READINGS[cell.utility]))
-    return measure_forests(make, cell, repeats=REPEATS)
+    """A variant of the figures in one of the readings."""
+    return measure_forests(partial(WRITTEN[cell.method], **READINGS[cell.reading]), cell, repeats=REPEATS)
 
 
-def readings_grid() -> Grid:
+def readings_grid() -> Study:
     """Every reading of the tradition and of both improvements that concern leaves, at treeDepth 6."""
     variants = ("tradition", "tradition_leaf_imp", AS_WRITTEN)
-    cells = product(variants, ("robot",), READINGS, (max_depth(6),), (1.0,), (0,))
-    return Grid("edprf_readings", tuple(Cell(*cell) for cell in cells), measure_reading, ("robot",))
+    found = cells(method=variants, dataset="robot", reading=READINGS, max_depth=max_depth(6), epsilon=1.0)
+    return Study("edprf_readings", found, measure_reading, repeats=REPEATS)
 
 
 # --- The price of each step ---------------------------------------------------------------------------------
 
-LADDER: dict[str, dict[str, Any]] = {
-    "00 as written": {},
-    "01 disjoint bags": {"bags": "disjoint"},
-    "02 public bins": {"bins": "public"},
-    "03 stop at full depth": {"stop": "depth"},
-    "04 binary splits": {"splits": "binary", "reuse": True},
-    "05 depth 6": {"max_depth": 6},
-    "06 uniform levels": {"levels": "uniform"},
-    "07 monotone rate": {"monotone_rate": True},
-    "08 leaf counts": {"leaf": "counts", "vote": "probability"},
-    "09 noisy stop": {"stop": "noisy"},
-    "10 trees by the budget": {"n_trees": None},
-    "11 full depth again": {"stop": "depth"},
+STEPS: dict[str, tuple[dict[str, Any], str]] = {
+    "00 as written": ({}, "five trees, treeDepth 5"),
+    "01 disjoint bags": ({"bags": "disjoint"}, "each record draws its tree"),
+    "02 public bins": ({"bins": "public"}, "five of equal width, from the domain"),
+    "03 stop at full depth": ({"stop": "depth"}, "from here on ε is true"),
+    "04 binary splits": (
+        {"splits": "binary", "reuse": True},
+        "thresholds of a public grid, attributes may return",
+    ),
+    "05 depth 6": ({"max_depth": 6}, "six splits on a path"),
+    "06 uniform levels": ({"levels": "uniform"}, "instead of equation (9)"),
+    "07 monotone rate": ({"monotone_rate": True}, "ε/Δ instead of ε/(2Δ)"),
+    "08 leaf counts": ({"leaf": "counts", "vote": "probability"}, "and a vote by probability"),
+    "09 noisy stop": ({"stop": "noisy"}, "aligned: early leaves take the rest"),
+    "10 trees by the budget": ({"n_trees": None}, "3√ε: the package's default"),
+    "11 full depth again": ({"stop": "depth"}, "no stop to pay for, nothing to align"),
 }
-NOTES = {
-    "00 as written": "five trees, treeDepth 5",
-    "01 disjoint bags": "each record draws its tree",
-    "02 public bins": "five of equal width, from the domain",
-    "03 stop at full depth": "from here on ε is true",
-    "04 binary splits": "thresholds of a public grid, attributes may return",
-    "05 depth 6": "six splits on a path",
-    "06 uniform levels": "instead of equation (9)",
-    "07 monotone rate": "ε/Δ instead of ε/(2Δ)",
-    "08 leaf counts": "and a vote by probability",
-    "09 noisy stop": "aligned: early leaves take the rest",
-    "10 trees by the budget": "3√ε: the package's default",
-    "11 full depth again": "no stop to pay for, nothing to align",
-}
+LADDER = ladder(EDPRF.as_written, {step: change for step, (change, _) in STEPS.items()})
 
 
-def ladder_forest(step: str, **parameters: Any) -> EDPRF:
-    """The forest after ``step`` of the ladder of repairs and all steps above it."""
-    return EDPRF.as_written(**(parameters | steps_up_to(step, LADDER)))
-
-
-def measure_step(cell: Cell) -> dict[str, float]:
-    """A step of the ladder over 20 repeats."""
-    return measure_forests(partial(ladder_forest, cell.method, epsilon=cell.epsilon), cell, repeats=REPEATS)
-
-
-def edprf_ladder_grid() -> Grid:
+def edprf_ladder_grid() -> Study:
     """What each step from the text to the repaired forest costs or brings."""
-    cells = product(LADDER, ("adult", "robot"), ("",), (0,), BUDGETS, (0,))
-    return Grid("edprf_ladder", tuple(Cell(*cell) for cell in cells), measure_step, ("adult", "robot"))
+    found = cells(method=LADDER, dataset=("adult", "robot"), epsilon=BUDGETS)
+    measure = partial(measure_methods, LADDER, repeats=REPEATS)
+    return Study("edprf_ladder", found, measure, repeats=REPEATS)
 
 
 # --- Undersampling ------------------------------------------------------------------------------------------
@@ -237,55 +192,28 @@ def parts_log_ratio(model: EDPRF) -> Floats:
     return np.array([two - one])
 
 
-RUNS = 20_000
 _TINY: dict[str, Any] = {"domain": DOMAIN, "n_trees": 1}
+_encoded = partial(Target, encoded=True)
+_private = partial(_encoded, pair=LONELY, observe=white_box, private=True)
 TARGETS: dict[str, Target] = {
-    "one-label stop: some tree splits": Target(
-        partial(EDPRF.as_written, max_depth=1, bins="public", **_TINY),
-        PURE,
-        splits,
-        RUNS,
-        (0.1,),
-        encoded=True,
+    "one-label stop: some tree splits": _encoded(
+        partial(EDPRF.as_written, max_depth=1, bins="public", **_TINY), PURE, splits, claims=(0.1,)
     ),
-    "bins of the node: an edge": Target(
-        partial(EDPRF.as_written, max_depth=1, stop="depth", **_TINY),
-        NARROW,
-        largest_edge,
-        RUNS,
-        (1.0,),
-        encoded=True,
+    "bins of the node: an edge": _encoded(
+        partial(EDPRF.as_written, max_depth=1, stop="depth", **_TINY), NARROW, largest_edge
     ),
-    "parts of equal size: two leaves": Target(
-        partial(EDPRF, domain=DOMAIN, bags="parts", n_trees=2, max_depth=0),
-        TWO_PARTS,
-        parts_log_ratio,
-        RUNS,
-        (1.0,),
-        encoded=True,
+    "parts of equal size: two leaves": _encoded(
+        partial(EDPRF, domain=DOMAIN, bags="parts", n_trees=2, max_depth=0), TWO_PARTS, parts_log_ratio
     ),
-    "undersampling first: a leaf": Target(
-        partial(Undersampled, max_depth=0, **_TINY), RARE, smallest_count, RUNS, (1.0,)
-    ),
-    "repaired, tight: a leaf": Target(
-        partial(EDPRF, max_depth=0, **_TINY), LONELY, white_box, RUNS, (1.0,), encoded=True
-    ),
-    "repaired: one tree, noisy stop": Target(
-        partial(EDPRF, max_depth=1, **_TINY), LONELY, white_box, RUNS, (1.0,), encoded=True
-    ),
+    "undersampling first: a leaf": Target(partial(Undersampled, max_depth=0, **_TINY), RARE, smallest_count),
+    "repaired, tight: a leaf": _private(partial(EDPRF, max_depth=0, **_TINY)),
+    "repaired: one tree, noisy stop": _private(partial(EDPRF, max_depth=1, **_TINY)),
 }
-PRIVATE = tuple(name for name in TARGETS if name.startswith("repaired"))
 
 
-def measure_edprf_attack(cell: Cell) -> dict[str, float]:
-    """Attack a target of the chapter; metrics as of :func:`~dpnb.book.studies.audit.measure_attack`."""
-    return attack_target(TARGETS[cell.method], cell)
-
-
-def edprf_attack_grid() -> Grid:
+def edprf_attack_grid() -> Study:
     """Attacks on single defects of the text and on the repair, 20 000 runs a side."""
-    cells = [Cell(name, ADD, "", 0, claim, 0) for name, target in TARGETS.items() for claim in target.claims]
-    return Grid("edprf_attack", tuple(cells), measure_edprf_attack)
+    return Study("edprf_attack", attack_cells(TARGETS), partial(measure_attack, TARGETS))
 
 
 _PRIVATE_TEXT: dict[str, Any] = {"bins": "public", "stop": "depth", "bags": "disjoint"}
@@ -300,26 +228,17 @@ REPLAYED: dict[str, Callable[..., Any]] = {
     "tradition, made private": partial(EDPRF.as_written, **_PRIVATE_TEXT, **ABLATIONS["tradition"]),
     "random splits": RandomSplitForest,
 }
-TRIPLES = 50
 
 
-def measure_edprf_replay(cell: Cell) -> dict[str, float]:
-    """Replay a private variant on random neighbours; metrics as of ``audit_replay``."""
-    make = REPLAYED[cell.method]
-    model = make(epsilon=cell.epsilon, n_trees=3, max_depth=cell.max_depth, neighbours=cell.dataset)
-    return replay_random_pairs(model, cell, triples=TRIPLES)
+def replayed(cell: Cell) -> Any:
+    """A private variant of three trees."""
+    return REPLAYED[cell.method](epsilon=cell.epsilon, n_trees=3, max_depth=cell.max_depth)
 
 
-def edprf_replay_grid() -> Grid:
+def edprf_replay_grid() -> Study:
     """Replays of every private variant: both relations, depths and budgets."""
-    cells = product(REPLAYED, NEIGHBOURS, ("",), (1, 3), (0.5, 3.0), (0,))
-    return Grid("edprf_replay", tuple(Cell(*cell) for cell in cells), measure_edprf_replay)
+    axes: dict[str, Any] = {"method": REPLAYED, "max_depth": (1, 3), "epsilon": (0.5, 3.0)}
+    return replay_study("edprf_replay", replayed, triples=50, **axes)
 
 
-GRIDS: dict[str, Callable[[], Grid]] = {
-    "edprf": edprf_grid,
-    "edprf_readings": readings_grid,
-    "edprf_ladder": edprf_ladder_grid,
-    "edprf_attack": edprf_attack_grid,
-    "edprf_replay": edprf_replay_grid,
-}
+GRIDS = (edprf_grid, readings_grid, edprf_ladder_grid, edprf_attack_grid, edprf_replay_grid)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import product
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -20,7 +18,7 @@ from ...papers.lineage import (
     SuLQID3,
     _Lineage,
 )
-from ..runs import Cell, Grid, data_of, test_scores
+from ..runs import Cell, Study, cells, data_of, test_scores
 from .diffprfs import discretised
 
 
@@ -125,15 +123,15 @@ def lineage_table(data: Dataset, *, epsilon: float = 1.0, random_state: Any = 0)
 
 
 def measure_lineage(cell: Cell) -> dict[str, float]:
-    """As :func:`measure_forest`, for a row of Table 1; ``max_depth`` is the number of specialisations of a table."""
+    """As :func:`measure_forest`, for a row of Table 1."""
     method = next(m for m in LINEAGE if m.name == cell.method)
     data = discretised(cell.dataset) if method.estimator.discrete_only else data_of(cell.dataset)
-    size = "n_specialisations" if issubclass(method.estimator, DiffGen | DTDiff) else "max_depth"
+    size = _size(method)
     parameters: dict[str, Any] = {
         "epsilon": cell.epsilon,
         "domain": data.domain,
         "random_state": cell.random_state(),
-        size: cell.max_depth,
+        size: getattr(cell, size),
     }
     if cell.utility:
         parameters["utility"] = cell.utility
@@ -141,22 +139,23 @@ def measure_lineage(cell: Cell) -> dict[str, float]:
     return test_scores(model, *data.test) | {"ledger_epsilon": model.ledger_.epsilon}
 
 
-def lineage_grid(dataset: str = "adult") -> Grid:
+def _size(method: Method) -> str:
+    """What limits the size of a model."""
+    return "n_specialisations" if issubclass(method.estimator, DiffGen | DTDiff) else "max_depth"
+
+
+def lineage_grid() -> Study:
     """Every row of Table 1 with each of its split scores: trees of depth 5, tables of 10 specialisations."""
-    cells = [
-        Cell(
-            method.name,
-            dataset,
-            utility,
-            10 if issubclass(method.estimator, DiffGen | DTDiff) else 5,
-            epsilon,
-            seed,
-        )
+    shared: dict[str, Any] = {"dataset": "adult", "epsilon": (0.1, 0.5, 1.0, 2.0), "seed": range(10)}
+    sizes = {"max_depth": 5, "n_specialisations": 10}
+    found = [
+        cell
         for method in LINEAGE
-        for utility in method.utilities
-        for epsilon, seed in product((0.1, 0.5, 1.0, 2.0), range(10))
+        for cell in cells(
+            method=method.name, utility=method.utilities, **shared, **{_size(method): sizes[_size(method)]}
+        )
     ]
-    return Grid("lineage", tuple(cells), measure_lineage, (dataset,))
+    return Study("lineage", found, measure_lineage)
 
 
-GRIDS: dict[str, Callable[[], Grid]] = {"lineage": lineage_grid}
+GRIDS = (lineage_grid,)

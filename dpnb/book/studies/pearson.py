@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -13,36 +12,36 @@ from sklearn.tree import DecisionTreeClassifier
 
 from ...arrays import Floats
 from ...audit.attack import white_box
-from ...audit.search import DOMAIN, NEIGHBOURS, Pair
+from ...audit.search import Pair
 from ...booster import PrivateBooster
 from ...domain import Categorical, Domain
 from ...papers.diffprfs import DiffPRFs
 from ...papers.edprf import EDPRF
 from ...papers.pearson import VARIANTS, PearsonTree
 from ..runs import (
+    INF,
+    MAJORITY,
     Cell,
-    Grid,
+    Study,
+    cells,
     data_of,
+    ladder,
     mean_auc,
-    measure_forests,
-    measure_majority,
+    measure_methods,
     over_repeats,
-    steps_up_to,
 )
-from ..runs import points_of as points_of_cells
 from ..targets import (
-    ADD,
     LONELY,
     NARROW,
     PURE,
     Target,
-    attack_target,
+    attack_cells,
     largest_threshold,
-    replay_random_pairs,
+    measure_attack,
+    replay_study,
 )
 
 REPEATS = 20
-INF = float("inf")
 BUDGETS = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0)
 SETS = ("adult", "bank", "robot")
 DEPTH = 4  # the patent's h, which it leaves open
@@ -58,7 +57,7 @@ PRIVATE_TEXT: dict[str, Any] = DRAWN | {
 }
 """The least that makes the text private."""
 AS_WRITTEN, CHOICES_DRAWN, MADE_PRIVATE = "as written", "as written, choices drawn", "text, made private"
-NO_NOISE, CART, MAJORITY = "Pearson tree", "CART", "majority class"
+NO_NOISE, CART = "Pearson tree", "CART"
 """References: the tree that the patent makes private, on one shard with attributes removed per path, and CART."""
 
 
@@ -109,87 +108,56 @@ def measure_cart(cell: Cell) -> dict[str, float]:
 
 def measure_pearson(cell: Cell) -> dict[str, float]:
     """A cell of the comparison; ``repeats`` is the number of fits."""
-    if cell.method in (CART, MAJORITY):
-        measure = measure_cart if cell.method == CART else measure_majority
-        return measure(cell) | {"repeats": 1.0}
-    repeats = SLOW.get((cell.method, cell.dataset), REPEATS)
-    make = (METHODS | BY_SHARDS | OTHERS | {NO_NOISE: no_noise})[cell.method]
-    if cell.max_depth:
-        make = partial(make, max_depth=cell.max_depth)
-    found = measure_forests(partial(make, epsilon=cell.epsilon), cell, repeats=repeats)
-    return found | {"repeats": float(repeats)}
+    if cell.method == CART:
+        return measure_cart(cell) | {"repeats": 1.0}
+    repeats = 1 if cell.method == MAJORITY else SLOW.get((cell.method, cell.dataset), REPEATS)
+    methods = METHODS | BY_SHARDS | OTHERS | {NO_NOISE: no_noise}
+    return measure_methods(methods, cell, repeats=repeats) | {"repeats": float(repeats)}
 
 
-def pearson_grid() -> Grid:
+def pearson_grid() -> Study:
     """The patent, its repairs and the book's other learners; depth 0 stands for a learner's default."""
-    cells = []
+    found = []
     for data in SETS:
-        cells += [
-            Cell(method, data, "", DEPTH, epsilon, 0)
-            for method, epsilon in product(METHODS, (*BUDGETS, INF))
-            if (method, data) not in SLOW or epsilon in (0.1, 1.0)
-        ]
-        cells += [Cell("C", data, "", 6, e, 0) for e in (*BUDGETS, INF)]
-        cells += [Cell(m, data, "", DEPTH, e, 0) for m, e in product(BY_SHARDS, (0.1, 1.0))]
-        cells += [Cell(m, data, "", 0, e, 0) for m, e in product(OTHERS, (*BUDGETS, INF))]
-        cells += [Cell(m, data, "", d, INF, 0) for m, d in product((NO_NOISE, CART), (DEPTH, 6))]
-        cells.append(Cell(MAJORITY, data, "", 0, INF, 0))
-    return Grid("pearson", tuple(cells), measure_pearson, SETS)
-
-
-def points_of(table: pd.DataFrame) -> pd.DataFrame:
-    """One row a cell, as :func:`dpnb.book.runs.points_of`, with each cell's own number of repeats."""
-    wide = points_of_cells(table, repeats=1)
-    return wide.assign(error=wide["error"] / np.sqrt(wide.get("repeats", REPEATS)))
+        on = partial(cells, dataset=data)
+        for method in METHODS:
+            budgets = (0.1, 1.0) if (method, data) in SLOW else (*BUDGETS, INF)
+            found += on(method=method, max_depth=DEPTH, epsilon=budgets)
+        found += on(method="C", max_depth=6, epsilon=(*BUDGETS, INF))
+        found += on(method=BY_SHARDS, max_depth=DEPTH, epsilon=(0.1, 1.0))
+        found += on(method=OTHERS, epsilon=(*BUDGETS, INF))
+        found += on(method=(NO_NOISE, CART), max_depth=(DEPTH, 6), epsilon=INF)
+        found += on(method=MAJORITY, epsilon=INF)
+    return Study("pearson", found, measure_pearson, repeats=REPEATS)
 
 
 # --- The price of each step ---------------------------------------------------------------------------------
 
-LADDER: dict[str, dict[str, Any]] = {
-    "00 as written": {},
-    "01 choices drawn": DRAWN,
-    "02 public thresholds": {"thresholds": "public"},
-    "03 stop at full depth": {"stop": "depth"},
-    "04 shards by record": {"shards": "record"},
-    "05 levels share ε₁": {"levels": "shared"},
-    "06 open leaves counted": {"open_leaves": "counted"},
-    "07 attributes per path": {"attributes": "path"},
-    "08 a class against the rest": {"statistic": "phi"},
-    "09 less for the leaves": {"leaf_share": 0.3},
-    "10 covariation of counts": {"statistic": "s_xy", "n_shards": 1},
-    "11 permute-and-flip": {"selection": "permute-and-flip"},
+STEPS: dict[str, tuple[dict[str, Any], str]] = {
+    "00 as written": ({}, "eight blocks, h = 4"),
+    "01 choices drawn": (DRAWN, "exponential mechanism, not arg-max"),
+    "02 public thresholds": ({"thresholds": "public"}, "a grid, one category against the rest"),
+    "03 stop at full depth": ({"stop": "depth"}, "no test for one class"),
+    "04 shards by record": ({"shards": "record"}, "a hash of the key, not blocks"),
+    "05 levels share ε₁": ({"levels": "shared"}, "from here on ε is true"),
+    "06 open leaves counted": ({"open_leaves": "counted"}, "step 9 forgets them"),
+    "07 attributes per path": ({"attributes": "path"}, "instead of one set for the tree"),
+    "08 a class against the rest": ({"statistic": "phi"}, "instead of class numbers"),
+    "09 less for the leaves": ({"leaf_share": 0.3}, "30 % instead of half"),
+    "10 covariation of counts": (
+        {"statistic": "s_xy", "n_shards": 1},
+        "instead of eight correlations",
+    ),
+    "11 permute-and-flip": ({"selection": "permute-and-flip"}, "variant C, the default"),
 }
-NOTES = {
-    "00 as written": "eight blocks, h = 4",
-    "01 choices drawn": "exponential mechanism, not arg-max",
-    "02 public thresholds": "a grid, one category against the rest",
-    "03 stop at full depth": "no test for one class",
-    "04 shards by record": "a hash of the key, not blocks",
-    "05 levels share ε₁": "from here on ε is true",
-    "06 open leaves counted": "step 9 forgets them",
-    "07 attributes per path": "instead of one set for the tree",
-    "08 a class against the rest": "instead of class numbers",
-    "09 less for the leaves": "30 % instead of half",
-    "10 covariation of counts": "instead of eight correlations",
-    "11 permute-and-flip": "variant C, the default",
-}
+LADDER = ladder(PearsonTree.as_written, {step: change for step, (change, _) in STEPS.items()})
 
 
-def ladder_tree(step: str, **parameters: Any) -> PearsonTree:
-    """The tree after ``step`` of the ladder of repairs and all steps above it."""
-    return PearsonTree.as_written(**(parameters | steps_up_to(step, LADDER)))
-
-
-def measure_step(cell: Cell) -> dict[str, float]:
-    """A step of the ladder over 20 repeats."""
-    return measure_forests(partial(ladder_tree, cell.method, epsilon=cell.epsilon), cell, repeats=REPEATS)
-
-
-def pearson_ladder_grid() -> Grid:
+def pearson_ladder_grid() -> Study:
     """What each step from the text to variant C costs or brings."""
-    sets = ("adult", "robot")
-    cells = product(LADDER, sets, ("",), (DEPTH,), (0.1, 1.0), (0,))
-    return Grid("pearson_ladder", tuple(Cell(*cell) for cell in cells), measure_step, sets)
+    found = cells(method=LADDER, dataset=("adult", "robot"), max_depth=DEPTH, epsilon=(0.1, 1.0))
+    measure = partial(measure_methods, LADDER, repeats=REPEATS)
+    return Study("pearson_ladder", found, measure, repeats=REPEATS)
 
 
 # --- Audit --------------------------------------------------------------------------------------------------
@@ -266,74 +234,42 @@ def separations(tree: PearsonTree) -> Floats:
     return np.array([float(found)])
 
 
-RUNS = 20_000
 ONE_CHOICE: dict[str, Any] = {"max_depth": 1, "leaf_share": 1e-9}
 """A tree that spends all but a trifle on one choice."""
-_TEXT = partial(PearsonTree.as_written, **(PRIVATE_TEXT | {"attributes": "path", "open_leaves": "counted"}))
+_TEXT = partial(
+    PearsonTree.as_written,
+    **(PRIVATE_TEXT | {"attributes": "path", "open_leaves": "counted", "n_shards": 1}),
+)
+_encoded = partial(Target, encoded=True)
+_private = partial(_encoded, private=True)
 TARGETS: dict[str, Target] = {
     **{
-        f"blocks by position, m = {m}": Target(
-            sharded(m, shards="position", **ONE_CHOICE),
-            shifted(m),
-            root_attribute,
-            RUNS,
-            (1.0,),
-            encoded=True,
+        f"blocks by position, m = {m}": _encoded(
+            sharded(m, shards="position", **ONE_CHOICE), shifted(m), root_attribute
         )
         for m in (8, 16)
     },
-    "a budget for each level, h = 4": Target(
-        partial(_TEXT, n_shards=1, levels="whole", leaf_share=1e-9),
-        separated(),
-        separations,
-        RUNS,
-        (1.0, 2.0),
-        encoded=True,
+    "a budget for each level, h = 4": _encoded(
+        partial(_TEXT, levels="whole", leaf_share=1e-9), separated(), separations, claims=(1.0, 2.0)
     ),
-    "arg-max: the attribute": Target(
-        partial(_TEXT, n_shards=1, max_depth=1, selection="arg-max"),
-        overtaken(),
-        root_attribute,
-        RUNS,
-        (1.0,),
-        encoded=True,
+    "arg-max: the attribute": _encoded(
+        partial(_TEXT, max_depth=1, selection="arg-max"), overtaken(), root_attribute
     ),
-    "points of the records: a threshold": Target(
-        partial(_TEXT, n_shards=1, max_depth=1, thresholds="data"),
-        NARROW,
-        largest_threshold,
-        RUNS,
-        (1.0,),
-        encoded=True,
+    "points of the records: a threshold": _encoded(
+        partial(_TEXT, max_depth=1, thresholds="data"), NARROW, largest_threshold
     ),
-    "one class below the root: nodes": Target(
-        partial(_TEXT, n_shards=1, max_depth=2, stop="one-class"),
-        pure_child(),
-        nodes_below_c,
-        RUNS,
-        (1.0,),
-        encoded=True,
+    "one class below the root: nodes": _encoded(
+        partial(_TEXT, max_depth=2, stop="one-class"), pure_child(), nodes_below_c
     ),
-    "repaired, tight: a leaf": Target(
-        partial(PearsonTree, max_depth=0), LONELY, white_box, RUNS, (1.0,), encoded=True
-    ),
-    "repaired: C": Target(partial(PearsonTree, max_depth=2), PURE, white_box, RUNS, (1.0,), encoded=True),
-    "repaired: S, m = 8": Target(
-        sharded(8, **ONE_CHOICE), shifted(8), root_attribute, RUNS, (1.0,), encoded=True
-    ),
+    "repaired, tight: a leaf": _private(partial(PearsonTree, max_depth=0), LONELY, white_box),
+    "repaired: C": _private(partial(PearsonTree, max_depth=2), PURE, white_box),
+    "repaired: S, m = 8": _private(sharded(8, **ONE_CHOICE), shifted(8), root_attribute),
 }
-PRIVATE = tuple(name for name in TARGETS if name.startswith("repaired"))
 
 
-def measure_pearson_attack(cell: Cell) -> dict[str, float]:
-    """Attack a target of the chapter; metrics as of :func:`~dpnb.book.studies.audit.measure_attack`."""
-    return attack_target(TARGETS[cell.method], cell)
-
-
-def pearson_attack_grid() -> Grid:
+def pearson_attack_grid() -> Study:
     """Attacks on single defects of the text and on the repair, 20 000 runs a side."""
-    cells = [Cell(name, ADD, "", 0, claim, 0) for name, target in TARGETS.items() for claim in target.claims]
-    return Grid("pearson_attack", tuple(cells), measure_pearson_attack)
+    return Study("pearson_attack", attack_cells(TARGETS), partial(measure_attack, TARGETS))
 
 
 REPLAYED: dict[str, Callable[..., Any]] = {
@@ -350,26 +286,18 @@ REPLAYED: dict[str, Callable[..., Any]] = {
     "a budget for each level, as booked": partial(PearsonTree, levels="whole"),
 }
 """Variants whose ledger has a finite ε; that of the last two is larger than their claim."""
-TRIPLES = 50
 
 
-def measure_pearson_replay(cell: Cell) -> dict[str, float]:
-    """Replay a private variant on random neighbours; metrics as of ``audit_replay``."""
-    model = REPLAYED[cell.method](
-        epsilon=cell.epsilon, max_depth=cell.max_depth, neighbours=cell.dataset, domain=DOMAIN
-    )
-    return replay_random_pairs(model, cell, triples=TRIPLES)
+def replayed(cell: Cell) -> PearsonTree:
+    """A variant with a finite ε."""
+    model: PearsonTree = REPLAYED[cell.method](epsilon=cell.epsilon, max_depth=cell.max_depth)
+    return model
 
 
-def pearson_replay_grid() -> Grid:
+def pearson_replay_grid() -> Study:
     """Replays of every private variant: both relations, depths and budgets."""
-    cells = product(REPLAYED, NEIGHBOURS, ("",), (1, 2), (0.5, 3.0), (0,))
-    return Grid("pearson_replay", tuple(Cell(*cell) for cell in cells), measure_pearson_replay)
+    axes: dict[str, Any] = {"method": REPLAYED, "max_depth": (1, 2), "epsilon": (0.5, 3.0)}
+    return replay_study("pearson_replay", replayed, triples=50, **axes)
 
 
-GRIDS: dict[str, Callable[[], Grid]] = {
-    "pearson": pearson_grid,
-    "pearson_ladder": pearson_ladder_grid,
-    "pearson_attack": pearson_attack_grid,
-    "pearson_replay": pearson_replay_grid,
-}
+GRIDS = (pearson_grid, pearson_ladder_grid, pearson_attack_grid, pearson_replay_grid)

@@ -1,0 +1,111 @@
+"""Tables that several chapters print, and the rows that their figures show."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+
+from ..arrays import Floats
+from ..counts import Records
+from ..data.datasets import Dataset
+from ..ledger import TreeScope
+from .runs import mean_scores, wide
+from .targets import Target
+
+
+def compare(
+    subjects: Mapping[str, Any],
+    data: Dataset,
+    *,
+    budgets: Collection[float],
+    repeats: int,
+    seed: int,
+    records: Any = None,
+) -> pd.DataFrame:
+    """Scores of estimators at several budgets.
+
+    Parameters
+    ----------
+    subjects : name → estimator; its ``epsilon``, ``domain`` and ``random_state`` are set.
+    budgets : values of ε; one that is given twice is measured once.
+    repeats, seed, records : as of :func:`~dpnb.book.runs.mean_scores`; by default the encoded training part.
+
+    Returns
+    -------
+    DataFrame with a row for each subject and ε, and the columns accuracy, sd, auc and true epsilon.
+    """
+    table = Records(*data.train, domain=data.domain) if records is None else records
+    rows = {}
+    for name, subject in subjects.items():
+        for epsilon in sorted(set(budgets)):
+            model = clone(subject).set_params(epsilon=epsilon, domain=data.domain)
+            rows[name, epsilon] = mean_scores(model, data, repeats=repeats, seed=seed, records=table)
+    return pd.DataFrame(rows).T.rename_axis(["", "epsilon"])
+
+
+def attack_table(results: pd.DataFrame, targets: Mapping[str, Target]) -> pd.DataFrame:
+    """Lower bounds of attacks beside the claims, and what theory says about them.
+
+    Parameters
+    ----------
+    results : of a study of attacks.
+    targets : its targets, in the order of the rows.
+    """
+    table = wide(results).set_index("method").loc[list(targets)].rename_axis(None)
+    theory = ["holds" if targets[name].private else "refuted" for name in table.index]
+    table = table.assign(claim=table["epsilon"].map("{:g}".format), theory=theory)
+    return table[["claim", "runs", "lower_95", "lower_99", "theory"]].astype({"runs": int}).round(2)
+
+
+def replay_table(results: pd.DataFrame) -> pd.DataFrame:
+    """Replays of each variant, the largest loss as a share of the ledger's ε, also by relation, and losses above it."""
+    table = wide(results)
+    by = table.groupby("method").agg(
+        replays=("triples", "sum"), worst_share=("worst_share", "max"), above_the_ledger=("excess", "sum")
+    )
+    relation = table.groupby(["method", "dataset"])["worst_share"].max().unstack()
+    return by.join(relation).rename_axis("variant")
+
+
+def labelled(points: pd.DataFrame, labels: Mapping[str, str] | Iterable[str]) -> pd.DataFrame:
+    """Rows of some methods with a ``label``, in the order of the labels and of ε.
+
+    Parameters
+    ----------
+    labels : method → label, or the methods alone.
+    """
+    names = dict(labels) if isinstance(labels, Mapping) else {name: name for name in labels}
+    rows = points.assign(label=points["method"].map(names)).dropna(subset=["label"])
+    rows["order"] = rows["label"].map(list(names.values()).index)
+    return rows.sort_values(["order", "epsilon"]).drop(columns="order")
+
+
+def true_epsilon(points: pd.DataFrame) -> dict[str, str]:
+    """Largest ε of the ledgers of each method for a claim of 1, as text."""
+    truth = points.query("epsilon == 1").groupby("method")["ledger_epsilon"].max()
+    return {str(name): "∞" if np.isinf(value) else f"{value:.2f}" for name, value in truth.items()}
+
+
+def step_notes(points: pd.DataFrame, steps: Mapping[str, tuple[Any, str]]) -> dict[str, str]:
+    """Notes of a ladder's steps, step → (change, note), each with the true ε for a claim of 1."""
+    truth = true_epsilon(points)
+    return {step: f"{note}; ε {truth[step]}" for step, (_, note) in steps.items()}
+
+
+def leaf_costs(model: Any) -> Floats:
+    """What each path from a root to a leaf spends by the ledger, over all trees of a fitted model, (leaves,)."""
+    scopes = [scope for scope in _scopes(model.ledger_.root) if isinstance(scope, TreeScope)]
+    costs = [
+        scope.path_costs()[0][tree.first_child < 0] for scope, tree in zip(scopes, model.trees_, strict=True)
+    ]
+    return np.concatenate(costs)
+
+
+def _scopes(scope: Any) -> Iterator[Any]:
+    yield scope
+    for child in getattr(scope, "children", ()):
+        yield from _scopes(child)

@@ -76,10 +76,12 @@ class Curator:
 
         **Privacy**: ε-DP for a record of each part (Dwork, McSherry, Nissim, Smith 2006).
         """
-        epsilons = _budget(epsilon)
         centre = np.asarray(values, float)
-        event = _pure(what, "laplace", epsilons, sensitivity, parts, rho_factor=0.5)
-        noisy: Floats = self._settle(Laplace(centre, _by_row(sensitivity / epsilons, centre)), event)
+        event = _pure(
+            "laplace", epsilon=epsilon, sensitivity=sensitivity, rho_factor=0.5, what=what, parts=parts
+        )
+        scale = _by_row(sensitivity / event.epsilon, centre)
+        noisy: Floats = self._settle(Laplace(centre=centre, scale=scale), event)
         return noisy
 
     def geometric(
@@ -90,14 +92,14 @@ class Curator:
         **Privacy**: ε-DP for integer queries of L1 sensitivity ``sensitivity``; exact on computers, as no real
         numbers are released (Ghosh, Roughgarden, Sundararajan 2009).
         """
-        epsilons = _budget(epsilon)
         centre = np.asarray(values)
         if not np.issubdtype(centre.dtype, np.integer):
             raise TypeError(f"values of dtype {centre.dtype}: the geometric mechanism needs integers")
-        event = _pure(what, "geometric", epsilons, sensitivity, parts, rho_factor=0.5)
-        noisy: NDArray[np.int64] = self._settle(
-            TwoSidedGeometric(centre, _by_row(sensitivity / epsilons, centre)), event
+        event = _pure(
+            "geometric", epsilon=epsilon, sensitivity=sensitivity, rho_factor=0.5, what=what, parts=parts
         )
+        scale = _by_row(sensitivity / event.epsilon, centre)
+        noisy: NDArray[np.int64] = self._settle(TwoSidedGeometric(centre=centre, scale=scale), event)
         return noisy
 
     def gaussian(
@@ -109,10 +111,16 @@ class Curator:
         """
         rhos = _budget(rho, name="rho")
         centre = np.asarray(values, float)
-        event = Event(what, "gaussian", np.full_like(rhos, np.inf), rhos, sensitivity, parts)
-        noisy: Floats = self._settle(
-            Gaussian(centre, _by_row(sensitivity / np.sqrt(2 * rhos), centre)), event
+        event = Event(
+            what=what,
+            mechanism="gaussian",
+            epsilon=np.full_like(rhos, np.inf),
+            rho=rhos,
+            sensitivity=sensitivity,
+            parts=parts,
         )
+        sd = _by_row(sensitivity / np.sqrt(2 * rhos), centre)
+        noisy: Floats = self._settle(Gaussian(centre=centre, sd=sd), event)
         return noisy
 
     def exponential(
@@ -145,11 +153,17 @@ class Curator:
         **Privacy**: ε-DP and ε²/8-zCDP under add/remove, with rate ε/Δ for monotone scores and ε/(2Δ) otherwise
         (fact F1; McSherry and Talwar 2007; Cesar and Rogers 2021 for zCDP).
         """
-        law, event = _selection(
-            "exponential", scores, starts, epsilon, sensitivity, monotone, what, parts, 0.125
+        event = _pure(
+            "exponential", epsilon=epsilon, sensitivity=sensitivity, rho_factor=0.125, what=what, parts=parts
         )
-        measure = np.zeros(len(law[0])) if log_measure is None else log_measure
-        chosen: Ints = self._settle(Exponential(*law, measure), event)
+        values = np.asarray(scores, float)
+        law = Exponential(
+            scores=values,
+            starts=np.asarray(starts),
+            rate=_rate(event, monotone=monotone),
+            log_measure=np.zeros(len(values)) if log_measure is None else log_measure,
+        )
+        chosen: Ints = self._settle(law, event)
         return chosen
 
     def exponential_intervals(
@@ -178,12 +192,18 @@ class Curator:
 
         **Privacy**: as :meth:`exponential`, for the score as a function on the public domain.
         """
-        law, event = _selection(
-            "interval exponential", scores, starts, epsilon, sensitivity, monotone, what, parts, 0.125
+        name = "interval exponential"
+        event = _pure(
+            name, epsilon=epsilon, sensitivity=sensitivity, rho_factor=0.125, what=what, parts=parts
         )
-        point: Point = self._settle(
-            IntervalExponential(Exponential(*law, log_measure), option, low, high), event
+        choice = Exponential(
+            scores=np.asarray(scores, float),
+            starts=np.asarray(starts),
+            rate=_rate(event, monotone=monotone),
+            log_measure=log_measure,
         )
+        law = IntervalExponential(choice=choice, option=option, low=low, high=high)
+        point: Point = self._settle(law, event)
         return point
 
     def permute_and_flip(
@@ -202,10 +222,11 @@ class Curator:
         **Privacy**: ε-DP under add/remove (fact F1; McKenna and Sheldon 2020). It is not ε-bounded-range, so its
         zCDP cost is the generic ε²/2.
         """
-        law, event = _selection(
-            "permute-and-flip", scores, starts, epsilon, sensitivity, monotone, what, parts, 0.5
-        )
-        chosen: Ints = self._settle(PermuteAndFlip(*law), event)
+        name = "permute-and-flip"
+        event = _pure(name, epsilon=epsilon, sensitivity=sensitivity, rho_factor=0.5, what=what, parts=parts)
+        rate = _rate(event, monotone=monotone)
+        law = PermuteAndFlip(scores=np.asarray(scores, float), starts=np.asarray(starts), rate=rate)
+        chosen: Ints = self._settle(law, event)
         return chosen
 
     def public(self, draw: Callable[[np.random.Generator], T], *, what: str) -> T:
@@ -221,7 +242,10 @@ class Curator:
         why : the release and its place in the text, for the ledger.
         """
         infinite = np.array(np.inf)
-        outcome: T = self._settle(Exact(value), Event(why, "exact", infinite, infinite, math.nan, parts))
+        event = Event(
+            what=why, mechanism="exact", epsilon=infinite, rho=infinite, sensitivity=math.nan, parts=parts
+        )
+        outcome: T = self._settle(Exact(value), event)
         return outcome
 
 
@@ -256,26 +280,28 @@ def _by_row(scale: Floats, values: NDArray[Any]) -> Floats:
 
 
 def _pure(
-    what: str, mechanism: str, epsilon: Floats, sensitivity: float, parts: Ints | None, *, rho_factor: float
-) -> Event:
-    if not sensitivity > 0:
-        raise ValueError(f"sensitivity={sensitivity!r}: expected a positive number")
-    return Event(what, mechanism, epsilon, rho_factor * epsilon**2, sensitivity, parts)
-
-
-def _selection(
     mechanism: str,
-    scores: ArrayLike,
-    starts: Ints,
+    *,
     epsilon: ArrayLike,
     sensitivity: float,
-    monotone: bool,
+    rho_factor: float,
     what: str,
     parts: Ints | None,
-    rho_factor: float,
-) -> tuple[tuple[Floats, Ints, Floats], Event]:
-    """Law arguments and event shared by the selection mechanisms: fact F1 sets the rate."""
+) -> Event:
+    """Event of a mechanism that is ε-DP and ``rho_factor`` · ε²-zCDP."""
     epsilons = _budget(epsilon)
-    event = _pure(what, mechanism, epsilons, sensitivity, parts, rho_factor=rho_factor)
-    rate = epsilons / (sensitivity if monotone else 2 * sensitivity)
-    return (np.asarray(scores, float), np.asarray(starts), rate), event
+    if not sensitivity > 0:
+        raise ValueError(f"sensitivity={sensitivity!r}: expected a positive number")
+    return Event(
+        what=what,
+        mechanism=mechanism,
+        epsilon=epsilons,
+        rho=rho_factor * epsilons**2,
+        sensitivity=sensitivity,
+        parts=parts,
+    )
+
+
+def _rate(event: Event, *, monotone: bool) -> Floats:
+    """Exponent per unit of score that a selection may use, by fact F1."""
+    return event.epsilon / (event.sensitivity if monotone else 2 * event.sensitivity)

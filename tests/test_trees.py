@@ -26,7 +26,9 @@ def grown() -> Tree:
         np.testing.assert_array_equal(first, [0, 2])
         builder.grow(no_splits(5), np.arange(10.0).reshape(5, 2))
         assert len(scope.path_costs()[0]) == 8
-    return builder.finish()
+    tree = builder.finish()
+    assert len(ledger.leaf_costs()) == tree.n_leaves
+    return tree
 
 
 def test_routing() -> None:

@@ -166,7 +166,7 @@ class Event:
         return f"{self.statistic} {self.relation} {self.value:.6g}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SampledFinding(Finding):
     """The finding of an attack, with the numbers that it rests on.
 

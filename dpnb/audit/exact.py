@@ -29,7 +29,7 @@ from ..laws import (
 from ..ledger import Event, Ledger
 from .result import Finding
 
-Additive = Laplace | TwoSidedGeometric | Gaussian
+Noise = Laplace | TwoSidedGeometric | Gaussian
 Run = Callable[[Any], object]
 """Runs the subject on a data set; opens its curator by :func:`~dpnb.curator.open_curator`."""
 
@@ -46,13 +46,13 @@ class _Chooser(Curator):
         self.prefix: list[Any] = []
         self.taken = 0
         self.log_probability = 0.0
-        self.additive: list[tuple[str, Additive]] = []
+        self.noise: list[Noise] = []
         self.waiting: tuple[str, Law] | None = None
 
     def _settle(self, law: Law, event: Event) -> Any:
         self.ledger.book(event)
-        if isinstance(law, Additive):
-            self.additive.append((event.what, law))
+        if isinstance(law, Noise):
+            self.noise.append(law)
             return law.centre
         if self.taken == len(self.prefix):
             self.waiting = (event.what, law)
@@ -108,13 +108,23 @@ def exact(
         transcripts += 1
         if loss > worst:
             worst, event = loss, what
-    return Finding("exact", subject, claimed, worst, 1.0, neighbours, pair, event, trials=transcripts)
+    return Finding(
+        instrument="exact",
+        subject=subject,
+        claimed=claimed,
+        lower_bound=worst,
+        confidence=1.0,
+        neighbours=neighbours,
+        pair=pair,
+        event=event,
+        trials=transcripts,
+    )
 
 
 def _losses(run: Run, first: Any, second: Any, prefix: list[Any]) -> Iterator[tuple[float, str]]:
     sides = [_run(run, data, prefix) for data in (first, second)]
     a, b = sides
-    if (a.waiting is None) != (b.waiting is None) or len(a.additive) != len(b.additive):
+    if (a.waiting is None) != (b.waiting is None) or len(a.noise) != len(b.noise):
         if max(a.log_probability, b.log_probability) > -math.inf:
             open_side = a.waiting or b.waiting
             yield (
@@ -126,7 +136,7 @@ def _losses(run: Run, first: Any, second: Any, prefix: list[Any]) -> Iterator[tu
         return
     if a.waiting is None or b.waiting is None:
         ratio = abs(a.log_probability - b.log_probability)
-        noise = math.fsum(_worst_shift(x, y) for (_, x), (_, y) in zip(a.additive, b.additive, strict=True))
+        noise = math.fsum(_worst_shift(x, y) for x, y in zip(a.noise, b.noise, strict=True))
         yield (
             ratio + noise,
             f"choices {[_short(o) for o in prefix]}" + (f", noise adds {noise:.4g}" if noise else ""),
@@ -143,7 +153,7 @@ def _short(outcome: Any) -> Any:
     return np.asarray(outcome).tolist()
 
 
-def _worst_shift(a: Additive, b: Additive) -> float:
+def _worst_shift(a: Noise, b: Noise) -> float:
     """Supremum over outputs of the log-ratio of two additive noises of the same kind."""
     same_scale = type(a) is type(b) and a.centre.shape == b.centre.shape
     scales = [

@@ -6,7 +6,6 @@ produce the outcome. An auditor overrides that one method to force outcomes and 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -23,6 +22,7 @@ from .laws import (
     IntervalExponential,
     Laplace,
     Law,
+    Outcome,
     PermuteAndFlip,
     Point,
     TwoSidedGeometric,
@@ -30,6 +30,15 @@ from .laws import (
 from .ledger import Event, Ledger
 
 T = TypeVar("T")
+
+# ρ of an ε-DP mechanism in units of ε²: 1/2 for any (Bun and Steinke 2016), 1/8 if its range is bounded by ε.
+RHO = {
+    "laplace": 0.5,
+    "geometric": 0.5,
+    "exponential": 0.125,
+    "interval exponential": 0.125,
+    "permute-and-flip": 0.5,
+}
 
 
 class Curator:
@@ -50,7 +59,7 @@ class Curator:
         self._rng = rng
         self.ledger = ledger
 
-    def _settle(self, law: Law, event: Event) -> Any:
+    def _settle(self, law: Law[Outcome], event: Event) -> Outcome:
         """Book the event and draw its outcome."""
         self.ledger.book(event)
         return law.draw(self._rng)
@@ -77,12 +86,9 @@ class Curator:
         **Privacy**: ε-DP for a record of each part (Dwork, McSherry, Nissim, Smith 2006).
         """
         centre = np.asarray(values, float)
-        event = _pure(
-            "laplace", epsilon=epsilon, sensitivity=sensitivity, rho_factor=0.5, what=what, parts=parts
-        )
+        event = _pure("laplace", epsilon=epsilon, sensitivity=sensitivity, what=what, parts=parts)
         scale = _by_row(sensitivity / event.epsilon, centre)
-        noisy: Floats = self._settle(Laplace(centre=centre, scale=scale), event)
-        return noisy
+        return self._settle(Laplace(centre=centre, scale=scale), event)
 
     def geometric(
         self, values: ArrayLike, *, epsilon: ArrayLike, sensitivity: int, what: str, parts: Ints | None = None
@@ -95,12 +101,9 @@ class Curator:
         centre = np.asarray(values)
         if not np.issubdtype(centre.dtype, np.integer):
             raise TypeError(f"values of dtype {centre.dtype}: the geometric mechanism needs integers")
-        event = _pure(
-            "geometric", epsilon=epsilon, sensitivity=sensitivity, rho_factor=0.5, what=what, parts=parts
-        )
+        event = _pure("geometric", epsilon=epsilon, sensitivity=sensitivity, what=what, parts=parts)
         scale = _by_row(sensitivity / event.epsilon, centre)
-        noisy: NDArray[np.int64] = self._settle(TwoSidedGeometric(centre=centre, scale=scale), event)
-        return noisy
+        return self._settle(TwoSidedGeometric(centre=centre, scale=scale), event)
 
     def gaussian(
         self, values: ArrayLike, *, rho: ArrayLike, sensitivity: float, what: str, parts: Ints | None = None
@@ -120,8 +123,7 @@ class Curator:
             parts=parts,
         )
         sd = _by_row(sensitivity / np.sqrt(2 * rhos), centre)
-        noisy: Floats = self._settle(Gaussian(centre=centre, sd=sd), event)
-        return noisy
+        return self._settle(Gaussian(centre=centre, sd=sd), event)
 
     def exponential(
         self,
@@ -153,9 +155,7 @@ class Curator:
         **Privacy**: ε-DP and ε²/8-zCDP under add/remove, with rate ε/Δ for monotone scores and ε/(2Δ) otherwise
         (fact F1; McSherry and Talwar 2007; Cesar and Rogers 2021 for zCDP).
         """
-        event = _pure(
-            "exponential", epsilon=epsilon, sensitivity=sensitivity, rho_factor=0.125, what=what, parts=parts
-        )
+        event = _pure("exponential", epsilon=epsilon, sensitivity=sensitivity, what=what, parts=parts)
         values = np.asarray(scores, float)
         law = Exponential(
             scores=values,
@@ -163,8 +163,7 @@ class Curator:
             rate=_rate(event, monotone=monotone),
             log_measure=np.zeros(len(values)) if log_measure is None else log_measure,
         )
-        chosen: Ints = self._settle(law, event)
-        return chosen
+        return self._settle(law, event)
 
     def exponential_intervals(
         self,
@@ -192,9 +191,8 @@ class Curator:
 
         **Privacy**: as :meth:`exponential`, for the score as a function on the public domain.
         """
-        name = "interval exponential"
         event = _pure(
-            name, epsilon=epsilon, sensitivity=sensitivity, rho_factor=0.125, what=what, parts=parts
+            "interval exponential", epsilon=epsilon, sensitivity=sensitivity, what=what, parts=parts
         )
         choice = Exponential(
             scores=np.asarray(scores, float),
@@ -203,8 +201,7 @@ class Curator:
             log_measure=log_measure,
         )
         law = IntervalExponential(choice=choice, option=option, low=low, high=high)
-        point: Point = self._settle(law, event)
-        return point
+        return self._settle(law, event)
 
     def permute_and_flip(
         self,
@@ -222,12 +219,10 @@ class Curator:
         **Privacy**: ε-DP under add/remove (fact F1; McKenna and Sheldon 2020). It is not ε-bounded-range, so its
         zCDP cost is the generic ε²/2.
         """
-        name = "permute-and-flip"
-        event = _pure(name, epsilon=epsilon, sensitivity=sensitivity, rho_factor=0.5, what=what, parts=parts)
+        event = _pure("permute-and-flip", epsilon=epsilon, sensitivity=sensitivity, what=what, parts=parts)
         rate = _rate(event, monotone=monotone)
         law = PermuteAndFlip(scores=np.asarray(scores, float), starts=np.asarray(starts), rate=rate)
-        chosen: Ints = self._settle(law, event)
-        return chosen
+        return self._settle(law, event)
 
     def public(self, draw: Callable[[np.random.Generator], T], *, what: str) -> T:
         """Randomness that does not depend on the data (bags, schedules, attribute subsets); free."""
@@ -242,9 +237,7 @@ class Curator:
         why : the release and its place in the text, for the ledger.
         """
         infinite = np.array(np.inf)
-        event = Event(
-            what=why, mechanism="exact", epsilon=infinite, rho=infinite, sensitivity=math.nan, parts=parts
-        )
+        event = Event(what=why, mechanism="exact", epsilon=infinite, rho=infinite, parts=parts)
         outcome: T = self._settle(Exact(value), event)
         return outcome
 
@@ -279,16 +272,8 @@ def _by_row(scale: Floats, values: NDArray[Any]) -> Floats:
     return scale if scale.ndim == 0 else scale.reshape(scale.shape + (1,) * (values.ndim - scale.ndim))
 
 
-def _pure(
-    mechanism: str,
-    *,
-    epsilon: ArrayLike,
-    sensitivity: float,
-    rho_factor: float,
-    what: str,
-    parts: Ints | None,
-) -> Event:
-    """Event of a mechanism that is ε-DP and ``rho_factor`` · ε²-zCDP."""
+def _pure(mechanism: str, *, epsilon: ArrayLike, sensitivity: float, what: str, parts: Ints | None) -> Event:
+    """Event of a mechanism that is ε-DP."""
     epsilons = _budget(epsilon)
     if not sensitivity > 0:
         raise ValueError(f"sensitivity={sensitivity!r}: expected a positive number")
@@ -296,7 +281,7 @@ def _pure(
         what=what,
         mechanism=mechanism,
         epsilon=epsilons,
-        rho=rho_factor * epsilons**2,
+        rho=RHO[mechanism] * epsilons**2,
         sensitivity=sensitivity,
         parts=parts,
     )

@@ -47,7 +47,7 @@ class Event:
     mechanism: str
     epsilon: Floats
     rho: Floats
-    sensitivity: float
+    sensitivity: float = math.nan
     parts: Ints | None = None
 
     @property
@@ -63,10 +63,6 @@ class Event:
 
 def _sum(costs: Sequence[Cost]) -> Cost:
     return Cost(math.fsum(c.epsilon for c in costs), math.fsum(c.rho for c in costs))
-
-
-def _max(costs: Sequence[Cost]) -> Cost:
-    return Cost(max((c.epsilon for c in costs), default=0.0), max((c.rho for c in costs), default=0.0))
 
 
 def _dearest(each: int, costs: Sequence[Cost]) -> Cost:
@@ -262,7 +258,7 @@ class Ledger:
 
     def parallel(self, what: str) -> AbstractContextManager[Scope]:
         """Scope whose children see disjoint records, assigned record by record: the dearest child counts."""
-        return self._scope(Scope(what, "parallel", _max))
+        return self._scope(Scope(what, "parallel", partial(_dearest, 1)))
 
     def cover(self, what: str, *, each: int) -> AbstractContextManager[Scope]:
         """Scope in which a record is seen by exactly ``each`` children: the dearest ``each`` of them count."""
@@ -274,7 +270,7 @@ class Ledger:
 
     def tree(self, what: str) -> AbstractContextManager[TreeScope]:
         """Scope of a decision tree: events name nodes, a record pays along its path."""
-        return self._scope(TreeScope(what, "dearest path", _max))
+        return self._scope(TreeScope(what, "dearest path", _sum))
 
     @property
     def open_bag(self) -> Scope | None:

@@ -88,8 +88,7 @@ def _gini_part(counts: Floats) -> Floats:
 def _gain(summed: Floats, totals: Floats) -> Floats:
     """Information gain from the sum of −n H over branches: ( n H(node) − Σ n H(branch) ) / n, at least 0."""
     n = _total(totals)
-    gain: Floats = np.maximum(summed - _entropy_part(totals), 0.0) / np.maximum(n, 1.0)
-    return gain
+    return np.maximum(summed - _entropy_part(totals), 0.0) / np.maximum(n, 1.0)
 
 
 def _covariation(table: Floats) -> tuple[Floats, Floats, Floats]:

@@ -256,7 +256,5 @@ def test_a_filter_caps_the_cost_but_hides_no_leak() -> None:
             )
     assert (ledger.epsilon, ledger.rho) == (1.0, 0.5)
     with ledger.filtered("leaky", epsilon=1.0):
-        ledger.book(
-            Event(what="leak", mechanism="exact", epsilon=infinite, rho=infinite, sensitivity=math.nan)
-        )
+        ledger.book(Event(what="leak", mechanism="exact", epsilon=infinite, rho=infinite))
     assert math.isinf(ledger.epsilon)

@@ -1,7 +1,7 @@
 """Audit the privacy claims of other people's software by black-box and attribute attacks on chosen neighbours.
 
 Runs in an environment of its own (see ``README.md`` beside this file). Every bound comes from
-:mod:`dpnb.audit.attack`: many fits on two data sets that differ in one record, and Clopper-Pearson intervals.
+:mod:`dpnb.audit`: many fits on two data sets that differ in one record, and Clopper-Pearson intervals.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ from interpret.privacy import DPExplainableBoostingClassifier
 from numpy.typing import ArrayLike, NDArray
 from tqdm import tqdm
 
-from dpnb.audit.attack import compare, epsilon_bound, observations
+from dpnb.audit.attack import observations
+from dpnb.audit.bounds import compare, epsilon_bound
 
 Data = tuple[NDArray[Any], NDArray[Any]]
 CONFIDENCES = (0.95, 0.99)

@@ -22,19 +22,9 @@ import numpy as np
 from ..domain import Domain
 from ..estimators import PrivateClassifier
 from ..trees import Tree
-from .attack import (
-    MIN_RUNS,
-    AttackError,
-    BlackBox,
-    SampledFinding,
-    attack,
-    black_box,
-    largest_bound,
-    white_box,
-    white_names,
-)
+from .attack import AttackError, BlackBox, attack, black_box, white_box, white_names
+from .bounds import MIN_RUNS, SampledFinding, largest_bound
 from .replay import replay
-from .report import SUFFIXES, write_report
 from .result import Finding
 from .search import NEIGHBOURS, Pair, families
 
@@ -119,13 +109,21 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         if not holds:
             raise MisuseError(complaint)
     if options.report is not None:
-        if options.report.suffix not in SUFFIXES:
-            raise MisuseError(
-                f"--report {options.report}: expected a name that ends in {' or '.join(SUFFIXES)}"
-            )
-        if not options.report.resolve().parent.is_dir():
-            raise MisuseError(f"--report {options.report}: there is no such folder, make it first")
+        _check_report(options.report)
     return options
+
+
+def _check_report(path: Path) -> None:
+    try:
+        from .report import SUFFIXES
+    except ImportError as error:
+        raise MisuseError(
+            f'--report {path}: the picture needs matplotlib ({error}); pip install "dpnb[plot]"'
+        ) from error
+    if path.suffix not in SUFFIXES:
+        raise MisuseError(f"--report {path}: expected a name that ends in {' or '.join(SUFFIXES)}")
+    if not path.resolve().parent.is_dir():
+        raise MisuseError(f"--report {path}: there is no such folder, make it first")
 
 
 def _load(name: str, *, jobs: int) -> Callable[[], Any]:
@@ -253,6 +251,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     notes = _notes(options, others, violated=violated)
     print("\n".join([*map(str, (finding, *others)), "", *notes]))
     if options.report is not None:
+        from .report import write_report
+
         try:
             write_report(
                 options.report, finding, others=others, settings=settings, notes=notes, violated=violated

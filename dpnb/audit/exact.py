@@ -41,15 +41,15 @@ class _PausedError(Exception):
 class _Chooser(Curator):
     """Answers choices from a prefix; notes log probabilities and additive laws; pauses at the first open choice."""
 
-    def __init__(self, *, rng: np.random.Generator, ledger: Ledger) -> None:
+    def __init__(self, *, rng: np.random.Generator, ledger: Ledger, prefix: list[Any]) -> None:
         super().__init__(rng=rng, ledger=ledger)
-        self.prefix: list[Any] = []
+        self.prefix = prefix
         self.taken = 0
         self.log_probability = 0.0
         self.noise: list[Noise] = []
-        self.waiting: tuple[str, Law] | None = None
+        self.waiting: tuple[str, Law[Any]] | None = None
 
-    def _settle(self, law: Law, event: Event) -> Any:
+    def _settle(self, law: Law[Any], event: Event) -> Any:
         self.ledger.book(event)
         if isinstance(law, Noise):
             self.noise.append(law)
@@ -70,8 +70,7 @@ def _run(run: Run, data: Any, prefix: list[Any]) -> _Chooser:
     made: list[_Chooser] = []
 
     def make(*, rng: np.random.Generator, ledger: Ledger) -> Curator:
-        made.append(_Chooser(rng=rng, ledger=ledger))
-        made[0].prefix = prefix
+        made.append(_Chooser(rng=rng, ledger=ledger, prefix=prefix))
         return made[0]
 
     with opening(make), contextlib.suppress(_PausedError):
@@ -169,7 +168,7 @@ def _worst_shift(a: Noise, b: Noise) -> float:
         return float(np.where(shift == 0, 0.0, shift / scales[0]).sum())
 
 
-def _outcomes(a: Law, b: Law) -> Iterator[Any]:
+def _outcomes(a: Law[Any], b: Law[Any]) -> Iterator[Any]:
     """Every outcome that is possible on either side; one point for each interval on which both densities are flat."""
     if isinstance(a, Exact) and isinstance(b, Exact):
         yield a.value

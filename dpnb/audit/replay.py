@@ -108,7 +108,7 @@ class _Recorder(Curator):
         self._script = script
         self._bag_numbers: dict[int, int] = {}
 
-    def _settle(self, law: Law, event: Event) -> Any:
+    def _settle(self, law: Law[Any], event: Event) -> Any:
         self.ledger.book(event)
         request = Request(event.what, event.mechanism, event.n_parts)
         outcome = self._outcome(request, law.draw)

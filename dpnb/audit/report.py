@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..arrays import Floats
-from .attack import SampledFinding
+from .bounds import SampledFinding
 from .result import Finding
 
 SUFFIXES = (".html", ".png")
@@ -49,41 +49,34 @@ def plot_event(finding: SampledFinding) -> Figure:
     figure = Figure(figsize=(8, 4.2), layout="constrained", dpi=110, facecolor="white")
     axis = figure.subplots()
     values = (finding.on_first, finding.on_second)
-    finite = [side[np.isfinite(side)] for side in values]
-    points = np.unique(np.concatenate(finite))
-    for place, side, shown, (name, colour, line, hatch) in zip(
-        (-0.2, 0.2), values, finite, SIDES, strict=True
-    ):
-        left_out = len(side) - len(shown)
-        label = f"{name} ({len(side)} runs" + (f", {left_out} without a number)" if left_out else ")")
-        weight = 1 / max(len(side), 1)
-        style: dict[str, Any] = {
-            "edgecolor": colour,
-            "hatch": hatch,
-            "label": label,
-            "alpha": 0.7,
-            "facecolor": "none",
-        }
-        if len(points) <= MAX_BARS:
-            shares = [weight * np.sum(shown == point) for point in points]
-            axis.bar(np.arange(len(points)) + place, shares, 0.4, **style)
-        else:
-            bins = min(MAX_BINS, math.isqrt(len(side)) + 1)
-            edges = np.linspace(points[0], points[-1], bins + 1).tolist()
-            axis.hist(
-                shown,
-                edges,
-                weights=np.full(len(shown), weight),
-                histtype="stepfilled",
-                linestyle=line,
-                **style,
-            )
+    points = np.unique(np.concatenate([side[np.isfinite(side)] for side in values]))
+    for place, side, shape in zip((-0.2, 0.2), values, SIDES, strict=True):
+        _draw_side(side, points, axis, place=place, shape=shape)
     _mark_event(finding, points, axis)
     axis.set(xlabel=finding.shown.statistic, ylabel="share of runs", yscale="log")
     axis.set_ylim(0.5 / max(map(len, values)), 1.5)
     axis.set_title(f"Event: {finding.shown}")
     figure.legend(loc="outside lower center", ncols=3)
     return figure
+
+
+def _draw_side(
+    side: Floats, points: Floats, axis: Axes, *, place: float, shape: tuple[str, str, str, str]
+) -> None:
+    """Shares of one data set's runs: bars beside the ``points`` if they are few, else a histogram."""
+    name, colour, line, hatch = shape
+    shown = side[np.isfinite(side)]
+    left_out = len(side) - len(shown)
+    label = f"{name} ({len(side)} runs" + (f", {left_out} without a number)" if left_out else ")")
+    weight = 1 / max(len(side), 1)
+    style: dict[str, Any] = {"edgecolor": colour, "facecolor": "none", "hatch": hatch, "alpha": 0.7}
+    if len(points) <= MAX_BARS:
+        shares = [weight * np.sum(shown == point) for point in points]
+        axis.bar(np.arange(len(points)) + place, shares, 0.4, label=label, **style)
+        return
+    edges = np.linspace(points[0], points[-1], min(MAX_BINS, math.isqrt(len(side)) + 1) + 1).tolist()
+    weights = np.full(len(shown), weight)
+    axis.hist(shown, edges, weights=weights, histtype="stepfilled", linestyle=line, label=label, **style)
 
 
 def _mark_event(finding: SampledFinding, points: Floats, axis: Axes) -> None:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from .arrays import Floats, Ints
 from .bags import Bags
-from .counts import Cohort, Records
+from .counts import CohortDoor, Records, RecordsDoor
 from .curator import Curator, open_curator
 from .domain import Domain
 from .ledger import Ledger, Neighbours, TreeScope
@@ -105,11 +105,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     neighbours: Neighbours
     random_state: Any
 
-    def _open(self, X: Any, y: Any) -> tuple[Records, Curator]:
+    def _open(self, X: Any, y: Any) -> tuple[RecordsDoor, Curator]:
         """Open the three doors for a fit: records, releases, budget."""
         epsilon = check_epsilon(self.epsilon)
         ledger = Ledger(neighbours=self.neighbours, delta=self.delta, claimed=epsilon)
-        if isinstance(X, Records):
+        if isinstance(X, RecordsDoor):
             return self._open_records(X, y), open_curator(
                 rng=np.random.default_rng(self.random_state), ledger=ledger
             )
@@ -128,7 +128,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_ = np.array(self.domain_.classes)
         return records, curator
 
-    def _open_records(self, records: Records, y: object) -> Records:
+    def _open_records(self, records: RecordsDoor, y: object) -> RecordsDoor:
         """Take records that are encoded already; they carry labels and domain."""
         if y is not None:
             raise ValueError("y given beside encoded records: they carry their labels, call fit(records)")
@@ -195,9 +195,9 @@ class PrivateForest(PrivateClassifier):
 
     def _plant(
         self,
-        records: Records,
+        records: RecordsDoor,
         curator: Curator,
-        grow: Callable[[Cohort, TreeScope, float], Tree],
+        grow: Callable[[CohortDoor, TreeScope, float], Tree],
         *,
         n_trees: int,
     ) -> list[Tree]:

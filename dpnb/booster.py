@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .arrays import Floats, Ints
-from .counts import Records
+from .counts import RecordsDoor
 from .curator import Curator
 from .domain import Domain
 from .estimators import PrivateClassifier, check_choice, check_count
@@ -216,7 +216,9 @@ class PrivateBooster(PrivateClassifier):
         self.neighbours = neighbours
         self.random_state = random_state
 
-    def fit(self, X: pd.DataFrame | ArrayLike | Records, y: ArrayLike | pd.Series[Any] | None = None) -> Self:
+    def fit(
+        self, X: pd.DataFrame | ArrayLike | RecordsDoor, y: ArrayLike | pd.Series[Any] | None = None
+    ) -> Self:
         """Train the booster.
 
         Parameters
@@ -261,7 +263,7 @@ class PrivateBooster(PrivateClassifier):
         check_choice("neighbours", self.neighbours, ("add-remove", "replace"))
 
     def _boost(
-        self, records: Records, curator: Curator, budget: RoundBudget, *, positive: int, rounds: int
+        self, records: RecordsDoor, curator: Curator, budget: RoundBudget, *, positive: int, rounds: int
     ) -> Additive:
         """One two-class booster."""
         grid = public_grid(self.domain_, uniform=self.uniform, geometric=self.geometric)

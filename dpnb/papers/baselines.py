@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from ..arrays import Floats, Ints
 from ..booster import half_log_odds, half_logistic, publish_stump
-from ..counts import Records, WeightedRecords
+from ..counts import RecordsDoor, WeightedDoor
 from ..curator import Curator
 from ..domain import Domain
 from ..estimators import PrivateClassifier, check_choice, check_count
@@ -31,7 +31,7 @@ class _Round(NamedTuple):
     """Doors, and the largest weight that a record may have, given what was published."""
 
     curator: Curator
-    data: WeightedRecords
+    data: WeightedDoor
     bound: float
 
 
@@ -56,7 +56,9 @@ class _Boosted(PrivateClassifier):
         self.thresholds = thresholds
         self.random_state = random_state
 
-    def fit(self, X: pd.DataFrame | ArrayLike | Records, y: ArrayLike | pd.Series[Any] | None = None) -> Self:
+    def fit(
+        self, X: pd.DataFrame | ArrayLike | RecordsDoor, y: ArrayLike | pd.Series[Any] | None = None
+    ) -> Self:
         """Train the booster.
 
         Parameters
@@ -82,11 +84,11 @@ class _Boosted(PrivateClassifier):
         self.ledger_ = curator.ledger
         return self
 
-    def _data(self, records: Records, curator: Curator) -> WeightedRecords:
+    def _data(self, records: RecordsDoor, curator: Curator) -> WeightedDoor:
         public = self.thresholds == "grid"
         return records.weighted(public_grid(self.domain_) if public else None, positive=1)
 
-    def _boost(self, data: WeightedRecords, curator: Curator) -> Additive:
+    def _boost(self, data: WeightedDoor, curator: Curator) -> Additive:
         unit = 0.0  # log of what weights were multiplied by to sum to n
         stumps: list[Stump] = []
         alphas: list[float] = []
@@ -220,7 +222,7 @@ class CARTDPsAdaBoost(_Boosted):
         super().__init__(epsilon=epsilon, domain=domain, n_rounds=n_rounds, random_state=random_state)
         self.demo = demo
 
-    def _data(self, records: Records, curator: Curator) -> WeightedRecords:
+    def _data(self, records: RecordsDoor, curator: Curator) -> WeightedDoor:
         if not self.demo:
             return records.weighted(public_grid(self.domain_), positive=1)
         why = "candidate thresholds: midpoints of the values that occur"

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from ..arrays import Floats
-from ..counts import Cohort, Records
+from ..counts import CohortDoor, RecordsDoor
 from ..curator import Curator
 from ..domain import Domain
 from ..estimators import PrivateForest, check_choice, check_count, leaf_labels
@@ -71,7 +71,9 @@ class RandomSplitForest(PrivateForest):
         self.neighbours = neighbours
         self.random_state = random_state
 
-    def fit(self, X: pd.DataFrame | ArrayLike | Records, y: ArrayLike | pd.Series[Any] | None = None) -> Self:
+    def fit(
+        self, X: pd.DataFrame | ArrayLike | RecordsDoor, y: ArrayLike | pd.Series[Any] | None = None
+    ) -> Self:
         """Train the forest.
 
         Parameters
@@ -92,7 +94,7 @@ class RandomSplitForest(PrivateForest):
         check_count("max_depth", self.max_depth, low=0)
         records, curator = self._open(X, y)
 
-        def grow(cohort: Cohort, scope: TreeScope, per_copy: float) -> Tree:
+        def grow(cohort: CohortDoor, scope: TreeScope, per_copy: float) -> Tree:
             builder = TreeBuilder(self.domain_, scope)
             low, high = self.domain_.lows[None], self.domain_.highs[None]
             for _ in range(self.max_depth):

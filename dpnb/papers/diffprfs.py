@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from ..arrays import Floats, Ints
 from ..bags import MODES
 from ..candidates import Candidates, binary_candidates, multiway_scores
-from ..counts import Cohort, Records, ValueCounts
+from ..counts import CohortDoor, RecordsDoor, ValueCounts
 from ..curator import Curator
 from ..domain import Domain
 from ..estimators import PrivateForest, check_choice, check_count
@@ -157,7 +157,9 @@ class DiffPRFs(PrivateForest):
         }
         return cls(utility=utility, **(text | readings))
 
-    def fit(self, X: pd.DataFrame | ArrayLike | Records, y: ArrayLike | pd.Series[Any] | None = None) -> Self:
+    def fit(
+        self, X: pd.DataFrame | ArrayLike | RecordsDoor, y: ArrayLike | pd.Series[Any] | None = None
+    ) -> Self:
         """Train the forest.
 
         Parameters
@@ -177,7 +179,7 @@ class DiffPRFs(PrivateForest):
         records, curator = self._open(X, y)
         lows, highs = self._threshold_bounds(records, curator)
 
-        def grow(cohort: Cohort, scope: TreeScope, per_copy: float) -> Tree:
+        def grow(cohort: CohortDoor, scope: TreeScope, per_copy: float) -> Tree:
             return _Grower(self, curator, cohort, lows, highs).grow(scope, per_copy)
 
         self.trees_ = self._plant(records, curator, grow, n_trees=self.n_trees)  # steps 1 to 3
@@ -197,7 +199,7 @@ class DiffPRFs(PrivateForest):
         if self.selection == "joint" and (self.categorical != "one-vs-rest" or self.thresholds != "uniform"):
             raise ValueError("selection='joint' needs categorical='one-vs-rest' and thresholds='uniform'")
 
-    def _threshold_bounds(self, records: Records, curator: Curator) -> tuple[Floats, Floats]:
+    def _threshold_bounds(self, records: RecordsDoor, curator: Curator) -> tuple[Floats, Floats]:
         if self.bounds == "public":
             return records.domain.lows, records.domain.highs
         why = "bounds of the thresholds are the smallest and largest values (ambiguity e)"
@@ -215,7 +217,7 @@ class _Grower:
     """Grows one tree: ``Build_Tree`` of the paper, a level at a time."""
 
     def __init__(
-        self, forest: DiffPRFs, curator: Curator, cohort: Cohort, lows: Floats, highs: Floats
+        self, forest: DiffPRFs, curator: Curator, cohort: CohortDoor, lows: Floats, highs: Floats
     ) -> None:
         self.forest = forest
         self.curator = curator

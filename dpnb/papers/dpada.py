@@ -25,7 +25,7 @@ from ..booster import (
     round_budget,
     select_stump,
 )
-from ..counts import Records, WeightedRecords
+from ..counts import RecordsDoor, WeightedDoor
 from ..curator import Curator
 from ..domain import Domain
 from ..estimators import PrivateClassifier, check_choice, check_count
@@ -262,7 +262,9 @@ class DPAda(PrivateClassifier):
         text: dict[str, Any] = {"improved_rule": "definition7"}
         return cls(reading=Reading() if reading is None else reading, **(text | parameters))
 
-    def fit(self, X: pd.DataFrame | ArrayLike | Records, y: ArrayLike | pd.Series[Any] | None = None) -> Self:
+    def fit(
+        self, X: pd.DataFrame | ArrayLike | RecordsDoor, y: ArrayLike | pd.Series[Any] | None = None
+    ) -> Self:
         """Train the booster.
 
         Parameters
@@ -330,7 +332,7 @@ class DPAda(PrivateClassifier):
             drawn[0] = self.schedule == "all" and self.reading.noise_in_round_1
         return drawn
 
-    def _repaired(self, records: Records, curator: Curator, grid: Grid) -> Additive:
+    def _repaired(self, records: RecordsDoor, curator: Curator, grid: Grid) -> Additive:
         """DPAda-R: only active rounds read the data."""
         active, paid = int(self.schedule_.sum()), self.filter_rounds
         budget = round_budget(
@@ -342,9 +344,7 @@ class DPAda(PrivateClassifier):
         with curator.ledger.filtered("individual filter", epsilon=self._budget):
             return self._rounds(data, curator, budget, active=active)
 
-    def _rounds(
-        self, data: WeightedRecords, curator: Curator, budget: RoundBudget, *, active: int
-    ) -> Additive:
+    def _rounds(self, data: WeightedDoor, curator: Curator, budget: RoundBudget, *, active: int) -> Additive:
         share = 1.0 if self.learning_rate is not None else self.selection_share
         stumps, alphas = [], []
         for _ in range(active):
@@ -385,7 +385,7 @@ class Written:
         self.reading = reading
         self.curator = curator
 
-    def boost(self, records: Records, curator: Curator, grid: Grid) -> Additive:
+    def boost(self, records: RecordsDoor, curator: Curator, grid: Grid) -> Additive:
         """Run the rounds and return sign's argument in step 10."""
         public = self.reading.thresholds == "grid"
         data = records.weighted(grid if public else None, positive=1)
@@ -400,11 +400,11 @@ class Written:
             alphas.append(learnt[1])
         return Additive(self.owner.domain_, tuple(stumps), np.array(alphas))
 
-    def start(self, data: WeightedRecords) -> None:
+    def start(self, data: WeightedDoor) -> None:
         """Step 1."""
         data.weights = self._raw = data.weights / len(data.weights)
 
-    def round(self, data: WeightedRecords, *, noise: bool) -> tuple[Stump, float] | None:
+    def round(self, data: WeightedDoor, *, noise: bool) -> tuple[Stump, float] | None:
         """Steps 3 to 8: G_k and α_k, or None where the text stops."""
         reading, curator = self.reading, self.curator
         best = data.grid.stump(int(np.argmax(data.right())))

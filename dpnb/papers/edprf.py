@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from ..arrays import Bools, Floats, Ints
 from ..bags import PARTS
-from ..counts import BinnedRecords, Cohort, Records
+from ..counts import BinnedRecords, CohortDoor, RecordsDoor
 from ..curator import Curator
 from ..domain import Domain
 from ..estimators import PrivateForest, check_choice, check_count, leaf_labels, select_offered
@@ -229,7 +229,9 @@ class EDPRF(PrivateForest):
         }
         return cls(n_trees=n_trees, max_depth=max_depth, **(text | readings))
 
-    def fit(self, X: pd.DataFrame | ArrayLike | Records, y: ArrayLike | pd.Series[Any] | None = None) -> Self:
+    def fit(
+        self, X: pd.DataFrame | ArrayLike | RecordsDoor, y: ArrayLike | pd.Series[Any] | None = None
+    ) -> Self:
         """Train the forest.
 
         Parameters
@@ -249,7 +251,7 @@ class EDPRF(PrivateForest):
         records, curator = self._open(X, y)
         binned = records.binned(public_grid(self.domain_)) if self.splits == "binary" else None
 
-        def grow(cohort: Cohort, scope: TreeScope, per_copy: float) -> Tree:
+        def grow(cohort: CohortDoor, scope: TreeScope, per_copy: float) -> Tree:
             return _Grower(self, curator, cohort, binned, per_copy).grow(scope)
 
         n_trees = default_trees(float(self.epsilon)) if self.n_trees is None else self.n_trees
@@ -292,7 +294,12 @@ class _Grower:
     """Grows one tree: ``BuildTree`` of the paper (Algorithm 5), a level at a time."""
 
     def __init__(
-        self, forest: EDPRF, curator: Curator, cohort: Cohort, binned: BinnedRecords | None, per_copy: float
+        self,
+        forest: EDPRF,
+        curator: Curator,
+        cohort: CohortDoor,
+        binned: BinnedRecords | None,
+        per_copy: float,
     ) -> None:
         self.forest = forest
         self.curator = curator

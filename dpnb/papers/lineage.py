@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from ..arrays import Bools, Floats, Ints
 from ..candidates import Candidates, binary_candidates, multiway_scores
-from ..counts import Cohort, Records, ValueCounts
+from ..counts import CohortDoor, RecordsDoor, ValueCounts
 from ..curator import Curator
 from ..domain import Continuous, Domain
 from ..estimators import PrivateForest, check_choice, check_count
@@ -75,7 +75,7 @@ class _Lineage(PrivateForest):
     def _check_parameters(self) -> None:
         raise NotImplementedError
 
-    def _trees(self, records: Records, curator: Curator) -> list[Tree]:
+    def _trees(self, records: RecordsDoor, curator: Curator) -> list[Tree]:
         raise NotImplementedError
 
 
@@ -123,14 +123,14 @@ class PINQID3(_Lineage):
         """ε of one release: d + 1 sizes, d choices and one leaf lie on a path."""
         return budget / (2 * (self.max_depth + 1))
 
-    def _sensitivity(self, records: Records, curator: Curator) -> float:
+    def _sensitivity(self, records: RecordsDoor, curator: Curator) -> float:
         return 1.0
 
-    def _run(self, curator: Curator, cohort: Cohort, budget: float, sensitivity: float) -> Run:
+    def _run(self, curator: Curator, cohort: CohortDoor, budget: float, sensitivity: float) -> Run:
         share = self._share(budget)
         return Run(curator, cohort, self.domain_, share, share, share, budget, sensitivity)
 
-    def _trees(self, records: Records, curator: Curator) -> list[Tree]:
+    def _trees(self, records: RecordsDoor, curator: Curator) -> list[Tree]:
         run = self._run(curator, records.cohort(), self._budget, self._sensitivity(records, curator))
         with curator.ledger.tree("tree") as scope:
             return [self._tree(run, scope)]
@@ -192,7 +192,7 @@ class SuLQID3(PINQID3):
     **Source**: Blum, Dwork, McSherry, Nissim (2005); Mu, Ding, Song, Lu (2016), Table 1, section 2.3.
     """
 
-    def _run(self, curator: Curator, cohort: Cohort, budget: float, sensitivity: float) -> Run:
+    def _run(self, curator: Curator, cohort: CohortDoor, budget: float, sensitivity: float) -> Run:
         domain, share = self.domain_, self._share(budget)
         left = domain.n_attributes - np.arange(min(self.max_depth, domain.n_attributes))
         values = np.cumsum(np.sort(domain.cardinalities))[left - 1]  # fewest, if those of many are used first
@@ -247,7 +247,7 @@ class DiffPID3(PINQID3):
         if self.max_records is not None:
             check_count("max_records", self.max_records, low=1)
 
-    def _sensitivity(self, records: Records, curator: Curator) -> float:
+    def _sensitivity(self, records: RecordsDoor, curator: Curator) -> float:
         score, n = self.scores[self.utility], len(records.keys)
         if score is not CONDITIONAL_ENTROPY:
             return score.sensitivity
@@ -365,10 +365,10 @@ class DiffPRF(DiffPID3):
         check_count("n_trees", self.n_trees, low=1)
         check_choice("bags", self.bags, ("full", "bootstrap"))
 
-    def _trees(self, records: Records, curator: Curator) -> list[Tree]:
+    def _trees(self, records: RecordsDoor, curator: Curator) -> list[Tree]:
         sensitivity = self._sensitivity(records, curator)
 
-        def grow(cohort: Cohort, scope: TreeScope, per_copy: float) -> Tree:
+        def grow(cohort: CohortDoor, scope: TreeScope, per_copy: float) -> Tree:
             return self._tree(self._run(curator, cohort, per_copy, sensitivity), scope)
 
         return self._plant(records, curator, grow, n_trees=self.n_trees)
@@ -439,7 +439,7 @@ class DiffGen(_Lineage):
         choices = int(self.domain_.continuous.sum()) + 2 * self.n_specialisations
         return budget / (2 * max(choices, 1))
 
-    def _trees(self, records: Records, curator: Curator) -> list[Tree]:
+    def _trees(self, records: RecordsDoor, curator: Curator) -> list[Tree]:
         half, share, domain = self._budget / 2, self._share(self._budget), self.domain_
         sensitivity = math.log2(domain.n_classes) if self.utility == "info_gain" else 1.0
         run = Run(curator, records.cohort(), domain, 0.0, share, half, half, sensitivity)

@@ -16,7 +16,7 @@ from scipy.stats import beta
 
 from ..arrays import Bools, Floats, Ints
 from ..candidates import Candidates
-from ..counts import Cohort
+from ..counts import CohortDoor
 from ..curator import Curator
 from ..domain import Continuous, Domain
 from ..estimators import leaf_votes
@@ -43,7 +43,7 @@ class Run:
     """
 
     curator: Curator
-    cohort: Cohort
+    cohort: CohortDoor
     domain: Domain
     size: float
     choice: float
@@ -115,16 +115,8 @@ def reserve(ledger: Ledger, rest: ArrayLike, parts: Ints | None = None) -> None:
     """Book a rest of the budget that no release of this fit costs."""
     epsilon = np.maximum(np.asarray(rest, float), 0.0)
     if np.any(epsilon > 1e-12):
-        ledger.book(
-            Event(
-                what=RESERVE,
-                mechanism="none",
-                epsilon=epsilon,
-                rho=0.5 * epsilon**2,
-                sensitivity=math.nan,
-                parts=parts,
-            )
-        )
+        rho = 0.5 * epsilon**2
+        ledger.book(Event(what=RESERVE, mechanism="none", epsilon=epsilon, rho=rho, parts=parts))
 
 
 @dataclass(frozen=True)

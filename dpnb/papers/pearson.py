@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from ..arrays import Bools, Floats, Ints
-from ..counts import Cohort, Records
+from ..counts import CohortDoor, RecordsDoor
 from ..curator import Curator
 from ..domain import Domain
 from ..estimators import PrivateForest, check_choice, check_count, select_offered
@@ -229,7 +229,9 @@ class PearsonTree(PrivateForest):
         }
         return cls(max_depth=max_depth, n_shards=n_shards, **(text | readings))
 
-    def fit(self, X: pd.DataFrame | ArrayLike | Records, y: ArrayLike | pd.Series[Any] | None = None) -> Self:
+    def fit(
+        self, X: pd.DataFrame | ArrayLike | RecordsDoor, y: ArrayLike | pd.Series[Any] | None = None
+    ) -> Self:
         """Train the tree.
 
         Parameters
@@ -275,7 +277,7 @@ class _Front(NamedTuple):
     """
 
     nodes: Ints
-    cohort: Cohort
+    cohort: CohortDoor
     free: Bools
     level: int
 
@@ -299,7 +301,7 @@ class _Options(NamedTuple):
 class _Grower:
     """Grows the tree: steps 1 to 9, a level or, depth first, a node at a time."""
 
-    def __init__(self, tree: PearsonTree, curator: Curator, records: Records) -> None:
+    def __init__(self, tree: PearsonTree, curator: Curator, records: RecordsDoor) -> None:
         self.tree = tree
         self.curator = curator
         self.records = records
@@ -370,7 +372,7 @@ class _Grower:
             )
         return values
 
-    def _choose(self, cohort: Cohort, nodes: Ints, free: Bools) -> Splits:
+    def _choose(self, cohort: CohortDoor, nodes: Ints, free: Bools) -> Splits:
         """Steps 2 to 5: a split for each node."""
         options = self._options(cohort, len(nodes))
         at = self._select(options.score, free[:, options.attribute], nodes)
@@ -399,7 +401,7 @@ class _Grower:
             parts=nodes,
         )
 
-    def _options(self, cohort: Cohort, n_nodes: int) -> _Options:
+    def _options(self, cohort: CohortDoor, n_nodes: int) -> _Options:
         """Conditions of the public grid, or each attribute at its mean best value."""
         m = self.tree.n_shards
         shards = cohort if m == 1 else cohort.divided(m, seed=self.seed)
@@ -411,7 +413,7 @@ class _Grower:
         score = np.stack([shard_scores.mean(axis=0) for shard_scores in each])
         return _Options(score, grid.kind, grid.attribute, np.broadcast_to(grid.cut, score.shape))
 
-    def _from_values(self, shards: Cohort, n_nodes: int) -> _Options:
+    def _from_values(self, shards: CohortDoor, n_nodes: int) -> _Options:
         """Steps 3 and 4: the best value of every attribute in each shard, and the means over shards that have one."""
         attributes = np.arange(self.domain.n_attributes)
         shape = (n_nodes, self.tree.n_shards, len(attributes))

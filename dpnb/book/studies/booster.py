@@ -17,7 +17,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 
 from ...arrays import Floats
 from ...booster import PrivateBooster, RoundBudget, logistic, select_stump
-from ...counts import Records, WeightedRecords
+from ...counts import RecordsDoor, WeightedDoor
 from ...curator import Curator
 from ...domain import Continuous
 from ...grid import Additive, Grid, grid_at, grid_of, grid_shares, public_grid, stumps_of
@@ -38,7 +38,7 @@ class Idea(PrivateBooster):
     at_once = 1
 
     def _boost(
-        self, records: Records, curator: Curator, budget: RoundBudget, *, positive: int, rounds: int
+        self, records: RecordsDoor, curator: Curator, budget: RoundBudget, *, positive: int, rounds: int
     ) -> Additive:
         data = records.weighted(self._grid(), positive=positive)
         score = self._train(data, curator, budget.times(rounds), rounds)
@@ -51,7 +51,7 @@ class Idea(PrivateBooster):
         """Share of each round in the budget, (rounds,)."""
         return np.full(rounds, 1 / rounds)
 
-    def _train(self, data: WeightedRecords, curator: Curator, total: RoundBudget, rounds: int) -> Floats:
+    def _train(self, data: WeightedDoor, curator: Curator, total: RoundBudget, rounds: int) -> Floats:
         """Score of each bin, (bins,), from a total budget."""
         score = np.zeros(int(data.grid.sizes.sum()))
         steps = self._steps(rounds)[:: self.at_once]
@@ -61,7 +61,7 @@ class Idea(PrivateBooster):
             score += added
         return score
 
-    def _learner(self, data: WeightedRecords, curator: Curator, budget: RoundBudget) -> Floats:
+    def _learner(self, data: WeightedDoor, curator: Curator, budget: RoundBudget) -> Floats:
         """Answer of the round's learner in each bin, (bins,)."""
         return answers(data.grid, select_stump(curator, data.right(), budget))
 
@@ -103,7 +103,7 @@ class SeveralStumps(Idea):
 
     at_once = 2
 
-    def _learner(self, data: WeightedRecords, curator: Curator, budget: RoundBudget) -> Floats:
+    def _learner(self, data: WeightedDoor, curator: Curator, budget: RoundBudget) -> Floats:
         right, sum_of = data.right(), np.zeros(int(data.grid.sizes.sum()))
         for _ in range(self.at_once):
             chosen = select_stump(curator, right, budget.times(1 / self.at_once))
@@ -118,7 +118,7 @@ class Abstaining(Idea):
     **Privacy**: a record of weight u adds u (1 + y h(x)) / 2, a number in [0, u], to the score of h: monotone, Δ = 1.
     """
 
-    def _learner(self, data: WeightedRecords, curator: Curator, budget: RoundBudget) -> Floats:
+    def _learner(self, data: WeightedDoor, curator: Curator, budget: RoundBudget) -> Floats:
         right, n = data.right(), len(data.grid.kind)
         constants = np.repeat(right[-2:], n)  # what the stump's sign would get everywhere
         chosen = select_stump(curator, np.concatenate([(right[: 2 * n] + constants) / 2, right[-2:]]), budget)
@@ -136,7 +136,7 @@ class FinePrior(Idea):
     def _grid(self) -> Grid:
         return public_grid(self.domain_, uniform=127, geometric=96)
 
-    def _learner(self, data: WeightedRecords, curator: Curator, budget: RoundBudget) -> Floats:
+    def _learner(self, data: WeightedDoor, curator: Curator, budget: RoundBudget) -> Floats:
         grid = data.grid
         if budget.rho is None:
             raise ValueError("delta=None: the prior is for the exponential mechanism under zCDP")
@@ -187,7 +187,7 @@ class Momentum(Idea):
     **Privacy**: F and its moves follow from past outputs, so a round costs what it costs without momentum.
     """
 
-    def _train(self, data: WeightedRecords, curator: Curator, total: RoundBudget, rounds: int) -> Floats:
+    def _train(self, data: WeightedDoor, curator: Curator, total: RoundBudget, rounds: int) -> Floats:
         score = np.zeros(int(data.grid.sizes.sum()))
         move, seen = score, score
         for step in self._steps(rounds):
@@ -213,7 +213,7 @@ class Table(NamedTuple):
     variance: float
 
 
-def release_table(curator: Curator, data: WeightedRecords, budget: RoundBudget) -> Table:
+def release_table(curator: Curator, data: WeightedDoor, budget: RoundBudget) -> Table:
     """Release the weight of +1 and of -1 in every bin of every attribute.
 
     Parameters
@@ -272,7 +272,7 @@ class LastSweep(PrivateBooster):
     """
 
     def _boost(
-        self, records: Records, curator: Curator, budget: RoundBudget, *, positive: int, rounds: int
+        self, records: RecordsDoor, curator: Curator, budget: RoundBudget, *, positive: int, rounds: int
     ) -> Additive:
         grid = public_grid(self.domain_, uniform=self.uniform, geometric=self.geometric)
         data, steps = records.weighted(grid, positive=positive), self._steps(rounds)
@@ -293,7 +293,7 @@ class Sweeps(Idea):
     **Privacy**: :func:`release_table`, with a tenth of the budget each.
     """
 
-    def _train(self, data: WeightedRecords, curator: Curator, total: RoundBudget, rounds: int) -> Floats:
+    def _train(self, data: WeightedDoor, curator: Curator, total: RoundBudget, rounds: int) -> Floats:
         score = np.zeros(int(data.grid.sizes.sum()))
         for _ in range(10):
             added = 0.4 * shape_step(release_table(curator, data, total.times(0.1)), data.grid)
@@ -319,7 +319,7 @@ class NewtonStep(Idea):
     **Privacy**: the choice and :func:`release_groups` have half of the round each.
     """
 
-    def _train(self, data: WeightedRecords, curator: Curator, total: RoundBudget, rounds: int) -> Floats:
+    def _train(self, data: WeightedDoor, curator: Curator, total: RoundBudget, rounds: int) -> Floats:
         score = np.zeros(int(data.grid.sizes.sum()))
         for step in self._steps(rounds):
             half = total.times(0.5 / rounds)
@@ -338,7 +338,7 @@ class BinByBin(Idea):
     **Privacy**: 0.3 of a round for the choice of a stump, 0.7 for :func:`release_groups` by bin and class.
     """
 
-    def _train(self, data: WeightedRecords, curator: Curator, total: RoundBudget, rounds: int) -> Floats:
+    def _train(self, data: WeightedDoor, curator: Curator, total: RoundBudget, rounds: int) -> Floats:
         score, grid = np.zeros(int(data.grid.sizes.sum())), data.grid
         for damping in 0.7 * np.linspace(1, 0.2, rounds):
             part = total.times(1 / rounds)
@@ -362,7 +362,7 @@ class ChosenRate(Idea):
     records that a booster, given its past outputs, gets right: monotone, Δ = 1.
     """
 
-    def _train(self, data: WeightedRecords, curator: Curator, total: RoundBudget, rounds: int) -> Floats:
+    def _train(self, data: WeightedDoor, curator: Curator, total: RoundBudget, rounds: int) -> Floats:
         scores, right = [], []
         for rate in (0.1, 0.2, 0.4):
             self.learning_rate_ = rate

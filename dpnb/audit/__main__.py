@@ -12,7 +12,8 @@ import math
 import os
 import pickle
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -132,14 +133,8 @@ def _load(name: str, *, jobs: int) -> Callable[[], Any]:
     if not (module_name and colon and attribute):
         raise MisuseError(f"{name!r}: expected module:function, such as my_models:forest")
     sys.path.insert(0, os.getcwd())
-    try:
+    with _misused(f"cannot import {module_name!r}, looked for in {os.getcwd()} first"):
         module = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        raise MisuseError(
-            f"cannot import {module_name!r}: {error}; run from the folder that holds it"
-        ) from error
-    except Exception as error:
-        raise MisuseError(f"importing {module_name!r} failed: {_one_line(error)}") from error
     if not hasattr(module, attribute):
         raise MisuseError(f"module {module_name!r} has no {attribute!r}")
     factory: Any = getattr(module, attribute)
@@ -148,16 +143,10 @@ def _load(name: str, *, jobs: int) -> Callable[[], Any]:
             f"{name} is {type(factory).__name__}, expected a function that returns an estimator"
         )
     if jobs > 1:
-        try:
+        with _misused(f"{name} cannot be sent to other processes, use --jobs 1 or a plain function"):
             pickle.dumps(factory)
-        except Exception as error:
-            raise MisuseError(
-                f"{name} cannot be sent to other processes ({_one_line(error)}): use --jobs 1 or a plain function"
-            ) from error
-    try:
+    with _misused(f"{name}() failed"):
         model = factory()
-    except Exception as error:
-        raise MisuseError(f"{name}() failed: {_one_line(error)}") from error
     lacking = [method for method in ("fit", "predict") if not callable(getattr(model, method, None))]
     if lacking or isinstance(model, type):
         what = "a class, not an object" if isinstance(model, type) else f"no {' and no '.join(lacking)}"
@@ -168,8 +157,13 @@ def _load(name: str, *, jobs: int) -> Callable[[], Any]:
     return made
 
 
-def _one_line(error: BaseException) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())
+@contextmanager
+def _misused(complaint: str) -> Iterator[None]:
+    """Tell an error inside the block as a misuse."""
+    try:
+        yield
+    except Exception as error:
+        raise MisuseError(f"{complaint}: {type(error).__name__}: {error}") from error
 
 
 def _lacks_domain(model: Any) -> bool:

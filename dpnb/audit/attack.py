@@ -318,13 +318,9 @@ def attack(
     ----------
     factory : returns an unfitted estimator; every parameter ``random_state`` of it gets a fresh seed for each run.
     first, second : (X, y) of the data sets D and D′.
-    claimed : ε of the claim, positive.
+    claimed, confidence, delta, neighbours, pair : as of :func:`~dpnb.audit.bounds.compare`; whether the pair fits the
+        relation is not checked.
     runs : number of fits on each data set, at least 40. They can show ε up to about ln(runs / 6) only.
-    confidence : probability in (0, 1) that the bound holds: a private subject is flagged with probability
-        1 − ``confidence`` at most.
-    delta : δ of the claim, in [0, 1).
-    neighbours : relation of the claim, which the pair must fit; not checked.
-    pair : the two data sets, in words.
     observe : fitted model → one-dimensional numbers, by default the model's answers (:func:`black_box`);
         :func:`white_box` reads the trees of a forest. Its attribute ``names``, if it has one, names the numbers.
     jobs : number of processes.

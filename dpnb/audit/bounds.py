@@ -309,7 +309,8 @@ def compare(
     ----------
     first, second : (n, q) or (n,) outputs on D and D′, a row a run; NaN where an output lacks a number.
     claimed : ε of the claim.
-    confidence : probability in (0, 1) that the bound holds.
+    confidence : probability in (0, 1) that the bound holds: a private subject is flagged with probability
+        1 − ``confidence`` at most.
     delta : δ of the claim, in [0, 1).
     neighbours : relation of the claim, ``"add-remove"`` or ``"replace"``.
     subject, pair : what is audited, and the two data sets, in words.

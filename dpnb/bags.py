@@ -20,6 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import poisson
 
+from .arrays import Floats
 from .ledger import Cost, Ledger, Scope
 
 Keys = NDArray[np.uint64]
@@ -52,7 +53,7 @@ def hash_keys(labels: NDArray[Any]) -> Keys:
     return np.asarray(pd.util.hash_array(labels), np.uint64)
 
 
-def uniforms(keys: Keys, *, seed: int, stream: int) -> NDArray[np.float64]:
+def uniforms(keys: Keys, *, seed: int, stream: int) -> Floats:
     """One uniform number in [0, 1) for each key: a splitmix64 hash of seed, stream and key.
 
     Parameters
@@ -182,8 +183,7 @@ class Bags:
             return np.asarray(rank % self.n_trees == tree, np.int64)
         own = uniforms(keys, seed=seed, stream=tree)
         if self.mode == "poisson":
-            copies: Copies = np.searchsorted(_POISSON, own, side="right").astype(np.int64)
-            return copies
+            return np.searchsorted(_POISSON, own, side="right").astype(np.int64)
         assert self.rate is not None
         if self.mode == "bernoulli":
             return (own < self.rate).astype(np.int64)

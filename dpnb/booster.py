@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .arrays import Floats, Ints
-from .counts import Records
+from .counts import RecordsDoor
 from .curator import Curator
 from .domain import Domain
 from .estimators import PrivateClassifier
@@ -207,7 +207,7 @@ class PrivateBooster(PrivateClassifier):
 
     _least: ClassVar = {"n_rounds": 1, "uniform": 0, "geometric": 0}
 
-    def _fit(self, records: Records, curator: Curator) -> None:
+    def _fit(self, records: RecordsDoor, curator: Curator) -> None:
         n_classes = self.domain_.n_classes
         positives = [1] if n_classes == 2 else list(range(n_classes))
         rounds = self.n_rounds or default_rounds(epsilon=self.epsilon / len(positives), delta=self.delta)
@@ -232,7 +232,7 @@ class PrivateBooster(PrivateClassifier):
             check_step("learning_rate", self.learning_rate)
 
     def _boost(
-        self, records: Records, curator: Curator, budget: RoundBudget, *, positive: int, rounds: int
+        self, records: RecordsDoor, curator: Curator, budget: RoundBudget, *, positive: int, rounds: int
     ) -> Additive:
         """One two-class booster."""
         grid = public_grid(self.domain_, uniform=self.uniform, geometric=self.geometric)

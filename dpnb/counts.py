@@ -1,16 +1,18 @@
 """Records door: the only module that reads records.
 
 Everything that the algorithms of this book ask of the data is a table of counts by node, attribute, value and
-class. A :class:`Records` encodes the data once; a :class:`Cohort` is one bag of them on its way down a tree.
+class. Three doors say what may be asked: of a training set, of one bag of it on its way down a tree, and of
+records with a weight each. :class:`Records` answers in memory, :class:`dpnb.spark.SparkTable` on a cluster.
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol, Self
 
 import numpy as np
 import pandas as pd
@@ -42,7 +44,208 @@ class ValueCounts:
     counts: Floats
 
 
-class Records:
+@dataclass(frozen=True)
+class BinnedRecords:
+    """Says that a door has its records in the bins of a grid, for :meth:`CohortDoor.bin_counts`."""
+
+    grid: Grid
+
+
+class RecordsDoor(ABC):
+    """What may be asked of a training set; a question that a door does not answer raises an error that names it.
+
+    It is a base class, for by it estimators know a training set that is encoded already.
+
+    Attributes
+    ----------
+    domain : public domain of the records.
+    keys : (n,) record keys, which bags and shards follow.
+    """
+
+    domain: Domain
+    keys: Keys
+
+    @abstractmethod
+    def bag(self, bags: Bags, *, seed: int, tree: int) -> CohortDoor:
+        """The bag of a tree by a rule of :class:`~dpnb.bags.Bags`, at its root.
+
+        Parameters
+        ----------
+        bags : the rule.
+        seed : 64-bit secret seed of the forest's bags.
+        tree : number of the tree.
+        """
+
+    @abstractmethod
+    def cohort(self, copies: Copies | None = None) -> CohortDoor:
+        """Records at the root of a tree.
+
+        Parameters
+        ----------
+        copies : (n,) how often each record is in the bag; once if None.
+        """
+
+    @abstractmethod
+    def binned(self, grid: Grid) -> BinnedRecords:
+        """The same records with every value replaced by its bin of a grid."""
+
+    @abstractmethod
+    def weighted(self, grid: Grid | None, *, positive: int) -> WeightedDoor:
+        """These records with a weight each, for boosting; parameters as of :class:`WeightedRecords`."""
+
+    @abstractmethod
+    def observed_bounds(self) -> tuple[Floats, Floats]:
+        """Smallest and largest value of each attribute: data-dependent, for readings that leak them."""
+
+
+class CohortDoor(Protocol):
+    """What may be asked of a bag of records on its way down a tree; a level's nodes are its *slots* 0, 1, ..."""
+
+    def class_counts(self, n_slots: int) -> Floats:
+        """Records of each class at each node of the level, (n_slots, classes)."""
+
+    def value_counts(self, asked: Ints) -> ValueCounts:
+        """Counts by value and class for the attributes asked at each node.
+
+        Parameters
+        ----------
+        asked : (n_slots, f) attribute positions; the question number is ``slot * f + j``.
+        """
+
+    def bin_counts(self, binned: BinnedRecords, n_slots: int) -> Floats:
+        """Records by node, class and bin, (n_slots, classes, bins); bins are counted over all attributes."""
+
+    def condition_tables(self, binned: BinnedRecords, n_slots: int) -> Floats:
+        """Records where each condition holds and elsewhere, by class, (n_slots, conditions, 2, classes)."""
+        return binned.grid.tables(self.bin_counts(binned, n_slots))
+
+    def branch_counts(self, splits: Splits, n_branches: int) -> Floats:
+        """Records by node, branch and class if the nodes were split like that, (n_slots, n_branches, classes).
+
+        Parameters
+        ----------
+        splits : one for each node of the level, none a leaf.
+        n_branches : most branches of any.
+        """
+
+    def node_edges(self, attribute: int, n_slots: int, *, n_bins: int, quantiles: bool) -> Floats:
+        """Edges between bins of a continuous attribute, from the records of each node: data-dependent.
+
+        Parameters
+        ----------
+        attribute : its position.
+        n_slots : number of nodes of the level.
+        n_bins : number of bins, at least 2.
+        quantiles : bins of equal numbers of records instead of equal widths.
+
+        Returns
+        -------
+        (n_slots, n_bins - 1) edges; 0 at nodes without records.
+        """
+
+    def keep(self, slots: Ints) -> None:
+        """Drop the records of all other nodes and number the nodes that are kept 0, 1, ... anew.
+
+        Parameters
+        ----------
+        slots : (kept,) increasing.
+        """
+
+    def part(self, slots: Ints) -> Self:
+        """The records of some nodes as a cohort of its own, numbered as by :meth:`keep`; this one keeps them too."""
+        part = copy(self)
+        part.keep(slots)
+        return part
+
+    def divided(self, n_shards: int, *, seed: int | None) -> CohortDoor:
+        """The same records with every node divided: shard s of node v is slot ``v * n_shards + s``.
+
+        Parameters
+        ----------
+        n_shards : number m ≥ 1 of shards.
+        seed : of the hash that gives each record its shard by its key, the same one at every node; None for
+            consecutive blocks of a node's records, the first ones longer by one if need be (not a per-record rule).
+        """
+
+    def descend(self, splits: Splits, first_slot: Ints) -> None:
+        """Move every record to its child on the next level.
+
+        Parameters
+        ----------
+        splits : splits of this level's nodes.
+        first_slot : (n_slots,) slot of each node's first child on the next level.
+        """
+
+
+class WeightedDoor(Protocol):
+    """What boosting may ask of all records of a two-class problem with a weight each, on a grid.
+
+    Weights start at 1. They follow a margin (:meth:`advance`), or are multiplied round by round (:meth:`reweigh`).
+
+    Attributes
+    ----------
+    grid : bins of the attributes.
+    weights : (n,) of the records; an algorithm that perturbs single weights may set them.
+    """
+
+    grid: Grid
+    weights: Floats
+
+    def advance(self, stump: Stump, step: float) -> None:
+        """Add ``step · y G(x)`` to every margin; weights become :func:`bounded_weights` of it."""
+
+    def add(self, table: Floats) -> None:
+        """Add ``y F(x)`` of an additive score to every margin; weights become :func:`bounded_weights` of it.
+
+        Parameters
+        ----------
+        table : (bins,) score of each bin of the grid; a record gets the sum over its bins.
+        """
+
+    def by_bin(self) -> Floats:
+        """Weight of the records of +1 and of -1 in each bin of the grid, (2, bins)."""
+
+    def afford(self, *, total: float) -> None:
+        """Individual privacy filter: give weight 0 to the records whose weights would sum to more than ``total``.
+
+        Parameters
+        ----------
+        total : sum of a record's weights over all rounds that the budget pays for. Sums of
+            :func:`bounded_weights` are exact.
+        """
+
+    def reweigh(self, stump: Stump, alpha: float) -> None:
+        """Multiply every weight by AdaBoost's ``exp(−alpha · y G(x))``."""
+
+    def right(self) -> Floats:
+        """Weight of the records that each stump of the grid classifies rightly, in the order of ``Grid.stump``.
+
+        Returns
+        -------
+        (candidates,). With S the sum of u·y where the condition holds, and P, N the weights of the two classes,
+        the stump that answers +1 there is right on N + S, its negation on P − S.
+        """
+
+    def outcome(self, stump: Stump, weights: Floats | None = None) -> Floats:
+        """Weight of the records on which a stump is right, and on which it is wrong, (2,).
+
+        Parameters
+        ----------
+        stump : any, on the grid or not.
+        weights : (n,) to use instead of the current ones.
+        """
+
+    def n_right(self) -> float:
+        """Number of records with a positive margin: those whose bounded weight is below 1."""
+
+    def leaves(self, stump: Stump) -> Floats:
+        """Weight by leaf (condition holds, or not) and class (+1, -1), (1, 4)."""
+
+    def tables(self) -> Floats:
+        """Weight of +1 and -1 where each condition of the grid holds, then of both elsewhere, (conditions, 4)."""
+
+
+class Records(RecordsDoor):
     """A training set behind the records door.
 
     Parameters
@@ -62,8 +265,9 @@ class Records:
             raise ValueError(
                 f"inconsistent numbers of samples: X has {len(matrix)} records, y has {len(self._y)} labels"
             )
-        self.keys: Keys = record_keys(X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(len(matrix)))
-        self._binned: tuple[Grid, csr_array] | None = None
+        self.keys = record_keys(X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(len(matrix)))
+        self._binned: tuple[Grid, Ints] | None = None
+        self._one_hot: tuple[Grid, csr_array] | None = None
         self._columns = np.ascontiguousarray(matrix.T)
 
     @cached_property
@@ -82,68 +286,50 @@ class Records:
         cells = np.empty(self._columns.shape, np.min_scalar_type(most * classes))
         for a, column in enumerate(self._columns):
             values = self._values[a] if self.domain.continuous[a] else None
-            cells[a] = _bins(column, values) * classes + self._y
+            cells[a] = _bin_numbers(column, values) * classes + self._y
         return cells
 
     def bag(self, bags: Bags, *, seed: int, tree: int) -> Cohort:
-        """The bag of a tree by a rule of :class:`~dpnb.bags.Bags`, at its root.
-
-        Parameters
-        ----------
-        bags : the rule.
-        seed : 64-bit secret seed of the forest's bags.
-        tree : number of the tree.
-        """
         return self.cohort(bags.draw(self.keys, seed=seed, tree=tree))
 
     def weighted(self, grid: Grid | None, *, positive: int) -> WeightedRecords:
-        """These records with a weight each, for boosting; parameters as of :class:`WeightedRecords`."""
         return WeightedRecords(self, grid, positive=positive)
 
     def cohort(self, copies: Copies | None = None) -> Cohort:
-        """Records at the root of a tree.
-
-        Parameters
-        ----------
-        copies : (n,) how often each record is in the bag; once if None.
-        """
         return Cohort(self, copies)
 
     def one_hot(self, grid: Grid) -> csr_array:
         """Which records are in each bin of a grid, (bins, n); kept for the next question about the same grid."""
-        if self._binned is None or self._binned[0] is not grid:
-            bins = BinnedRecords(self, grid)._bins
+        if self._one_hot is None or self._one_hot[0] is not grid:
+            bins = self._bins(grid)
             record = np.concatenate([np.argsort(b, kind="stable").astype(np.int32) for b in bins])
             sizes = [np.bincount(b, minlength=size) for b, size in zip(bins, grid.sizes, strict=True)]
             starts = np.cumsum(np.concatenate([[0], *sizes]), dtype=np.int32)
             shape = (len(starts) - 1, len(self._y))
-            self._binned = grid, csr_array((np.ones(len(record)), record, starts), shape=shape)
+            self._one_hot = grid, csr_array((np.ones(len(record)), record, starts), shape=shape)
+        return self._one_hot[1]
+
+    def _bins(self, grid: Grid) -> Ints:
+        """Bin of every value, (attributes, n); kept for the next question about the same grid."""
+        if self._binned is None or self._binned[0] is not grid:
+            small = np.min_scalar_type(grid.sizes.max(initial=0))
+            pairs = zip(self._columns, grid.cuts, strict=True)
+            self._binned = grid, np.stack([_bin_numbers(c, cuts).astype(small) for c, cuts in pairs])
         return self._binned[1]
 
     def observed_bounds(self) -> tuple[Floats, Floats]:
-        """Smallest and largest value of each attribute: data-dependent, for readings that leak them."""
         return self._columns.min(axis=1), self._columns.max(axis=1)
 
     def binned(self, grid: Grid) -> BinnedRecords:
-        """The same records with every value replaced by its bin of a grid."""
-        return BinnedRecords(self, grid)
+        self._bins(grid)
+        return BinnedRecords(grid)
 
 
-class BinnedRecords:
-    """Records on a grid; :meth:`Cohort.bin_counts` counts them."""
-
-    def __init__(self, records: Records, grid: Grid) -> None:
-        self.grid = grid
-        pairs = zip(records._columns, grid.cuts, strict=True)
-        small = np.min_scalar_type(grid.sizes.max(initial=0))
-        self._bins = np.stack([_bins(column, cuts).astype(small) for column, cuts in pairs])
-
-
-def _bins(column: Floats, cuts: Floats | None) -> Ints:
+def _bin_numbers(column: Floats, cuts: Floats | None) -> Ints:
     return column.astype(np.intp) if cuts is None else np.searchsorted(cuts, column)
 
 
-class Cohort:
+class Cohort(CohortDoor):
     """A bag of records on its way down a tree; ``slot`` numbers the nodes of the current level."""
 
     def __init__(self, records: Records, copies: Copies | None) -> None:
@@ -156,18 +342,11 @@ class Cohort:
         self._slot = np.zeros(len(self._row), np.intp)
 
     def class_counts(self, n_slots: int) -> Floats:
-        """Records of each class at each node of the level, (n_slots, classes)."""
         key = self._slot * self._classes + self._label
         counts = np.bincount(key, self._copies, minlength=n_slots * self._classes)
         return counts.reshape(n_slots, self._classes).astype(float)
 
     def value_counts(self, asked: Ints) -> ValueCounts:
-        """Counts by value and class for the attributes asked at each node.
-
-        Parameters
-        ----------
-        asked : (n_slots, f) attribute positions; the question number is ``slot * f + j``.
-        """
         values, cells = self._records._values, self._records._cells
         sizes = np.array([len(v) for v in values])
         first_value = np.cumsum(sizes) - sizes
@@ -188,49 +367,23 @@ class Cohort:
         return ValueCounts(question, value, counts)
 
     def bin_counts(self, binned: BinnedRecords, n_slots: int) -> Floats:
-        """Records by node, class and bin, (n_slots, classes, bins); bins are counted over all attributes."""
         sizes = binned.grid.sizes
         group = self._slot * self._classes + self._label
         parts = []
-        for size, bins in zip(sizes, binned._bins, strict=True):
+        for size, bins in zip(sizes, self._records._bins(binned.grid), strict=True):
             key = group * size + bins.take(self._row)
             part = np.bincount(key, self._copies, minlength=n_slots * self._classes * size)
             parts.append(part.reshape(n_slots, self._classes, size))
         return np.concatenate(parts, axis=2, dtype=float)
 
-    def condition_tables(self, binned: BinnedRecords, n_slots: int) -> Floats:
-        """Records where each condition holds and elsewhere, by class, (n_slots, conditions, 2, classes)."""
-        return binned.grid.tables(self.bin_counts(binned, n_slots))
-
     def branch_counts(self, splits: Splits, n_branches: int) -> Floats:
-        """Records by node, branch and class if the nodes were split like that, (n_slots, n_branches, classes).
-
-        Parameters
-        ----------
-        splits : one for each node of the level, none a leaf.
-        n_branches : most branches of any.
-        """
         branch = splits.branch(self._slot, self._split_values(splits))
         key = (self._slot * n_branches + branch) * self._classes + self._label
         shape = (len(splits.kind), n_branches, self._classes)
         counts = np.bincount(key, self._copies, minlength=math.prod(shape))
-        table: Floats = counts.reshape(shape).astype(float)
-        return table
+        return counts.reshape(shape).astype(float)
 
     def node_edges(self, attribute: int, n_slots: int, *, n_bins: int, quantiles: bool) -> Floats:
-        """Edges between bins of a continuous attribute, from the records of each node: data-dependent.
-
-        Parameters
-        ----------
-        attribute : its position.
-        n_slots : number of nodes of the level.
-        n_bins : number of bins, at least 2.
-        quantiles : bins of equal numbers of records instead of equal widths.
-
-        Returns
-        -------
-        (n_slots, n_bins - 1) edges; 0 at nodes without records.
-        """
         values = self._columns[attribute].take(self._row)
         order = np.lexsort((values, self._slot))
         values = np.append(values[order], 0.0)
@@ -243,16 +396,9 @@ class Cohort:
         else:
             low, high = values[first], values[first + np.maximum(sizes - 1, 0)]
             edges = low + share * (high - low)
-        found: Floats = np.where(sizes > 0, edges, 0.0)
-        return found
+        return np.where(sizes > 0, edges, 0.0)
 
     def keep(self, slots: Ints) -> None:
-        """Drop the records of all other nodes and number the nodes that are kept 0, 1, ... anew.
-
-        Parameters
-        ----------
-        slots : (kept,) increasing.
-        """
         if np.array_equal(slots, np.arange(len(slots))) and self._slot.max(initial=-1) < len(slots):
             return
         renumbered = np.full(int(max(self._slot.max(initial=-1), slots.max(initial=-1))) + 1, -1)
@@ -262,21 +408,7 @@ class Cohort:
         self._row, self._label, self._slot = self._row[inside], self._label[inside], slot[inside]
         self._copies = None if self._copies is None else self._copies[inside]
 
-    def part(self, slots: Ints) -> Cohort:
-        """The records of some nodes as a cohort of its own, numbered as by :meth:`keep`; this one keeps them too."""
-        part = copy(self)
-        part.keep(slots)
-        return part
-
     def divided(self, n_shards: int, *, seed: int | None) -> Cohort:
-        """The same records with every node divided: shard s of node v is slot ``v * n_shards + s``.
-
-        Parameters
-        ----------
-        n_shards : number m ≥ 1 of shards.
-        seed : of the hash that gives each record its shard by its key, the same one at every node; None for
-            consecutive blocks of a node's records, the first ones longer by one if need be (not a per-record rule).
-        """
         if seed is None:
             order = np.argsort(self._slot, kind="stable")
             sizes = np.bincount(self._slot)
@@ -293,13 +425,6 @@ class Cohort:
         return divided
 
     def descend(self, splits: Splits, first_slot: Ints) -> None:
-        """Move every record to its child on the next level.
-
-        Parameters
-        ----------
-        splits : splits of this level's nodes.
-        first_slot : (n_slots,) slot of each node's first child on the next level.
-        """
         self._slot = first_slot.take(self._slot) + splits.branch(self._slot, self._split_values(splits))
 
     def _split_values(self, splits: Splits) -> Floats:
@@ -349,14 +474,23 @@ def bounded_weights(margin: Floats) -> Floats:
 
 def fixed(values: ArrayLike) -> Floats:
     """Round to multiples of 2⁻²⁸."""
-    rounded: Floats = np.rint(np.asarray(values) * FIXED_POINT) / FIXED_POINT
-    return rounded
+    return np.rint(np.asarray(values) * FIXED_POINT) / FIXED_POINT
 
 
-class WeightedRecords:
+def weight_right(within: Floats, *, total: float, difference: float) -> Floats:
+    """Weight on which each stump is right, see :meth:`WeightedDoor.right`.
+
+    Parameters
+    ----------
+    within : (conditions,) sum of u·y where each condition holds.
+    total, difference : sum of u, and of u·y, over all records.
+    """
+    positive, negative = (total + difference) / 2, (total - difference) / 2
+    return np.concatenate([negative + within, positive - within, [positive, negative]])
+
+
+class WeightedRecords(WeightedDoor):
     """All records of a two-class problem with a weight each, on a grid: the counts that boosting asks for.
-
-    Weights start at 1. They follow a margin (:meth:`advance`), or are multiplied round by round (:meth:`reweigh`).
 
     Parameters
     ----------
@@ -364,10 +498,6 @@ class WeightedRecords:
     grid : bins of the attributes, public; None for thresholds halfway between the values that occur, which leaks
         them.
     positive : code of the class that counts as +1; all others are -1.
-
-    Attributes
-    ----------
-    weights : (n,) of the records; an algorithm that perturbs single weights may set them.
     """
 
     def __init__(self, records: Records, grid: Grid | None, *, positive: int) -> None:
@@ -388,39 +518,23 @@ class WeightedRecords:
         self._one_hot = records.one_hot(grid)
 
     def advance(self, stump: Stump, step: float) -> None:
-        """Add ``step · y G(x)`` to every margin; weights become :func:`bounded_weights` of it."""
         self._margin += fixed(step) * self._agreement(stump)
         self.weights = bounded_weights(self._margin)
 
     def add(self, table: Floats) -> None:
-        """Add ``y F(x)`` of an additive score to every margin; weights become :func:`bounded_weights` of it.
-
-        Parameters
-        ----------
-        table : (bins,) score of each bin of the grid; a record gets the sum over its bins.
-        """
         self._margin += self._sign * np.asarray(table @ self._one_hot, float)
         self.weights = bounded_weights(self._margin)
 
     def by_bin(self) -> Floats:
-        """Weight of the records of +1 and of -1 in each bin of the grid, (2, bins)."""
         sides = [np.where(self._sign == s, self.weights, 0.0) for s in (1, -1)]
         return np.stack([np.asarray(self._one_hot @ side, float) for side in sides])
 
     def afford(self, *, total: float) -> None:
-        """Individual privacy filter: give weight 0 to the records whose weights would sum to more than ``total``.
-
-        Parameters
-        ----------
-        total : sum of a record's weights over all rounds that the budget pays for. Sums of
-            :func:`bounded_weights` are exact.
-        """
         pays = self._spent + self.weights <= total
         self.weights = np.where(pays, self.weights, 0.0)
         self._spent = self._spent + self.weights
 
     def reweigh(self, stump: Stump, alpha: float) -> None:
-        """Multiply every weight by AdaBoost's ``exp(−alpha · y G(x))``."""
         self.weights = self.weights * np.exp(-alpha * self._agreement(stump))
 
     def _answers(self, stump: Stump) -> Floats:
@@ -437,44 +551,23 @@ class WeightedRecords:
         return self._asked[1]
 
     def right(self) -> Floats:
-        """Weight of the records that each stump of the grid classifies rightly, in the order of ``Grid.stump``.
-
-        Returns
-        -------
-        (candidates,). With S the sum of u·y where the condition holds, and P, N the weights of the two classes,
-        the stump that answers +1 there is right on N + S, its negation on P − S.
-        """
         signed = self.weights * self._sign
         within = self.grid.within(np.asarray(self._one_hot @ signed, float))
-        return self._right(within, total=self.weights.sum(), difference=signed.sum())
-
-    def _right(self, within: Floats, *, total: float, difference: float) -> Floats:
-        positive, negative = (total + difference) / 2, (total - difference) / 2
-        return np.concatenate([negative + within, positive - within, [positive, negative]])
+        return weight_right(within, total=self.weights.sum(), difference=signed.sum())
 
     def outcome(self, stump: Stump, weights: Floats | None = None) -> Floats:
-        """Weight of the records on which a stump is right, and on which it is wrong, (2,).
-
-        Parameters
-        ----------
-        stump : any, on the grid or not.
-        weights : (n,) to use instead of the current ones.
-        """
         weights = self.weights if weights is None else weights
         agreement = self._agreement(stump)
         return np.array([weights @ (agreement > 0), weights @ (agreement < 0)])
 
     def n_right(self) -> float:
-        """Number of records with a positive margin: those whose bounded weight is below 1."""
         return float(np.count_nonzero(self.weights < 1))
 
     def leaves(self, stump: Stump) -> Floats:
-        """Weight by leaf (condition holds, or not) and class (+1, -1), (1, 4)."""
         leaf, label = self._answers(stump) != stump.sign, self._sign < 0
         return np.asarray(np.bincount(2 * leaf + label, self.weights, minlength=4)[None], float)
 
     def tables(self) -> Floats:
-        """Weight of +1 and -1 where each condition of the grid holds, then of both elsewhere, (conditions, 4)."""
         sides = [np.where(self._sign == s, self.weights, 0.0) for s in (1, -1)]
         inside = [self.grid.within(np.asarray(self._one_hot @ side, float)) for side in sides]
         outside = [side.sum() - within for side, within in zip(sides, inside, strict=True)]

@@ -6,7 +6,6 @@ produce the outcome. An auditor overrides that one method to force outcomes and 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -23,6 +22,7 @@ from .laws import (
     IntervalExponential,
     Laplace,
     Law,
+    Outcome,
     PermuteAndFlip,
     Point,
     TwoSidedGeometric,
@@ -30,6 +30,15 @@ from .laws import (
 from .ledger import Event, Ledger
 
 T = TypeVar("T")
+
+# ρ of an ε-DP mechanism in units of ε²: 1/2 for any (Bun and Steinke 2016), 1/8 if its range is bounded by ε.
+RHO = {
+    "laplace": 0.5,
+    "geometric": 0.5,
+    "exponential": 0.125,
+    "interval exponential": 0.125,
+    "permute-and-flip": 0.5,
+}
 
 
 class Curator:
@@ -50,7 +59,7 @@ class Curator:
         self._rng = rng
         self.ledger = ledger
 
-    def _settle(self, law: Law, event: Event) -> Any:
+    def _settle(self, law: Law[Outcome], event: Event) -> Outcome:
         """Book the event and draw its outcome."""
         self.ledger.book(event)
         return law.draw(self._rng)
@@ -76,11 +85,10 @@ class Curator:
 
         **Privacy**: ε-DP for a record of each part (Dwork, McSherry, Nissim, Smith 2006).
         """
-        epsilons = _budget(epsilon)
         centre = np.asarray(values, float)
-        event = _pure(what, "laplace", epsilons, sensitivity, parts, rho_factor=0.5)
-        noisy: Floats = self._settle(Laplace(centre, _by_row(sensitivity / epsilons, centre)), event)
-        return noisy
+        event = _pure("laplace", epsilon=epsilon, sensitivity=sensitivity, what=what, parts=parts)
+        scale = _by_row(sensitivity / event.epsilon, centre)
+        return self._settle(Laplace(centre=centre, scale=scale), event)
 
     def geometric(
         self, values: ArrayLike, *, epsilon: ArrayLike, sensitivity: int, what: str, parts: Ints | None = None
@@ -90,15 +98,12 @@ class Curator:
         **Privacy**: ε-DP for integer queries of L1 sensitivity ``sensitivity``; exact on computers, as no real
         numbers are released (Ghosh, Roughgarden, Sundararajan 2009).
         """
-        epsilons = _budget(epsilon)
         centre = np.asarray(values)
         if not np.issubdtype(centre.dtype, np.integer):
             raise TypeError(f"values of dtype {centre.dtype}: the geometric mechanism needs integers")
-        event = _pure(what, "geometric", epsilons, sensitivity, parts, rho_factor=0.5)
-        noisy: NDArray[np.int64] = self._settle(
-            TwoSidedGeometric(centre, _by_row(sensitivity / epsilons, centre)), event
-        )
-        return noisy
+        event = _pure("geometric", epsilon=epsilon, sensitivity=sensitivity, what=what, parts=parts)
+        scale = _by_row(sensitivity / event.epsilon, centre)
+        return self._settle(TwoSidedGeometric(centre=centre, scale=scale), event)
 
     def gaussian(
         self, values: ArrayLike, *, rho: ArrayLike, sensitivity: float, what: str, parts: Ints | None = None
@@ -109,11 +114,16 @@ class Curator:
         """
         rhos = _budget(rho, name="rho")
         centre = np.asarray(values, float)
-        event = Event(what, "gaussian", np.full_like(rhos, np.inf), rhos, sensitivity, parts)
-        noisy: Floats = self._settle(
-            Gaussian(centre, _by_row(sensitivity / np.sqrt(2 * rhos), centre)), event
+        event = Event(
+            what=what,
+            mechanism="gaussian",
+            epsilon=np.full_like(rhos, np.inf),
+            rho=rhos,
+            sensitivity=sensitivity,
+            parts=parts,
         )
-        return noisy
+        sd = _by_row(sensitivity / np.sqrt(2 * rhos), centre)
+        return self._settle(Gaussian(centre=centre, sd=sd), event)
 
     def exponential(
         self,
@@ -145,12 +155,15 @@ class Curator:
         **Privacy**: ε-DP and ε²/8-zCDP under add/remove, with rate ε/Δ for monotone scores and ε/(2Δ) otherwise
         (fact F1; McSherry and Talwar 2007; Cesar and Rogers 2021 for zCDP).
         """
-        law, event = _selection(
-            "exponential", scores, starts, epsilon, sensitivity, monotone, what, parts, 0.125
+        event = _pure("exponential", epsilon=epsilon, sensitivity=sensitivity, what=what, parts=parts)
+        values = np.asarray(scores, float)
+        law = Exponential(
+            scores=values,
+            starts=np.asarray(starts),
+            rate=_rate(event, monotone=monotone),
+            log_measure=np.zeros(len(values)) if log_measure is None else log_measure,
         )
-        measure = np.zeros(len(law[0])) if log_measure is None else log_measure
-        chosen: Ints = self._settle(Exponential(*law, measure), event)
-        return chosen
+        return self._settle(law, event)
 
     def exponential_intervals(
         self,
@@ -178,13 +191,17 @@ class Curator:
 
         **Privacy**: as :meth:`exponential`, for the score as a function on the public domain.
         """
-        law, event = _selection(
-            "interval exponential", scores, starts, epsilon, sensitivity, monotone, what, parts, 0.125
+        event = _pure(
+            "interval exponential", epsilon=epsilon, sensitivity=sensitivity, what=what, parts=parts
         )
-        point: Point = self._settle(
-            IntervalExponential(Exponential(*law, log_measure), option, low, high), event
+        choice = Exponential(
+            scores=np.asarray(scores, float),
+            starts=np.asarray(starts),
+            rate=_rate(event, monotone=monotone),
+            log_measure=log_measure,
         )
-        return point
+        law = IntervalExponential(choice=choice, option=option, low=low, high=high)
+        return self._settle(law, event)
 
     def permute_and_flip(
         self,
@@ -202,11 +219,10 @@ class Curator:
         **Privacy**: ε-DP under add/remove (fact F1; McKenna and Sheldon 2020). It is not ε-bounded-range, so its
         zCDP cost is the generic ε²/2.
         """
-        law, event = _selection(
-            "permute-and-flip", scores, starts, epsilon, sensitivity, monotone, what, parts, 0.5
-        )
-        chosen: Ints = self._settle(PermuteAndFlip(*law), event)
-        return chosen
+        event = _pure("permute-and-flip", epsilon=epsilon, sensitivity=sensitivity, what=what, parts=parts)
+        rate = _rate(event, monotone=monotone)
+        law = PermuteAndFlip(scores=np.asarray(scores, float), starts=np.asarray(starts), rate=rate)
+        return self._settle(law, event)
 
     def public(self, draw: Callable[[np.random.Generator], T], *, what: str) -> T:
         """Randomness that does not depend on the data (bags, schedules, attribute subsets); free."""
@@ -221,7 +237,8 @@ class Curator:
         why : the release and its place in the text, for the ledger.
         """
         infinite = np.array(np.inf)
-        outcome: T = self._settle(Exact(value), Event(why, "exact", infinite, infinite, math.nan, parts))
+        event = Event(what=why, mechanism="exact", epsilon=infinite, rho=infinite, parts=parts)
+        outcome: T = self._settle(Exact(value), event)
         return outcome
 
 
@@ -255,27 +272,21 @@ def _by_row(scale: Floats, values: NDArray[Any]) -> Floats:
     return scale if scale.ndim == 0 else scale.reshape(scale.shape + (1,) * (values.ndim - scale.ndim))
 
 
-def _pure(
-    what: str, mechanism: str, epsilon: Floats, sensitivity: float, parts: Ints | None, *, rho_factor: float
-) -> Event:
+def _pure(mechanism: str, *, epsilon: ArrayLike, sensitivity: float, what: str, parts: Ints | None) -> Event:
+    """Event of a mechanism that is ε-DP."""
+    epsilons = _budget(epsilon)
     if not sensitivity > 0:
         raise ValueError(f"sensitivity={sensitivity!r}: expected a positive number")
-    return Event(what, mechanism, epsilon, rho_factor * epsilon**2, sensitivity, parts)
+    return Event(
+        what=what,
+        mechanism=mechanism,
+        epsilon=epsilons,
+        rho=RHO[mechanism] * epsilons**2,
+        sensitivity=sensitivity,
+        parts=parts,
+    )
 
 
-def _selection(
-    mechanism: str,
-    scores: ArrayLike,
-    starts: Ints,
-    epsilon: ArrayLike,
-    sensitivity: float,
-    monotone: bool,
-    what: str,
-    parts: Ints | None,
-    rho_factor: float,
-) -> tuple[tuple[Floats, Ints, Floats], Event]:
-    """Law arguments and event shared by the selection mechanisms: fact F1 sets the rate."""
-    epsilons = _budget(epsilon)
-    event = _pure(what, mechanism, epsilons, sensitivity, parts, rho_factor=rho_factor)
-    rate = epsilons / (sensitivity if monotone else 2 * sensitivity)
-    return (np.asarray(scores, float), np.asarray(starts), rate), event
+def _rate(event: Event, *, monotone: bool) -> Floats:
+    """Exponent per unit of score that a selection may use, by fact F1."""
+    return event.epsilon / (event.sensitivity if monotone else 2 * event.sensitivity)

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from .arrays import Floats
 from .bags import Bags
-from .counts import Records
+from .counts import Records, RecordsDoor
 from .curator import Curator, open_curator
 from .domain import Domain
 from .growth import TreeBuilder
@@ -59,7 +59,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     neighbours: Neighbours
     random_state: Any
 
-    def fit(self, X: pd.DataFrame | ArrayLike | Records, y: ArrayLike | pd.Series[Any] | None = None) -> Self:
+    def fit(
+        self, X: pd.DataFrame | ArrayLike | RecordsDoor, y: ArrayLike | pd.Series[Any] | None = None
+    ) -> Self:
         """Train the model.
 
         Parameters
@@ -85,7 +87,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.ledger_ = curator.ledger
         return self
 
-    def _fit(self, records: Records, curator: Curator) -> None:
+    def _fit(self, records: RecordsDoor, curator: Curator) -> None:
         """Learn the model from the records, all releases through the curator."""
         raise NotImplementedError
 
@@ -99,11 +101,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if value is not None or getattr(type(self), name) is not None:
                 check_count(name, value, low=low)
 
-    def _open(self, X: Any, y: Any) -> tuple[Records, Curator]:
+    def _open(self, X: Any, y: Any) -> tuple[RecordsDoor, Curator]:
         """Open the three doors for a fit: records, releases, budget."""
         epsilon = check_epsilon(self.epsilon)
         ledger = Ledger(neighbours=self.neighbours, delta=self.delta, claimed=epsilon)
-        if isinstance(X, Records):
+        if isinstance(X, RecordsDoor):
             return self._open_records(X, y), open_curator(
                 rng=np.random.default_rng(self.random_state), ledger=ledger
             )
@@ -122,7 +124,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_ = np.array(self.domain_.classes)
         return records, curator
 
-    def _open_records(self, records: Records, y: object) -> Records:
+    def _open_records(self, records: RecordsDoor, y: object) -> RecordsDoor:
         """Take records that are encoded already; they carry labels and domain."""
         if y is not None:
             raise ValueError("y given beside encoded records: they carry their labels, call fit(records)")
@@ -194,7 +196,7 @@ class PrivateForest(PrivateClassifier):
 
     def _plant(
         self,
-        records: Records,
+        records: RecordsDoor,
         curator: Curator,
         grow: Callable[[TreeBuilder, float], Tree],
         *,

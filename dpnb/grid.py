@@ -73,8 +73,7 @@ class Grid:
         """
         up_to = np.zeros((*bins.shape[:-1], bins.shape[-1] + 1))
         np.cumsum(bins, axis=-1, out=up_to[..., 1:])
-        sums: Floats = up_to.take(self.stop, axis=-1) - up_to.take(self.start, axis=-1)
-        return sums
+        return up_to.take(self.stop, axis=-1) - up_to.take(self.start, axis=-1)
 
     def tables(self, bins: Floats) -> Floats:
         """Counts where each condition holds and elsewhere.
@@ -89,21 +88,20 @@ class Grid:
         """
         holds = self.within(bins)
         totals = bins[:, :, : self.sizes[0]].sum(axis=2, keepdims=True)
-        tables: Floats = np.stack([holds, totals - holds]).transpose(1, 3, 0, 2)
-        return tables
+        return np.stack([holds, totals - holds]).transpose(1, 3, 0, 2)
 
     def only(self, attribute: int) -> Grid:
         """Bins of a single attribute and their conditions."""
         mine = self.attribute == attribute
         first = int(self.sizes[:attribute].sum())
         return Grid(
-            (self.cuts[attribute],),
-            self.sizes[[attribute]],
-            self.kind[mine],
-            np.zeros(int(mine.sum()), np.intp),
-            self.cut[mine],
-            self.start[mine] - first,
-            self.stop[mine] - first,
+            cuts=(self.cuts[attribute],),
+            sizes=self.sizes[[attribute]],
+            kind=self.kind[mine],
+            attribute=np.zeros(int(mine.sum()), np.intp),
+            cut=self.cut[mine],
+            start=self.start[mine] - first,
+            stop=self.stop[mine] - first,
         )
 
     def stump(self, candidate: int) -> Stump:
@@ -124,37 +122,19 @@ def grid_of(domain: Domain, cuts: tuple[Floats | None, ...]) -> Grid:
     domain : public domain.
     cuts : increasing thresholds of each continuous attribute, None for each categorical one.
     """
-    kind: list[int] = []
-    attribute: list[int] = []
-    cut: list[float] = []
-    start: list[int] = []
-    stop: list[int] = []
-    sizes: list[int] = []
-    for a, thresholds in enumerate(cuts):
-        first = sum(sizes)
-        card = int(domain.cardinalities[a])
+    pairs = zip(cuts, domain.cardinalities, strict=True)
+    sizes = np.array([card if t is None else len(t) + 1 for t, card in pairs], np.intp)
+    rows: list[tuple[float, ...]] = []  # kind, attribute, cut, start, stop
+    for a, (thresholds, first) in enumerate(zip(cuts, np.cumsum(sizes) - sizes, strict=True)):
         if thresholds is None:
             # One value of two says all, and a single value is no condition.
-            asked, sizes_a, of = range(card if card > 2 else card - 1), card, ONE_VS_REST
-            cut += [float(code) for code in asked]
-            start += [first + code for code in asked]
+            codes = range(sizes[a] if sizes[a] > 2 else sizes[a] - 1)
+            rows += [(ONE_VS_REST, a, code, first + code, first + code + 1) for code in codes]
         else:
-            asked, sizes_a, of = range(len(thresholds)), len(thresholds) + 1, THRESHOLD
-            cut += [float(t) for t in thresholds]
-            start += [first] * len(thresholds)
-        stop += [first + j + 1 for j in asked]
-        kind += [of] * len(asked)
-        attribute += [a] * len(asked)
-        sizes.append(sizes_a)
-    return Grid(
-        cuts,
-        np.array(sizes, np.intp),
-        np.array(kind, np.intp),
-        np.array(attribute, np.intp),
-        np.array(cut, float),
-        np.array(start, np.intp),
-        np.array(stop, np.intp),
-    )
+            rows += [(THRESHOLD, a, cut, first, first + j + 1) for j, cut in enumerate(thresholds)]
+    kind, attribute, cut, start, stop = np.array(rows, float).reshape(-1, 5).T.copy()
+    kind, attribute, start, stop = (column.astype(np.intp) for column in (kind, attribute, start, stop))
+    return Grid(cuts=cuts, sizes=sizes, kind=kind, attribute=attribute, cut=cut, start=start, stop=stop)
 
 
 def stumps_of(grid: Grid, table: Floats) -> tuple[tuple[Stump, ...], Floats]:
@@ -284,10 +264,8 @@ class Additive:
 
     def importances(self) -> Floats:
         """Sum of |alpha| of each attribute's stumps, (attributes,)."""
-        used = [
-            (s.attribute, abs(a)) for s, a in zip(self.stumps, self.alpha, strict=True) if s.attribute >= 0
-        ]
         total = np.zeros(self.domain.n_attributes)
-        for attribute, a in used:
-            total[attribute] += a
+        for stump, a in zip(self.stumps, self.alpha, strict=True):
+            if stump.attribute >= 0:
+                total[stump.attribute] += abs(a)
         return total

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .arrays import Bools, Floats, Ints
-from .counts import Cohort
+from .counts import CohortDoor
 from .curator import Curator
 from .domain import Domain
 from .ledger import TreeScope
@@ -33,7 +33,7 @@ class TreeBuilder:
     """
 
     def __init__(
-        self, domain: Domain, scope: TreeScope, cohort: Cohort, *, depth_first: bool = False
+        self, domain: Domain, scope: TreeScope, cohort: CohortDoor, *, depth_first: bool = False
     ) -> None:
         self.domain = domain
         self.scope = scope

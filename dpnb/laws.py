@@ -10,21 +10,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .arrays import Floats, Ints
 
+Outcome = TypeVar("Outcome")
 
-class Law(Protocol):
+
+class Law(Protocol[Outcome]):
     """A distribution of a release."""
 
-    def draw(self, rng: np.random.Generator) -> Any:
+    def draw(self, rng: np.random.Generator) -> Outcome:
         """Draw one outcome (vectorised over entries or groups)."""
 
-    def log_density(self, outcome: Any) -> Floats:
+    def log_density(self, outcome: Outcome) -> Floats:
         """Log density (or log probability) of an outcome, by entry or by group."""
 
 
@@ -99,8 +101,7 @@ def group_of(starts: Ints, size: int) -> Ints:
 def _of_chosen(logs: Floats, starts: Ints, outcome: Ints) -> Floats:
     """Entry of each group's outcome; -inf where a group has fewer candidates."""
     sizes = np.diff(starts, append=len(logs))
-    found: Floats = np.where(outcome < sizes, logs[starts + np.minimum(outcome, sizes - 1)], -np.inf)
-    return found
+    return np.where(outcome < sizes, logs[starts + np.minimum(outcome, sizes - 1)], -np.inf)
 
 
 @dataclass(frozen=True)
@@ -151,8 +152,7 @@ class Exponential:
         """Log probability of every candidate within its group."""
         logits, group = self._logits()
         total: Floats = np.log(np.add.reduceat(np.exp(logits), self.starts))
-        logs: Floats = logits - total[group]
-        return logs
+        return logits - total[group]
 
     def log_density(self, outcome: Ints) -> Floats:
         return _of_chosen(self.log_probabilities(), self.starts, outcome)

@@ -10,10 +10,10 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -30,7 +30,7 @@ class Cost(NamedTuple):
     rho: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Event:
     """One release, possibly made for many disjoint parts of the data at once.
 
@@ -47,7 +47,7 @@ class Event:
     mechanism: str
     epsilon: Floats
     rho: Floats
-    sensitivity: float
+    sensitivity: float = math.nan
     parts: Ints | None = None
 
     @property
@@ -63,10 +63,6 @@ class Event:
 
 def _sum(costs: Sequence[Cost]) -> Cost:
     return Cost(math.fsum(c.epsilon for c in costs), math.fsum(c.rho for c in costs))
-
-
-def _max(costs: Sequence[Cost]) -> Cost:
-    return Cost(max((c.epsilon for c in costs), default=0.0), max((c.rho for c in costs), default=0.0))
 
 
 def _dearest(each: int, costs: Sequence[Cost]) -> Cost:
@@ -109,6 +105,14 @@ class Scope:
             else:
                 yield from child.events()
 
+    def trees(self) -> Iterator[TreeScope]:
+        """All trees below, in the order in which they grew."""
+        for child in self.children:
+            if isinstance(child, TreeScope):
+                yield child
+            elif isinstance(child, Scope):
+                yield from child.trees()
+
 
 @dataclass(eq=False)
 class BagScope(Scope):
@@ -143,11 +147,20 @@ class TreeScope(Scope):
             first = level.stop
         return epsilon, rho
 
+    def leaf_costs(self) -> Floats:
+        """Pure ε spent on the path to each leaf, in the order of the nodes' numbers, (leaves,)."""
+        epsilon, _ = self.path_costs()
+        parents = np.concatenate(self.levels)
+        return np.delete(epsilon, parents[parents >= 0])
+
     @property
     def cost(self) -> Cost:
         """Cost of the dearest path."""
         epsilon, rho = self.path_costs()
         return Cost(float(epsilon.max()), float(rho.max()))
+
+
+S = TypeVar("S", bound=Scope)
 
 
 def zcdp_epsilon(*, rho: float, delta: float) -> float:
@@ -200,7 +213,10 @@ class Ledger:
     >>> ledger = Ledger(neighbours="add-remove", claimed=1.0)
     >>> with ledger.sequential("two counts"):
     ...     for _ in range(2):
-    ...         ledger.book(Event("count", "laplace", np.array(0.5), np.array(0.125), 1.0))
+    ...         epsilon, rho = np.array(0.5), np.array(0.125)
+    ...         ledger.book(
+    ...             Event(what="count", mechanism="laplace", epsilon=epsilon, rho=rho, sensitivity=1.0)
+    ...         )
     >>> ledger.epsilon
     1.0
     """
@@ -223,7 +239,7 @@ class Ledger:
         self._open[-1].children.append(event)
 
     @contextmanager
-    def _scope(self, scope: Scope) -> Iterator[Scope]:
+    def _scope(self, scope: S) -> Iterator[S]:
         self._open[-1].children.append(scope)
         self._open.append(scope)
         try:
@@ -231,43 +247,30 @@ class Ledger:
         finally:
             self._open.pop()
 
-    @contextmanager
-    def sequential(self, what: str) -> Iterator[Scope]:
+    def sequential(self, what: str) -> AbstractContextManager[Scope]:
         """Scope whose children all see the same records: costs add up."""
-        with self._scope(Scope(what, "sequential", _sum)) as scope:
-            yield scope
+        return self._scope(Scope(what, "sequential", _sum))
 
-    @contextmanager
-    def filtered(self, what: str, *, epsilon: float) -> Iterator[Scope]:
+    def filtered(self, what: str, *, epsilon: float) -> AbstractContextManager[Scope]:
         """Scope whose rounds drop a record before its own pure ε, given past outputs, exceeds ``epsilon``."""
         cap = Cost(epsilon, epsilon**2 / 2)
-        with self._scope(Scope(what, f"at most ε = {epsilon:.4g} a record", partial(_capped, cap))) as scope:
-            yield scope
+        return self._scope(Scope(what, f"at most ε = {epsilon:.4g} a record", partial(_capped, cap)))
 
-    @contextmanager
-    def parallel(self, what: str) -> Iterator[Scope]:
+    def parallel(self, what: str) -> AbstractContextManager[Scope]:
         """Scope whose children see disjoint records, assigned record by record: the dearest child counts."""
-        with self._scope(Scope(what, "parallel", _max)) as scope:
-            yield scope
+        return self._scope(Scope(what, "parallel", partial(_dearest, 1)))
 
-    @contextmanager
-    def cover(self, what: str, *, each: int) -> Iterator[Scope]:
+    def cover(self, what: str, *, each: int) -> AbstractContextManager[Scope]:
         """Scope in which a record is seen by exactly ``each`` children: the dearest ``each`` of them count."""
-        with self._scope(Scope(what, f"each record in {each}", partial(_dearest, each))) as scope:
-            yield scope
+        return self._scope(Scope(what, f"each record in {each}", partial(_dearest, each)))
 
-    @contextmanager
-    def bag(self, what: str, *, rule: str, multiply: Callable[[Cost], Cost]) -> Iterator[Scope]:
+    def bag(self, what: str, *, rule: str, multiply: Callable[[Cost], Cost]) -> AbstractContextManager[Scope]:
         """Scope fed with a random number of copies of each record (fact F2): ``multiply`` maps cost per copy."""
-        with self._scope(BagScope(what, rule, partial(_multiplied, multiply))) as scope:
-            yield scope
+        return self._scope(BagScope(what, rule, partial(_multiplied, multiply)))
 
-    @contextmanager
-    def tree(self, what: str) -> Iterator[TreeScope]:
+    def tree(self, what: str) -> AbstractContextManager[TreeScope]:
         """Scope of a decision tree: events name nodes, a record pays along its path."""
-        scope = TreeScope(what, "dearest path", _max)
-        with self._scope(scope):
-            yield scope
+        return self._scope(TreeScope(what, "dearest path", _sum))
 
     @property
     def open_bag(self) -> Scope | None:
@@ -295,6 +298,14 @@ class Ledger:
     def events(self) -> list[Event]:
         """All events, in the order in which they happened."""
         return list(self.root.events())
+
+    def leaf_costs(self) -> Floats:
+        """What each path of each tree spends: pure ε from the root to every leaf, (leaves of all trees,).
+
+        Trees come in the order in which they grew, the leaves of each by node number. The costs are those of one copy
+        of a record under add/remove, whatever the bags and ``neighbours`` make of them.
+        """
+        return np.concatenate([tree.leaf_costs() for tree in self.root.trees()] or [np.empty(0)])
 
     @property
     def leaks(self) -> dict[str, int]:

@@ -30,7 +30,8 @@ class Score:
     sensitivity_at : exact largest change at n records (the larger data set), the same for add/remove and replace,
         for two branches or two classes.
     monotone : adding a record never raises, or never lowers, the score of any split.
-    part : for scores that are sums over branches, counts (..., classes) → contribution of a branch.
+    part : for scores that follow from a sum over branches, counts (..., classes) → contribution of a branch.
+    of_sum : sum over branches (...), class counts of the node (..., classes) → score; None if the sum is the score.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Score:
     sensitivity_at: Callable[[int], float]
     monotone: bool
     part: Callable[[Floats], Floats] | None = None
+    of_sum: Callable[[Floats, Floats], Floats] | None = None
 
     def __call__(self, table: ArrayLike) -> Floats:
         """Score of a contingency table (..., branches, classes)."""
@@ -56,7 +58,7 @@ class Score:
         if self.part is None:
             raise ValueError(f"score {self.name!r} is not a sum over branches")
         summed = combine(self.part(branches))
-        return _gain(summed, totals) if self.name == "info_gain" else summed
+        return summed if self.of_sum is None else self.of_sum(summed, totals)
 
 
 def _xlogx(x: Floats) -> Floats:
@@ -86,8 +88,7 @@ def _gini_part(counts: Floats) -> Floats:
 def _gain(summed: Floats, totals: Floats) -> Floats:
     """Information gain from the sum of −n H over branches: ( n H(node) − Σ n H(branch) ) / n, at least 0."""
     n = _total(totals)
-    gain: Floats = np.maximum(summed - _entropy_part(totals), 0.0) / np.maximum(n, 1.0)
-    return gain
+    return np.maximum(summed - _entropy_part(totals), 0.0) / np.maximum(n, 1.0)
 
 
 def _covariation(table: Floats) -> tuple[Floats, Floats, Floats]:
@@ -135,6 +136,7 @@ INFO_GAIN = Score(
     sensitivity_at=lambda n: binary_entropy(1 / n),
     monotone=False,
     part=_entropy_part,
+    of_sum=_gain,
 )
 CONDITIONAL_ENTROPY = Score(
     "conditional_entropy",

@@ -18,20 +18,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from dpnb import Categorical, Continuous, Domain
-from dpnb.audit.attack import (
-    AttackError,
-    Event,
-    attack,
-    black_box,
-    clopper_pearson,
-    compare,
-    epsilon_bound,
-    largest_bound,
-    observations,
-    seeded,
-    white_box,
-    white_names,
-)
+from dpnb.audit.attack import AttackError, attack, black_box, observations, seeded, white_box, white_names
+from dpnb.audit.bounds import OutputEvent, clopper_pearson, compare, epsilon_bound, largest_bound
 from dpnb.audit.onerun import one_run, one_run_epsilon
 from dpnb.laws import PermuteAndFlip
 from dpnb.papers.diffprfs import DiffPRFs
@@ -182,10 +170,10 @@ def test_constant_outputs_show_nothing() -> None:
 @pytest.mark.parametrize(("relation", "complement"), [(">", "≤"), ("=", "≠")])
 def test_events_and_complements(relation: str, complement: str) -> None:
     values = np.array([0.0, 1.0, 2.0, np.nan])
-    event, rest = (Event("x", r, 1.0) for r in (relation, complement))
+    event, rest = (OutputEvent("x", r, 1.0) for r in (relation, complement))
     assert (event.holds(values) ^ rest.holds(values)).all()
-    assert Event("x", "=", math.nan).holds(values).tolist() == [False, False, False, True]
-    assert str(Event("x", "≠", math.nan)) == "x is present"
+    assert OutputEvent("x", "=", math.nan).holds(values).tolist() == [False, False, False, True]
+    assert str(OutputEvent("x", "≠", math.nan)) == "x is present"
 
 
 # --- Estimators ---------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
+from dataclasses import replace as changed
 from functools import partial
 
 import numpy as np
@@ -234,7 +235,19 @@ def test_a_branch_past_the_door_is_a_divergence() -> None:
         )
         assert math.isinf(found.lower_bound)
         assert re.search(words, found.event)
-        assert "branchy" in found.place
+        assert found.place.startswith(f"{__name__}:")
+        assert found.place.endswith(" branchy")
+
+
+def test_a_fit_that_fails_on_the_neighbour_has_no_place() -> None:
+    def picky(data: list[int]) -> None:
+        open_curator(rng=np.random.default_rng(0), ledger=Ledger(claimed=1.0))
+        if len(data) > 3:
+            raise ValueError("looked at 4 records, 3 is not less")
+
+    found = replay_mechanism(picky, [1, 1, 1], [1, 1, 1, 1], claimed=2.0, subject="picky")
+    assert "the fit fails on the neighbour: looked at 4 records" in found.event
+    assert found.place == ""
 
 
 def test_hooks_are_gone_after_an_audit() -> None:
@@ -248,10 +261,18 @@ def test_hooks_are_gone_after_an_audit() -> None:
 
 def test_findings_read_well() -> None:
     found = Finding(
-        "attack", "toy", 1.0, 2.5, 0.99, "add-remove", "9 and 10 records", "label of x is 1", delta=1e-5
+        instrument="attack",
+        subject="toy",
+        claimed=1.0,
+        lower_bound=2.5,
+        confidence=0.99,
+        neighbours="add-remove",
+        pair="9 and 10 records",
+        event="label of x is 1",
+        delta=1e-5,
     )
     text = str(found)
     assert "VIOLATED" in text
     assert "ε ≥ 2.5 (99 % confidence, attack" in text
     assert "δ = 1e-05" in text
-    assert "no violation found" in str(Finding("exact", "toy", 1.0, 1.0, 1.0, "replace", "", ""))
+    assert "no violation found" in str(changed(found, lower_bound=1.0))

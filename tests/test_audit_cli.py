@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dpnb.audit import compare
 from dpnb.audit.__main__ import main
-from dpnb.audit.attack import compare
 from dpnb.audit.report import alt_text, page, plot_event, write_report
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -161,6 +161,37 @@ def test_misuse_in_a_process_of_its_own_shows_no_traceback(folder: Path) -> None
     assert done.stdout == ""
     assert re.fullmatch(r"dpnb\.audit: pair .*ValueError: one class only.*\n", done.stderr)
     assert not (folder / "none.html").exists()
+
+
+RUN = """
+import sys
+{before}
+from dpnb.audit.__main__ import main
+status = main({arguments})
+print(status, "matplotlib.figure" in sys.modules)
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "report", "end"),
+    [
+        ("", [], "0 False"),
+        ("", ["--report", "made.png"], "0 True"),
+        ('sys.modules["matplotlib"] = None', [], "0 False"),
+        ('sys.modules["matplotlib"] = None', ["--report", "unmade.png"], "2 False"),
+    ],
+)
+def test_only_a_report_needs_matplotlib(folder: Path, before: str, report: list[str], end: str) -> None:
+    arguments = ["audited_models:constant", "--epsilon", "1", "--runs", "40", *report]
+    code = RUN.format(before=before, arguments=arguments)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == end
+    if end.startswith("2"):
+        message = r'dpnb\.audit: --report unmade\.png: .* needs matplotlib .*; pip install "dpnb\[plot\]"\n'
+        assert re.fullmatch(message, done.stderr)
+    assert [(folder / name).exists() for name in report[1:]] == [end == "0 True"] * len(report[1:])
 
 
 def test_any_object_with_fit_and_predict(inside: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from dpnb.audit.attack import epsilon_bound
+from dpnb.audit import epsilon_bound
 
 COLUMNS = [
     "case", "subject", "version", "relation_documented", "relation_tested", "claimed", "delta", "runs",

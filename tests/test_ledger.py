@@ -86,7 +86,20 @@ def test_tree_charges_the_dearest_path() -> None:
         c.laplace([[1.0], [1.0]], epsilon=[0.6, 0.05], sensitivity=1, what="leaves", parts=below)
         c.laplace([[1.0]], epsilon=0.1, sensitivity=1, what="twice at one node", parts=below[:1])
     np.testing.assert_allclose(scope.path_costs()[0], [0.1, 0.3, 0.6, 1.0, 0.35])
+    np.testing.assert_allclose(ledger.leaf_costs(), [0.6, 1.0, 0.35])
     assert ledger.epsilon == pytest.approx(1.0)
+
+
+def test_leaf_costs_of_a_ledger_go_from_tree_to_tree() -> None:
+    ledger = Ledger(claimed=1.0)
+    assert len(ledger.leaf_costs()) == 0
+    for epsilon in (0.1, 0.7):
+        twice = ledger.bag("bag", rule="twice", multiply=lambda cost: Cost(2 * cost.epsilon, cost.rho))
+        with twice, ledger.tree("tree") as scope:
+            below = scope.grow(np.array([0, 0]))
+            for nodes, share in ((np.array([0]), 0.1), (below[1:], epsilon)):
+                curator(ledger).laplace([[1.0]], epsilon=share, sensitivity=1, what="w", parts=nodes)
+    np.testing.assert_allclose(ledger.leaf_costs(), [0.1, 0.2, 0.1, 0.8])  # of one copy of a record
 
 
 def test_a_node_named_twice_in_one_event_pays_twice() -> None:
@@ -235,11 +248,13 @@ def test_noise_responds_to_epsilon() -> None:
 
 
 def test_a_filter_caps_the_cost_but_hides_no_leak() -> None:
-    ledger = Ledger(claimed=1.0)
+    ledger, half, infinite = Ledger(claimed=1.0), np.array(0.5), np.array(np.inf)
     with ledger.filtered("filter", epsilon=1.0):
         for _ in range(5):
-            ledger.book(Event("count", "laplace", np.array(0.5), np.array(0.125), 1.0))
+            ledger.book(
+                Event(what="count", mechanism="laplace", epsilon=half, rho=half**2 / 2, sensitivity=1.0)
+            )
     assert (ledger.epsilon, ledger.rho) == (1.0, 0.5)
     with ledger.filtered("leaky", epsilon=1.0):
-        ledger.book(Event("leak", "exact", np.array(np.inf), np.array(np.inf), math.nan))
+        ledger.book(Event(what="leak", mechanism="exact", epsilon=infinite, rho=infinite))
     assert math.isinf(ledger.epsilon)

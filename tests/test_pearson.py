@@ -14,8 +14,7 @@ from sklearn.base import clone
 from test_scores import tables, units
 
 from dpnb import Categorical, Continuous, Domain, DomainError, PrivacyLeakWarning, load
-from dpnb.audit import exact, families, replay
-from dpnb.audit.attack import epsilon_bound, white_box
+from dpnb.audit import epsilon_bound, exact, families, replay, white_box
 from dpnb.audit.replay import replay_estimator
 from dpnb.audit.search import DOMAIN as TINY
 from dpnb.audit.search import Pair, random_pair

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -123,6 +124,11 @@ def test_ragged_scores_equal_tables() -> None:
         rows, totals = table.reshape(-1, 3), table.sum(axis=1)
         ragged = score.of_branches(rows, totals, lambda parts: np.add.reduceat(parts, np.arange(0, 20, 4)))
         np.testing.assert_allclose(ragged, score(table), atol=1e-12)
+    renamed, twin = replace(INFO_GAIN, name="renamed"), replace(INFO_GAIN, of_sum=None)
+    whole = table[0].sum(axis=0, keepdims=True)
+    of_one = [s.of_branches(table[0], whole, lambda parts: parts.sum(keepdims=True)) for s in (renamed, twin)]
+    assert of_one[0] == pytest.approx(INFO_GAIN(table[0]))
+    assert of_one[1] != pytest.approx(INFO_GAIN(table[0]))
     with pytest.raises(ValueError, match="not a sum over branches"):
         ABS_PHI.of_branches(table[0], table[0], lambda parts: parts)
     assert ABS_S_XY([[3, 0], [0, 3]]) == pytest.approx(1.5)

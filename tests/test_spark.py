@@ -26,7 +26,7 @@ from pyspark.sql import DataFrame, SparkSession
 import dpnb
 from dpnb import Categorical, Continuous, DataError, Domain, DomainError, PrivateBooster, spark
 from dpnb.bags import Bags
-from dpnb.counts import Records
+from dpnb.counts import Cohort, CohortDoor, Records, RecordsDoor, WeightedDoor, WeightedRecords
 from dpnb.domain import Misfit
 from dpnb.grid import public_grid
 from dpnb.papers.baselines_forest import RandomSplitForest
@@ -34,7 +34,7 @@ from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.papers.dpada import DPAda
 from dpnb.papers.edprf import EDPRF
 from dpnb.papers.pearson import VARIANTS, PearsonTree
-from dpnb.spark import blocks, columns
+from dpnb.spark import blocks, boosting, columns, trees
 from dpnb.spark import table as table_module
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
@@ -354,14 +354,46 @@ def test_bags_need_keys(session: SparkSession, three: Any) -> None:
         (PearsonTree(n_shards=4, shards="position"), "blocks by position"),
         (
             DiffPRFs(bounds="data", selection="two-step"),
-            "asks its records for 'columns', which only the in-memory",
+            "asks its records for 'observed_bounds', which only the in-memory",
         ),
-        (DPAda(filter_rounds=2), "asks its records for 'spent', which only the in-memory"),
+        (DPAda(filter_rounds=2), "asks its records for 'afford', which only the in-memory"),
     ],
 )
 def test_what_only_the_in_memory_door_answers(model: Any, message: str, adult: Any, tables: Any) -> None:
     with pytest.raises(DataError, match=message):
         model.set_params(random_state=0).fit(tables["adult"][1])
+
+
+DOORS = (
+    (spark.SparkTable, Records, RecordsDoor),
+    (trees.SparkCohort, Cohort, CohortDoor),
+    (boosting.SparkWeighted, WeightedRecords, WeightedDoor),
+)
+
+
+def unanswered(implementation: type, door: type) -> set[str]:
+    """Questions of a door that a class neither answers nor refuses; two follow from others."""
+    methods = {name for name, value in vars(door).items() if callable(value) and not name.startswith("_")}
+    return methods - {"part", "condition_tables"} - set(vars(implementation))
+
+
+@pytest.mark.parametrize(("there", "here", "door"), DOORS)
+def test_both_sides_of_a_door_answer_or_refuse_every_question(there: type, here: type, door: type) -> None:
+    assert unanswered(there, door) == unanswered(here, door) == set()
+    assert unanswered(type("Twin", (door,), {}), door)
+    assert not issubclass(there, here)
+
+
+def test_a_question_of_no_door_is_an_ordinary_error(tables: Any) -> None:
+    with pytest.raises(AttributeError):
+        _ = tables["three"][1].anything
+    with pytest.raises(DataError, match="asks its records for 'keys'"):
+        _ = tables["three"][1].keys
+    weighted = tables["adult"][1].weighted(public_grid(tables["adult"][1].domain), positive=1)
+    with pytest.raises(DataError, match="asks its records for 'weights'"):
+        _ = weighted.weights
+    with pytest.raises(DataError, match="asks its records for 'outcome by other weights'"):
+        weighted.outcome(weighted.grid.stump(0), np.ones(3))
 
 
 def test_too_many_values(

@@ -44,7 +44,9 @@ def grown() -> Tree:
                 np.testing.assert_array_equal(building.class_counts(), counts)
                 assert not len(building.close(np.ones(5, bool), np.arange(10.0).reshape(5, 2)))
         assert len(scope.path_costs()[0]) == 8
-    return building.finish()
+    tree = building.finish()
+    assert len(ledger.leaf_costs()) == tree.n_leaves
+    return tree
 
 
 def test_routing() -> None:

@@ -30,7 +30,8 @@ from interpret.privacy import DPExplainableBoostingClassifier
 from numpy.typing import ArrayLike, NDArray
 from tqdm import tqdm
 
-from dpnb.audit.attack import compare, epsilon_bound, observations
+from dpnb.audit.attack import observations
+from dpnb.audit.bounds import compare, epsilon_bound
 from dpnb.files import write_whole
 
 Data = tuple[NDArray[Any], NDArray[Any]]

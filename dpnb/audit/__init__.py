@@ -1,6 +1,7 @@
 """The auditor: replay, exact enumeration, attack, one-run audit, and search for worst-case neighbours."""
 
-from .attack import attack, black_box, compare, epsilon_bound, largest_bound, white_box
+from .attack import attack, black_box, white_box
+from .bounds import compare, epsilon_bound, largest_bound
 from .exact import exact
 from .onerun import one_run, one_run_epsilon
 from .replay import replay, replay_mechanism

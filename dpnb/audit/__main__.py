@@ -12,7 +12,8 @@ import math
 import os
 import pickle
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -22,19 +23,9 @@ import numpy as np
 from ..domain import Domain
 from ..estimators import PrivateClassifier
 from ..trees import Tree
-from .attack import (
-    MIN_RUNS,
-    AttackError,
-    BlackBox,
-    SampledFinding,
-    attack,
-    black_box,
-    largest_bound,
-    white_box,
-    white_names,
-)
+from .attack import AttackError, BlackBox, attack, black_box, white_box, white_names
+from .bounds import MIN_RUNS, SampledFinding, largest_bound
 from .replay import replay
-from .report import SUFFIXES, write_report
 from .result import Finding
 from .search import NEIGHBOURS, Pair, families
 
@@ -119,13 +110,21 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         if not holds:
             raise MisuseError(complaint)
     if options.report is not None:
-        if options.report.suffix not in SUFFIXES:
-            raise MisuseError(
-                f"--report {options.report}: expected a name that ends in {' or '.join(SUFFIXES)}"
-            )
-        if not options.report.resolve().parent.is_dir():
-            raise MisuseError(f"--report {options.report}: there is no such folder, make it first")
+        _check_report(options.report)
     return options
+
+
+def _check_report(path: Path) -> None:
+    try:
+        from .report import SUFFIXES
+    except ImportError as error:
+        raise MisuseError(
+            f'--report {path}: the picture needs matplotlib ({error}); pip install "dpnb[plot]"'
+        ) from error
+    if path.suffix not in SUFFIXES:
+        raise MisuseError(f"--report {path}: expected a name that ends in {' or '.join(SUFFIXES)}")
+    if not path.resolve().parent.is_dir():
+        raise MisuseError(f"--report {path}: there is no such folder, make it first")
 
 
 def _load(name: str, *, jobs: int) -> Callable[[], Any]:
@@ -134,14 +133,8 @@ def _load(name: str, *, jobs: int) -> Callable[[], Any]:
     if not (module_name and colon and attribute):
         raise MisuseError(f"{name!r}: expected module:function, such as my_models:forest")
     sys.path.insert(0, os.getcwd())
-    try:
+    with _misused(f"cannot import {module_name!r}, looked for in {os.getcwd()} first"):
         module = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        raise MisuseError(
-            f"cannot import {module_name!r}: {error}; run from the folder that holds it"
-        ) from error
-    except Exception as error:
-        raise MisuseError(f"importing {module_name!r} failed: {_one_line(error)}") from error
     if not hasattr(module, attribute):
         raise MisuseError(f"module {module_name!r} has no {attribute!r}")
     factory: Any = getattr(module, attribute)
@@ -150,16 +143,10 @@ def _load(name: str, *, jobs: int) -> Callable[[], Any]:
             f"{name} is {type(factory).__name__}, expected a function that returns an estimator"
         )
     if jobs > 1:
-        try:
+        with _misused(f"{name} cannot be sent to other processes, use --jobs 1 or a plain function"):
             pickle.dumps(factory)
-        except Exception as error:
-            raise MisuseError(
-                f"{name} cannot be sent to other processes ({_one_line(error)}): use --jobs 1 or a plain function"
-            ) from error
-    try:
+    with _misused(f"{name}() failed"):
         model = factory()
-    except Exception as error:
-        raise MisuseError(f"{name}() failed: {_one_line(error)}") from error
     lacking = [method for method in ("fit", "predict") if not callable(getattr(model, method, None))]
     if lacking or isinstance(model, type):
         what = "a class, not an object" if isinstance(model, type) else f"no {' and no '.join(lacking)}"
@@ -170,8 +157,13 @@ def _load(name: str, *, jobs: int) -> Callable[[], Any]:
     return made
 
 
-def _one_line(error: BaseException) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())
+@contextmanager
+def _misused(complaint: str) -> Iterator[None]:
+    """Tell an error inside the block as a misuse."""
+    try:
+        yield
+    except Exception as error:
+        raise MisuseError(f"{complaint}: {type(error).__name__}: {error}") from error
 
 
 def _lacks_domain(model: Any) -> bool:
@@ -253,6 +245,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     notes = _notes(options, others, violated=violated)
     print("\n".join([*map(str, (finding, *others)), "", *notes]))
     if options.report is not None:
+        from .report import write_report
+
         try:
             write_report(
                 options.report, finding, others=others, settings=settings, notes=notes, violated=violated

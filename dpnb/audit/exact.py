@@ -29,7 +29,7 @@ from ..laws import (
 from ..ledger import Event, Ledger
 from .result import Finding
 
-Additive = Laplace | TwoSidedGeometric | Gaussian
+Noise = Laplace | TwoSidedGeometric | Gaussian
 Run = Callable[[Any], object]
 """Runs the subject on a data set; opens its curator by :func:`~dpnb.curator.open_curator`."""
 
@@ -41,18 +41,18 @@ class _PausedError(Exception):
 class _Chooser(Curator):
     """Answers choices from a prefix; notes log probabilities and additive laws; pauses at the first open choice."""
 
-    def __init__(self, *, rng: np.random.Generator, ledger: Ledger) -> None:
+    def __init__(self, *, rng: np.random.Generator, ledger: Ledger, prefix: list[Any]) -> None:
         super().__init__(rng=rng, ledger=ledger)
-        self.prefix: list[Any] = []
+        self.prefix = prefix
         self.taken = 0
         self.log_probability = 0.0
-        self.additive: list[tuple[str, Additive]] = []
-        self.waiting: tuple[str, Law] | None = None
+        self.noise: list[Noise] = []
+        self.waiting: tuple[str, Law[Any]] | None = None
 
-    def _settle(self, law: Law, event: Event) -> Any:
+    def _settle(self, law: Law[Any], event: Event) -> Any:
         self.ledger.book(event)
-        if isinstance(law, Additive):
-            self.additive.append((event.what, law))
+        if isinstance(law, Noise):
+            self.noise.append(law)
             return law.centre
         if self.taken == len(self.prefix):
             self.waiting = (event.what, law)
@@ -70,8 +70,7 @@ def _run(run: Run, data: Any, prefix: list[Any]) -> _Chooser:
     made: list[_Chooser] = []
 
     def make(*, rng: np.random.Generator, ledger: Ledger) -> Curator:
-        made.append(_Chooser(rng=rng, ledger=ledger))
-        made[0].prefix = prefix
+        made.append(_Chooser(rng=rng, ledger=ledger, prefix=prefix))
         return made[0]
 
     with opening(make), contextlib.suppress(_PausedError):
@@ -108,13 +107,23 @@ def exact(
         transcripts += 1
         if loss > worst:
             worst, event = loss, what
-    return Finding("exact", subject, claimed, worst, 1.0, neighbours, pair, event, trials=transcripts)
+    return Finding(
+        instrument="exact",
+        subject=subject,
+        claimed=claimed,
+        lower_bound=worst,
+        confidence=1.0,
+        neighbours=neighbours,
+        pair=pair,
+        event=event,
+        trials=transcripts,
+    )
 
 
 def _losses(run: Run, first: Any, second: Any, prefix: list[Any]) -> Iterator[tuple[float, str]]:
     sides = [_run(run, data, prefix) for data in (first, second)]
     a, b = sides
-    if (a.waiting is None) != (b.waiting is None) or len(a.additive) != len(b.additive):
+    if (a.waiting is None) != (b.waiting is None) or len(a.noise) != len(b.noise):
         if max(a.log_probability, b.log_probability) > -math.inf:
             open_side = a.waiting or b.waiting
             yield (
@@ -126,7 +135,7 @@ def _losses(run: Run, first: Any, second: Any, prefix: list[Any]) -> Iterator[tu
         return
     if a.waiting is None or b.waiting is None:
         ratio = abs(a.log_probability - b.log_probability)
-        noise = math.fsum(_worst_shift(x, y) for (_, x), (_, y) in zip(a.additive, b.additive, strict=True))
+        noise = math.fsum(_worst_shift(x, y) for x, y in zip(a.noise, b.noise, strict=True))
         yield (
             ratio + noise,
             f"choices {[_short(o) for o in prefix]}" + (f", noise adds {noise:.4g}" if noise else ""),
@@ -143,7 +152,7 @@ def _short(outcome: Any) -> Any:
     return np.asarray(outcome).tolist()
 
 
-def _worst_shift(a: Additive, b: Additive) -> float:
+def _worst_shift(a: Noise, b: Noise) -> float:
     """Supremum over outputs of the log-ratio of two additive noises of the same kind."""
     same_scale = type(a) is type(b) and a.centre.shape == b.centre.shape
     scales = [
@@ -159,7 +168,7 @@ def _worst_shift(a: Additive, b: Additive) -> float:
         return float(np.where(shift == 0, 0.0, shift / scales[0]).sum())
 
 
-def _outcomes(a: Law, b: Law) -> Iterator[Any]:
+def _outcomes(a: Law[Any], b: Law[Any]) -> Iterator[Any]:
     """Every outcome that is possible on either side; one point for each interval on which both densities are flat."""
     if isinstance(a, Exact) and isinstance(b, Exact):
         yield a.value

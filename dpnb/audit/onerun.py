@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.stats import binom
 
-from ..arrays import Floats
-from .attack import Data, check_claim, check_levels, seeded
+from ..arrays import Bools, Floats
+from .attack import Data, seeded
+from .bounds import check_claim, check_levels
 from .result import Finding
 
 PRECISION = 1e-6
@@ -51,7 +52,8 @@ def one_run_epsilon(
         )
 
     def refuted(epsilon: float) -> bool:
-        return _p_value(correct, guesses, canaries, epsilon, delta) < 1 - confidence
+        p = _p_value(correct, guesses=guesses, canaries=canaries, epsilon=epsilon, delta=delta)
+        return p < 1 - confidence
 
     low, high = 0.0, LARGEST
     if not refuted(low):
@@ -62,7 +64,7 @@ def one_run_epsilon(
     return low
 
 
-def _p_value(correct: int, guesses: int, canaries: int, epsilon: float, delta: float) -> float:
+def _p_value(correct: int, *, guesses: int, canaries: int, epsilon: float, delta: float) -> float:
     """Largest probability of at least so many correct guesses under (ε, δ)-DP."""
     law = binom(guesses, 1 / (1 + np.exp(-epsilon)))
     p = float(law.sf(correct - 1))
@@ -143,10 +145,7 @@ def one_run(
     scores = np.asarray((score or own_label)(model, canary_X, canary_y), float)
     if scores.shape != (m,):
         raise ValueError(f"scores have shape {scores.shape}: expected ({m},), one for each canary")
-    shuffled = rng.permutation(m)  # ties are broken by chance, not by position
-    ranked = shuffled[np.argsort(np.nan_to_num(scores)[shuffled], kind="stable")]
-    guessed_out, guessed_in = ranked[: r // 2], ranked[m - (r - r // 2) :]
-    correct = int(inside[guessed_in].sum() + (~inside[guessed_out]).sum())
+    correct = _correct(scores, inside, guesses=r, rng=rng)
     return Finding(
         instrument="one-run",
         subject=subject or type(model).__name__,
@@ -161,7 +160,15 @@ def one_run(
     )
 
 
-def _rows(values: Any, inside: NDArray[np.bool_]) -> Any:
+def _correct(scores: Floats, inside: Bools, *, guesses: int, rng: np.random.Generator) -> int:
+    """Number of right guesses: the highest scores are taken for canaries inside, the lowest for those outside."""
+    shuffled = rng.permutation(len(scores))  # ties are broken by chance, not by position
+    ranked = shuffled[np.argsort(np.nan_to_num(scores)[shuffled], kind="stable")]
+    outside = guesses // 2
+    return int((~inside[ranked[:outside]]).sum() + inside[ranked[len(ranked) - (guesses - outside) :]].sum())
+
+
+def _rows(values: Any, inside: Bools) -> Any:
     if isinstance(values, pd.DataFrame | pd.Series | np.ndarray):
         return values[inside]
     return [value for value, kept in zip(values, inside, strict=True) if kept]

@@ -13,15 +13,16 @@ import math
 import sys
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 from scipy.stats import bernoulli, poisson
 from sklearn.base import clone
 
+from ..arrays import Floats
 from ..bags import PARTS, POSITIONAL, Bags, Copies, Keys, drawing, record_keys
 from ..curator import Curator, T, opening
 from ..laws import Law
@@ -35,7 +36,28 @@ MOST_COPIES = 12  # P(Poisson(1) > 12) < 1e-10; leaving it out lowers a likeliho
 
 
 class DivergenceError(Exception):
-    """The fit on D′ asks for other releases than the fit on D: data decide what is released, unnoticed."""
+    """The fit on D′ asks for other releases than the fit on D: data decide what is released, unnoticed.
+
+    Parameters
+    ----------
+    message : what differs.
+    place : where the code asked for the release in question; empty where there is none.
+    """
+
+    def __init__(self, message: str, *, place: str = "") -> None:
+        super().__init__(message)
+        self.place = place
+
+
+class Request(NamedTuple):
+    """What a fit asks the release door for: purpose, mechanism, and number of disjoint parts."""
+
+    what: str
+    mechanism: str
+    parts: int
+
+    def __str__(self) -> str:
+        return f"{self.what} ({self.mechanism}, {self.parts} parts)"
 
 
 @dataclass(frozen=True)
@@ -44,17 +66,14 @@ class Release:
 
     Parameters
     ----------
-    what, mechanism : from the ledger's event.
-    parts : number of disjoint parts.
+    request : what the fit asked for.
     bag : number of the bag that it was made from, in order of opening; -1 outside of bags.
     outcome : what was released.
     log_density : of the outcome, on the data that it was recorded or replayed on.
     place : where the code asked for it.
     """
 
-    what: str
-    mechanism: str
-    parts: int
+    request: Request
     bag: int
     outcome: Any
     log_density: float
@@ -69,7 +88,7 @@ class Tape:
     bags: Bags | None = None
     ledger: Ledger | None = None
 
-    def by_bag(self) -> NDArray[np.float64]:
+    def by_bag(self) -> Floats:
         """Log density of the outcomes of each bag; the entry before the first is for what lies outside of bags."""
         total = np.zeros(2 + max((r.bag for r in self.releases), default=-1))
         for release in self.releases:
@@ -78,64 +97,54 @@ class Tape:
 
 
 class _Recorder(Curator):
-    """Draws as usual and takes down every outcome."""
+    """Takes down every outcome: its own draws, or those of a script in the script's order."""
 
-    tape: Tape
+    def __init__(
+        self, *, rng: np.random.Generator, ledger: Ledger, tape: Tape, script: list[Release] | None
+    ) -> None:
+        super().__init__(rng=rng, ledger=ledger)
+        tape.ledger = ledger
+        self._tape = tape
+        self._script = script
+        self._bag_numbers: dict[int, int] = {}
 
-    def _settle(self, law: Law, event: Event) -> Any:
-        outcome = super()._settle(law, event)
-        self._note(event.what, event.mechanism, event.n_parts, outcome, law.log_density(outcome))
+    def _settle(self, law: Law[Any], event: Event) -> Any:
+        self.ledger.book(event)
+        request = Request(event.what, event.mechanism, event.n_parts)
+        outcome = self._outcome(request, law.draw)
+        self._note(request, outcome, float(np.sum(law.log_density(outcome))))
         return outcome
 
     def public(self, draw: Callable[[np.random.Generator], T], *, what: str) -> T:
-        outcome = super().public(draw, what=what)
-        self._note(what, "public", 1, outcome, 0.0)
+        request = Request(what, "public", 1)
+        outcome: T = self._outcome(request, draw)
+        self._note(request, outcome, 0.0)
         return outcome
 
-    def _note(self, what: str, mechanism: str, parts: int, outcome: Any, log_density: Any) -> None:
-        opened = self.ledger.open_bag
-        numbers: dict[int, int] = self.__dict__.setdefault("_numbers", {})
-        bag = -1 if opened is None else numbers.setdefault(id(opened), len(numbers))
-        total = float(np.sum(log_density))
-        self.tape.releases.append(Release(what, mechanism, parts, bag, outcome, total, _place()))
-
-
-class _Replayer(_Recorder):
-    """Answers with the outcomes of another tape, in order."""
-
-    script: list[Release]
-
-    def _next(self, what: str, mechanism: str, parts: int) -> Release:
-        position = len(self.tape.releases)
-        if position == len(self.script):
-            raise DivergenceError(f"one release more: {what} at {_place()}")
-        expected = self.script[position]
-        if (expected.what, expected.mechanism, expected.parts) != (what, mechanism, parts):
+    def _outcome(self, request: Request, draw: Callable[[np.random.Generator], Any]) -> Any:
+        if self._script is None:
+            return draw(self._rng)
+        position, place = len(self._tape.releases), _place()
+        if position == len(self._script):
+            raise DivergenceError(f"one release more: {request.what} at {place}", place=place)
+        expected = self._script[position]
+        if expected.request != request:
             raise DivergenceError(
-                f"{what} ({mechanism}, {parts} parts) at {_place()} instead of "
-                f"{expected.what} ({expected.mechanism}, {expected.parts} parts) at {expected.place}"
+                f"{request} at {place} instead of {expected.request} at {expected.place}",
+                place=expected.place,
             )
-        return expected
-
-    def _settle(self, law: Law, event: Event) -> Any:
-        self.ledger.book(event)
-        expected = self._next(event.what, event.mechanism, event.n_parts)
-        self._note(
-            event.what, event.mechanism, event.n_parts, expected.outcome, law.log_density(expected.outcome)
-        )
         return expected.outcome
 
-    def public(self, draw: Callable[[np.random.Generator], T], *, what: str) -> T:
-        expected = self._next(what, "public", 1)
-        self._note(what, "public", 1, expected.outcome, 0.0)
-        outcome: T = expected.outcome
-        return outcome
+    def _note(self, request: Request, outcome: Any, log_density: float) -> None:
+        opened, numbers = self.ledger.open_bag, self._bag_numbers
+        bag = -1 if opened is None else numbers.setdefault(id(opened), len(numbers))
+        self._tape.releases.append(Release(request, bag, outcome, log_density, _place()))
 
 
 def _place() -> str:
     """Module, line and function of the code outside the release door that asked for a release."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__") in ("dpnb.curator", __name__):
+    while frame.f_back is not None and frame.f_globals.get("__name__") in (Curator.__module__, __name__):
         frame = frame.f_back
     return f"{frame.f_globals.get('__name__')}:{frame.f_lineno} {frame.f_code.co_name}"
 
@@ -148,18 +157,11 @@ def _take(fit: Fit, data: Any, *, rule: Callable[..., Copies | None], script: li
     """Run a fit and return its tape; with a script, force its outcomes."""
     tape = Tape()
 
-    def make(*, rng: np.random.Generator, ledger: Ledger) -> Curator:
-        curator = (_Recorder if script is None else _Replayer)(rng=rng, ledger=ledger)
-        curator.tape, tape.ledger = tape, ledger
-        if isinstance(curator, _Replayer) and script is not None:
-            curator.script = script
-        return curator
-
     def draw(bags: Bags, keys: Keys, seed: int, tree: int) -> Copies | None:
         tape.bags = bags
         return rule(bags, keys, seed, tree)
 
-    with opening(make), drawing(draw):
+    with opening(partial(_Recorder, tape=tape, script=script)), drawing(draw):
         try:
             fit(data)
         except DivergenceError:
@@ -170,7 +172,9 @@ def _take(fit: Fit, data: Any, *, rule: Callable[..., Copies | None], script: li
             raise DivergenceError(f"the fit fails on the neighbour: {error}") from error
     if script is not None and len(tape.releases) < len(script):
         left = script[len(tape.releases)]
-        raise DivergenceError(f"{left.what} ({left.mechanism}) at {left.place} is not asked for any more")
+        what, mechanism, _ = left.request
+        message = f"{what} ({mechanism}) at {left.place} is not asked for any more"
+        raise DivergenceError(message, place=left.place)
     return tape
 
 
@@ -222,7 +226,7 @@ def _log_likelihood(bags: Bags | None, without: Tape, copies: dict[int, Tape]) -
     return float(outside + _log_chosen(base[1:], each[1], chosen=int(bags.shares)))
 
 
-def _log_chosen(out: NDArray[np.float64], into: NDArray[np.float64], *, chosen: int) -> float:
+def _log_chosen(out: Floats, into: Floats, *, chosen: int) -> float:
     """Log of the mean over all sets of ``chosen`` trees of the product of likelihoods with the record in them."""
     log_sum = np.full(chosen + 1, -np.inf)
     log_sum[0] = 0.0
@@ -286,13 +290,11 @@ def replay_fit(
             likelihood.append(_log_likelihood(bags, without, copies))
             tapes.append(copies.get(1, without))
     except DivergenceError as error:
-        return Replay(math.inf, recorded.ledger, (f"control flow diverges: {error}",), _place_of(error), fits)
+        blame = (f"control flow diverges: {error}",)
+        return Replay(loss=math.inf, ledger=recorded.ledger, blame=blame, place=error.place, fits=fits)
     names, place = _blame(tapes[0], tapes[1], bags)
-    return Replay(abs(likelihood[0] - likelihood[1]), recorded.ledger, names, place, fits)
-
-
-def _place_of(error: DivergenceError) -> str:
-    return str(error).split(" at ")[-1].split(" instead")[0].split(" is not")[0]
+    loss = abs(likelihood[0] - likelihood[1])
+    return Replay(loss=loss, ledger=recorded.ledger, blame=names, place=place, fits=fits)
 
 
 def _blame(first: Tape, second: Tape, bags: Bags | None) -> tuple[tuple[str, ...], str]:
@@ -303,7 +305,7 @@ def _blame(first: Tape, second: Tape, bags: Bags | None) -> tuple[tuple[str, ...
     ]
     impossible = [release for change, release in changes if math.isinf(change)]
     worst = impossible or [max(changes, key=lambda pair: pair[0])[1]] if changes else []
-    names = list(dict.fromkeys(release.what for release in worst))
+    names = list(dict.fromkeys(release.request.what for release in worst))
     if bags is not None and bags.mode in POSITIONAL:
         names.append(MOVES if bags.mode == PARTS else MULTIPLICITY)
     return tuple(names), worst[0].place if worst else ""
@@ -361,17 +363,16 @@ def replay_mechanism(
     """
     nobody = np.empty(0, np.uint64)
     outcome = replay_fit(run, first, second, common=first, own=(0, 0), union=nobody)
-    event = "; ".join(outcome.blame)
     return Finding(
-        "replay",
-        subject,
-        claimed,
-        outcome.loss,
-        1.0,
-        neighbours,
-        pair,
-        event,
-        outcome.place,
+        instrument="replay",
+        subject=subject,
+        claimed=claimed,
+        lower_bound=outcome.loss,
+        confidence=1.0,
+        neighbours=neighbours,
+        pair=pair,
+        event="; ".join(outcome.blame),
+        place=outcome.place,
         trials=outcome.fits,
     )
 

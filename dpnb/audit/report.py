@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from ..arrays import Floats
 from ..files import write_whole
-from .attack import SampledFinding
+from .bounds import SampledFinding
 from .result import Finding
 
 SUFFIXES = (".html", ".png")

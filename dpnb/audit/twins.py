@@ -12,12 +12,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..curator import Curator, open_curator
 from ..ledger import Ledger
 
-Run = Callable[[Any, np.random.Generator], NDArray[np.float64]]
+Run = Callable[[Any, np.random.Generator], Floats]
 EPSILON = 1.0
 
 
@@ -52,15 +52,15 @@ def _pick(curator: Curator, scores: Any, *, epsilon: float, monotone: bool = Fal
     return int(chosen[0])
 
 
-def _selection(scores: Any, rng: np.random.Generator, *, factor: float) -> NDArray[np.float64]:
+def _selection(scores: Any, rng: np.random.Generator, *, factor: float) -> Floats:
     return np.array([_pick(_door(rng), scores, epsilon=factor * EPSILON)], float)
 
 
-def _count(records: int, rng: np.random.Generator, *, sensitivity: float) -> NDArray[np.float64]:
+def _count(records: int, rng: np.random.Generator, *, sensitivity: float) -> Floats:
     return _door(rng).laplace([records], epsilon=EPSILON, sensitivity=sensitivity, what="count")
 
 
-def _stopping(labels: list[int], rng: np.random.Generator, *, tested: bool) -> NDArray[np.float64]:
+def _stopping(labels: list[int], rng: np.random.Generator, *, tested: bool) -> Floats:
     """A split, unless the node is pure; then the class counts."""
     curator, counts = _door(rng), np.bincount(labels, minlength=2)
     split = -1
@@ -70,7 +70,7 @@ def _stopping(labels: list[int], rng: np.random.Generator, *, tested: bool) -> N
     return np.array([split, *noisy])
 
 
-def _threshold(values: list[float], rng: np.random.Generator, *, public: bool) -> NDArray[np.float64]:
+def _threshold(values: list[float], rng: np.random.Generator, *, public: bool) -> Floats:
     """Median by the exponential mechanism on intervals between values."""
     ends = (0.0, 1.0) if public else (min(values), max(values))
     cuts = np.array([ends[0], *sorted(values), ends[1]])
@@ -89,13 +89,10 @@ def _threshold(values: list[float], rng: np.random.Generator, *, public: bool) -
         monotone=False,
         what="threshold",
     )
-    threshold: NDArray[np.float64] = point.value
-    return threshold
+    return point.value
 
 
-def _shards(
-    records: list[tuple[int, int]], rng: np.random.Generator, *, by_position: bool
-) -> NDArray[np.float64]:
+def _shards(records: list[tuple[int, int]], rng: np.random.Generator, *, by_position: bool) -> Floats:
     """Class counts of four disjoint blocks, each at the full ε (parallel composition)."""
     curator, blocks = _door(rng), 4
     home = [4 * i // len(records) if by_position else key % blocks for i, (key, _) in enumerate(records)]
@@ -109,20 +106,20 @@ def _shards(
     return np.concatenate(noisy)
 
 
-def _mean_of_draws(records: int, rng: np.random.Generator, *, draws: int) -> NDArray[np.float64]:
+def _mean_of_draws(records: int, rng: np.random.Generator, *, draws: int) -> Floats:
     curator = _door(rng)
     return np.array(
         [curator.laplace([records] * draws, epsilon=EPSILON, sensitivity=1.0, what="count").mean()]
     )
 
 
-def _levels(scores: Any, rng: np.random.Generator, *, share: float) -> NDArray[np.float64]:
+def _levels(scores: Any, rng: np.random.Generator, *, share: float) -> Floats:
     """A choice on each of four levels."""
     curator = _door(rng)
     return np.array([_pick(curator, scores, epsilon=share * EPSILON) for _ in range(4)], float)
 
 
-def _leaf_label(counts: tuple[int, int], rng: np.random.Generator, *, smooth: bool) -> NDArray[np.float64]:
+def _leaf_label(counts: tuple[int, int], rng: np.random.Generator, *, smooth: bool) -> Floats:
     """Label of a leaf; broken: the weights of smooth sensitivity inside the exponential mechanism (Fletcher 2017)."""
     curator = _door(rng)
     if not smooth:

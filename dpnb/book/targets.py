@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Floats
-from ..audit.attack import black_box, compare, observations
+from ..audit.attack import black_box, observations
+from ..audit.bounds import compare
 from ..audit.replay import replay_estimator
 from ..audit.search import NEIGHBOURS, Pair, families, pair_of, random_pair
 from ..counts import Records

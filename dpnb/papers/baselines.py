@@ -12,7 +12,7 @@ import numpy as np
 
 from ..arrays import Floats, Ints
 from ..booster import half_log_odds, half_logistic, publish_stump
-from ..counts import Records, WeightedRecords
+from ..counts import RecordsDoor, WeightedDoor
 from ..curator import Curator
 from ..domain import Domain
 from ..estimators import PrivateClassifier
@@ -30,7 +30,7 @@ class _Round(NamedTuple):
     """Doors, and the largest weight that a record may have, given what was published."""
 
     curator: Curator
-    data: WeightedRecords
+    data: WeightedDoor
     bound: float
 
 
@@ -49,15 +49,15 @@ class _Boosted(PrivateClassifier):
     _choices: ClassVar = {"thresholds": ("data", "grid")}
     _least: ClassVar = {"n_rounds": 1}
 
-    def _fit(self, records: Records, curator: Curator) -> None:
+    def _fit(self, records: RecordsDoor, curator: Curator) -> None:
         with curator.ledger.sequential(f"{type(self).__name__}, {self.n_rounds} rounds"):
             self.model_ = self._boost(self._data(records, curator), curator)
 
-    def _data(self, records: Records, curator: Curator) -> WeightedRecords:
+    def _data(self, records: RecordsDoor, curator: Curator) -> WeightedDoor:
         public = self.thresholds == "grid"
         return records.weighted(public_grid(self.domain_) if public else None, positive=1)
 
-    def _boost(self, data: WeightedRecords, curator: Curator) -> Additive:
+    def _boost(self, data: WeightedDoor, curator: Curator) -> Additive:
         unit = 0.0  # log of what weights were multiplied by to sum to n
         stumps: list[Stump] = []
         alphas: list[float] = []
@@ -180,7 +180,7 @@ class CARTDPsAdaBoost(_Boosted):
     epsilon: float = 1.0
     demo: bool = False
 
-    def _data(self, records: Records, curator: Curator) -> WeightedRecords:
+    def _data(self, records: RecordsDoor, curator: Curator) -> WeightedDoor:
         if not self.demo:
             return records.weighted(public_grid(self.domain_), positive=1)
         why = "candidate thresholds: midpoints of the values that occur"

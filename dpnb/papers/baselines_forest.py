@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..arrays import Floats
-from ..counts import Records
+from ..counts import RecordsDoor
 from ..curator import Curator
 from ..domain import Domain
 from ..estimators import PrivateForest
@@ -87,7 +87,7 @@ class RandomSplitForest(PrivateForest):
     vote = "majority"
     _least: ClassVar = {"n_trees": 1, "max_depth": 0}
 
-    def _fit(self, records: Records, curator: Curator) -> None:
+    def _fit(self, records: RecordsDoor, curator: Curator) -> None:
         def build(builder: TreeBuilder, per_copy: float) -> Tree:
             return build_tree(curator, builder, max_depth=self.max_depth, epsilon=per_copy)
 

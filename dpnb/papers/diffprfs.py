@@ -16,7 +16,7 @@ import numpy as np
 from ..arrays import Bools, Floats, Ints
 from ..bags import MODES
 from ..candidates import Candidates, binary_candidates, multiway_scores
-from ..counts import Records, ValueCounts
+from ..counts import RecordsDoor, ValueCounts
 from ..curator import Curator
 from ..domain import Domain
 from ..estimators import PrivateForest, check_count
@@ -315,7 +315,7 @@ class DiffPRFs(PrivateForest):
         }
         return cls(utility=utility, **(text | readings))
 
-    def _fit(self, records: Records, curator: Curator) -> None:
+    def _fit(self, records: RecordsDoor, curator: Curator) -> None:
         """Steps 1 to 3; the bags are step 1 of DiffPRFs-R."""
         lows, highs = self._threshold_bounds(records, curator)
 
@@ -333,7 +333,7 @@ class DiffPRFs(PrivateForest):
         if self.selection == "joint" and (self.categorical != "one-vs-rest" or self.thresholds != "uniform"):
             raise ValueError("selection='joint' needs categorical='one-vs-rest' and thresholds='uniform'")
 
-    def _threshold_bounds(self, records: Records, curator: Curator) -> tuple[Floats, Floats]:
+    def _threshold_bounds(self, records: RecordsDoor, curator: Curator) -> tuple[Floats, Floats]:
         if self.bounds == "public":
             return records.domain.lows, records.domain.highs
         why = "bounds of the thresholds are the smallest and largest values (ambiguity e)"

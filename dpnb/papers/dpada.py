@@ -24,7 +24,7 @@ from ..booster import (
     round_budget,
     select_stump,
 )
-from ..counts import Records, WeightedRecords
+from ..counts import RecordsDoor, WeightedDoor
 from ..curator import Curator
 from ..domain import Domain
 from ..estimators import PrivateClassifier, check_choice, check_count
@@ -45,7 +45,7 @@ class Written:
         self.reading = reading
         self.curator = curator
 
-    def boost(self, records: Records, grid: Grid) -> Additive:
+    def boost(self, records: RecordsDoor, grid: Grid) -> Additive:
         """Steps 1 to 9; returns the argument of the sign in step 9 (10 in Algorithm 3)."""
         public = self.reading.thresholds == "grid"
         data = records.weighted(grid if public else None, positive=1)
@@ -60,11 +60,11 @@ class Written:
             alphas.append(learnt[1])
         return Additive(self.owner.domain_, tuple(stumps), np.array(alphas))
 
-    def start(self, data: WeightedRecords) -> None:
+    def start(self, data: WeightedDoor) -> None:
         """Step 1."""
         data.weights = self._raw = data.weights / len(data.weights)
 
-    def round(self, data: WeightedRecords, *, noise: bool) -> tuple[Stump, float] | None:
+    def round(self, data: WeightedDoor, *, noise: bool) -> tuple[Stump, float] | None:
         """Steps 3 to 8: G_k and α_k, or None where the text stops."""
         reading, curator = self.reading, self.curator
         best = data.grid.stump(int(np.argmax(data.right())))
@@ -125,7 +125,7 @@ class Repaired:
             neighbours=owner.neighbours,
         )
 
-    def boost(self, records: Records, grid: Grid) -> Additive:
+    def boost(self, records: RecordsDoor, grid: Grid) -> Additive:
         """Steps 2 to 8; returns the argument of the sign in step 8."""
         data = records.weighted(grid, positive=1)
         if self.owner.filter_rounds is None:
@@ -133,7 +133,7 @@ class Repaired:
         with self.curator.ledger.filtered("individual filter", epsilon=self.owner._budget):
             return self.rounds(data)
 
-    def rounds(self, data: WeightedRecords) -> Additive:
+    def rounds(self, data: WeightedDoor) -> Additive:
         """Steps 2 to 7, with the filter of chapter 4, "A budget for each record"."""
         owner, stumps, alphas = self.owner, [], []
         share = 1.0 if owner.learning_rate is not None else owner.selection_share
@@ -375,7 +375,7 @@ class DPAda(PrivateClassifier):
         text: dict[str, Any] = {"improved_rule": "definition7"}
         return cls(reading=Reading() if reading is None else reading, **(text | parameters))
 
-    def _fit(self, records: Records, curator: Curator) -> None:
+    def _fit(self, records: RecordsDoor, curator: Curator) -> None:
         self.schedule_ = curator.public(self._draw_schedule, what="schedule of the rounds")
         grid = public_grid(self.domain_, uniform=self.uniform, geometric=self.geometric)
         with curator.ledger.sequential(f"DPAda, {self.n_rounds} rounds"):

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..arrays import Bools, Floats, Ints
 from ..bags import PARTS
-from ..counts import BinnedRecords, Records
+from ..counts import BinnedRecords, RecordsDoor
 from ..curator import Curator
 from ..domain import Domain
 from ..estimators import PrivateForest, check_count
@@ -376,7 +376,7 @@ class EDPRF(PrivateForest):
         }
         return cls(n_trees=n_trees, max_depth=max_depth, **(text | readings))
 
-    def _fit(self, records: Records, curator: Curator) -> None:
+    def _fit(self, records: RecordsDoor, curator: Curator) -> None:
         """Steps 1 and 2."""
         binned = records.binned(public_grid(self.domain_)) if self.splits == "binary" else None
 

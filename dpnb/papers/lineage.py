@@ -17,7 +17,7 @@ import numpy as np
 
 from ..arrays import Bools, Floats, Ints
 from ..candidates import Candidates, binary_candidates, multiway_scores
-from ..counts import Records, ValueCounts
+from ..counts import RecordsDoor, ValueCounts
 from ..curator import Curator
 from ..domain import Continuous, Domain
 from ..estimators import PrivateForest, check_count
@@ -45,7 +45,7 @@ def equal_shares(
     return Run(curator, domain, size=share, choice=share, leaf=share, path=budget, sensitivity=delta)
 
 
-def id3(run: Run, records: Records, choose: Choose, *, max_depth: int) -> tuple[Tree, Floats]:
+def id3(run: Run, records: RecordsDoor, choose: Choose, *, max_depth: int) -> tuple[Tree, Floats]:
     """A tree on all records, and the noisy sizes of its nodes."""
     with run.curator.ledger.tree("tree") as scope:
         leaves = partial(few_records, max_depth=max_depth)
@@ -161,7 +161,9 @@ def gain_sensitivity(n: int) -> float:
     return math.log2(n + 1) + 1 / math.log(2)
 
 
-def score_sensitivity(score: Score, records: Records, curator: Curator, *, max_records: int | None) -> float:
+def score_sensitivity(
+    score: Score, records: RecordsDoor, curator: Curator, *, max_records: int | None
+) -> float:
     """Δ of a score of the exponential mechanism, for at most ``max_records`` records."""
     if max_records is not None:
         check_count("max_records", max_records, low=1)
@@ -224,7 +226,7 @@ class Table:
 
 
 def generalised_table(
-    records: Records, curator: Curator, *, budget: float, score: Score, h: int, ahead: bool
+    records: RecordsDoor, curator: Curator, *, budget: float, score: Score, h: int, ahead: bool
 ) -> Tree:
     """Steps 1 to 3 of DiffGen; DT-Diff chooses no threshold ``ahead``. The counts of the groups get half the budget."""
     half, domain, cohort = budget / 2, records.domain, records.cohort()
@@ -349,7 +351,7 @@ class _Lineage(PrivateForest):
     domain: Domain | None = None
     random_state: Any = None
 
-    def _fit(self, records: Records, curator: Curator) -> None:
+    def _fit(self, records: RecordsDoor, curator: Curator) -> None:
         continuous = [a.name for a in self.domain_.attributes if isinstance(a, Continuous)]
         if self.discrete_only and continuous:
             raise ValueError(
@@ -358,7 +360,7 @@ class _Lineage(PrivateForest):
             )
         self.trees_ = self._trees(records, curator)
 
-    def _trees(self, records: Records, curator: Curator) -> list[Tree]:
+    def _trees(self, records: RecordsDoor, curator: Curator) -> list[Tree]:
         raise NotImplementedError
 
 
@@ -396,7 +398,7 @@ class PINQID3(_Lineage):
 
     max_depth: int = 5
 
-    def _trees(self, records: Records, curator: Curator) -> list[Tree]:
+    def _trees(self, records: RecordsDoor, curator: Curator) -> list[Tree]:
         run = equal_shares(curator, self.domain_, self._budget, max_depth=self.max_depth)
         choose = partial(by_noisy_counts, partition=True)
         return [id3(run, records, choose, max_depth=self.max_depth)[0]]
@@ -420,7 +422,7 @@ class SuLQID3(_Lineage):
 
     max_depth: int = 5
 
-    def _trees(self, records: Records, curator: Curator) -> list[Tree]:
+    def _trees(self, records: RecordsDoor, curator: Curator) -> list[Tree]:
         domain, run = (
             self.domain_,
             equal_shares(curator, self.domain_, self._budget, max_depth=self.max_depth),
@@ -464,7 +466,7 @@ class DiffPID3(_Lineage):
     scores: ClassVar = ID3_SCORES
     _choices: ClassVar = {"utility": tuple(ID3_SCORES)}
 
-    def _trees(self, records: Records, curator: Curator) -> list[Tree]:
+    def _trees(self, records: RecordsDoor, curator: Curator) -> list[Tree]:
         score, depth = self.scores[self.utility], self.max_depth
         delta = score_sensitivity(score, records, curator, max_records=self.max_records)
         run = equal_shares(curator, self.domain_, self._budget, max_depth=depth, delta=delta)
@@ -497,7 +499,7 @@ class DiffPC45(_Lineage):
     _choices: ClassVar = {"utility": tuple(ID3_SCORES)}
     discrete_only = False
 
-    def _trees(self, records: Records, curator: Curator) -> list[Tree]:
+    def _trees(self, records: RecordsDoor, curator: Curator) -> list[Tree]:
         score, depth = self.scores[self.utility], self.max_depth
         delta = score_sensitivity(score, records, curator, max_records=self.max_records)
         n = int(self.domain_.continuous.sum())
@@ -538,7 +540,7 @@ class DiffPRF(_Lineage):
     _choices: ClassVar = {"utility": tuple(ID3_SCORES), "bags": ("full", "bootstrap")}
     _least: ClassVar = {"max_depth": 0, "n_trees": 1}
 
-    def _trees(self, records: Records, curator: Curator) -> list[Tree]:
+    def _trees(self, records: RecordsDoor, curator: Curator) -> list[Tree]:
         score, depth = self.scores[self.utility], self.max_depth
         delta = score_sensitivity(score, records, curator, max_records=self.max_records)
         leaves = partial(few_records, max_depth=depth)
@@ -592,7 +594,7 @@ class DiffGen(_Lineage):
     _choices: ClassVar = {"utility": tuple(TABLE_SCORES)}
     _least: ClassVar = {"n_specialisations": 0}
 
-    def _trees(self, records: Records, curator: Curator) -> list[Tree]:
+    def _trees(self, records: RecordsDoor, curator: Curator) -> list[Tree]:
         score, h = self.scores[self.utility], self.n_specialisations
         return [generalised_table(records, curator, budget=self._budget, score=score, h=h, ahead=True)]
 
@@ -620,7 +622,7 @@ class DTDiff(_Lineage):
     _choices: ClassVar = {"utility": tuple(TABLE_SCORES)}
     _least: ClassVar = {"n_specialisations": 0}
 
-    def _trees(self, records: Records, curator: Curator) -> list[Tree]:
+    def _trees(self, records: RecordsDoor, curator: Curator) -> list[Tree]:
         score, h = self.scores[self.utility], self.n_specialisations
         return [generalised_table(records, curator, budget=self._budget, score=score, h=h, ahead=False)]
 

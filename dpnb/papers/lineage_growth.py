@@ -75,7 +75,8 @@ def reserve(ledger: Ledger, rest: ArrayLike, parts: Ints | None = None) -> None:
     """Book a rest of the budget that no release of this fit costs."""
     epsilon = np.maximum(np.asarray(rest, float), 0.0)
     if np.any(epsilon > 1e-12):
-        ledger.book(Event(RESERVE, "none", epsilon, 0.5 * epsilon**2, math.nan, parts))
+        rho = 0.5 * epsilon**2
+        ledger.book(Event(what=RESERVE, mechanism="none", epsilon=epsilon, rho=rho, parts=parts))
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from ..arrays import Bools, Floats, Ints
-from ..counts import Cohort, Records
+from ..counts import CohortDoor, RecordsDoor
 from ..curator import Curator
 from ..domain import Domain
 from ..estimators import PrivateForest
@@ -60,7 +60,7 @@ class BuildTree:
     """
 
     def __init__(
-        self, options: PearsonTree, curator: Curator, records: Records, builder: TreeBuilder
+        self, options: PearsonTree, curator: Curator, records: RecordsDoor, builder: TreeBuilder
     ) -> None:
         self.options = options
         self.curator = curator
@@ -132,7 +132,7 @@ class BuildTree:
         score = np.stack([shard_scores.mean(axis=0) for shard_scores in each])
         return Options(score, grid.kind, grid.attribute, np.broadcast_to(grid.cut, score.shape))
 
-    def best_values(self, shards: Cohort, n_nodes: int) -> Options:
+    def best_values(self, shards: CohortDoor, n_nodes: int) -> Options:
         """Steps 3 and 4: the best value of every attribute in each shard, and the means over shards that have one."""
         attributes = np.arange(self.domain.n_attributes)
         shape = (n_nodes, self.options.n_shards, len(attributes))
@@ -359,7 +359,7 @@ class PearsonTree(PrivateForest):
         }
         return cls(max_depth=max_depth, n_shards=n_shards, **(text | readings))
 
-    def _fit(self, records: Records, curator: Curator) -> None:
+    def _fit(self, records: RecordsDoor, curator: Curator) -> None:
         with curator.ledger.tree("tree") as scope:
             depth_first = self.attributes == "tree"
             builder = TreeBuilder(self.domain_, scope, records.cohort(), depth_first=depth_first)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from math import ceil
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame
 
 from ..arrays import Floats, Ints
 from ..bags import hash_keys
-from ..counts import BinnedRecords, Records
+from ..counts import Records
 from ..domain import Domain, Misfit
 from ..errors import DataError
 from ..grid import Grid
@@ -37,17 +37,25 @@ COUNTED = "cells binary, counts binary"
 ONE_KEY = "bags need one unique key a record"
 
 
-class OnCluster:
-    """What the in-memory door knows and this one does not is an error that says so."""
+class OnlyInMemory:
+    """A question of a door that only the in-memory one answers: to ask it is an error that says so."""
 
-    def __getattr__(self, name: str) -> NoReturn:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        raise DataError(
-            f"this algorithm asks its records for {name.lstrip('_')!r}, which only the in-memory door answers: it "
-            "depends on single records or their positions. Fit it on dpnb.counts.Records instead, or choose "
-            "parameters that do not need it"
-        )
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, door: object, owner: type) -> OnlyInMemory:
+        if door is None:
+            return self
+        raise not_answered(self._name)
+
+
+def not_answered(question: str) -> DataError:
+    """What to raise when an algorithm asks what only the in-memory door answers."""
+    return DataError(
+        f"this algorithm asks its records for {question!r}, which only the in-memory door answers: it "
+        "depends on single records or their positions. Fit it on dpnb.counts.Records instead, or choose "
+        "parameters that do not need it"
+    )
 
 
 @dataclass(frozen=True)
@@ -122,14 +130,17 @@ class Block(Records):
         self._columns = np.frombuffer(row["codes"], encoder.dtype).reshape(-1, row["n"])
         self._sizes = sizes_of(encoder)
 
+    def _bins(self, grid: Grid) -> Ints:
+        # The codes are the bins of the grid that the block was encoded for.
+        return cast("Ints", self._columns)
+
     @cached_property
     def _values(self) -> list[Floats]:
         return [np.arange(size, dtype=float) for size in self._sizes]
 
     @cached_property
     def _cells(self) -> Ints:
-        cells: Ints = self._columns.astype(np.intp) * self.domain.n_classes + self._y
-        return cells
+        return self._columns.astype(np.intp) * self.domain.n_classes + self._y
 
 
 def _label_type(domain: Domain) -> np.dtype[Any]:
@@ -140,14 +151,6 @@ def sizes_of(encoder: Encoder) -> Ints:
     """Number of codes of each attribute."""
     pairs = zip(encoder.cuts, encoder.domain.cardinalities, strict=True)
     return np.array([card if cuts is None else len(cuts) + 1 for cuts, card in pairs], np.intp)
-
-
-class BlockBins(BinnedRecords):
-    """The codes of a block as bins."""
-
-    def __init__(self, block: Block, grid: Grid) -> None:
-        self.grid = grid
-        self._bins = cast("Ints", block._columns)
 
 
 Task = Callable[[Block], Counted]

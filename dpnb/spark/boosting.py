@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..arrays import Floats, Ints
-from ..counts import FIXED_POINT, WeightedRecords, bounded_weights, fixed
+from ..counts import FIXED_POINT, WeightedDoor, bounded_weights, fixed, weight_right
 from ..grid import Grid, Stump
 from ..splits import LEAF, Splits
-from .blocks import Block, Counted, Int64s, OnCluster, dense
+from .blocks import Block, Counted, Int64s, OnlyInMemory, dense, not_answered
 
 if TYPE_CHECKING:
     from .table import SparkTable
 
 
 @dataclass(frozen=True)
-class Score:
+class FixedPointScore:
     """Additive score in units of 2⁻²⁸, by bin, and the weights that follow from it.
 
     Parameters
@@ -48,7 +48,7 @@ class Score:
         return (weights * FIXED_POINT).astype(np.int64), sign
 
 
-def _signed_bins(block: Block, *, score: Score) -> Counted:
+def _signed_bins(block: Block, *, score: FixedPointScore) -> Counted:
     """Weight times label by bin, then the sums of weights and of weights times label."""
     weights, sign = score.weigh(block)
     signed = weights * sign
@@ -61,7 +61,7 @@ def _signed_bins(block: Block, *, score: Score) -> Counted:
     return np.arange(len(counts)), counts
 
 
-def _right_and_wrong(block: Block, *, score: Score, answer: Score) -> Counted:
+def _right_and_wrong(block: Block, *, score: FixedPointScore, answer: FixedPointScore) -> Counted:
     weights, sign = score.weigh(block)
     total = np.full(len(sign), answer.constant)
     for codes, first, size in zip(block._columns, answer.first, block._sizes, strict=True):
@@ -69,45 +69,54 @@ def _right_and_wrong(block: Block, *, score: Score, answer: Score) -> Counted:
     return np.arange(2), np.array([weights[total * sign > 0].sum(), weights[total * sign < 0].sum()])
 
 
-def _light(block: Block, *, score: Score) -> Counted:
+def _light(block: Block, *, score: FixedPointScore) -> Counted:
     weights, _ = score.weigh(block)
     return np.arange(1), np.array([np.count_nonzero(weights < FIXED_POINT)])
 
 
-class SparkWeighted(OnCluster, WeightedRecords):
+class SparkWeighted(WeightedDoor):
     """The records of a :class:`SparkTable` with a bounded weight each; a question is one pass over the blocks.
 
     Scores and weights are whole multiples of 2⁻²⁸ and are added up as whole numbers. Up to 2²⁵ records the sums equal
     those of the in-memory door to the bit; beyond, only these are exact.
     """
 
+    weights: Any = OnlyInMemory()
+    add: Any = OnlyInMemory()
+    by_bin: Any = OnlyInMemory()
+    afford: Any = OnlyInMemory()
+    reweigh: Any = OnlyInMemory()
+    leaves: Any = OnlyInMemory()
+    tables: Any = OnlyInMemory()
+
     def __init__(self, table: SparkTable, grid: Grid, *, positive: int) -> None:
         self.grid = grid
         self._encoding = table._encoding(grid)
         first = np.cumsum(grid.sizes) - grid.sizes
-        self._score = Score(np.zeros(int(grid.sizes.sum()), np.int64), 0, positive, first)
+        nothing = np.zeros(int(grid.sizes.sum()), np.int64)
+        self._score = FixedPointScore(by_bin=nothing, constant=0, positive=positive, first=first)
 
     def advance(self, stump: Stump, step: float) -> None:
         self._score = self._plus(self._score, stump, round(float(fixed(step)) * int(FIXED_POINT)))
 
     def right(self) -> Floats:
         sums = self._ask(_signed_bins, len(self._score.by_bin) + 2)
-        return self._right(self.grid.within(sums[:-2]), total=sums[-2], difference=sums[-1])
+        return weight_right(self.grid.within(sums[:-2]), total=sums[-2], difference=sums[-1])
 
     def outcome(self, stump: Stump, weights: Floats | None = None) -> Floats:
         if weights is not None:
-            return super().outcome(stump, weights)
+            raise not_answered("outcome by other weights")
         nothing = replace(self._score, by_bin=np.zeros_like(self._score.by_bin), constant=0)
         return self._ask(_right_and_wrong, 2, answer=self._plus(nothing, stump, 1))
 
     def n_right(self) -> float:
         return float(self._ask(_light, 1)[0] * FIXED_POINT)
 
-    def _ask(self, question: Callable[..., Counted], length: int, **more: Score) -> Floats:
+    def _ask(self, question: Callable[..., Counted], length: int, **more: FixedPointScore) -> Floats:
         counted = self._encoding.run(partial(question, score=self._score, **more))
         return dense(counted, (length,)) / FIXED_POINT
 
-    def _plus(self, score: Score, stump: Stump, units: int) -> Score:
+    def _plus(self, score: FixedPointScore, stump: Stump, units: int) -> FixedPointScore:
         """The score plus so many units of a stump on the grid."""
         units *= int(stump.sign)
         if stump.kind == LEAF:

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ..arrays import Floats
 from ..bags import POSITIONAL, Bags
-from ..counts import BinnedRecords, Records
+from ..counts import BinnedRecords, RecordsDoor
 from ..domain import Continuous, Domain
 from ..errors import DataError
 from ..grid import Grid
@@ -23,7 +23,7 @@ from .blocks import (
     ONE_KEY,
     Encoder,
     Encoding,
-    OnCluster,
+    OnlyInMemory,
     add_up,
     counted_batch,
     counted_parts,
@@ -36,7 +36,7 @@ from .trees import Bag, Descend, Move, SparkCohort, count_roots
 MAX_VALUES = 100_000  # different values of an attribute that the driver is willing to hold
 
 
-class SparkTable(OnCluster, Records):
+class SparkTable(RecordsDoor):
     """A training set in a Spark table, for the ``fit`` of every estimator that does not need single records.
 
     Parameters
@@ -65,6 +65,9 @@ class SparkTable(OnCluster, Records):
     records a booster's sums are no longer exact in memory. Weights use the exponential function of NumPy, rounded to
     2⁻²⁸: machines whose functions differ in the last bit disagree on that rounding once in about 2²⁴ weights.
     """
+
+    keys: Any = OnlyInMemory()
+    observed_bounds: Any = OnlyInMemory()
 
     def __init__(
         self, frame: DataFrame, domain: Domain, *, key: str | None = None, persist: bool = True
@@ -117,7 +120,7 @@ class SparkTable(OnCluster, Records):
 
     def binned(self, grid: Grid) -> BinnedRecords:
         self._encoding(grid)
-        return TableBins(grid)
+        return BinnedRecords(grid)
 
     def weighted(self, grid: Grid | None, *, positive: int) -> SparkWeighted:
         if grid is None:
@@ -195,13 +198,6 @@ class SparkTable(OnCluster, Records):
                 "them, or choose an algorithm on a public grid, such as EDPRF or PrivateBooster"
             )
         return np.sort(bits.view(np.float64))
-
-
-class TableBins(BinnedRecords):
-    """Stands for the bins of a table."""
-
-    def __init__(self, grid: Grid) -> None:
-        self.grid = grid
 
 
 def _distinct_values(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

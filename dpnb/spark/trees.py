@@ -6,17 +6,16 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..arrays import Floats, Ints
 from ..bags import Bags
-from ..counts import BinnedRecords, Cohort, ValueCounts
+from ..counts import BinnedRecords, Cohort, CohortDoor, ValueCounts
 from ..errors import DataError
-from ..grid import Grid
 from ..splits import Splits
-from .blocks import Block, BlockBins, Counted, Encoding, OnCluster, dense, sparse
+from .blocks import Block, Counted, Encoding, OnlyInMemory, dense, sparse
 
 if TYPE_CHECKING:
     from .table import SparkTable
@@ -92,10 +91,8 @@ def count_roots(block: Block, *, bags: Bags, seed: int) -> Counted:
     return sparse(np.stack([Bag(bags, seed, tree).cohort(block).class_counts(1)[0] for tree in trees]))
 
 
-def _count_bins(cohort: Cohort, *, grid: Grid, n_slots: int) -> Counted:
-    block = cohort._records
-    assert isinstance(block, Block)
-    return sparse(cohort.bin_counts(BlockBins(block, grid), n_slots))
+def _count_bins(cohort: Cohort, *, binned: BinnedRecords, n_slots: int) -> Counted:
+    return sparse(cohort.bin_counts(binned, n_slots))
 
 
 def _count_branches(cohort: Cohort, *, splits: Splits, n_branches: int) -> Counted:
@@ -125,12 +122,14 @@ class Answer(NamedTuple):
     of: Callable[[int, int], tuple[Ints, Floats] | None]
 
 
-class SparkCohort(OnCluster, Cohort):
+class SparkCohort(CohortDoor):
     """A bag of records of a :class:`SparkTable` on its way down a tree.
 
     It holds no records, only the way that they took. A question is one pass over the blocks; the class counts of new
     children follow from the counts that split their parents, without a pass.
     """
+
+    node_edges: Any = OnlyInMemory()
 
     def __init__(self, table: SparkTable, bag: Bag | None) -> None:
         self._table = table
@@ -150,7 +149,7 @@ class SparkCohort(OnCluster, Cohort):
 
     def bin_counts(self, binned: BinnedRecords, n_slots: int) -> Floats:
         encoding = self._table._encoding(binned.grid)
-        counted = self._pass(partial(_count_bins, grid=binned.grid, n_slots=n_slots), encoding)
+        counted = self._pass(partial(_count_bins, binned=binned, n_slots=n_slots), encoding)
         table = dense(counted, (n_slots, self._table.domain.n_classes, int(encoding.sizes.sum())))
         owner, by_node = self, table
         if self._whole is not None:

@@ -16,7 +16,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 
 from ...arrays import Floats
 from ...booster import PrivateBooster, RoundBudget, logistic, select_stump
-from ...counts import Records, WeightedRecords
+from ...counts import RecordsDoor, WeightedDoor
 from ...curator import Curator
 from ...domain import Continuous
 from ...grid import Additive, Grid, grid_at, grid_of, grid_shares, public_grid, stumps_of
@@ -35,7 +35,7 @@ class Idea(PrivateBooster):
     at_once = 1
 
     def _boost(
-        self, records: Records, curator: Curator, budget: RoundBudget, *, positive: int, rounds: int
+        self, records: RecordsDoor, curator: Curator, budget: RoundBudget, *, positive: int, rounds: int
     ) -> Additive:
         data = records.weighted(self._grid(), positive=positive)
         score = self._train(data, curator, budget.times(rounds), rounds)
@@ -48,7 +48,7 @@ class Idea(PrivateBooster):
         """Share of each round in the budget, (rounds,)."""
         return np.full(rounds, 1 / rounds)
 
-    def _train(self, data: WeightedRecords, curator: Curator, total: RoundBudget, rounds: int) -> Floats:
+    def _train(self, data: WeightedDoor, curator: Curator, total: RoundBudget, rounds: int) -> Floats:
         """Score of each bin, (bins,), from a total budget."""
         score = np.zeros(int(data.grid.sizes.sum()))
         for added in self._moves(data, curator, total, rounds):
@@ -57,14 +57,14 @@ class Idea(PrivateBooster):
         return score
 
     def _moves(
-        self, data: WeightedRecords, curator: Curator, total: RoundBudget, rounds: int
+        self, data: WeightedDoor, curator: Curator, total: RoundBudget, rounds: int
     ) -> Iterator[Floats]:
         """What each round adds to the score; the weights have followed when the next one is asked for."""
         steps = self._steps(rounds)[:: self.at_once]
         for step, share in zip(steps, self._shares(len(steps)), strict=True):
             yield step * self._learner(data, curator, total.times(float(share)))
 
-    def _learner(self, data: WeightedRecords, curator: Curator, budget: RoundBudget) -> Floats:
+    def _learner(self, data: WeightedDoor, curator: Curator, budget: RoundBudget) -> Floats:
         """Answer of the round's learner in each bin, (bins,)."""
         return answers(data.grid, select_stump(curator, data.right(), budget))
 
@@ -106,7 +106,7 @@ class SeveralStumps(Idea):
 
     at_once = 2
 
-    def _learner(self, data: WeightedRecords, curator: Curator, budget: RoundBudget) -> Floats:
+    def _learner(self, data: WeightedDoor, curator: Curator, budget: RoundBudget) -> Floats:
         right, sum_of = data.right(), np.zeros(int(data.grid.sizes.sum()))
         for _ in range(self.at_once):
             chosen = select_stump(curator, right, budget.times(1 / self.at_once))
@@ -121,7 +121,7 @@ class Abstaining(Idea):
     **Privacy**: a record of weight u adds u (1 + y h(x)) / 2, a number in [0, u], to the score of h: monotone, Δ = 1.
     """
 
-    def _learner(self, data: WeightedRecords, curator: Curator, budget: RoundBudget) -> Floats:
+    def _learner(self, data: WeightedDoor, curator: Curator, budget: RoundBudget) -> Floats:
         right, n = data.right(), len(data.grid.kind)
         constants = np.repeat(right[-2:], n)  # what the stump's sign would get everywhere
         chosen = select_stump(curator, np.concatenate([(right[: 2 * n] + constants) / 2, right[-2:]]), budget)
@@ -139,7 +139,7 @@ class FinePrior(Idea):
     def _grid(self) -> Grid:
         return public_grid(self.domain_, uniform=127, geometric=96)
 
-    def _learner(self, data: WeightedRecords, curator: Curator, budget: RoundBudget) -> Floats:
+    def _learner(self, data: WeightedDoor, curator: Curator, budget: RoundBudget) -> Floats:
         grid = data.grid
         if budget.rho is None:
             raise ValueError("delta=None: the prior is for the exponential mechanism under zCDP")
@@ -190,7 +190,7 @@ class Momentum(Idea):
     **Privacy**: F and its moves follow from past outputs, so a round costs what it costs without momentum.
     """
 
-    def _train(self, data: WeightedRecords, curator: Curator, total: RoundBudget, rounds: int) -> Floats:
+    def _train(self, data: WeightedDoor, curator: Curator, total: RoundBudget, rounds: int) -> Floats:
         score = np.zeros(int(data.grid.sizes.sum()))
         move, seen = score, score
         for step in self._steps(rounds):
@@ -216,7 +216,7 @@ class Table(NamedTuple):
     variance: float
 
 
-def release_table(curator: Curator, data: WeightedRecords, budget: RoundBudget) -> Table:
+def release_table(curator: Curator, data: WeightedDoor, budget: RoundBudget) -> Table:
     """Release the weight of +1 and of -1 in every bin of every attribute.
 
     Parameters
@@ -275,7 +275,7 @@ class LastSweep(PrivateBooster):
     """
 
     def _boost(
-        self, records: Records, curator: Curator, budget: RoundBudget, *, positive: int, rounds: int
+        self, records: RecordsDoor, curator: Curator, budget: RoundBudget, *, positive: int, rounds: int
     ) -> Additive:
         grid = public_grid(self.domain_, uniform=self.uniform, geometric=self.geometric)
         data, steps = records.weighted(grid, positive=positive), self._steps(rounds)
@@ -297,7 +297,7 @@ class Sweeps(Idea):
     """
 
     def _moves(
-        self, data: WeightedRecords, curator: Curator, total: RoundBudget, rounds: int
+        self, data: WeightedDoor, curator: Curator, total: RoundBudget, rounds: int
     ) -> Iterator[Floats]:
         for _ in range(10):
             yield 0.4 * shape_step(release_table(curator, data, total.times(0.1)), data.grid)
@@ -321,7 +321,7 @@ class NewtonStep(Idea):
     """
 
     def _moves(
-        self, data: WeightedRecords, curator: Curator, total: RoundBudget, rounds: int
+        self, data: WeightedDoor, curator: Curator, total: RoundBudget, rounds: int
     ) -> Iterator[Floats]:
         for step in self._steps(rounds):
             half = total.times(0.5 / rounds)
@@ -338,7 +338,7 @@ class BinByBin(Idea):
     """
 
     def _moves(
-        self, data: WeightedRecords, curator: Curator, total: RoundBudget, rounds: int
+        self, data: WeightedDoor, curator: Curator, total: RoundBudget, rounds: int
     ) -> Iterator[Floats]:
         grid = data.grid
         for damping in 0.7 * np.linspace(1, 0.2, rounds):
@@ -361,7 +361,7 @@ class ChosenRate(Idea):
     records that a booster, given its past outputs, gets right: monotone, Δ = 1.
     """
 
-    def _train(self, data: WeightedRecords, curator: Curator, total: RoundBudget, rounds: int) -> Floats:
+    def _train(self, data: WeightedDoor, curator: Curator, total: RoundBudget, rounds: int) -> Floats:
         scores, right = [], []
         for rate in (0.1, 0.2, 0.4):
             self.learning_rate_ = rate

@@ -1,0 +1,367 @@
+"""Bounds of ε from outputs on two neighbours: choose an event that tells them apart, and count how often it occurs.
+
+A bound is a statement about the sampled outputs only: a subject that passes is not proved private.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betaincinv
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from ..arrays import Bools, Floats
+from .result import Finding
+
+Counts = NDArray[np.int_]
+Statistic = Callable[[Floats], Floats]
+
+MIN_RUNS = 40
+MAX_CUTS = 200  # thresholds tried for each number observed
+
+
+# --- Counts ---------------------------------------------------------------------------------------------------
+
+
+def clopper_pearson(successes: int, trials: int, *, alpha: float) -> tuple[float, float]:
+    """Exact confidence interval of a probability.
+
+    Parameters
+    ----------
+    successes : 0..``trials``.
+    trials : number of independent trials, at least 1.
+    alpha : probability in (0, 1) that the interval misses, half of it on each side.
+
+    Returns
+    -------
+    Lower and upper end.
+
+    References
+    ----------
+    Clopper and Pearson (1934), The use of confidence or fiducial limits.
+    """
+    if not 0 <= successes <= trials or trials < 1:
+        raise ValueError(
+            f"{successes} successes in {trials} trials: expected 0 <= successes <= trials, trials >= 1"
+        )
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha={alpha!r}: expected a number between 0 and 1")
+    low, high = _intervals(np.array([successes]), trials, alpha)
+    return float(low[0]), float(high[0])
+
+
+def _intervals(successes: Counts, trials: int, alpha: float) -> tuple[Floats, Floats]:
+    k = np.asarray(successes, float)
+    # The corners k = 0 and k = trials are no Beta distributions; their bounds are 0 and 1.
+    low = np.where(k == 0, 0.0, betaincinv(np.maximum(k, 1), trials - k + 1, alpha / 2))
+    high = np.where(k == trials, 1.0, betaincinv(k + 1, np.maximum(trials - k, 1), 1 - alpha / 2))
+    return low, high
+
+
+def _log_ratios(
+    first: Counts, second: Counts, *, runs: tuple[int, int], confidence: float, delta: float
+) -> Floats:
+    """Lower bound of ε for each pair of counts, better direction; ``-inf`` if the counts show nothing."""
+    p_low, p_high = _intervals(first, runs[0], (1 - confidence) / 2)
+    q_low, q_high = _intervals(second, runs[1], (1 - confidence) / 2)
+    ratio = np.maximum((p_low - delta) / q_high, (q_low - delta) / p_high)
+    with np.errstate(divide="ignore"):
+        bounds: Floats = np.log(np.maximum(ratio, 0.0))
+    return bounds
+
+
+def epsilon_bound(k: int, l: int, n_k: int, n_l: int, *, confidence: float, delta: float = 0.0) -> float:  # noqa: E741
+    """Lower confidence bound of ε from how often an event fixed in advance occurs on two neighbours.
+
+    Four Clopper–Pearson bounds (two probabilities, two directions) share the error probability equally, and
+    ε ≥ ln((p_low − δ) / q_high) holds in the better direction.
+
+    Parameters
+    ----------
+    k, l : number of outputs in the event, on the first and the second data set.
+    n_k, n_l : number of outputs seen on each.
+    confidence : probability in (0, 1) that the bound holds.
+    delta : δ of the claim, in [0, 1).
+
+    Returns
+    -------
+    The bound, 0 if the counts show nothing.
+    """
+    check_levels(confidence, delta)
+    for successes, trials in ((k, n_k), (l, n_l)):
+        if not 0 <= successes <= trials or trials < 1:
+            raise ValueError(
+                f"{successes} of {trials} outputs in the event: expected 0 to {trials} of at least 1"
+            )
+    bound = _log_ratios(np.array([k]), np.array([l]), runs=(n_k, n_l), confidence=confidence, delta=delta)
+    return max(float(bound[0]), 0.0)
+
+
+def largest_bound(runs: int, *, confidence: float) -> float:
+    """Largest ε that an attack with ``runs`` fits on each data set can show, about ln(n / ln(4 / α))."""
+    measured = runs - 2 * _eighth(runs)
+    return epsilon_bound(measured, 0, measured, measured, confidence=confidence)
+
+
+def check_levels(confidence: float, delta: float) -> None:
+    """Raise ValueError unless the confidence and δ are in range."""
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence={confidence!r}: expected a number between 0 and 1, such as 0.99")
+    if not 0 <= delta < 1:
+        raise ValueError(f"delta={delta!r}: expected a number from 0 to below 1")
+
+
+def check_claim(claimed: float) -> None:
+    """Raise ValueError unless the claim is a positive ε."""
+    if isinstance(claimed, bool) or not claimed > 0:
+        raise ValueError(f"claimed={claimed!r}: expected a positive ε")
+
+
+# --- Events -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class OutputEvent:
+    """A set of outputs: what is looked at, and how it compares with a number.
+
+    Parameters
+    ----------
+    statistic : what is looked at, in words.
+    relation : ``">"``, ``"≤"``, ``"="`` or ``"≠"``; ``"≤"`` and ``"≠"`` are the complements, missing values included.
+    value : the number; NaN stands for "missing" in ``"="`` and ``"≠"``.
+    """
+
+    statistic: str
+    relation: str
+    value: float
+
+    def holds(self, values: Floats) -> Bools:
+        """Whether each value is in the event."""
+        if self.relation in (">", "≤"):
+            inside = values > self.value
+        else:
+            inside = np.isnan(values) if math.isnan(self.value) else values == self.value
+        return inside if self.relation in (">", "=") else ~inside
+
+    def __str__(self) -> str:
+        if math.isnan(self.value):
+            return f"{self.statistic} is {'missing' if self.relation == '=' else 'present'}"
+        return f"{self.statistic} {self.relation} {self.value:.6g}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampledFinding(Finding):
+    """The finding of an attack, with the numbers that it rests on.
+
+    Parameters
+    ----------
+    shown : the event that tells the data sets apart.
+    on_first, on_second : (n,) the event's statistic in the runs that measured it, on D and D′.
+    margin : the bound before it is cut off at 0, to rank pairs.
+    """
+
+    shown: OutputEvent = OutputEvent("", "=", math.nan)
+    on_first: Floats = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
+    on_second: Floats = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
+    margin: float = -math.inf
+
+
+def _cuts(a: Floats, b: Floats) -> Floats:
+    """Thresholds worth trying: all values if few, else spread over the ranks and dense in the tails."""
+    pooled = np.unique(np.concatenate([a, b]))
+    if len(pooled) <= MAX_CUTS:
+        return pooled
+    ranks = np.geomspace(1, len(pooled) // 2, MAX_CUTS // 3).astype(int)
+    even = np.linspace(0, len(pooled) - 1, MAX_CUTS // 3).astype(int)
+    spread = pooled[np.concatenate([ranks - 1, len(pooled) - 1 - ranks, even])]
+    # The largest values of each side are where disjoint supports part.
+    ends = [edge(side) for side in (a, b) if len(side) for edge in (np.min, np.max)]
+    return np.unique(np.concatenate([spread, ends]))
+
+
+def _above(values: Floats, cuts: Floats) -> Counts:
+    return len(values) - np.searchsorted(values, cuts, side="right")
+
+
+def _equal(values: Floats, points: Floats) -> Counts:
+    return np.searchsorted(values, points, side="right") - np.searchsorted(values, points, side="left")
+
+
+def _best_event(
+    name: str, a: Floats, b: Floats, *, confidence: float, delta: float
+) -> tuple[float, OutputEvent]:
+    """Event of one statistic with the largest bound on the values ``a`` and ``b``."""
+    x, y = np.sort(a[~np.isnan(a)]), np.sort(b[~np.isnan(b)])
+    cuts = _cuts(x, y)
+    points, often = np.unique(np.concatenate([x, y]), return_counts=True)
+    points, often = points[often > 1], often[often > 1]
+    points = points[np.argsort(-often, kind="stable")[:MAX_CUTS]]
+    value = np.concatenate([cuts, points, [np.nan]])
+    relation = [">"] * len(cuts) + ["="] * (len(points) + 1)
+    first, second = (
+        np.concatenate([_above(z, cuts), _equal(z, points), [n - len(z)]])
+        for z, n in ((x, len(a)), (y, len(b)))
+    )
+    bound = partial(_log_ratios, runs=(len(a), len(b)), confidence=confidence, delta=delta)
+    inside, outside = bound(first, second), bound(len(a) - first, len(b) - second)
+    best = int(np.argmax(np.maximum(inside, outside)))
+    chosen = relation[best]
+    if outside[best] > inside[best]:
+        chosen = {">": "≤", "=": "≠"}[chosen]
+    return float(max(inside[best], outside[best])), OutputEvent(name, chosen, float(value[best]))
+
+
+def _column(j: int) -> Statistic:
+    return lambda outputs: outputs[:, j]
+
+
+def _classifiers(a: Floats, b: Floats, *, seed: int) -> Iterator[tuple[str, Statistic]]:
+    """Statistics learnt from outputs on the two data sets: log-odds of the second one."""
+    X, z = np.concatenate([a, b]), np.repeat([0, 1], [len(a), len(b)])
+    finite = np.where(np.isfinite(X), X, np.nan)
+    kept = np.flatnonzero([len(np.unique(column[~np.isnan(column)])) > 1 for column in finite.T])
+    if not len(kept):
+        return
+    low, high = np.nanmin(finite[:, kept], axis=0), np.nanmax(finite[:, kept], axis=0)
+    centre, spread = np.nanmean(finite[:, kept], axis=0), np.nanstd(finite[:, kept], axis=0)
+
+    def bounded(outputs: Floats) -> Floats:
+        return np.clip(outputs[:, kept], low, high)
+
+    def scaled(outputs: Floats) -> Floats:
+        # Tails count: do not clip what the training part happened not to reach.
+        units: Floats = (outputs[:, kept] - centre) / spread
+        return np.nan_to_num(units, nan=0.0, posinf=1e3, neginf=-1e3)
+
+    linear = LogisticRegression(max_iter=500).fit(scaled(X), z)
+    boosted = HistGradientBoostingClassifier(
+        max_iter=50, max_leaf_nodes=8, early_stopping=False, random_state=seed
+    ).fit(bounded(X), z)
+    yield "log-odds of D′ by logistic regression", lambda x: np.asarray(linear.decision_function(scaled(x)))
+    yield "log-odds of D′ by boosted trees", lambda x: np.asarray(boosted.decision_function(bounded(x)))
+
+
+def _chosen(
+    statistics: Sequence[tuple[str, Statistic]],
+    first: Floats,
+    second: Floats,
+    *,
+    confidence: float,
+    delta: float,
+) -> tuple[OutputEvent, Statistic]:
+    """The event with the largest bound on these outputs, and its statistic."""
+    offers = [
+        _best_event(name, statistic(first), statistic(second), confidence=confidence, delta=delta)
+        for name, statistic in statistics
+    ]
+    best = int(np.argmax([bound for bound, _ in offers]))
+    return offers[best][1], statistics[best][1]
+
+
+def _split(outputs: Floats) -> list[Floats]:
+    """The parts that learn, choose and measure."""
+    eighth = _eighth(len(outputs))
+    return np.split(outputs, [eighth, 2 * eighth])
+
+
+def _eighth(runs: int) -> int:
+    return math.ceil(runs / 8)
+
+
+def _as_outputs(values: ArrayLike, which: str) -> Floats:
+    outputs = np.asarray(values, float)
+    if outputs.ndim == 1:
+        outputs = outputs[:, None]
+    if outputs.ndim != 2 or len(outputs) < MIN_RUNS or not outputs.shape[1]:
+        raise ValueError(
+            f"outputs on the {which} data set have shape {outputs.shape}: expected (runs >= {MIN_RUNS}, q)"
+        )
+    return outputs
+
+
+def compare(
+    first: ArrayLike,
+    second: ArrayLike,
+    *,
+    claimed: float,
+    confidence: float = 0.99,
+    delta: float = 0.0,
+    neighbours: str = "add-remove",
+    subject: str = "",
+    pair: str = "",
+    names: Sequence[str] | None = None,
+    seed: int = 0,
+) -> SampledFinding:
+    """Bound ε from independent outputs on two neighbours D and D′.
+
+    An eighth of the outputs trains two classifiers, an eighth chooses one event (a threshold or a frequent value
+    of one number, or a threshold of a classifier's score), and the rest measures that event. Since no output
+    takes part in both choice and measurement, the bound holds with the stated confidence.
+
+    Parameters
+    ----------
+    first, second : (n, q) or (n,) outputs on D and D′, a row a run; NaN where an output lacks a number.
+    claimed : ε of the claim.
+    confidence : probability in (0, 1) that the bound holds: a private subject is flagged with probability
+        1 − ``confidence`` at most.
+    delta : δ of the claim, in [0, 1).
+    neighbours : relation of the claim, ``"add-remove"`` or ``"replace"``.
+    subject, pair : what is audited, and the two data sets, in words.
+    names : (q,) names of the numbers, for the event.
+    seed : of the split and of the classifiers.
+
+    Returns
+    -------
+    Finding, with the numbers behind it.
+
+    Raises
+    ------
+    ValueError
+        For fewer than 40 outputs on a data set, or numbers out of range.
+
+    References
+    ----------
+    Bichsel, Steffen, Bogunovic, Vechev (2021), DP-Sniper; Jagielski, Ullman, Oprea (2020), Auditing DP-SGD.
+    """
+    check_levels(confidence, delta)
+    check_claim(claimed)
+    a, b = _as_outputs(first, "first"), _as_outputs(second, "second")
+    if a.shape[1] != b.shape[1]:
+        raise ValueError(f"outputs have {a.shape[1]} and {b.shape[1]} columns: expected as many on both")
+    names = [f"output {j}" for j in range(a.shape[1])] if names is None else list(names)
+    if len(names) != a.shape[1]:
+        raise ValueError(f"{len(names)} names for {a.shape[1]} columns of outputs: expected one each")
+    rng = np.random.default_rng(seed)
+    learn, choose, measure = zip(*(_split(rng.permutation(side)) for side in (a, b)), strict=True)
+    columns = [(name, _column(j)) for j, name in enumerate(names)]
+    # One thread: the answer does not depend on the machine, and processes forked later inherit no thread pool.
+    with threadpool_limits(1):
+        statistics = [*columns, *_classifiers(*learn, seed=int(rng.integers(2**31)))]
+        event, statistic = _chosen(statistics, *choose, confidence=confidence, delta=delta)
+        on_first, on_second = (statistic(side) for side in measure)
+    runs = len(on_first), len(on_second)
+    k, l = (event.holds(side).sum(keepdims=True) for side in (on_first, on_second))  # noqa: E741
+    margin = float(_log_ratios(k, l, runs=runs, confidence=confidence, delta=delta)[0])
+    return SampledFinding(
+        instrument="attack",
+        subject=subject,
+        claimed=claimed,
+        lower_bound=max(margin, 0.0),
+        confidence=confidence,
+        neighbours=neighbours,
+        pair=pair,
+        event=f"{event}: {k[0]} of {runs[0]} on D, {l[0]} of {runs[1]} on D′",
+        delta=delta,
+        trials=len(a) + len(b),
+        shown=event,
+        on_first=on_first,
+        on_second=on_second,
+        margin=margin,
+    )

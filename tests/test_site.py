@@ -1,4 +1,5 @@
-"""The built book in a real browser: nothing fails, nothing is fetched from elsewhere, every formula shows.
+"""The built book in a real browser: nothing fails, nothing is fetched from elsewhere, every formula shows, and
+keys reach all that scrolls, on a wide and a narrow screen and whatever the fonts.
 
 `make book` builds the site first. Each check is shown to catch a broken twin of a page.
 """
@@ -8,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -35,7 +36,12 @@ ARGUMENTS = [
     "--disable-sync",
 ]
 SEARCH = "button.search-button, button.search-button-field, input[type=search]"
-WIDTHS = {"wide": 1280, "narrow": 400}
+WIDTHS = (1280, 390)
+MODES = ("light", "dark")
+# Letters far apart and close together stand for wide and narrow fonts: no machine has to have them.
+FONTS = {"own": "normal", "wide": "0.15em", "narrow": "-0.08em"}
+# Only what is wrong is told, and no style sheet is fetched a second time, from an address that may be wrong.
+AXE = {"resultTypes": ["violations"], "preload": False}
 
 pytestmark = pytest.mark.slow
 
@@ -56,6 +62,66 @@ INSPECT = """() => {
   }
   if (!document.documentElement.lang) found.push('page without a language');
   return found;
+}"""
+
+# All that is folded stands open, at once.
+UNFOLD = """() => {
+  document.head.insertAdjacentHTML('beforeend', '<style>* { transition: none !important }</style>');
+  document.querySelectorAll('article details').forEach(details => { details.open = true });
+  document.querySelectorAll('article .toggle-button').forEach(button => button.click());
+}"""
+
+# What can scroll needs a key and a name even where it is not too wide: with other fonts it will be.
+LAYOUT = """() => {
+  const found = [];
+  const tell = (node, wrong) => found.push(`${wrong}: ${node.outerHTML.slice(0, 120)}`);
+  const page = document.scrollingElement;
+  if (page.scrollWidth > page.clientWidth) found.push(`the page is ${page.scrollWidth} px wide`);
+  for (const node of document.querySelectorAll('body *:not(mjx-container *)')) {
+    const {overflowX, overflowY} = getComputedStyle(node);
+    if (overflowX === 'visible') continue;
+    // A formula's hidden MathML is wider than the formula.
+    const formula = node.querySelector(':scope > mjx-container > mjx-math');
+    const tooWide = (formula?.getBoundingClientRect().width ?? node.scrollWidth) > node.clientWidth + 1;
+    if (/auto|scroll/.test(overflowX + overflowY)) {
+      if (!node.closest('article')) {
+        const reached = node.tabIndex >= 0 || node.querySelector('a[href], button, input, [tabindex="0"]');
+        if (!reached && (tooWide || node.scrollHeight > node.clientHeight + 1)) tell(node, 'no key reaches');
+        continue;
+      }
+      const label = document.getElementById(node.getAttribute('aria-labelledby'));
+      if (node.tabIndex < 0) tell(node, 'no key reaches');
+      if (!(node.ariaLabel || label?.textContent)?.trim()) tell(node, 'scrolls and has no name');
+      if (!/^(group|region)$/.test(node.role)) tell(node, 'scrolls and has no role');
+    } else if (tooWide && node.clientWidth > 1 && node.closest('article')) tell(node, 'cut off');
+  }
+  return found;
+}"""
+
+# A region with the focus wears an outline that stands out from what is behind it.
+OUTLINES = """() => {
+  const parts = colour => colour.match(/[\\d.]+/g).map(Number);
+  const light = colour => colour.map(part => part <= 10 ? part / 3294 : ((part / 255 + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, part, i) => sum + [0.2126, 0.7152, 0.0722][i] * part, 0.05);
+  const behind = node => {
+    if (!node) return [255, 255, 255];
+    const [red, green, blue, opaque = 1] = parts(getComputedStyle(node).backgroundColor);
+    const under = opaque < 1 ? behind(node.parentElement) : [0, 0, 0];
+    return [red, green, blue].map((part, i) => part * opaque + under[i] * (1 - opaque));
+  };
+  return [...document.querySelectorAll('article [role=group][tabindex="0"]')].filter(node => {
+    node.focus({preventScroll: true});
+    const style = getComputedStyle(node);
+    const [low, high] = [light(parts(style.outlineColor).slice(0, 3)), light(behind(node))].sort((a, b) => a - b);
+    return style.outlineStyle === 'none' || parseFloat(style.outlineWidth) < 2 || high / low < 3;
+  }).map(node => `focus does not show: ${node.outerHTML.slice(0, 120)}`);
+}"""
+
+
+# The glyphs of formulas and the words of code have the same colours at every width, and axe takes longest on them.
+PLAIN = """() => {
+  document.querySelectorAll('mjx-math').forEach(formula => formula.replaceChildren());
+  document.querySelectorAll('pre > .scrolls').forEach(code => { code.textContent = code.textContent });
 }"""
 
 
@@ -121,7 +187,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture
 def context(browser: Browser) -> Iterator[BrowserContext]:
     # Without transitions a colour is at once what it will be.
-    context = browser.new_context(viewport={"width": WIDTHS["wide"], "height": 900}, reduced_motion="reduce")
+    context = browser.new_context(viewport={"width": WIDTHS[0], "height": 900}, reduced_motion="reduce")
     yield context
     context.close()
 
@@ -130,8 +196,51 @@ def visible_searches(page: Page) -> int:
     return sum(element.is_visible() for element in page.locator(SEARCH).all())
 
 
-def problems(context: BrowserContext, address: str) -> list[str]:
-    """Open a page and list all that is wrong with it."""
+def contents(page: Page) -> list[str]:
+    """List what is missing or failed to load."""
+    return list(page.evaluate(INSPECT))
+
+
+def layout(page: Page) -> list[str]:
+    """List what does not fit, or scrolls out of reach, on some screen with some font."""
+    found = []
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 900})
+        if (searches := visible_searches(page)) != 1:
+            found.append(f"{searches} search boxes at {width} px")
+        for font, spacing in FONTS.items():
+            page.evaluate("spacing => { document.body.style.letterSpacing = spacing }", spacing)
+            found += [f"{width} px, {font} font: {problem}" for problem in page.evaluate(LAYOUT)]
+    page.evaluate("document.body.style.letterSpacing = ''")
+    return found
+
+
+def accessibility(page: Page) -> list[str]:
+    """List what keeps a reader out: all that axe calls critical or serious, and a focus that does not show."""
+    found = []
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 900})
+        for mode in MODES:
+            page.evaluate("mode => { document.documentElement.dataset.theme = mode }", mode)
+            page.keyboard.press("Tab")
+            wrong = page.evaluate(OUTLINES)
+            wrong += [
+                f"{violation['id']}: {node['html'][:120]}"
+                for violation in Axe().run(page, options=AXE).response["violations"]
+                if violation["impact"] in ("critical", "serious")
+                for node in violation["nodes"]
+            ]
+            found += [f"{width} px, {mode}: {problem}" for problem in wrong]
+        page.evaluate(PLAIN)
+    return found
+
+
+CHECKS = (contents, layout, accessibility)
+Check = Callable[[Page], list[str]]
+
+
+def problems(context: BrowserContext, address: str, *checks: Check) -> list[str]:
+    """Open a page once and list all that is wrong with it."""
     host = urlsplit(address).netloc
     found: list[str] = []
     page = context.new_page()
@@ -145,42 +254,22 @@ def problems(context: BrowserContext, address: str) -> list[str]:
     page.on("response", lambda r: found.append(f"status {r.status}: {r.url}") if r.status >= 400 else None)
     page.goto(address)
     page.evaluate("window.MathJax && MathJax.startup && MathJax.startup.promise")
-    found += page.evaluate(INSPECT)
-    for name, width in WIDTHS.items():
-        page.set_viewport_size({"width": width, "height": 900})
-        if (searches := visible_searches(page)) != 1:
-            found.append(f"{searches} search boxes in the {name} layout")
+    page.evaluate(UNFOLD)
+    for check in checks:
+        found += check(page)
     page.close()
     return found
 
 
 @pytest.mark.parametrize("name", toc())
 def test_page(name: str, site: str, context: BrowserContext) -> None:
-    assert problems(context, f"{site}/{name}") == []
+    assert problems(context, f"{site}/{name}", *CHECKS) == []
 
 
 def test_index_leads_to_the_root(site: str, context: BrowserContext) -> None:
     page = context.new_page()
     page.goto(f"{site}/index.html")
     page.wait_for_url(f"{site}/{toc()[0]}")
-
-
-@pytest.mark.parametrize("name", toc())
-def test_accessibility(name: str, site: str, context: BrowserContext) -> None:
-    """No page keeps a reader out: axe finds nothing critical or serious, in light and dark mode."""
-    page = context.new_page()
-    page.goto(f"{site}/{name}")
-    page.evaluate("window.MathJax && MathJax.startup && MathJax.startup.promise")
-    found = []
-    for mode in ("light", "dark"):
-        page.evaluate("mode => { document.documentElement.dataset.theme = mode }", mode)
-        found += [
-            f"{mode}, {violation['id']}: {node['html'][:120]}"
-            for violation in Axe().run(page).response["violations"]
-            if violation["impact"] in ("critical", "serious")
-            for node in violation["nodes"]
-        ]
-    assert found == []
 
 
 def test_figures_keep_their_paper_in_the_dark(site: str, context: BrowserContext) -> None:
@@ -205,42 +294,86 @@ def test_search(words: str, some: bool, site: str, context: BrowserContext) -> N
 
 
 MATHJAX = "<script defer"
+END = "</article>"
 BUTTON = '<button class="btn search-button">Search</button>'
-TWINS = {
-    "undefined macro": (
-        "</article>",
-        r'<p class="math">\(\nosuchmacro\)</p></article>',
-        "formula with an error",
-    ),
-    "raw formula": ("</article>", '<p class="mathjax_ignore">so $$x^2$$</p></article>', "raw $$"),
-    "no MathJax": (MATHJAX, "<script type=none", "formula not rendered"),
-    "other host": (
-        "</article>",
-        '<script src="https://example.org/a.js"></script></article>',
-        "another host",
-    ),
-    "script error": ("</article>", "<script>throw Error('no')</script></article>", "script: no"),
-    "missing file": ("</article>", '<script src="nothing.js"></script></article>', "status 404"),
-    "missing image": ("</article>", '<img src="no.png" alt="A tree"></article>', "image does not load"),
-    "no alt": ("</article>", '<img src="../_static/logo.svg"></article>', "image without a text"),
-    "file as alt": (
-        "</article>",
-        '<img src="../_static/logo.svg" alt="a/b.png"></article>',
-        "image without a text",
-    ),
-    "two searches": ("</article>", f"{BUTTON}</article>", "2 search boxes"),
-    "no language": ("<html lang", "<html data-lang", "page without a language"),
+GROUP = "role=group aria-label=Table tabindex=0"
+SCROLLS = "style='overflow: auto'"
+WIDE = "<div style='width: 700px'>wide</div>"
+TWINS: dict[Check, dict[str, tuple[str, str, str]]] = {
+    contents: {
+        "undefined macro": (END, rf'<p class="math">\(\nosuchmacro\)</p>{END}', "formula with an error"),
+        "raw formula": (END, f'<p class="mathjax_ignore">so $$x^2$$</p>{END}', "raw $$"),
+        "no MathJax": (MATHJAX, "<script type=none", "formula not rendered"),
+        "other host": (END, f'<script src="https://example.org/a.js"></script>{END}', "another host"),
+        "script error": (END, f"<script>throw Error('no')</script>{END}", "script: no"),
+        "missing file": (END, f'<script src="nothing.js"></script>{END}', "status 404"),
+        "missing image": (END, f'<img src="no.png" alt="A tree">{END}', "image does not load"),
+        "no alt": (END, f'<img src="../_static/logo.svg">{END}', "image without a text"),
+        "file as alt": (END, f'<img src="../_static/logo.svg" alt="a/b.png">{END}', "image without a text"),
+        "no language": ("<html lang", "<html data-lang", "page without a language"),
+    },
+    layout: {
+        "two searches": (END, f"{BUTTON}{END}", "2 search boxes"),
+        "no focus": (END, f"<div role=group aria-label=Table {SCROLLS}>{WIDE}</div>{END}", "no key reaches"),
+        "no focus yet": (
+            END,
+            f"<div role=group aria-label=Table {SCROLLS}>short</div>{END}",
+            "no key reaches",
+        ),
+        "folded": (
+            END,
+            f"<details><summary>More</summary><div role=group aria-label=Code {SCROLLS}>{WIDE}</div></details>{END}",
+            "no key reaches",
+        ),
+        "sidebar": ("<body", f"<body><div {SCROLLS}>{WIDE * 9}</div", "no key reaches"),
+        "no name": (END, f"<div role=group tabindex=0 {SCROLLS}>{WIDE}</div>{END}", "has no name"),
+        "empty name": (
+            END,
+            f"<div role=group tabindex=0 aria-label=' ' {SCROLLS}>{WIDE}</div>{END}",
+            "has no name",
+        ),
+        "no role": (END, f"<div tabindex=0 aria-label=Table {SCROLLS}>{WIDE}</div>{END}", "has no role"),
+        "cut off": (END, f"<div style='overflow: hidden'>{WIDE}</div>{END}", "390 px, own font: cut off"),
+        "wide page": (END, f"<div style='width: 1300px'>wide</div>{END}", "1280 px, own font: the page is"),
+        "wide page on a phone": (END, f"{WIDE}{END}", "390 px, own font: the page is"),
+        "wide font": (
+            END,
+            f"<p style='font: 12px monospace; width: 300px; white-space: nowrap'>{'w' * 40}</p>{END}",
+            "390 px, wide font: the page is",
+        ),
+    },
+    accessibility: {
+        "empty link": (END, f'<a href="index.html"></a>{END}', "1280 px, light: link-name"),
+        "dark on dark": (END, f"<p style='color: #222'>hidden</p>{END}", "1280 px, dark: color-contrast"),
+        "pale on a phone": (
+            END,
+            f"<style>@media (max-width: 400px) {{ article p {{ color: #eee }} }}</style>{END}",
+            "390 px, light: color-contrast",
+        ),
+        "no outline": (
+            END,
+            f"<div {GROUP} style='outline: none'>{WIDE}</div>{END}",
+            "light: focus does not show",
+        ),
+        "dark outline": (
+            END,
+            f"<div {GROUP} style='outline: 3px solid #222'>short</div>{END}",
+            "dark: focus does not show",
+        ),
+    },
 }
 
 
-@pytest.mark.parametrize("twin", TWINS)
-def test_a_broken_page_is_caught(twin: str, site: str, context: BrowserContext, tmp_path: Path) -> None:
-    right, wrong, expected = TWINS[twin]
+@pytest.mark.parametrize(("check", "twin"), [(check, twin) for check in TWINS for twin in TWINS[check]])
+def test_a_broken_page_is_caught(
+    check: Check, twin: str, site: str, context: BrowserContext, tmp_path: Path
+) -> None:
+    right, wrong, expected = TWINS[check][twin]
     page = (SITE / "book" / "intro.html").read_text(encoding="utf-8")
     assert right in page
     (tmp_path / "_static").symlink_to(SITE / "_static")
     (tmp_path / "book").mkdir()
     (tmp_path / "book" / "intro.html").write_text(page.replace(right, wrong), encoding="utf-8")
     with serve(tmp_path) as address:
-        found = problems(context, f"{address}/book/intro.html")
+        found = problems(context, f"{address}/book/intro.html", check)
     assert any(expected in problem for problem in found), found

@@ -1,13 +1,60 @@
-"""Mend what the theme gets wrong on every page: a script run twice, an unset colour mode, two ARIA roles."""
+"""Mend what the theme gets wrong on every page: a script run twice, an unset colour mode, two ARIA roles, and
+regions that scroll but that no key reaches.
+
+The theme's script makes a block of code focusable if it is too wide when the page loads, which depends on the fonts
+and on what is folded, and it never names one. Here everything that can scroll is focusable and named in the HTML.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+from bs4 import BeautifulSoup, Tag
 from sphinx.application import Sphinx
 
 # Both roles are wrong where docutils puts them: a list without list items, and a deprecated role.
-ARIA = ((' role="list" class="citation-list"', ' class="citation-list"'), (' role="doc-biblioentry"', ""))
+ROLES = '[role="list"].citation-list, [role="doc-biblioentry"]'
+TABLES = "pst-scrollable-table-container"
+TITLES = ("caption", "h1", "h2", "h3", "h4", "h5", "h6", "summary")
+
+
+def is_title(tag: Tag) -> bool:
+    """Tell whether an element names the section, admonition or table that it stands in."""
+    return tag.name in TITLES or "admonition-title" in tag.get("class", [])
+
+
+def title(region: Tag) -> str:
+    """Find the words above a region: a table's caption, or the nearest heading."""
+    places = [region.find("table"), *region.parents]
+    found = next(filter(None, (place.find(is_title, recursive=False) for place in places if place)))
+    words = "".join(text for text in found.strings if text.parent.get("class") != ["headerlink"])
+    return " ".join(words.split())
+
+
+def reach(region: Tag, name: str) -> None:
+    """Let keys reach a region and give it a name.
+
+    It is a group and not a region: a page has dozens, and each region would be a landmark.
+    """
+    region.attrs |= {"tabindex": "0", "role": "group", "aria-label": name}
+    region["class"] = [*region.get("class", []), "scrolls"]
+
+
+def reachable(soup: BeautifulSoup) -> None:
+    """Make all that can scroll focusable, whether or not it is too wide with some font."""
+    for table in soup.find_all("table"):
+        if TABLES not in table.parent.get("class", []):  # the HTML of an output
+            table.wrap(soup.new_tag("div", attrs={"class": [TABLES]}))
+        reach(table.parent, f"Table: {title(table.parent)}")
+    for block in soup.select("pre"):
+        # The theme's script sets the tabindex of pre itself, so what scrolls stands inside.
+        inside = soup.new_tag("span")
+        inside.extend(list(block.contents))
+        block.append(inside)
+        reach(inside, "Output" if block.find_parent(class_="cell_output") else "Code")
+    for formula in soup.select("div.math"):
+        number = formula.select_one(".eqno")
+        reach(formula, f"Formula {number.find(string=True)}" if number else "Formula")
 
 
 def mend(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: object) -> None:
@@ -19,8 +66,11 @@ def mend(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any],
         if "thebe" not in str(script.filename) and "THEBE_JS_URL" not in script.attributes.get("body", "")
     ]
     context.setdefault("default_mode", "auto")
-    for wrong, right in ARIA:
-        context["body"] = context.get("body", "").replace(wrong, right)
+    soup = BeautifulSoup(context.get("body", ""), "html.parser")
+    for tag in soup.select(ROLES):
+        del tag["role"]
+    reachable(soup)
+    context["body"] = str(soup)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -341,9 +341,11 @@ def _columns(axis: Axes, table: pd.DataFrame) -> None:
 
 def _dots(axis: Axes, points: pd.DataFrame, steps: Sequence[str], *, gap: float) -> None:
     """Means with error bars in the rows of their ``method``, a marker for each ε."""
-    for i, (epsilon, rows) in enumerate(points.groupby("epsilon")):
-        at = rows["method"].map(steps.index) + gap * (i - (points["epsilon"].nunique() - 1) / 2)
-        name = "no noise" if np.isinf(float(str(epsilon))) else f"claimed ε = {epsilon:g}"
+    budgets = sorted(points["epsilon"].unique())
+    for i, epsilon in enumerate(budgets):
+        rows = points[points["epsilon"] == epsilon]
+        at = rows["method"].map(steps.index) + gap * (i - (len(budgets) - 1) / 2)
+        name = "no noise" if np.isinf(epsilon) else f"claimed ε = {epsilon:g}"
         axis.errorbar(rows["mean"], at, xerr=rows["error"], label=name, **_look(i, linestyle="none"))
 
 

@@ -81,11 +81,11 @@ def test_every_path_spends_the_budget_of_an_aligned_forest() -> None:
     data = load("adult-standin")
     records = Records(*(side.iloc[:2000] for side in data.train), domain=data.domain)
     for model in (EDPRF(n_trees=2, max_depth=3, stop="noisy", random_state=0), PearsonTree(random_state=0)):
-        costs = tables.leaf_costs(model.fit(records))
+        costs = model.fit(records).ledger_.leaf_costs()
         assert len(costs) == sum(tree.n_leaves for tree in model.trees_)
         np.testing.assert_allclose(costs, 1.0)
     loose = EDPRF(n_trees=2, max_depth=3, stop="noisy", align=False, random_state=0)  # broken twin
-    assert tables.leaf_costs(loose.fit(records)).min() < 0.99
+    assert loose.fit(records).ledger_.leaf_costs().min() < 0.99
 
 
 def test_results_are_complete_or_computed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

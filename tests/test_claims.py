@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import math
+import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from scipy.stats import binom, poisson
 import dpnb
 from dpnb import Categorical, Continuous, Domain
 from dpnb.book import claims, runs
-from dpnb.book.claims import ClaimError, dangling, load, page, text_of, wrong_badges
+from dpnb.book.claims import ClaimError, Paper, badge, dangling, load, page, text_of
 from dpnb.counts import Records
 from dpnb.laws import Exponential
 from dpnb.papers.diffprfs import DiffPRFs
@@ -46,6 +47,19 @@ GOOD: dict[str, Any] = {
     ],
 }
 NOTES = "# A heading\n\n```bash\n# no heading\n```\n\n:::{prf:theorem} T\n:label: toy-theorem\n\nx\n:::\n"
+
+
+BADGE = re.compile(r"\{bdg-ref-\w+\}`[^`<]*<claim-([\w-]+)>`")
+
+
+def wrong_badges(papers: Sequence[Paper], text: str) -> list[str]:
+    """List the badges in a text that name an unknown claim, or show another verdict than the claim's own."""
+    right = {claim.id: badge(claim) for paper in papers for claim in paper.claims}
+    return [
+        f"{match[0]}: expected {right.get(match[1], 'a claim that exists')}"
+        for match in BADGE.finditer(text)
+        if match[0] != right.get(match[1])
+    ]
 
 
 def register(folder: Path, data: Any = GOOD) -> list[claims.Paper]:

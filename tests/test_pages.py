@@ -26,7 +26,7 @@ def test_the_committed_page_is_current(name: str, root: Path) -> None:
 
 def lost(text: str, entry: Any) -> list[str]:
     """Links from a chapter into the code that lead nowhere, and a listing that has none."""
-    labels = {step.label for step in pages.steps(entry)}
+    labels = set(pages.steps(entry).values())
     linked = re.findall(r"\{ref\}`[^`<]*<(code-[\w-]+)>`", text)
     return sorted(set(linked) - labels) or ([] if linked else ["no link"])
 

@@ -30,7 +30,6 @@ VERDICTS = {
     "cannot be checked": "info",
 }
 PAGE = Path("book") / "claims.md"
-BADGE = re.compile(r"\{bdg-ref-\w+\}`[^`<]*<claim-([\w-]+)>`")
 
 _PAPER_KEYS = {"paper", "title", "chapter", "claims"}
 _REQUIRED = ("id", "source", "claim", "verdict", "evidence")
@@ -136,16 +135,6 @@ def dangling(papers: Sequence[Paper], root: Path) -> list[str]:
             elif "#" in reference and name not in _proofs(root / path) | _headings(root / path).keys():
                 found.append(f"{claim.id}: {reference}: {path} has no label and no heading of this name")
     return found
-
-
-def wrong_badges(papers: Sequence[Paper], text: str) -> list[str]:
-    """List the badges in a text that name an unknown claim, or show another verdict than the claim's own."""
-    right = {claim.id: badge(claim) for paper in papers for claim in paper.claims}
-    return [
-        f"{match[0]}: expected {right.get(match[1], 'a claim that exists')}"
-        for match in BADGE.finditer(text)
-        if match[0] != right.get(match[1])
-    ]
 
 
 def badge(claim: Claim) -> str:

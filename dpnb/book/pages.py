@@ -10,7 +10,7 @@ import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from .. import papers
 from ..files import write_whole
@@ -35,25 +35,12 @@ def myst(text: str) -> str:
     return " ".join(text.replace("|", r"\|").split())
 
 
-class Field(NamedTuple):
-    """An argument of a constructor.
-
-    Parameters
-    ----------
-    name, default, meaning : as they are shown.
-    """
-
-    name: str
-    default: str
-    meaning: str
-
-
-def fields(entry: Entry) -> list[Field]:
-    """Arguments of an estimator, in order, with what the docstrings of the class and of its bases say of them."""
+def fields(entry: Entry) -> list[tuple[str, str, str]]:
+    """Name, default and meaning of an estimator's arguments, from the docstrings of the class and of its bases."""
     text = "\n".join(inspect.cleandoc(base.__doc__ or "") for base in reversed(entry.estimator.__mro__))
     said = {name: said for names, said in _FIELD.findall(text) for name in names.split(", ")}
     arguments = inspect.signature(entry.estimator).parameters.values()
-    return [Field(a.name, repr(a.default).replace("'", '"'), myst(said[a.name])) for a in arguments]
+    return [(a.name, repr(a.default).replace("'", '"'), myst(said[a.name])) for a in arguments]
 
 
 def privacy(kind: type) -> str:
@@ -65,29 +52,13 @@ def privacy(kind: type) -> str:
     return myst(found[1])
 
 
-class Step(NamedTuple):
-    """A function of a paper's algorithm.
-
-    Parameters
-    ----------
-    name : as ``literalinclude`` finds it.
-    label : anchor on the page.
-    """
-
-    name: str
-    label: str
-
-
-def steps(entry: Entry) -> list[Step]:
-    """Functions that stand before the estimator in the module of a paper that the book follows: its algorithm."""
+def steps(entry: Entry) -> dict[str, str]:
+    """Functions before the estimator in the module of a paper that the book follows, its algorithm: name → anchor."""
     if not hasattr(entry.estimator, "as_written"):
-        return []
+        return {}
     module: Any = inspect.getmodule(entry.estimator)
     tree, stem = ast.parse(inspect.getsource(module)), module.__name__.rpartition(".")[2]
-    return [
-        Step(name, f"code-{stem}-{name}".lower().replace("_", "-").replace(".", "-"))
-        for name in _before(tree)
-    ]
+    return {name: f"code-{stem}-{name}".lower().replace("_", "-").replace(".", "-") for name in _before(tree)}
 
 
 def _before(tree: ast.Module) -> Iterator[str]:

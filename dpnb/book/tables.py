@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from ..arrays import Floats
 from ..counts import Records
 from ..data.datasets import Dataset
-from ..ledger import TreeScope
 from .runs import mean_scores, wide
 from .targets import Target
 
@@ -94,18 +92,3 @@ def step_notes(points: pd.DataFrame, steps: Mapping[str, tuple[Any, str]]) -> di
     """Notes of a ladder's steps, step → (change, note), each with the true ε for a claim of 1."""
     truth = true_epsilon(points)
     return {step: f"{note}; ε {truth[step]}" for step, (_, note) in steps.items()}
-
-
-def leaf_costs(model: Any) -> Floats:
-    """What each path from a root to a leaf spends by the ledger, over all trees of a fitted model, (leaves,)."""
-    scopes = [scope for scope in _scopes(model.ledger_.root) if isinstance(scope, TreeScope)]
-    costs = [
-        scope.path_costs()[0][tree.first_child < 0] for scope, tree in zip(scopes, model.trees_, strict=True)
-    ]
-    return np.concatenate(costs)
-
-
-def _scopes(scope: Any) -> Iterator[Any]:
-    yield scope
-    for child in getattr(scope, "children", ()):
-        yield from _scopes(child)

@@ -82,7 +82,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         records, curator = self._open(X, y)
         classes, name = self.domain_.n_classes, type(self).__name__
         if self.two_classes and classes != 2:
-            raise ValueError(f"{classes} classes: {name} is for two; PrivateBooster takes any number")
+            why = f"{classes} classes: {name} is for two; PrivateBooster takes any number"
+            raise ValueError(f"Only binary classification is supported. {why}")
         self._fit(records, curator)
         self.ledger_ = curator.ledger
         return self

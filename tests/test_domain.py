@@ -3,7 +3,6 @@
 import copy
 import pickle
 import string
-import time
 import warnings
 from typing import Any
 
@@ -424,29 +423,6 @@ def test_label_round_trip(data: st.DataObject) -> None:
     codes = data.draw(st.lists(st.integers(0, domain.n_classes - 1), max_size=5))
     labels = pd.Series([domain.classes[c] for c in codes], dtype=object)
     assert domain.encode_labels(labels).tolist() == codes
-
-
-def test_encode_is_fast() -> None:
-    """The bound for data of Adult's size is 60 ms; five tries allow for a busy machine."""
-    rng = np.random.default_rng(0)
-    values = tuple(f"value-{i}" for i in range(41))
-    domain = Domain(
-        (
-            *(Continuous(f"c{i}", 0, 100) for i in range(6)),
-            *(Categorical(f"s{i}", values) for i in range(8)),
-        ),
-        ("n", "y"),
-    )
-    n = 30162
-    numbers = {f"c{i}": rng.integers(0, 100, n) for i in range(6)}
-    words = {f"s{i}": rng.choice(np.array(values, dtype=object), n) for i in range(8)}
-    frame = pd.DataFrame(numbers | words)
-    seconds = []
-    for _ in range(5):
-        start = time.perf_counter()
-        domain.encode(frame)
-        seconds.append(time.perf_counter() - start)
-    assert min(seconds) < 0.06
 
 
 def test_nothing_but_infer_warns() -> None:

@@ -40,11 +40,6 @@ class Entry:
         """One of the private models, unfitted."""
         return self.estimator(**{**self.small, **self.private[name], **parameters})
 
-    @property
-    def takes(self) -> frozenset[str]:
-        """Names of the constructor's arguments."""
-        return frozenset(self.estimator().get_params())
-
 
 ENTRIES: dict[str, Entry] = {}
 """Every registered estimator by the name of its class; :func:`dpnb.papers.estimators` fills in those of the papers."""

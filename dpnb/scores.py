@@ -129,6 +129,14 @@ def _psi(n: int) -> float:
     return n * math.log2(n) - (n - 1) * math.log2(n - 1) if n > 1 else 0.0
 
 
+def _one(n: int) -> float:
+    return 1.0
+
+
+def _one_from_two(n: int) -> float:
+    return 1.0 if n > 1 else 0.0
+
+
 INFO_GAIN = Score(
     "info_gain",
     lambda t: _gain(_entropy_part(t).sum(axis=-1), t.sum(axis=-2)),
@@ -150,7 +158,7 @@ MAX_CLASS_SUM = Score(
     "max",
     lambda t: _max_part(t).sum(axis=-1),
     sensitivity=1.0,
-    sensitivity_at=lambda n: 1.0,
+    sensitivity_at=_one,
     monotone=True,
     part=_max_part,
 )
@@ -169,27 +177,9 @@ GINI_NORMALISED = Score(
     sensitivity_at=lambda n: 2 * (n - 1) / n**2,
     monotone=False,
 )
-PHI = Score(
-    "phi",
-    _phi,
-    sensitivity=1.0,
-    sensitivity_at=lambda n: 1.0 if n > 1 else 0.0,
-    monotone=False,
-)
-ABS_PHI = Score(
-    "abs_phi",
-    _abs_phi,
-    sensitivity=1.0,
-    sensitivity_at=lambda n: 1.0 if n > 1 else 0.0,
-    monotone=False,
-)
-ABS_S_XY = Score(
-    "abs_s_xy",
-    _abs_s_xy,
-    sensitivity=1.0,
-    sensitivity_at=lambda n: (n - 1) / n,
-    monotone=False,
-)
+PHI = Score("phi", _phi, sensitivity=1.0, sensitivity_at=_one_from_two, monotone=False)
+ABS_PHI = Score("abs_phi", _abs_phi, sensitivity=1.0, sensitivity_at=_one_from_two, monotone=False)
+ABS_S_XY = Score("abs_s_xy", _abs_s_xy, sensitivity=1.0, sensitivity_at=lambda n: (n - 1) / n, monotone=False)
 
 SCORES = {
     s.name: s

@@ -78,8 +78,6 @@ def test_epsilon_bound_formula_and_limits() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: clopper_pearson(5, 4, alpha=0.1), "successes"),
-        (lambda: clopper_pearson(1, 4, alpha=0.0), "alpha"),
         (lambda: epsilon_bound(1, 1, 0, 1, confidence=0.9), "1 of 0"),
         (lambda: epsilon_bound(1, 1, 2, 2, confidence=1.0), "confidence"),
         (lambda: epsilon_bound(1, 1, 2, 2, confidence=0.9, delta=1), "delta"),

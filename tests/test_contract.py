@@ -78,7 +78,11 @@ def suited(pair: Pair, entry: Entry) -> Pair:
 
 def relations(entry: Entry) -> tuple[dict[str, Any], ...]:
     """Arguments for each relation that the estimator takes."""
-    return ({}, {"neighbours": "replace"}) if "neighbours" in entry.takes else ({},)
+    return (
+        ({}, {"neighbours": "replace"})
+        if "neighbours" in inspect.signature(entry.estimator).parameters
+        else ({},)
+    )
 
 
 def shares(entry: Entry, name: str, *, neighbours: str = "add-remove") -> list[float]:

@@ -24,16 +24,15 @@ from pyspark import TaskContext, cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 
 import dpnb
-from dpnb import Categorical, Continuous, DataError, Domain, DomainError, PrivateBooster, spark
+from dpnb import Categorical, Continuous, DataError, Domain, DomainError, PrivateBooster, papers, spark
 from dpnb.bags import Bags
 from dpnb.counts import Cohort, CohortDoor, Records, RecordsDoor, WeightedDoor, WeightedRecords
 from dpnb.domain import Misfit
 from dpnb.grid import public_grid
-from dpnb.papers.baselines_forest import RandomSplitForest
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.papers.dpada import DPAda
 from dpnb.papers.edprf import EDPRF
-from dpnb.papers.pearson import VARIANTS, PearsonTree
+from dpnb.papers.pearson import PearsonTree
 from dpnb.spark import blocks, boosting, columns, trees
 from dpnb.spark import table as table_module
 
@@ -99,32 +98,15 @@ def tables(session: SparkSession, adult: Any, three: Any) -> dict[str, dict[int,
     }
 
 
+ENTRIES = papers.estimators()
 MODELS: dict[str, Callable[..., Any]] = {
-    "booster, pure": partial(PrivateBooster, n_rounds=5),
-    "booster, with delta": partial(PrivateBooster, n_rounds=5, delta=1e-5),
-    "Pearson, C": PearsonTree,
-    "Pearson, S": partial(PearsonTree, **(VARIANTS["S"] | {"n_shards": 30}), max_depth=2),
-    "eDPRF": partial(EDPRF, n_trees=2, max_depth=3),
-    "eDPRF, cover, labels": partial(EDPRF, n_trees=3, max_depth=2, bags="cover", bag_rate=2, leaf="label"),
-    "eDPRF, multiway, public bins": partial(EDPRF, n_trees=1, max_depth=1, splits="multiway"),
-    "DiffPRFs": partial(DiffPRFs, n_trees=2, max_depth=3),
-    "DiffPRFs, in two steps": partial(
-        DiffPRFs,
-        n_trees=1,
-        max_depth=2,
-        selection="two-step",
-        size_query=True,
-        stop="noisy",
-        categorical="multiway",
-    ),
-    "DiffPRFs, purity, one bag": partial(DiffPRFs, n_trees=2, max_depth=2, stop="pure", bags="full"),
-    "random splits": partial(RandomSplitForest, n_trees=2, max_depth=3),
-}
-TWO_CLASSES: dict[str, Callable[..., Any]] = {
-    "DPAda, noisy steps": partial(DPAda, n_rounds=4),
-    "DPAda, with delta": partial(DPAda, n_rounds=4, delta=1e-5, schedule="improved"),
-}
-MAIN = ("booster, pure", "Pearson, C", "eDPRF", "DiffPRFs")
+    f"{name}, {variant}": partial(entry.model, variant)
+    for name, entry in ENTRIES.items()
+    if entry.in_spark
+    for variant in entry.private
+} | {"DiffPRFs, purity, one bag": partial(DiffPRFs, n_trees=2, max_depth=2, stop="pure", bags="full")}
+TWO_CLASSES = [name for name in MODELS if ENTRIES[name.split(",")[0]].estimator.two_classes]
+MAIN = ("PrivateBooster, pure", "PearsonTree, C", "EDPRF, default", "DiffPRFs, default")
 
 
 def parts_of(model: Any) -> bytes:
@@ -143,7 +125,7 @@ def check_equal(make: Callable[..., Any], records: Records, table: spark.SparkTa
     assert parts_of(one) != parts_of(make(random_state=4).fit(records))  # broken twin: another seed
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", [name for name in MODELS if name not in TWO_CLASSES])
 def test_the_same_seed_gives_the_same_model(name: str, three: Any, tables: Any) -> None:
     X, y, domain = three
     check_equal(partial(MODELS[name], epsilon=2.0), Records(X, y, domain=domain), tables["three"][7])
@@ -153,14 +135,14 @@ def test_the_same_seed_gives_the_same_model(name: str, three: Any, tables: Any) 
 @pytest.mark.parametrize("parts", [1, 2, 7])
 def test_partitions_and_order_do_not_matter(name: str, parts: int, adult: Any, tables: Any) -> None:
     X, y, domain = adult
-    check_equal((MODELS | TWO_CLASSES)[name], Records(X, y, domain=domain), tables["adult"][parts])
+    check_equal(MODELS[name], Records(X, y, domain=domain), tables["adult"][parts])
 
 
 def test_keys_matter(adult: Any, tables: Any) -> None:
     X, y, domain = adult
     moved = Records(X.set_axis(X.index + 1), y, domain=domain)
-    one = MODELS["eDPRF"](random_state=3).fit(moved)
-    assert parts_of(one) != parts_of(MODELS["eDPRF"](random_state=3).fit(tables["adult"][2]))
+    one = MODELS["EDPRF, default"](random_state=3).fit(moved)
+    assert parts_of(one) != parts_of(MODELS["EDPRF, default"](random_state=3).fit(tables["adult"][2]))
 
 
 def test_strings_are_keys_as_well(session: SparkSession, three: Any) -> None:
@@ -168,7 +150,7 @@ def test_strings_are_keys_as_well(session: SparkSession, three: Any) -> None:
     named = X.set_axis([f"person {i}" for i in range(N)])
     records = Records(named, y, domain=domain)
     table = spark.SparkTable(table_of(session, named, y.set_axis(named.index), parts=2), domain, key="id")
-    check_equal(MODELS["eDPRF"], records, table)
+    check_equal(MODELS["EDPRF, default"], records, table)
     table.check_keys()
 
 
@@ -185,7 +167,7 @@ def test_partial_tables_are_added_up_in_a_tree(
 ) -> None:
     monkeypatch.setattr(blocks, "FAN_IN", 2)
     X, y, domain = three
-    check_equal(MODELS["Pearson, C"], Records(X, y, domain=domain), tables["three"][7])
+    check_equal(MODELS["PearsonTree, C"], Records(X, y, domain=domain), tables["three"][7])
 
 
 def test_sums_of_tables() -> None:
@@ -405,7 +387,7 @@ def test_too_many_values(
     with pytest.raises(
         DataError, match="column 'x' has more than 50 different values, and this algorithm looks at"
     ):
-        MODELS["DiffPRFs"](random_state=0).fit(table)
+        MODELS["DiffPRFs, default"](random_state=0).fit(table)
 
 
 def test_nothing_is_kept_of_records_that_do_not_fit(session: SparkSession, three: Any) -> None:
@@ -480,7 +462,7 @@ def test_no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 # --- Prediction -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["booster, pure", "eDPRF", "Pearson, C"])
+@pytest.mark.parametrize("name", ["PrivateBooster, pure", "EDPRF, default", "PearsonTree, C"])
 def test_prediction_in_spark(name: str, session: SparkSession, three: Any) -> None:
     X, y, domain = three
     model = MODELS[name](domain=domain, random_state=0).fit(X, y)

@@ -30,34 +30,13 @@ MAX_CUTS = 200  # thresholds tried for each number observed
 # --- Counts ---------------------------------------------------------------------------------------------------
 
 
-def clopper_pearson(successes: int, trials: int, *, alpha: float) -> tuple[float, float]:
-    """Exact confidence interval of a probability.
-
-    Parameters
-    ----------
-    successes : 0..``trials``.
-    trials : number of independent trials, at least 1.
-    alpha : probability in (0, 1) that the interval misses, half of it on each side.
-
-    Returns
-    -------
-    Lower and upper end.
+def clopper_pearson(successes: Counts, trials: int, *, alpha: float) -> tuple[Floats, Floats]:
+    """Ends of exact confidence intervals of probabilities; each misses with at most ``alpha``, half on each side.
 
     References
     ----------
     Clopper and Pearson (1934), The use of confidence or fiducial limits.
     """
-    if not 0 <= successes <= trials or trials < 1:
-        raise ValueError(
-            f"{successes} successes in {trials} trials: expected 0 <= successes <= trials, trials >= 1"
-        )
-    if not 0 < alpha < 1:
-        raise ValueError(f"alpha={alpha!r}: expected a number between 0 and 1")
-    low, high = _intervals(np.array([successes]), trials, alpha)
-    return float(low[0]), float(high[0])
-
-
-def _intervals(successes: Counts, trials: int, alpha: float) -> tuple[Floats, Floats]:
     k = np.asarray(successes, float)
     # The corners k = 0 and k = trials are no Beta distributions; their bounds are 0 and 1.
     low = np.where(k == 0, 0.0, betaincinv(np.maximum(k, 1), trials - k + 1, alpha / 2))
@@ -69,8 +48,8 @@ def _log_ratios(
     first: Counts, second: Counts, *, runs: tuple[int, int], confidence: float, delta: float
 ) -> Floats:
     """Lower bound of ε for each pair of counts, better direction; ``-inf`` if the counts show nothing."""
-    p_low, p_high = _intervals(first, runs[0], (1 - confidence) / 2)
-    q_low, q_high = _intervals(second, runs[1], (1 - confidence) / 2)
+    p_low, p_high = clopper_pearson(first, runs[0], alpha=(1 - confidence) / 2)
+    q_low, q_high = clopper_pearson(second, runs[1], alpha=(1 - confidence) / 2)
     ratio = np.maximum((p_low - delta) / q_high, (q_low - delta) / p_high)
     with np.errstate(divide="ignore"):
         bounds: Floats = np.log(np.maximum(ratio, 0.0))

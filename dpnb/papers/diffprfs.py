@@ -357,7 +357,7 @@ register(
         "Bernoulli bags, Gini": {"bags": "bernoulli", "bag_rate": 0.3, "utility": "gini"},
         "disjoint bags, all attributes": {"bags": "disjoint", "max_features": "all"},
         "cover": {"bags": "cover", "bag_rate": 2, "n_trees": 3},
-        "two steps, noisy stop": {
+        "in two steps": {
             "selection": "two-step",
             "size_query": True,
             "stop": "noisy",

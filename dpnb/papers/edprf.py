@@ -396,14 +396,6 @@ class EDPRF(PrivateForest):
             raise ValueError(f"bins={self.bins!r} are of multiway splits: set splits='multiway'")
 
 
-_TEXT_MADE_PRIVATE = {
-    "splits": "multiway",
-    "reuse": False,
-    "stop": "depth",
-    "leaf": "label",
-    "levels": "harmonic",
-    "monotone_rate": False,
-}
 register(
     EDPRF,
     page="notebooks/05_edprf",
@@ -420,7 +412,7 @@ register(
             "levels": "geometric",
         },
         "exponential mechanism, normalised Gini": {"selection": "exponential", "utility": "gini_normalised"},
-        "text, made private": _TEXT_MADE_PRIVATE,
+        "text, made private": {"splits": "multiway", "reuse": False, "stop": "depth", "leaf": "label"},
     },
     leaking={"as written": EDPRF.as_written},
     learns={},

@@ -339,6 +339,11 @@ class _Lineage(PrivateForest):
     utility : split score.
     max_records : public bound on the number of records, for the Δ of the information gain.
     n_specialisations : number h ≥ 0.
+
+    Attributes
+    ----------
+    trees_ : list of :class:`~dpnb.trees.Tree`.
+    ledger_ : :class:`~dpnb.ledger.Ledger` with the claimed and the true ε.
     """
 
     neighbours = "add-remove"
@@ -367,18 +372,6 @@ class _Lineage(PrivateForest):
 @dataclass(kw_only=True, eq=False, repr=False)
 class PINQID3(_Lineage):
     """PINQ-based ID3: information gain from noisy counts, with the Partition operator.
-
-    Parameters
-    ----------
-    epsilon : total budget ε > 0; ``inf`` releases everything exactly.
-    domain : public domain of discrete attributes.
-    max_depth : number d ≥ 0 of splits on the longest path.
-    random_state : seed, Generator or None; keep it secret.
-
-    Attributes
-    ----------
-    trees_ : list of :class:`~dpnb.trees.Tree`.
-    ledger_ : :class:`~dpnb.ledger.Ledger` with the claimed and the true ε.
 
     Notes
     -----
@@ -559,23 +552,17 @@ class DiffGen(_Lineage):
 
     Parameters
     ----------
-    epsilon, random_state : as for :class:`PINQID3`.
     domain : public domain. Its order of the categories is the taxonomy: a range of categories is specialised into its
         two halves, down to single ones.
     n_specialisations : number h ≥ 0.
     utility : ``"info_gain"`` in bits, Δ = log₂ |C|, or ``"max"``, the sum of the largest class counts, Δ = 1.
-
-    Attributes
-    ----------
-    trees_ : list of one :class:`~dpnb.trees.Tree`: the generalised table as a binary tree.
-    ledger_ : as for :class:`PINQID3`.
 
     Notes
     -----
     1. A value v stands for the records D_v in its range. A mechanism over intervals gives each range of a continuous
        attribute its threshold, once.
     2. h times: choose a value by the score of its two parts of D_v, and split all groups of the table that have it.
-    3. Release the counts of group and class.
+    3. Release the counts of group and class: a binary tree.
 
     Stated: these rules, in brief. [INF]: ε / 2 for the counts, e = ε / (2 (n + 2h)) for each choice with n continuous
     attributes, as code that cites the paper has it; the scores; the taxonomy, as none is given.

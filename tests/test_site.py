@@ -80,9 +80,7 @@ LAYOUT = """() => {
   for (const node of document.querySelectorAll('body *:not(mjx-container *)')) {
     const {overflowX, overflowY} = getComputedStyle(node);
     if (overflowX === 'visible') continue;
-    // A formula's hidden MathML is wider than the formula.
-    const formula = node.querySelector(':scope > mjx-container > mjx-math');
-    const tooWide = (formula?.getBoundingClientRect().width ?? node.scrollWidth) > node.clientWidth + 1;
+    const tooWide = node.scrollWidth > node.clientWidth + 1;
     if (/auto|scroll/.test(overflowX + overflowY)) {
       if (!node.closest('article')) {
         const reached = node.tabIndex >= 0 || node.querySelector('a[href], button, input, [tabindex="0"]');
@@ -188,6 +186,7 @@ def browser() -> Iterator[Browser]:
 def context(browser: Browser) -> Iterator[BrowserContext]:
     # Without transitions a colour is at once what it will be.
     context = browser.new_context(viewport={"width": WIDTHS[0], "height": 900}, reduced_motion="reduce")
+    context.set_default_timeout(180_000)  # a busy machine is slow, not wrong
     yield context
     context.close()
 

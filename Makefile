@@ -7,7 +7,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # One thread for each process: the jobs and test workers already fill the cores, and sums keep their order.
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
-# One kernel on every x86 machine: the last bit of a dot product decides what DPAda as written learns from ties.
+# One kernel on all machines with AVX2: the last bit of a dot product decides what DPAda as written learns from ties.
 export OPENBLAS_CORETYPE := Haswell
 export PYTHONHASHSEED := 0
 

@@ -27,6 +27,7 @@ VERDICTS = {
     "holds": "success",
     "holds with repair": "warning",
     "fails": "danger",
+    "not reproduced": "secondary",
     "cannot be checked": "info",
 }
 PAGE = Path("book") / "claims.md"

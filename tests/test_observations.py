@@ -1,0 +1,252 @@
+"""What the chapters say about their outputs is registered beside the outputs, and true.
+
+The sentences are checked when a notebook runs (`pytest --nbval notebooks`); here we check that the register is
+complete: every paragraph that begins with "We observe" has a sentence in it, and every decimal number of such a
+paragraph was printed by a check. Each rule is shown to catch a broken twin.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import numpy as np
+import pandas as pd
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from dpnb.book import claims
+from dpnb.book.observations import FALSE, TRUE, observe
+
+ROOT = Path(__file__).resolve().parent.parent
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+LINE = re.compile(rf"^([{TRUE}{FALSE}∅]) ([\w-]+): (.*)$", re.MULTILINE)
+WORDS = re.compile(r"We observe")
+DECIMAL = re.compile(r"(?<![\w.])\d*\.\d+")
+
+Notebook = Any  # nbformat is not typed
+Check = Callable[[Notebook], list[str]]
+
+# --- the function -----------------------------------------------------------------------------------------------
+
+TABLE = pd.DataFrame({"method": ["a", "b", "c"], "auc": [0.7, 0.8, 0.9]})
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: Any, **options: Any) -> str:
+    observe("toy-x", *arguments, **options)
+    return capsys.readouterr().out
+
+
+def test_a_true_sentence_is_ticked(capsys: pytest.CaptureFixture[str]) -> None:
+    rises = lambda t: t["auc"].is_monotonic_increasing  # noqa: E731
+    assert said(capsys, "it rises to {:.1f}", rises, TABLE, says=[0.9]) == f"{TRUE} toy-x: it rises to 0.9\n"
+    assert said(capsys, "it is {:.2f}", says=[0.5]) == f"{TRUE} toy-x: it is 0.50\n"
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        TABLE.assign(auc=[0.8, 0.7, 0.9]),  # two rows of a results file swapped
+        TABLE.assign(auc=[-0.7, -0.8, -0.9]),  # a lead that turns negative
+    ],
+    ids=["swapped rows", "negative lead"],
+)
+def test_a_false_sentence_is_crossed(broken: pd.DataFrame, capsys: pytest.CaptureFixture[str]) -> None:
+    assert said(capsys, "it rises", lambda t: t["auc"].is_monotonic_increasing, broken).startswith(FALSE)
+
+
+@pytest.mark.parametrize(
+    ("holds", "data"),
+    [
+        (lambda t: len(t) == 3, TABLE),
+        (lambda t: t["auc"].max() >= t["auc"].min(), TABLE),
+        (lambda a: a == a, 3.0),
+        (lambda flag: flag in (True, False), True),
+        (lambda d: set(d) == {"a"}, {"a": 1}),
+    ],
+    ids=["shape", "order of itself", "number", "truth value", "keys"],
+)
+def test_a_sentence_that_cannot_be_false_is_told_apart(
+    holds: Callable[..., bool], data: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert said(capsys, "it is so", holds, data).startswith("∅")
+
+
+@pytest.mark.parametrize(
+    ("holds", "data"),
+    [
+        (lambda a, b: a < b, (0.2, 0.3)),
+        (lambda words: "exact" in words, (["exact", "noisy"],)),
+        (lambda count: count == 200, (200,)),
+        (lambda flags: all(flags), ([True, True],)),
+        (lambda array: (array == 0).all(), (np.zeros(4),)),
+        (lambda d: d["a"] > d["b"], ({"a": 2, "b": 1},)),
+        (lambda series: series["a"] > series["b"], (pd.Series({"a": 2.0, "b": 1.0}),)),
+        (lambda word: word == "inf", ("inf",)),
+    ],
+)
+def test_what_can_fail_passes(
+    holds: Callable[..., bool], data: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert said(capsys, "it is so", holds, *data).startswith(TRUE)
+
+
+def test_a_sentence_without_a_check_is_refused() -> None:
+    with pytest.raises(TypeError, match="neither a predicate nor a number"):
+        observe("toy-x", "it is so")
+
+
+# --- the register -----------------------------------------------------------------------------------------------
+
+
+def plain(text: str) -> str:
+    """Text without what differs between a printed sentence and its typeset form."""
+    text = re.sub(r"[*$`]|\\[,;!]", "", text).replace("−", "-").replace("{,}", ",")
+    return re.sub(r"(?<!\d)0\.(?=\d)", ".", " ".join(text.split()))
+
+
+def observations(notebook: Notebook) -> Iterator[tuple[str, str, str]]:
+    """List what the cells of a notebook checked: outcome, name, sentence."""
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            for output in cell.outputs:
+                yield from LINE.findall(output.get("text", ""))
+
+
+def paragraphs(notebook: Notebook) -> Iterator[str]:
+    """Paragraphs that begin with "We observe"; each point of a list below the words counts as one."""
+    for cell in notebook.cells:
+        if cell.cell_type != "markdown" or not WORDS.search(cell.source):
+            continue
+        blocks = re.split(r"\n\s*\n", cell.source)
+        for block, following in zip(blocks, [*blocks[1:], ""], strict=True):
+            if WORDS.search(block):
+                points = (
+                    re.split(r"^- ", following, flags=re.MULTILINE)[1:]
+                    if block.rstrip().endswith(":")
+                    else []
+                )
+                yield from points or [block]
+
+
+def not_true(notebook: Notebook) -> list[str]:
+    """Find sentences that the stored outputs contradict, or that nothing could contradict."""
+    return [f"{name}: {text}" for outcome, name, text in observations(notebook) if outcome != TRUE]
+
+
+def nowhere(notebook: Notebook) -> list[str]:
+    """Find checked sentences that neither the chapter nor its claims contain."""
+    prose = plain(" ".join(c.source for c in notebook.cells if c.cell_type == "markdown") + notebook.notes)
+    return [f"{name}: {text}" for _, name, text in observations(notebook) if plain(text) not in prose]
+
+
+def unobserved(notebook: Notebook) -> list[str]:
+    """Find paragraphs that begin with "We observe" and hold no checked sentence."""
+    texts = [plain(text) for _, _, text in observations(notebook)]
+    return [p[:70] for p in map(plain, paragraphs(notebook)) if not any(text in p for text in texts)]
+
+
+def unchecked_numbers(notebook: Notebook) -> list[str]:
+    """Find decimal numbers of "We observe" paragraphs that are in no checked sentence."""
+    texts = sorted((plain(text) for _, _, text in observations(notebook)), key=len, reverse=True)
+    found = []
+    for paragraph in map(plain, paragraphs(notebook)):
+        rest = paragraph
+        for text in texts:
+            rest = rest.replace(text, " ")
+        found += [f"{number} in: {paragraph[:70]}" for number in DECIMAL.findall(rest)]
+    return found
+
+
+def repeated(notebook: Notebook) -> list[str]:
+    """Find names that stand for two sentences."""
+    return [name for name, n in Counter(name for _, name, _ in observations(notebook)).items() if n > 1]
+
+
+def shown(notebook: Notebook) -> list[str]:
+    """Find cells with checks that the page would show unfolded, or that do something else as well."""
+    return [
+        cell.source[:60]
+        for cell in notebook.cells
+        if cell.cell_type == "code" and re.search(r"^observe\(", cell.source, re.MULTILINE)
+        if "hide-cell" not in cell.metadata.get("tags", [])
+        or "code_prompt_show" not in cell.metadata.get("mystnb", {})
+    ]
+
+
+CHECKS = (not_true, nowhere, unobserved, unchecked_numbers, repeated, shown)
+
+
+def read(path: Path) -> Notebook:
+    """Read a notebook, with the notes of its chapter's claims."""
+    notebook = nbformat.read(path, as_version=4)
+    papers = [paper for paper in claims.load(ROOT / "claims") if Path(paper.chapter).name == path.name]
+    notebook.notes = " ".join(f"{claim.claim} {claim.note}" for paper in papers for claim in paper.claims)
+    return notebook
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_chapter(path: Path, check: Check) -> None:
+    assert check(read(path)) == []
+
+
+def good() -> Notebook:
+    """Return a chapter that passes every check."""
+    prose = (
+        "We observe that AUC is $0.75$ and *never* falls.\n\nWe observe:\n\n- It is **private**.\n- It is .5."
+    )
+    printed = (
+        f"{TRUE} toy-a: AUC is 0.75 and never falls\n{TRUE} toy-b: is private\n{TRUE} toy-c: It is 0.5\n"
+    )
+    cells = [
+        new_markdown_cell(prose),
+        new_code_cell(
+            'observe("toy-a", …)',
+            outputs=[new_output("stream", text=printed)],
+            metadata={"tags": ["hide-cell"], "mystnb": {"code_prompt_show": "What was checked"}},
+        ),
+    ]
+    notebook = new_notebook(cells=cells)
+    notebook.notes = ""
+    return notebook
+
+
+def reprinted(old: str, new: str) -> Callable[[Notebook], None]:
+    def spoil(notebook: Notebook) -> None:
+        output = notebook.cells[1].outputs[0]
+        assert old in output.text
+        output.text = output.text.replace(old, new)
+
+    return spoil
+
+
+TWINS: dict[str, tuple[Check, Callable[[Notebook], object]]] = {
+    "false": (not_true, reprinted(f"{TRUE} toy-a", f"{FALSE} toy-a")),
+    "vain": (not_true, reprinted(f"{TRUE} toy-a", "∅ toy-a")),
+    "number moved": (nowhere, reprinted("0.75", "0.76")),
+    "words moved": (nowhere, reprinted("never", "seldom")),
+    "paragraph added": (unobserved, lambda nb: nb.cells.append(new_markdown_cell("We observe rain."))),
+    "point added": (unobserved, lambda nb: nb.cells[0].update(source=nb.cells[0].source + "\n- It rains.")),
+    "number added": (
+        unchecked_numbers,
+        lambda nb: nb.cells[0].update(source=nb.cells[0].source + " Or .6."),
+    ),
+    "name twice": (repeated, reprinted("toy-b", "toy-a")),
+    "unfolded": (shown, lambda nb: nb.cells[1].metadata.update(tags=[])),
+    "no prompt": (shown, lambda nb: nb.cells[1].metadata.update(mystnb={})),
+}
+
+
+@pytest.mark.parametrize("twin", TWINS)
+def test_a_broken_chapter_is_caught(twin: str) -> None:
+    check, spoil = TWINS[twin]
+    assert [other(good()) for other in CHECKS] == [[]] * len(CHECKS)
+    broken = copy.deepcopy(good())
+    spoil(broken)
+    assert check(broken) != []

@@ -27,7 +27,7 @@ VERDICTS = {
     "holds": "success",
     "holds with repair": "warning",
     "fails": "danger",
-    "not reproduced": "secondary",
+    "not reproduced": "primary",
     "cannot be checked": "info",
 }
 PAGE = Path("book") / "claims.md"

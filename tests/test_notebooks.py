@@ -110,6 +110,11 @@ def without_alt(notebook: Notebook) -> list[str]:
     ]
 
 
+def unchecked_figures(notebook: Notebook) -> list[str]:
+    """Find figures that are shown past the check of their artists."""
+    return [cell.source[:60] for cell in code_cells(notebook) if "plt.show()" in cell.source]
+
+
 CHECKS = (
     not_executed,
     wrong_parameters,
@@ -119,6 +124,7 @@ CHECKS = (
     too_long_on_average,
     wrong_kernel,
     without_alt,
+    unchecked_figures,
 )
 
 
@@ -139,7 +145,7 @@ def good() -> Notebook:
             "print(1 / 3)", execution_count=2, outputs=[new_output("stream", text="0.33 at 1/2, 3:4\n")]
         ),
         new_code_cell(
-            "plt.show()",
+            "figures.show()",
             metadata={"mystnb": {"image": {"alt": "A tree"}}},
             execution_count=3,
             outputs=[figure],
@@ -180,6 +186,7 @@ TWINS: dict[str, tuple[Check, Callable[[Notebook], Any]]] = {
     ),
     "kernel": (wrong_kernel, lambda nb: nb.metadata.kernelspec.update(name="my-env")),
     "no alt": (without_alt, lambda nb: nb.cells[2].metadata.clear()),
+    "unchecked figure": (unchecked_figures, lambda nb: nb.cells[2].update(source="plt.show()")),
 }
 
 

@@ -195,8 +195,8 @@ def test_a_changed_verdict_changes_the_page(tmp_path: Path) -> None:
         page(register(tmp_path / "a"), tmp_path / "a"),
         page(register(tmp_path / "b", data), tmp_path / "b"),
     )
-    assert "| [Toy](#toy) | 0 | 0 | 2 | 0 | 2 |" in before
-    assert "| [Toy](#toy) | 1 | 0 | 1 | 0 | 2 |" in after
+    assert "| [Toy](#toy) | 0 | 0 | 2 | 0 | 0 | 2 |" in before
+    assert "| [Toy](#toy) | 1 | 0 | 1 | 0 | 0 | 2 |" in after
     assert "{bdg-success}`holds`\n  - It works" in after
     assert "{prf:ref}`toy-theorem`" in after
     assert "[A heading](../notes.md#a-heading)" in after

@@ -62,14 +62,15 @@ def misses(candidates: Collection[int], *, epsilon: float, signal: float) -> pd.
     -------
     DataFrame with a row for each k and gap, and the columns candidates, signal, PF, EM and least.
     """
-    gaps = np.arange(1, round(signal / epsilon) + 1)
+    gaps = range(1, round(signal / epsilon) + 1)
+    signals = epsilon * np.array(gaps, float)
     parts = [
         pd.DataFrame(
             {
                 "candidates": k,
-                "signal": epsilon * gaps,
-                "PF": flip_miss(k, epsilon * gaps),
-                "EM": exponential_miss(k, epsilon * gaps),
+                "signal": signals,
+                "PF": flip_miss(k, signals),
+                "EM": exponential_miss(k, signals),
                 "least": [least_miss(k, gap=g, epsilon=epsilon) for g in gaps],
             }
         )

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dpnb import Categorical, Continuous, pictures
-from dpnb.book import plots
+from dpnb.book import plots, selection
 from dpnb.book.scale import PassCost
 from dpnb.grid import Shape
 
@@ -104,6 +104,12 @@ FIGURES: dict[str, Callable[[], Figure]] = {
         LEADERS, LEADERS, pd.DataFrame({"auc": [0.9]}, index=["forest"]), metrics={"auc": ("test AUC", 0.7)}
     ),
     "reachable": lambda: plots.plot_reachable({"0": X, "1": X + 1}, low=0, high=1),
+    "misses": lambda: plots.plot_misses(selection.misses([2, 10], epsilon=0.5, signal=3.0), epsilon=0.5),
+    "regret": lambda: plots.plot_regret(
+        pd.DataFrame(
+            {"records": [10, 10, 100, 100], "epsilon": EPSILONS * 2, "PF": 0.1, "EM": 0.2, "random": 0.3}
+        ).assign(bound=0.4)
+    ),
 }
 
 

@@ -258,6 +258,56 @@ def plot_error_ratio(errors: Mapping[str, Floats]) -> Figure:
     return figure
 
 
+def plot_misses(table: pd.DataFrame, *, epsilon: float) -> Figure:
+    """Show how often private choices miss the best candidate, and what no private choice reaches.
+
+    Parameters
+    ----------
+    table : of :func:`dpnb.book.selection.misses`.
+    epsilon : budget, for the label of the axis.
+
+    Returns
+    -------
+    Figure with a panel for each number of candidates.
+    """
+    groups = list(table.groupby("candidates"))
+    figure, axes = _panels(1, len(groups), (2.8, 3.2), sharex=True, sharey=True)
+    for axis, (k, rows) in zip(axes[0], groups, strict=True):
+        x = rows["signal"]
+        axis.fill_between(x, 0, rows["least"], color="0.8", label="no private choice")
+        for i, name in enumerate(("PF", "EM")):
+            axis.plot(x, rows[name], LINES[i], color=f"C{i}", label=name)
+        axis.set(xlabel=f"ε · gap, ε = {epsilon:g}", title=f"{k} candidates", ylim=(1e-3, 1.2), yscale="log")
+    axes[0, 0].set_ylabel("probability of a miss")
+    _legend_below(figure, 3)
+    return figure
+
+
+def plot_regret(table: pd.DataFrame) -> Figure:
+    """Show the regret of private choices by number of records, beside a random choice and the theorem's bound.
+
+    Parameters
+    ----------
+    table : of :func:`dpnb.book.selection.root_regrets`.
+
+    Returns
+    -------
+    Figure with a panel for each ε; the bound enters from above.
+    """
+    groups = list(table.groupby("epsilon"))
+    figure, axes = _panels(1, len(groups), (4.4, 3.4), sharex=True, sharey=True)
+    lines = {"PF": "PF", "EM": "EM", "random": "a random split", "bound": "bound for PF and EM"}
+    for axis, (epsilon, rows) in zip(axes[0], groups, strict=True):
+        for i, (name, label) in enumerate(lines.items()):
+            axis.plot(rows["records"], rows[name], label=label, **_look(i))
+        axis.set(
+            xscale="log", xlabel="records", title=f"ε = {epsilon:g}", ylim=(0, 1.5 * table["random"].max())
+        )
+    axes[0, 0].set_ylabel("regret, per record")
+    _legend_below(figure, len(lines))
+    return figure
+
+
 def plot_loss_curves(
     outcomes: ArrayLike, losses: Mapping[str, Floats], bounds: Mapping[str, float], *, outcome_label: str
 ) -> Figure:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import matplotlib
 import matplotlib.pyplot as plt
@@ -14,9 +18,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dpnb import Categorical, Continuous, pictures
-from dpnb.book import figures, plots, tables
+from dpnb.book import figures, plots, runs, tables
 from dpnb.book.scale import PassCost
+from dpnb.book.studies import dpada as grids
 from dpnb.grid import Shape
+from dpnb.papers import dpada
 
 X = np.linspace(-2.0, 2.0, 41)
 HALF = np.full(41, 0.25)
@@ -236,3 +242,28 @@ def test_the_unstable_sort_cannot_get_through(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(plt, "show", lambda: None)
     with pytest.raises(figures.FigureError, match="runs backwards in x"):
         figures.show()
+
+
+@pytest.mark.parametrize("sort", ["as it is", "unstable"])
+def test_the_cell_of_chapter_4_that_draws_it(sort: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cell passes; with the old sort put back into it, it fails."""
+    root = Path(__file__).resolve().parent.parent
+    cells = json.loads((root / "notebooks" / "04_dpada.ipynb").read_text(encoding="utf-8"))["cells"]
+    (source,) = ("".join(cell["source"]) for cell in cells if cell["id"] == "dpada-30")
+    points = runs.points_of(runs.read("dpada", root / "results"), repeats=grids.REPEATS)
+    monkeypatch.setattr(plt, "show", lambda: None)
+    names: dict[str, Any] = {
+        **{"dpada": dpada, "figures": figures, "grids": grids, "plots": plots, "tables": tables},
+        **{"points": points, "majority": dict.fromkeys(grids.SETS, 0.8)},
+    }
+    if sort == "as it is":
+        exec(source, names)
+        return
+
+    def labelled(points: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
+        """Rows in the order of the labels alone, by the sort that is not stable."""
+        rows = points.assign(label=points["method"].map(labels)).dropna(subset=["label"])
+        return rows.sort_values("label", key=lambda names: names.map(list(labels.values()).index))
+
+    with pytest.raises(figures.FigureError, match="runs backwards in x"):
+        exec(source, names | {"tables": SimpleNamespace(labelled=labelled)})

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import re
+from collections.abc import Callable
 from functools import cache
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from test_observations import nowhere, observations, plain, read
 
 import dpnb
 from dpnb.audit import exact
 from dpnb.book import runs
+from dpnb.book.observations import FALSE, observe
 from dpnb.book.studies import dpada as grids
 from dpnb.counts import Records, WeightedRecords
 from dpnb.curator import Curator
@@ -21,7 +27,7 @@ from dpnb.grid import public_grid
 from dpnb.laws import Laplace
 from dpnb.ledger import Ledger
 from dpnb.papers import dpada
-from dpnb.papers.dpada import SCHEDULES, DPAda, Reading, Written
+from dpnb.papers.dpada import READINGS, SCHEDULES, DPAda, Reading, Written
 
 ROOT = Path(__file__).parents[1]
 
@@ -100,6 +106,90 @@ def test_noise_rounds_of_each_schedule() -> None:
     assert dpada.definition7([0, 1, 1])[1:].sum() == 2 > dpada.swing(3)[1:].sum()
     written = DPAda.as_written(schedule="all", n_rounds=9)
     assert written._draw_schedule(np.random.default_rng(0)).tolist() == [0] + [1] * 8
+
+
+def noise_rounds(h: tuple[int, ...], rule: str) -> int:
+    """Noise rounds of coins ``h`` after a rule that knows no later coins; it drops ones that follow a one."""
+    new = list(h)
+    for k in range(1, len(h)):
+        before = new[k - 1] if rule == "C2" else h[k - 1]
+        new[k] = int(h[k] and not (before and (rule != "C3" or 0 in h[:k])))
+    return sum(new[1:])
+
+
+def test_rules_that_need_no_later_coins() -> None:
+    """C1 and C2 never exceed Swing; C3, which wants a zero in front of a run, is the broken twin."""
+    beyond = {3: 0.125, 5: 0.09375, 8: 0.03125, 10: 0.0205}
+    for m in range(2, 13):
+        coins = list(product((0, 1), repeat=m))
+        assert [noise_rounds(h, "C1") for h in coins] == [int(dpada.causal(h)[1:].sum()) for h in coins]
+        for rule in ("C1", "C2"):
+            assert max(noise_rounds(h, rule) for h in coins) == m // 2
+        third = np.array([noise_rounds(h, "C3") for h in coins])
+        assert third[-1] == third.max() == m - 1  # all ones
+        assert (third <= m // 2).all() == (m == 2)
+        if m in beyond:
+            assert np.mean(third > m // 2) == pytest.approx(beyond[m], abs=5e-5)
+
+
+def test_the_least_error_needs_negatives_or_positive_steps() -> None:
+    """With errors .40 and .95 a negative α for the worse stump gives the smaller loss, unless its negative is there."""
+
+    def loss(errors: list[float], alphas: np.ndarray) -> dict[float, float]:
+        return {e: float(np.min(np.exp(-alphas) * (1 - e) + np.exp(alphas) * e)) for e in errors}
+
+    every, positive = np.linspace(-3, 3, 6001), np.linspace(0, 3, 3001)
+    assert min(loss([0.4, 0.95], positive).items(), key=lambda found: found[1])[0] == 0.4
+    closed = loss([0.4, 0.6, 0.95, 0.05], every)
+    assert closed[0.05] == pytest.approx(closed[0.95]) == pytest.approx(2 * math.sqrt(0.05 * 0.95), abs=1e-6)
+    assert closed[0.05] == pytest.approx(min(closed.values()))  # least error, least loss
+    alone = loss([0.4, 0.95], every)
+    assert alone[0.95] < 0.45 < 0.97 < alone[0.4]  # broken twin
+
+
+@pytest.mark.parametrize(("n", "wrong", "epsilon"), [(9, 4, 1.0), (101, 50, 1.0), (5, 2, 40.0)])
+def test_uniform_weights_have_the_probability_of_the_formula(n: int, wrong: int, epsilon: float) -> None:
+    """Theorem `dpada-alone`: atoms of the clamps; false alarm below 1e-4 for each share of 2000 draws."""
+    draws, m = 2000, 50
+    large, small = 1 / (2 * wrong), 1 / (2 * (n - wrong))
+    curator = Curator(rng=np.random.default_rng(0), ledger=Ledger(claimed=epsilon))
+    written = Written(DPAda.as_written(epsilon=epsilon, n_rounds=m), Reading(), curator)
+
+    def share(weights: np.ndarray) -> float:
+        return float(np.mean([np.ptp(written.noised(weights)) < 1e-12 for _ in range(draws)]))
+
+    def error(p: float) -> float:
+        return 4 * math.sqrt(p * (1 - p) / draws)
+
+    found = share(np.repeat([large, small], [wrong, n - wrong]))
+    law = 0.25 * math.exp(-epsilon * (large + small) / m)
+    assert abs(found - law) < error(law)
+    assert found > 0  # "probability 0" was wrong
+    assert 1 - found >= 1 - 0.5 * math.exp(-epsilon * large / m) - error(0.5)  # the theorem's bound
+    assert share(np.full(n - 1, 1 / (n - 1))) == 1  # D
+    if epsilon > 1:  # broken twin: a quarter alone is not the law
+        assert abs(found - 0.25) > error(0.25)
+
+
+@pytest.mark.parametrize("name", READINGS)
+def test_one_record_makes_uniform_weights_unlikely_in_every_reading(name: str) -> None:
+    """On D every stump has e = 1/2 and Algorithm 2 releases uniform weights; on D' mostly it does not."""
+    pair, seen = grids.BALANCED, []
+    for part in (pair.first, pair.second):
+        uniform = 0
+        for seed in range(200):
+            curator = Curator(rng=np.random.default_rng(seed), ledger=Ledger(claimed=1.0))
+            written = Written(DPAda.as_written(epsilon=1.0, n_rounds=50), READINGS[name], curator)
+            data = WeightedRecords(
+                Records(*part, domain=grids.DOMAIN), public_grid(grids.DOMAIN, uniform=3), positive=1
+            )
+            written.start(data)
+            for noise in (False, True):
+                written.round(data, noise=noise)
+            uniform += np.ptp(data.weights) < 1e-12
+        seen.append(uniform / 200)
+    assert seen[0] == 1
+    assert seen[1] < 0.5
 
 
 def test_a_round_is_one_pass_over_records_and_attributes() -> None:
@@ -223,6 +313,21 @@ def test_accuracy_rises_with_epsilon_in_the_closest_reading(dataset: str) -> Non
         assert abs(lead(high, low)[1]) < 4
 
 
+def test_means_of_random_do_not_fluctuate_most() -> None:
+    """Falls of the mean curves, added up: Random's are the smallest, and all are within chance."""
+    falls, errors = {}, {}
+    for schedule in SCHEDULES:
+        mine = points().loc[VARIANT + schedule]
+        curves = mine["mean"].unstack("epsilon")
+        falls[schedule] = curves.diff(axis=1).clip(upper=0).abs().sum(axis=1).mean()
+        errors[schedule] = mine["error"].mean()
+    assert min(falls, key=falls.__getitem__) == "random"
+    assert falls["random"] == pytest.approx(0.0046, abs=5e-5)
+    assert max(falls.values()) < 2 * min(errors.values())
+    spread = {s: points().loc[VARIANT + s]["sd"].mean() for s in SCHEDULES}  # another sense of the word
+    assert spread["random"] > max(spread["swing"], spread["improved"])
+
+
 def test_runs_of_random_differ_most_of_the_three() -> None:
     sd = {s: points().loc[VARIANT + s]["sd"].groupby("n_rounds").mean() for s in SCHEDULES}
     assert sd["random"].mean() > 1.05 * max(sd["swing"].mean(), sd["improved"].mean())
@@ -275,3 +380,167 @@ def test_improved_is_behind_the_baselines() -> None:
     assert lead(repaired, improved)[1] > 10
     assert (repaired["mean"] > improved["mean"]).sum() == 73
     assert improved["sd"].mean() > 5 * repaired["sd"].mean()
+
+
+# --- false sentences that the chapter once had ----------------------------------------------------------------
+
+
+def readings_points() -> pd.DataFrame:
+    """Means and standard errors of the twelve readings, (reading, schedule, epsilon)."""
+    table = runs.points_of(runs.read("dpada_readings", ROOT / "results"), repeats=10)
+    return (
+        table.assign(error=table["error"] / 2)
+        .rename(columns={"utility": "reading"})
+        .set_index(["reading", "method", "epsilon"])
+        .sort_index()
+    )
+
+
+def response(name: str) -> float:
+    """Rise of a reading's accuracy from B = 0.1 to 5 over the four variants, in standard errors."""
+    mine = readings_points().loc[name]
+    return lead(mine.xs(5.0, level="epsilon"), mine.xs(0.1, level="epsilon"))[1]
+
+
+def trend(dataset: str) -> dict[float, float]:
+    """DP-AdaBoost: change from 30 to 100 rounds at each ε, in standard errors."""
+    mine = points().loc["DP-AdaBoost", dataset]
+    with np.errstate(divide="ignore"):  # at ε = 5 all runs agree
+        return {e: lead(*(mine.loc[m].loc[[e]] for m in (100, 30)))[1] for e in grids.BUDGETS}
+
+
+def test_all_twelve_readings_were_run_and_five_rise() -> None:
+    names = {
+        ", ".join(c) for c in product(("literal", "flat"), ("same", "indep", "first"), ("signed", "clip0"))
+    }
+    assert set(READINGS) == names == set(readings_points().index.get_level_values("reading"))
+    for name, reading in READINGS.items():
+        assert name == f"{reading.scale}, {reading.ties}, {reading.clamp}"
+    rise = {name: response(name) for name in READINGS}
+    assert sum(z > 4 for z in rise.values()) == 5
+    assert sum(abs(z) < 2 for z in rise.values()) == 6
+    nine = names - {"flat, first, signed", "flat, indep, signed", "literal, indep, clip0"}
+    assert sum(rise[name] > 4 for name in nine) == 4  # broken twin: what nine readings would say
+
+
+FALSE_SENTENCES: dict[str, tuple[Callable[..., bool], Callable[[], Any]]] = {
+    "In the literal reading accuracy does not respond to $B$; rising curves need another algorithm.": (
+        lambda z: all(abs(value) < 2 for value in z.values()),
+        lambda: {name: response(name) for name in READINGS if name.startswith("literal")},
+    ),
+    "All readings with signed weights stay below the majority class at every $B$.": (
+        lambda lead: all(value < 0 for value in lead.values()),
+        lambda: {
+            name: readings_points().loc[name]["mean"].max() - 0.7496 for name in READINGS if "signed" in name
+        },
+    ),
+    "Of the readings tried, those with weights cut off at 0 rise.": (
+        lambda z: all(value > 2 for value in z.values()),
+        lambda: {name: response(name) for name in READINGS if "clip0" in name},
+    ),
+    "`flat, first, clip0` varies least at $B=5$.": (
+        lambda sd: min(sd, key=sd.__getitem__) == "flat, first, clip0",
+        lambda: {
+            name: readings_points().loc[name].xs(5.0, level="epsilon")["sd"].mean() for name in READINGS
+        },
+    ),
+    "DP-AdaBoost falls at the smallest $\\varepsilon$ only; elsewhere it rises.": (
+        lambda *sets: all(z[0.1] < 0 and all(z[e] > 0 for e in z if e > 0.1) for z in sets),
+        lambda: tuple(trend(dataset) for dataset in grids.SETS),
+    ),
+    "Improved leads Swing at each $m$ on both data sets.": (
+        lambda gap: all(value > 0 for value in gap.values()),
+        lambda: {
+            (d, m): lead(*(points().loc[VARIANT + s, d, m] for s in ("improved", "swing")))[0]
+            for d, m in product(grids.SETS, grids.ROUNDS)
+        },
+    ),
+    "The booster is level with AdaBoost of 100 rounds from $\\varepsilon=1$ on.": (
+        lambda ours, theirs: all(a >= b for a, b in zip(ours, theirs, strict=True)),
+        lambda: tuple(
+            [table.loc[d] for d in grids.SETS]
+            for table in (
+                runs.points_of(runs.read("dpada_ladder", ROOT / "results"), repeats=50)
+                .query("method.str.startswith('9') and epsilon == 1")
+                .set_index("dataset")["mean"],
+                points().loc["AdaBoost"].xs(100, level="n_rounds").droplevel("epsilon")["mean"],
+            )
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("sentence", FALSE_SENTENCES)
+def test_a_false_sentence_gets_a_cross(sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+    holds, data = FALSE_SENTENCES[sentence]
+    found = data()
+    observe("dpada-false", sentence, holds, *(found if isinstance(found, tuple) else (found,)))
+    assert capsys.readouterr().out.startswith(FALSE)
+    chapter = read(ROOT / "notebooks" / "04_dpada.ipynb")
+    words = plain(" ".join(c.source for c in chapter.cells if c.cell_type == "markdown") + chapter.notes)
+    assert plain(sentence).rstrip(".") not in words
+
+
+# What stands in the chapter instead of a false sentence → the false one.
+PUT_BACK = {
+    "the literal, signed readings do not respond to $B$; a literal reading with weights cut off at 0 and noise on a "
+    "single record does": "in the literal reading $B$ cancels; rising curves need another algorithm",
+    "The same five exceed the majority class in some variant and at some $B$; no other reading does in any.": (
+        "All readings with signed weights stay below the majority class."
+    ),
+    "Our DP-AdaBoost falls with $m$ at $\\varepsilon=0.1$ and 0.3 on both data sets, and on Bank also at 0.5.": (
+        "DP-AdaBoost falls at the smallest $\\varepsilon$ only; elsewhere it rises."
+    ),
+    "On Adult five of twelve readings rise clearly, six do not.": "Rising curves need another algorithm.",
+}
+
+
+@pytest.mark.parametrize("right", PUT_BACK)
+def test_a_false_sentence_that_is_put_back_fails_the_build(right: str) -> None:
+    chapter = read(ROOT / "notebooks" / "04_dpada.ipynb")
+    assert nowhere(chapter) == []
+    broken = copy.deepcopy(chapter)
+    (cell,) = (c for c in broken.cells if c.cell_type == "markdown" and right in c.source)
+    cell.source = cell.source.replace(right, PUT_BACK[right])
+    assert nowhere(broken) != []
+
+
+def test_false_chinese_fails_the_build() -> None:
+    chapter = read(ROOT / "notebooks" / "04_dpada.ipynb")
+    broken = copy.deepcopy(chapter)
+    right = "十二种解读中有五种的准确率随 $B$ 明显上升，一种略升，六种对 $B$ 没有反应"
+    assert right in broken.cells[0].source
+    broken.cells[0].source = broken.cells[0].source.replace(
+        right, "准确率若随 $B$ 上升，所用的必是另一种算法"
+    )
+    assert nowhere(broken) != []
+
+
+def test_every_observation_of_the_chapter_is_true() -> None:
+    found = list(observations(read(ROOT / "notebooks" / "04_dpada.ipynb")))
+    assert len(found) >= 75
+    assert {outcome for outcome, _, _ in found} == {"✓"}
+
+
+CLOSEST_WORKS = {
+    "freund1997decision",
+    "friedman2000additive",
+    "domingo2000madaboost",
+    "chaudhuri2011erm",
+    "bun2020boosting",
+    "asadi2023boosted",
+    "shen2017dpadaboost",
+    "jia2020cart",
+    "jia2021ensemble",
+    "qiu2021thesis",
+}
+
+
+def test_the_closest_prior_works_are_cited() -> None:
+    chapter = read(ROOT / "notebooks" / "04_dpada.ipynb")
+    text = " ".join(c.source for c in chapter.cells if c.cell_type == "markdown")
+    cited = {key.strip() for keys in re.findall(r"\{cite(?::t)?\}`([^`]+)`", text) for key in keys.split(",")}
+    assert cited >= CLOSEST_WORKS
+    references = (ROOT / "book" / "references.bib").read_text(encoding="utf-8")
+    assert all(f"{{{key}," in references for key in cited)
+    assert not cited - {"asadi2023boosted"} >= CLOSEST_WORKS  # broken twin

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import matplotlib
 import matplotlib.pyplot as plt
@@ -14,9 +18,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dpnb import Categorical, Continuous, pictures
-from dpnb.book import plots, selection
+from dpnb.book import figures, plots, runs, selection, tables
 from dpnb.book.scale import PassCost
+from dpnb.book.studies import dpada as grids
 from dpnb.grid import Shape
+from dpnb.papers import dpada
 
 X = np.linspace(-2.0, 2.0, 41)
 HALF = np.full(41, 0.25)
@@ -182,3 +188,88 @@ def test_comparisons_need_two_sides() -> None:
         plots.plot_privacy_loss(X, {"D": HALF}, epsilon=1.0, outcome_label="output")
     with pytest.raises(ValueError, match="3 mechanisms given"):
         plots.plot_error_ratio({"a": HALF, "b": HALF, "c": HALF})
+
+
+ROUNDS = pd.DataFrame(
+    [
+        (f"as written: {s}", d, m, e, 0.6 + 0.02 * i + m / 1000, 0.01)
+        for s in ("swing", "random", "improved")
+        for d in ("one", "two")
+        for m in (30, 50)
+        for i, e in enumerate((0.1, 0.3, 0.5, 0.7, 0.9, 1.0, 3.0, 5.0))
+    ],
+    columns=["method", "dataset", "n_rounds", "epsilon", "mean", "error"],
+)
+
+
+def by_rounds(points: pd.DataFrame) -> Figure:
+    """The figure by rounds as chapter 4 draws it, from rows in any order."""
+    return plots.plot_by_rounds(points, levels={"one": 0.7, "two": 0.7})
+
+
+def ordered(points: pd.DataFrame) -> pd.DataFrame:
+    """Rows in the order of schedule and ε, as chapter 4 takes them."""
+    labels = {name: name.removeprefix("as written: ") for name in points["method"].unique()}
+    mine = tables.labelled(points, dict(sorted(labels.items())))
+    return mine.assign(schedule=mine["label"])
+
+
+def unstable(points: pd.DataFrame) -> pd.DataFrame:
+    """What the chapter once did: sort by schedule alone, with a sort that shuffles rows of one schedule."""
+    mine = points.assign(schedule=points["method"].str.removeprefix("as written: "))
+    return mine.sort_values("schedule", key=lambda names: names.map({"swing": 0, "random": 1, "improved": 2}))
+
+
+def curves(figure: Figure) -> list[np.ndarray]:
+    """Values of x of all lines that stand for a number of rounds."""
+    return [
+        np.asarray(line.get_xdata(), float)
+        for axis in figure.axes
+        for line in axis.lines
+        if str(line.get_label()).startswith("m = ")
+    ]
+
+
+def test_lines_by_rounds_rise_in_x() -> None:
+    """Rows may come in any order: the lines of the figure do not turn back."""
+    for seed in range(3):
+        figure = by_rounds(ordered(ROUNDS.sample(frac=1, random_state=seed)))
+        lines = curves(figure)
+        assert len(lines) == 12
+        for x in lines:
+            assert x.tolist() == [0.1, 0.3, 0.5, 0.7, 0.9, 1.0, 3.0, 5.0]
+        assert figures.faults(figure) == []
+
+
+def test_the_unstable_sort_cannot_get_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Broken twin: with it lines turn back, and the figure is refused."""
+    figure = by_rounds(unstable(ROUNDS.sample(frac=1, random_state=0)))
+    assert any((np.diff(x) < 0).any() for x in curves(figure))
+    monkeypatch.setattr(plt, "show", lambda: None)
+    with pytest.raises(figures.FigureError, match="runs backwards in x"):
+        figures.show()
+
+
+@pytest.mark.parametrize("sort", ["as it is", "unstable"])
+def test_the_cell_of_chapter_4_that_draws_it(sort: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cell passes; with the old sort put back into it, it fails."""
+    root = Path(__file__).resolve().parent.parent
+    cells = json.loads((root / "notebooks" / "04_dpada.ipynb").read_text(encoding="utf-8"))["cells"]
+    (source,) = ("".join(cell["source"]) for cell in cells if cell["id"] == "dpada-30")
+    points = runs.points_of(runs.read("dpada", root / "results"), repeats=grids.REPEATS)
+    monkeypatch.setattr(plt, "show", lambda: None)
+    names: dict[str, Any] = {
+        **{"dpada": dpada, "figures": figures, "grids": grids, "plots": plots, "tables": tables},
+        **{"points": points, "majority": dict.fromkeys(grids.SETS, 0.8)},
+    }
+    if sort == "as it is":
+        exec(source, names)
+        return
+
+    def labelled(points: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
+        """Rows in the order of the labels alone, by the sort that is not stable."""
+        rows = points.assign(label=points["method"].map(labels)).dropna(subset=["label"])
+        return rows.sort_values("label", key=lambda names: names.map(list(labels.values()).index))
+
+    with pytest.raises(figures.FigureError, match="runs backwards in x"):
+        exec(source, names | {"tables": SimpleNamespace(labelled=labelled)})

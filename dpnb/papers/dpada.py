@@ -7,6 +7,7 @@ ambiguities of the chapter's list.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -278,19 +279,9 @@ class Reading:
 
 READINGS = {
     f"{scale}, {ties}, {clamp}": Reading(ties=ties, scale=scale, clamp=clamp)
-    for scale, ties, clamp in (
-        ("literal", "same", "signed"),
-        ("literal", "indep", "signed"),
-        ("literal", "first", "signed"),
-        ("literal", "same", "clip0"),
-        ("literal", "first", "clip0"),
-        ("flat", "same", "signed"),
-        ("flat", "same", "clip0"),
-        ("flat", "indep", "clip0"),
-        ("flat", "first", "clip0"),
-    )
+    for scale, ties, clamp in product(("literal", "flat"), ("same", "indep", "first"), ("signed", "clip0"))
 }
-"""Nine readings of Algorithm 2."""
+"""All combinations of A1, A2 and A3."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -365,7 +356,7 @@ class DPAda(PrivateClassifier):
 
         Parameters
         ----------
-        reading : of the ambiguities; the plainest one if None. :data:`READINGS` has nine.
+        reading : of the ambiguities; the plainest one if None. :data:`READINGS` has those of A1 to A3.
         parameters : of the class. ``improved_rule`` is ``"definition7"`` unless given.
 
         Notes

@@ -90,13 +90,13 @@ def dpada_grid() -> Study:
 
 
 def measure_reading(cell: Cell) -> dict[str, float]:
-    """One of the nine readings of a schedule (``method``), ten repeats."""
+    """One of the readings of a schedule (``method``), ten repeats."""
     make = partial(DPAda.as_written, schedule=cell.method, reading=READINGS[cell.reading])
     return measure_booster(make, cell, repeats=10)
 
 
 def readings_grid() -> Study:
-    """All nine readings of all four schedules, at the ends and the middle of the paper's budgets."""
+    """All twelve readings of all four schedules, at the ends and the middle of the paper's budgets."""
     on = partial(cells, dataset="adult/us", max_depth=1, n_rounds=50)
     found = on(method=SCHEDULES, reading=READINGS, epsilon=(0.1, 1.0, 5.0))
     return Study("dpada_readings", found, measure_reading, repeats=10)

@@ -317,9 +317,10 @@ class PearsonTree(PrivateForest):
     given all shard numbers, in one shard of it. Added or removed, it changes that shard's statistic by at most Δ₁ = 1
     and the mean of m by at most Δ = Δ₁/m, whatever m; the divisor must not be the number of shards that hold records.
     A choice costs its level's share (fact F1): at rate ε/(2Δ), or ε/g for ``rate="range"``, where g = (½ + 1/√3)/m for
-    ``"phi"`` with two classes and 1.5/m with more. The class counts of a leaf (Laplace, Δ = 1) cost what is left, so
-    every path sums to the budget. A replaced record whose key stays changes one shard, Δ = Δ₁/m; if its key changes
-    too it changes two, and the ledger books the removal and the addition. Numbers are idealised reals.
+    ``"phi"`` and ``"phi-codes"`` with two classes, and 1.5/m for ``"phi"`` with more. The class counts of a leaf
+    (Laplace, Δ = 1) cost what is left, so every path sums to the budget. A replaced record whose key stays changes one
+    shard, Δ = Δ₁/m; if its key changes too it changes two, and the ledger books the removal and the addition. Numbers
+    are idealised reals.
 
     References
     ----------

@@ -6,9 +6,11 @@ produce the outcome. An auditor overrides that one method to force outcomes and 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -135,6 +137,7 @@ class Curator:
         monotone: bool,
         what: str,
         parts: Ints | None = None,
+        change_range: float | None = None,
         log_measure: Floats | None = None,
     ) -> Ints:
         """Choose one candidate in each group with probability ∝ measure · exp(rate · score).
@@ -146,16 +149,18 @@ class Curator:
         epsilon : > 0, scalar or (groups,).
         sensitivity : Δ, most that one record changes any score.
         monotone : whether adding a record moves all scores in the same direction.
+        change_range : g, most by which one record added moves two scores apart, where a proof gives less than Δ
+            (monotone) or 2Δ; see :meth:`~dpnb.scores.Score.change_range`.
         log_measure : (candidates,) log base measure, public; uniform if None.
 
         Returns
         -------
         (groups,) position of the chosen candidate within its group.
 
-        **Privacy**: ε-DP and ε²/8-zCDP under add/remove, with rate ε/Δ for monotone scores and ε/(2Δ) otherwise
-        (fact F1; McSherry and Talwar 2007; Cesar and Rogers 2021 for zCDP).
+        **Privacy**: ε-DP and ε²/8-zCDP under add/remove, with rate ε/g, where g is ``change_range`` if it is given, Δ
+        for monotone scores and 2Δ otherwise (fact F1; McSherry and Talwar 2007; Cesar and Rogers 2021 for zCDP).
         """
-        event = _pure("exponential", epsilon=epsilon, sensitivity=sensitivity, what=what, parts=parts)
+        event = _choice("exponential", epsilon, sensitivity, change_range, what=what, parts=parts)
         values = np.asarray(scores, float)
         law = Exponential(
             scores=values,
@@ -179,6 +184,7 @@ class Curator:
         monotone: bool,
         what: str,
         parts: Ints | None = None,
+        change_range: float | None = None,
     ) -> Point:
         """Exponential mechanism over a union of public intervals and atoms; see :meth:`exponential`.
 
@@ -191,9 +197,7 @@ class Curator:
 
         **Privacy**: as :meth:`exponential`, for the score as a function on the public domain.
         """
-        event = _pure(
-            "interval exponential", epsilon=epsilon, sensitivity=sensitivity, what=what, parts=parts
-        )
+        event = _choice("interval exponential", epsilon, sensitivity, change_range, what=what, parts=parts)
         choice = Exponential(
             scores=np.asarray(scores, float),
             starts=np.asarray(starts),
@@ -213,13 +217,14 @@ class Curator:
         monotone: bool,
         what: str,
         parts: Ints | None = None,
+        change_range: float | None = None,
     ) -> Ints:
         """Choose one candidate in each group by permute-and-flip; arguments as :meth:`exponential`.
 
         **Privacy**: ε-DP under add/remove (fact F1; McKenna and Sheldon 2020). It is not ε-bounded-range, so its
         zCDP cost is the generic ε²/2.
         """
-        event = _pure("permute-and-flip", epsilon=epsilon, sensitivity=sensitivity, what=what, parts=parts)
+        event = _choice("permute-and-flip", epsilon, sensitivity, change_range, what=what, parts=parts)
         rate = _rate(event, monotone=monotone)
         law = PermuteAndFlip(scores=np.asarray(scores, float), starts=np.asarray(starts), rate=rate)
         return self._settle(law, event)
@@ -287,6 +292,26 @@ def _pure(mechanism: str, *, epsilon: ArrayLike, sensitivity: float, what: str, 
     )
 
 
+def _choice(
+    mechanism: str,
+    epsilon: ArrayLike,
+    sensitivity: float,
+    change_range: float | None,
+    *,
+    what: str,
+    parts: Ints | None,
+) -> Event:
+    """Event of a private choice, with the range of its score changes if that is declared."""
+    event = _pure(mechanism, epsilon=epsilon, sensitivity=sensitivity, what=what, parts=parts)
+    if change_range is None:
+        return event
+    if not 0 < change_range <= 2 * sensitivity:
+        raise ValueError(f"change_range={change_range!r}: expected a number in (0, {2 * sensitivity:g}]")
+    return replace(event, change_range=change_range)
+
+
 def _rate(event: Event, *, monotone: bool) -> Floats:
     """Exponent per unit of score that a selection may use, by fact F1."""
+    if not math.isnan(event.change_range):
+        return event.epsilon / event.change_range
     return event.epsilon / (event.sensitivity if monotone else 2 * event.sensitivity)

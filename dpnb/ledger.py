@@ -40,6 +40,7 @@ class Event:
     mechanism : its name, ``"exact"`` for a value published without noise.
     epsilon, rho : cost for a record in each part, scalars or arrays over ``parts``.
     sensitivity : declared sensitivity of the query or score; NaN where there is none.
+    change_range : declared range g of the changes of a choice's scores; NaN where it follows from the sensitivity.
     parts : node numbers of the disjoint parts, or None when all data are concerned.
     """
 
@@ -48,6 +49,7 @@ class Event:
     epsilon: Floats
     rho: Floats
     sensitivity: float = math.nan
+    change_range: float = math.nan
     parts: Ints | None = None
 
     @property
@@ -343,6 +345,7 @@ def _label(child: Scope | Event) -> str:
     if isinstance(child, Scope):
         return f"{child.what} [{child.rule}]: {_price(child.cost)}"
     delta = "" if math.isnan(child.sensitivity) else f", Δ = {child.sensitivity:g}"
+    delta += "" if math.isnan(child.change_range) else f", range {child.change_range:.4g}"
     parts = "" if child.parts is None else f", {child.n_parts} node{'s' * (child.n_parts != 1)}"
     return f"{child.what}, {child.mechanism}{delta}{parts}: {_price(child.worst)}"
 

@@ -3,7 +3,8 @@
 A table has the shape (..., branches, classes). ``sensitivity`` holds for one record added or removed among any number
 of records, and for one replaced with one exception (information gain with at least three branches and three classes);
 ``sensitivity_at(n)`` is the exact value when the larger data set has n records, for two branches or two classes.
-Larger scores are better.
+``change_range`` is how far one record can move the scores of two candidates apart, which fixes the rate of a private
+choice (fact F1). Larger scores are better.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .arrays import Floats
+from .ledger import Neighbours
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,8 @@ class Score:
     monotone : adding a record never raises, or never lowers, the score of any split.
     part : for scores that follow from a sum over branches, counts (..., classes) → contribution of a branch.
     of_sum : sum over branches (...), class counts of the node (..., classes) → score; None if the sum is the score.
+    apart : (branches, classes) → most by which one record added or removed moves two candidates' scores apart, as far
+        as a proof of ours goes; ``inf`` for tables that it does not cover, None if there is none.
     """
 
     name: str
@@ -41,6 +45,31 @@ class Score:
     monotone: bool
     part: Callable[[Floats], Floats] | None = None
     of_sum: Callable[[Floats, Floats], Floats] | None = None
+    apart: Callable[[int, int], float] | None = None
+
+    def change_range(
+        self, *, classes: int, branches: int = 2, neighbours: Neighbours = "add-remove"
+    ) -> float:
+        """Largest difference between the changes of two candidates' scores by one record: the range g of fact F1.
+
+        Parameters
+        ----------
+        classes, branches : shape of the tables; with unequal numbers of branches, the largest.
+        neighbours : relation of the two data sets.
+
+        Notes
+        -----
+        **Privacy**: a choice by the exponential mechanism or by permute-and-flip at rate ε/g is ε-DP under
+        ``neighbours`` (fact F1). Under add/remove g is Δ for a monotone score, and what is proved in chapter 3 for
+        |φ| and information gain; else 2Δ. A replacement is a removal and an addition, so twice that serves, and 2Δ
+        where Δ holds under replace.
+        """
+        proved = math.inf if self.apart is None else self.apart(branches, classes)
+        once = self.sensitivity if self.monotone else min(2 * self.sensitivity, proved)
+        if neighbours == "add-remove":
+            return once
+        uncovered = self.apart is not None and math.isinf(proved)
+        return 2 * once if uncovered else min(2 * once, 2 * self.sensitivity)
 
     def __call__(self, table: ArrayLike) -> Floats:
         """Score of a contingency table (..., branches, classes)."""
@@ -137,6 +166,21 @@ def _one_from_two(n: int) -> float:
     return 1.0 if n > 1 else 0.0
 
 
+def _gain_apart(branches: int, classes: int) -> float:
+    """Range of information gain in bits: 1 for two branches or two classes (chapter 3)."""
+    return 1.0 if min(branches, classes) <= 2 else math.inf
+
+
+def _phi_apart(branches: int, classes: int) -> float:
+    """Range of |φ|: ½ + 1/√3 for two branches and two classes (chapter 3)."""
+    return PHI_RANGE if max(branches, classes) <= 2 else 2.0
+
+
+PHI_RANGE = 0.5 + 1 / math.sqrt(3)
+PHI_RANGE_MANY = 1.5
+"""Range of the changes of |φ|, and of the largest |φ| of a class against the rest: each lies in [−½, 1]."""
+
+
 INFO_GAIN = Score(
     "info_gain",
     lambda t: _gain(_entropy_part(t).sum(axis=-1), t.sum(axis=-2)),
@@ -145,6 +189,7 @@ INFO_GAIN = Score(
     monotone=False,
     part=_entropy_part,
     of_sum=_gain,
+    apart=_gain_apart,
 )
 CONDITIONAL_ENTROPY = Score(
     "conditional_entropy",
@@ -178,7 +223,9 @@ GINI_NORMALISED = Score(
     monotone=False,
 )
 PHI = Score("phi", _phi, sensitivity=1.0, sensitivity_at=_one_from_two, monotone=False)
-ABS_PHI = Score("abs_phi", _abs_phi, sensitivity=1.0, sensitivity_at=_one_from_two, monotone=False)
+ABS_PHI = Score(
+    "abs_phi", _abs_phi, sensitivity=1.0, sensitivity_at=_one_from_two, monotone=False, apart=_phi_apart
+)
 ABS_S_XY = Score("abs_s_xy", _abs_s_xy, sensitivity=1.0, sensitivity_at=lambda n: (n - 1) / n, monotone=False)
 
 SCORES = {

@@ -34,6 +34,7 @@ DEAR = {
     "pearson_ladder": 2,
     "pearson_attack": 1,
     "pearson_replay": 2,
+    "pearson_rate": 1,
     "edprf": 2,
     "edprf_readings": 2,
     "edprf_ladder": 2,

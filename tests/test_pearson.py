@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 import pickle
@@ -11,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from test_scores import tables, units
+from test_scores import change_range, tables, units
 
 from dpnb import Categorical, Continuous, Domain, DomainError, PrivacyLeakWarning, load
 from dpnb.audit import epsilon_bound, exact, families, replay, white_box
@@ -35,7 +36,7 @@ from dpnb.papers.pearson import (
     correlation,
     covariation,
 )
-from dpnb.scores import ABS_S_XY, PHI
+from dpnb.scores import ABS_S_XY, PHI, PHI_RANGE
 from dpnb.splits import LEAF, ONE_VS_REST, THRESHOLD
 
 DOMAIN = Domain(
@@ -195,6 +196,71 @@ def test_a_mean_over_the_shards_that_hold_records_is_dearer() -> None:
     assert change(inside, [0]) == 1
     before[0, 1, 1] = 3  # now a first record in an empty shard halves the mean
     assert correlation(before)[:1].mean() - correlation(before)[:2].mean() == 0.5
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_ranges_of_the_statistics_by_enumeration(classes: int) -> None:
+    """The most by which one record moves two cuts of a node apart is what the trees draw by."""
+    found = {
+        name: max(change_range(statistic.function, n, (2, classes)) for n in range(2, 8))
+        for name, statistic in STATISTICS.items()
+    }
+    for name, statistic in STATISTICS.items():
+        assert (
+            found[name] <= statistic.change_range(classes) + 1e-9 <= 2 * statistic.sensitivity(classes) + 1e-9
+        )
+    assert found["phi"] == pytest.approx(PHI_RANGE)
+    assert found["phi-signed"] > 1.9  # broken twin: with a sign there is nothing to gain
+
+
+def four_records(copies: int) -> Pair:
+    """Three records and a fourth, for which a coefficient rises by 1/√3 and the others fall by ½."""
+    a, b, y = [0, 0, 0, 1], [0, 0, 1, 1], [1, 0, 0, 1]
+    X = pd.DataFrame({"a": a} | dict.fromkeys([f"b{k}" for k in range(copies)], b))
+    label = pd.Series(y)
+    domain = Domain(tuple(Categorical(name, (0, 1)) for name in X.columns), (0, 1))
+    return Pair("four records", (X[:-1], label[:-1]), (X, label), domain)
+
+
+@pytest.mark.parametrize("m", [1, 3])
+@pytest.mark.parametrize("selection", ["exponential", "permute-and-flip"])
+def test_choices_by_the_range_keep_the_claim(selection: str, m: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    pair = four_records(2)
+
+    def worst() -> float:
+        tree = PearsonTree(
+            statistic="phi", n_shards=m, selection=selection, max_depth=1, leaf_share=1e-9, domain=pair.domain
+        )
+        return max(
+            replay(tree, pair.first, pair.second, seed=s).lower_bound for s in range(4 if m == 1 else 9)
+        )
+
+    assert worst() <= 1 + 1e-9
+    if m == 1 and selection == "exponential":
+        narrow = STATISTICS["phi"]._replace(change_range=lambda classes: 0.3)
+        monkeypatch.setitem(STATISTICS, "phi", narrow)
+        assert worst() > 1.2  # broken twin: a range that is too small
+
+
+def test_the_range_is_used_where_it_is_proved_only() -> None:
+    def declared(**parameters: Any) -> float:
+        return fitted(**(FEW_SHARDS | parameters)).ledger_.events[0].change_range
+
+    assert declared() == pytest.approx(1.5 / 3)  # three classes
+    assert math.isnan(declared(rate="sensitivity"))
+    assert math.isnan(declared(shards="position"))
+    assert math.isnan(declared(statistic="phi-codes"))
+    assert math.isnan(declared(statistic="s_xy"))
+    assert declared(shards="position", n_shards=1) == pytest.approx(1.5)
+    X, y = sample()
+    two = dataclasses.replace(DOMAIN, classes=("no", "yes"))
+    kept = y != "perhaps"
+    for statistic in ("phi", "phi-codes"):
+        tree = PearsonTree(domain=two, random_state=0, **(FEW_SHARDS | {"statistic": statistic}))
+        tree.fit(X[kept], y[kept])
+        assert tree.ledger_.events[0].change_range == pytest.approx(PHI_RANGE / 3)
+        assert tree.ledger_.epsilon == pytest.approx(1)
+    assert PearsonTree.as_written().rate == "sensitivity"
 
 
 # --- Budget ---------------------------------------------------------------------------------------------------
@@ -533,7 +599,7 @@ def test_exact_loss_of_a_tree_and_of_one_with_an_understated_sensitivity(
 ) -> None:
     assert 0.4 < worst_exact_loss(statistic=statistic) <= 1 + 1e-9
     function = STATISTICS[statistic].function
-    monkeypatch.setitem(STATISTICS, statistic, Statistic(function, lambda classes: 0.2))
+    monkeypatch.setitem(STATISTICS, statistic, Statistic(function, lambda classes: 0.2, lambda classes: 0.4))
     assert worst_exact_loss(statistic=statistic) > 1.1
 
 

@@ -23,7 +23,7 @@ from ..grid import public_grid
 from ..growth import TreeBuilder, leaf_counts, select_offered
 from ..ledger import Neighbours
 from ..registry import register
-from ..scores import ABS_PHI, ABS_S_XY, PHI
+from ..scores import ABS_PHI, ABS_S_XY, PHI, PHI_RANGE_MANY
 from ..splits import THRESHOLD, Splits
 from ..trees import Tree
 
@@ -162,16 +162,27 @@ class BuildTree:
         flip = options.selection == "permute-and-flip"
         # One record more shifts all blocks by position: m times the change, and m times the cost at the same rate.
         moved = options.n_shards if options.shards == "position" else 1
+        sensitivity = moved * self.statistic.sensitivity(self.domain.n_classes) / options.n_shards
         return select_offered(
             self.curator.permute_and_flip if flip else self.curator.exponential,
             scores,
             offered,
             epsilon=moved * self.choice_share * options._budget,
-            sensitivity=moved * self.statistic.sensitivity(self.domain.n_classes) / options.n_shards,
+            sensitivity=sensitivity,
             monotone=False,
+            change_range=self.change_range(sensitivity),
             what="split of a node",
             parts=nodes,
         )
+
+    def change_range(self, sensitivity: float) -> float | None:
+        """Range of the changes of a node's scores by one record; None if it is no less than 2Δ."""
+        options, classes = self.options, self.domain.n_classes
+        one_shard = options.shards == "record" or options.n_shards == 1  # blocks by position may all change
+        if options.rate == "sensitivity" or not one_shard:
+            return None
+        found = self.statistic.change_range(classes) / options.n_shards
+        return found if found < 2 * sensitivity else None
 
 
 # --- Statistics -----------------------------------------------------------------------------------------------
@@ -202,7 +213,9 @@ def covariation(table: Floats) -> Floats:
 def correlation(table: Floats) -> Floats:
     """Largest |φ| of any class against the rest, for tables (..., 2, classes); 0 where a variance is 0.
 
-    **Privacy**: Δ = 1 for any number of records, as it lies in [0, 1] and one record can take it from 0 to 1.
+    **Privacy**: Δ = 1 for any number of records, as it lies in [0, 1] and one record can take it from 0 to 1. One
+    record added or removed moves two cuts of a node apart by at most ½ + 1/√3 < 1.0774 with two classes, and by at most
+    1.5 with more: each coefficient moves by a number in [−½, 1], or in [−1, ½] (chapter 3).
     """
     if table.shape[-1] == 2:
         return ABS_PHI(table)
@@ -217,18 +230,28 @@ class Statistic(NamedTuple):
     ----------
     function : tables (..., 2, classes) → (...).
     sensitivity : number of classes → Δ for one record added or removed, at one shard.
+    change_range : number of classes → most by which that record moves two scores apart, at one shard.
     """
 
     function: Callable[[Floats], Floats]
     sensitivity: Callable[[int], float]
+    change_range: Callable[[int], float]
+
+
+def _correlation_range(classes: int) -> float:
+    return PHI_RANGE_MANY if classes > 2 else ABS_PHI.change_range(classes=2)
 
 
 STATISTICS = {
-    "s_xy": Statistic(covariation, lambda classes: 1.0),
-    "phi": Statistic(correlation, lambda classes: 1.0),
-    "phi-codes": Statistic(ABS_PHI, lambda classes: 1.0),
+    "s_xy": Statistic(covariation, lambda classes: 1.0, lambda classes: 2.0),
+    "phi": Statistic(correlation, lambda classes: 1.0, _correlation_range),
+    "phi-codes": Statistic(
+        ABS_PHI, lambda classes: 1.0, lambda classes: ABS_PHI.change_range(classes=classes)
+    ),
     # Between -1 and 1; with two classes one more record never takes it past 0 and beyond, see the tests.
-    "phi-signed": Statistic(PHI, lambda classes: 1.0 if classes == 2 else 2.0),
+    "phi-signed": Statistic(
+        PHI, lambda classes: 1.0 if classes == 2 else 2.0, lambda classes: 2.0 if classes == 2 else 4.0
+    ),
 }
 
 
@@ -241,6 +264,7 @@ CHOICES = {
     "attributes": ("path", "tree"),
     "stop": ("depth", "one-class"),
     "levels": ("shared", "whole"),
+    "rate": ("range", "sensitivity"),
     "open_leaves": ("counted", "empty"),
 }
 
@@ -272,6 +296,8 @@ class PearsonTree(PrivateForest):
         grown depth first.
     stop : ``"depth"`` at full depth only, or ``"one-class"`` also there, tested without noise.
     levels : whether the h choices of a path have the budget of choices ``"shared"``, or each spends the ``"whole"``.
+    rate : whether a choice is drawn at ε over the ``"range"`` of the changes of its scores, where a proof puts that
+        below 2Δ (``"phi"``, and ``"phi-codes"`` with two classes), or over twice the ``"sensitivity"``.
     open_leaves : whether leaves that have no attribute left to be split on are ``"counted"`` or left ``"empty"``.
     leaf_share : share of the budget for a leaf's class counts, in (0, 1), the rest pays for choices; with ``levels``
         shared, a leaf above full depth takes all that is left on its path.
@@ -290,9 +316,11 @@ class PearsonTree(PrivateForest):
     record and a given domain, the tree is ``epsilon``-DP under ``neighbours``. A record is in one node of a level and,
     given all shard numbers, in one shard of it. Added or removed, it changes that shard's statistic by at most Δ₁ = 1
     and the mean of m by at most Δ = Δ₁/m, whatever m; the divisor must not be the number of shards that hold records.
-    A choice costs its level's share (rate ε/(2Δ), fact F1), the class counts of a leaf (Laplace, Δ = 1) what is left,
-    so every path sums to the budget. A replaced record whose key stays changes one shard, Δ = Δ₁/m; if its key changes
-    too it changes two, and the ledger books the removal and the addition. Numbers are idealised reals.
+    A choice costs its level's share (fact F1): at rate ε/(2Δ), or ε/g for ``rate="range"``, where g = (½ + 1/√3)/m for
+    ``"phi"`` and ``"phi-codes"`` with two classes, and 1.5/m for ``"phi"`` with more. The class counts of a leaf
+    (Laplace, Δ = 1) cost what is left, so every path sums to the budget. A replaced record whose key stays changes one
+    shard, Δ = Δ₁/m; if its key changes too it changes two, and the ledger books the removal and the addition. Numbers
+    are idealised reals.
 
     References
     ----------
@@ -311,6 +339,7 @@ class PearsonTree(PrivateForest):
     attributes: str = "path"
     stop: str = "depth"
     levels: str = "shared"
+    rate: str = "range"
     open_leaves: str = "counted"
     leaf_share: float = 0.3
     neighbours: Neighbours = "add-remove"
@@ -339,7 +368,8 @@ class PearsonTree(PrivateForest):
         have none. The claim is ε = ε₁ + ε₂, though each of h levels spends ε₁.
 
         Inferred, with the alternatives as keywords: |φ|, as the inventors' later paper has it (``statistic``); blocks
-        by position, as a distributed file is read (``shards``); Δ = 1/m, in case the choice is drawn (``selection``);
+        by position, as a distributed file is read (``shards``); Δ = 1/m, in case the choice is drawn (``selection``),
+        at the rate ε₁/(2Δ) (``rate``);
         one set for the tree (``attributes``); ε₁ = ε₂ (``leaf_share``).
 
         **Privacy**: claims ε-DP. Choices without a draw, split points and the test for one class cost ε = ∞. If they
@@ -354,6 +384,7 @@ class PearsonTree(PrivateForest):
             "attributes": "tree",
             "stop": "one-class",
             "levels": "whole",
+            "rate": "sensitivity",
             "open_leaves": "empty",
             "leaf_share": 0.5,
         }

@@ -74,17 +74,18 @@ METHODS: dict[str, Callable[..., Any]] = {
     "C": PearsonTree,
     **{f"S, m = {m}": sharded(m) for m in SHARDS},
 }
+BY_DELTA: dict[str, Any] = {"rate": "sensitivity"}
 BY_SHARDS: dict[str, Callable[..., Any]] = {
-    **{f"S, m = {m}": sharded(m) for m in (4, 16)},
-    **{f"blocks, m = {m}": sharded(m, shards="position") for m in (4, 8, 16, 64)},
+    **{f"shards, m = {m}": sharded(m, **BY_DELTA) for m in (1, 4, 8, 16, 64, 400)},
+    **{f"blocks, m = {m}": sharded(m, shards="position", **BY_DELTA) for m in (4, 8, 16, 64)},
 }
-"""The same trees with shards by record and with blocks by position; of one shard both are one."""
+"""Shards by record and blocks by position, both at the rate for 2Δ; of one shard both are one."""
 OTHERS: dict[str, Callable[..., Any]] = {
     "eDPRF-R": EDPRF,
     "DiffPRFs-R": DiffPRFs,
     "PrivateBooster": PrivateBooster,
 }
-SLOW = {("S, m = 400", "robot"): 4}
+SLOW = {("S, m = 400", "robot"): 4, ("shards, m = 400", "robot"): 4}
 """Many shards, attributes and classes: so few repeats, at the budgets of ``BY_SHARDS`` only."""
 
 
@@ -148,7 +149,10 @@ STEPS: dict[str, tuple[dict[str, Any], str]] = {
         {"statistic": "s_xy", "n_shards": 1},
         "instead of eight correlations",
     ),
-    "11 permute-and-flip": ({"selection": "permute-and-flip"}, "variant C, the default"),
+    "11 permute-and-flip": (
+        {"selection": "permute-and-flip", "rate": "range"},  # the range of S_xy is 2Δ: the same rate
+        "variant C, the default",
+    ),
 }
 LADDER = ladder(PearsonTree.as_written, {step: change for step, (change, _) in STEPS.items()})
 
@@ -158,6 +162,21 @@ def pearson_ladder_grid() -> Study:
     found = cells(method=LADDER, dataset=("adult", "robot"), max_depth=DEPTH, epsilon=(0.1, 1.0))
     measure = partial(measure_methods, LADDER, repeats=REPEATS)
     return Study("pearson_ladder", found, measure, repeats=REPEATS)
+
+
+# --- The price of the sensitivity -----------------------------------------------------------------------------
+
+RATES: dict[str, Callable[..., Any]] = {
+    "S, rate by 2Δ": sharded(400, **BY_DELTA),
+    "S, rate by the range": sharded(400),
+}
+
+
+def pearson_rate_grid() -> Study:
+    """Variant S at the rate that the sensitivity allows, and at the one that the range of the changes allows."""
+    sets, budgets = ("adult-standin", "adult"), (0.25, 0.5, 1.0, 2.0)
+    found = cells(method=RATES, dataset=sets, max_depth=DEPTH, epsilon=budgets)
+    return Study("pearson_rate", found, partial(measure_methods, RATES, repeats=REPEATS), repeats=REPEATS)
 
 
 # --- Audit --------------------------------------------------------------------------------------------------
@@ -300,4 +319,4 @@ def pearson_replay_grid() -> Study:
     return replay_study("pearson_replay", replayed, triples=50, **axes)
 
 
-GRIDS = (pearson_grid, pearson_ladder_grid, pearson_attack_grid, pearson_replay_grid)
+GRIDS = (pearson_grid, pearson_ladder_grid, pearson_rate_grid, pearson_attack_grid, pearson_replay_grid)

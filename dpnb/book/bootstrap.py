@@ -191,7 +191,7 @@ def _laplace_losses(rate: float) -> Losses:
 def _on_grid(loss: Floats, probability: Floats) -> Losses:
     """Round losses up to the grid."""
     at = np.ceil(loss / STEP - 1e-9).astype(int)
-    return Losses(int(at.min()), np.bincount(at - at.min(), probability))
+    return Losses(int(at.min()), np.bincount(at - at.min(), probability).astype(float))
 
 
 def _composed(laws: list[Losses], times: int) -> Losses:

@@ -16,6 +16,8 @@ import pandas as pd
 import pytest
 import yaml
 from scipy.stats import binom, poisson
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import LinearRegression
 
 import dpnb
 from dpnb import Categorical, Continuous, Domain
@@ -24,6 +26,7 @@ from dpnb.book.claims import ClaimError, Paper, badge, dangling, load, page, tex
 from dpnb.counts import Records
 from dpnb.laws import Exponential
 from dpnb.papers.diffprfs import DiffPRFs
+from dpnb.papers.lineage import DiffGen, DiffPC45
 from dpnb.scores import INFO_GAIN
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -195,8 +198,8 @@ def test_a_changed_verdict_changes_the_page(tmp_path: Path) -> None:
         page(register(tmp_path / "a"), tmp_path / "a"),
         page(register(tmp_path / "b", data), tmp_path / "b"),
     )
-    assert "| [Toy](#toy) | 0 | 0 | 2 | 0 | 2 |" in before
-    assert "| [Toy](#toy) | 1 | 0 | 1 | 0 | 2 |" in after
+    assert "| [Toy](#toy) | 0 | 0 | 2 | 0 | 0 | 2 |" in before
+    assert "| [Toy](#toy) | 1 | 0 | 1 | 0 | 0 | 2 |" in after
     assert "{bdg-success}`holds`\n  - It works" in after
     assert "{prf:ref}`toy-theorem`" in after
     assert "[A heading](../notes.md#a-heading)" in after
@@ -231,10 +234,29 @@ def test_a_wrong_badge_is_found(tmp_path: Path) -> None:
 
 
 def test_every_verdict_is_a_word_and_has_a_colour_of_its_own() -> None:
-    """The four words are those of the page on how to read; a badge shows its word."""
+    """The words are those of the page on how to read; a badge shows its word."""
     text = (ROOT / "book" / "how-to-read.md").read_text(encoding="utf-8")
     assert all(f"| `{verdict}` |" in text for verdict in claims.VERDICTS)
     assert len(set(claims.VERDICTS.values())) == len(claims.VERDICTS)
+
+
+MEASURED = {"diffprfs": re.compile(r"figure|table|section (?:4\.2|5)", re.IGNORECASE)}
+
+
+def not_of_measurements(paper: Paper, places: re.Pattern[str]) -> list[str]:
+    """List claims about what experiments show whose verdict is one that only mathematics can give."""
+    given = {"holds", "not reproduced", "cannot be checked"}
+    return [claim.id for claim in paper.claims if places.search(claim.source) and claim.verdict not in given]
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_measurements_have_verdicts_of_measurements(name: str, tmp_path: Path) -> None:
+    (paper,) = [paper for paper in load(ROOT / "claims") if paper.claims[0].id.startswith(f"{name}-")]
+    assert not_of_measurements(paper, MEASURED[name]) == []
+    assert sum(claim.verdict == "not reproduced" for claim in paper.claims) >= 4
+    data = copy.deepcopy(GOOD)  # broken twin
+    data["claims"][0]["source"] = "Section 4.2, figure 1"
+    assert not_of_measurements(register(tmp_path, data)[0], MEASURED[name]) == ["toy-one"]
 
 
 def test_command_line(
@@ -415,6 +437,64 @@ def test_only_drawn_attributes_are_scored() -> None:
     assert scored == {"sqrt": 4, "all": 16}
 
 
+def test_the_text_chooses_twice_as_the_method_that_it_criticises() -> None:
+    """Thresholds, then an attribute, at a share 1/(n + 1) each; the repaired forest chooses once at the whole share."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"x": rng.uniform(size=200), "c": rng.choice(["a", "b"], 200)})
+    y = rng.integers(2, size=200)
+    options: dict[str, Any] = {"domain": LINE, "n_trees": 1, "max_depth": 1, "max_features": "all"}
+
+    def choices(model: Any) -> dict[str, float]:
+        events = model.fit(X, y).ledger_.events
+        return {e.what: e.worst.epsilon for e in events if "exponential" in e.mechanism}
+
+    share = 1 / (2 * 2)  # of half a level, as a level pays for a size, too
+    written = DiffPRFs.as_written(**options, bags="full", stop="depth", random_state=0)
+    assert choices(written) == pytest.approx(
+        {"threshold of an attribute": share / 2, "attribute of a node": share / 2}
+    )
+    criticised = DiffPC45(domain=LINE, max_depth=1, utility="max", random_state=0)
+    assert set(choices(criticised)) == set(choices(written))
+    repaired = DiffPRFs(**options, bags="full", random_state=0)
+    assert choices(repaired) == pytest.approx({"split of a node": 2 * share})  # broken twin
+
+
+def test_categories_take_no_share_of_diffgen() -> None:
+    """The largest ε of a choice depends on the continuous attributes only, and the claim is kept."""
+    rng = np.random.default_rng(0)
+
+    def choice(n_continuous: int, n_categorical: int) -> float:
+        parts = [Continuous(f"x{a}", 0, 1) for a in range(n_continuous)]
+        parts += [Categorical(f"c{a}", ("a", "b", "d")) for a in range(n_categorical)]
+        domain = Domain(tuple(parts), (0, 1))
+        X = pd.DataFrame(
+            {
+                name: rng.uniform(size=100) if whole else rng.choice(["a", "b", "d"], 100)
+                for name, whole in zip(domain.names, domain.continuous, strict=True)
+            }
+        )
+        ledger = DiffGen(domain=domain, n_specialisations=3, utility="max", random_state=0)
+        found = ledger.fit(X, rng.integers(2, size=100)).ledger_
+        assert found.epsilon <= 1 + 1e-9
+        return max(e.worst.epsilon for e in found.events if "exponential" in e.mechanism)
+
+    assert choice(1, 1) == pytest.approx(choice(1, 30)) == pytest.approx(1 / (2 * (1 + 2 * 3)))
+    assert choice(4, 1) < 0.8 * choice(1, 1)  # broken twin
+
+
+def test_a_forest_predicts_steps_within_the_range_of_the_data() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.uniform(size=(300, 1))
+    forest = RandomForestRegressor(20, max_depth=4, random_state=0).fit(x, x[:, 0])
+    far = np.linspace(-5, 6, 20001)[:, None]
+    predicted = forest.predict(far)
+    assert x.min() <= predicted.min() < predicted.max() <= x.max()
+    assert len(np.unique(predicted)) <= 20 * 2**4
+    line = LinearRegression().fit(x, x[:, 0]).predict(far)  # broken twin
+    assert line.max() > x.max() + 1
+    assert len(np.unique(line)) > 20 * 2**4
+
+
 def test_a_record_changes_one_class_count_by_one() -> None:
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"x": rng.uniform(size=30), "c": rng.choice(["a", "b"], 30)})
@@ -438,6 +518,32 @@ def test_ln_classes_is_a_sensitivity_in_nats_only() -> None:
     assert change == pytest.approx(1)
     assert change > math.log(2) + 0.3
     assert change * math.log(2) == pytest.approx(math.log(2))
+
+
+def log_ratio_of_a(copies: int, gamma: float) -> float:
+    """Exact log-ratio of the probabilities of attribute a on the pair of the ln |C| theorem, at the rate ``gamma``."""
+    a = INFO_GAIN(np.array([[[1, 1], [0, 0]], [[1, 0], [0, 1]]]))  # on D and on D'
+    b = INFO_GAIN(np.array([[[1, 0], [0, 1]], [[1, 1], [0, 0]]]))
+    law = [
+        Exponential(np.r_[x, np.full(copies, y)], np.array([0]), np.array(gamma), np.zeros(copies + 1))
+        for x, y in zip(a, b, strict=True)
+    ]
+    before, after = (float(one.log_probabilities()[0]) for one in law)
+    return after - before
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 0.1, 0.5, 1.0, 2.0])
+def test_ln_classes_breaks_the_claim_from_three_copies_on(epsilon: float) -> None:
+    gamma = epsilon / (2 * math.log(2))
+    for copies in (1, 2, 3, 100):
+        factor = math.exp(gamma) * (1 + copies * math.exp(gamma)) / (math.exp(gamma) + copies)
+        assert log_ratio_of_a(copies, gamma) == pytest.approx(math.log(factor), rel=1e-9)
+    assert log_ratio_of_a(1, gamma) == pytest.approx(gamma, rel=1e-9)
+    assert log_ratio_of_a(2, gamma) < epsilon < log_ratio_of_a(3, gamma)
+    assert 2 < math.sinh(epsilon / 2) / math.sinh(gamma - epsilon / 2) < 2.58
+    assert 1.44 * epsilon < log_ratio_of_a(10**5, gamma) < 2 * gamma
+    assert log_ratio_of_a(10**5, epsilon / 2) < epsilon  # broken twin: at Δ = 1 copies do no harm
+    assert log_ratio_of_a(3, 5 / (2 * math.log(2))) < 5  # and at ε = 5 three are not enough
 
 
 def log_ratio(copies: np.ndarray, sizes: np.ndarray, size: int, epsilon: float) -> float:

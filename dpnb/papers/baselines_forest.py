@@ -1,34 +1,39 @@
-"""Forest baseline: random splits that read no data, and private labels, as diffprivlib's forest has them."""
+"""Forest baselines: random splits that read no data, with private labels or with noisy class counts in the leaves."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ..arrays import Floats
+from ..arrays import Floats, Ints
 from ..counts import RecordsDoor
 from ..curator import Curator
 from ..domain import Domain
 from ..estimators import PrivateForest
-from ..growth import TreeBuilder, leaf_labels, ranges_below
+from ..growth import TreeBuilder, leaf_counts, leaf_labels, ranges_below
 from ..ledger import Neighbours
 from ..registry import register
 from ..splits import ONE_VS_REST, THRESHOLD, Splits
 from ..trees import Tree
 
+Leaves = Callable[[Floats, Ints], Floats]
+"""Exact class counts of leaves and their node numbers → what the leaves release."""
 
-def build_tree(curator: Curator, builder: TreeBuilder, *, max_depth: int, epsilon: float) -> Tree:
-    """Draw the splits of one tree, then choose the labels of its leaves at ``epsilon``."""
+
+def build_tree(curator: Curator, builder: TreeBuilder, *, max_depth: int, leaves: Leaves) -> Tree:
+    """Draw the splits of one tree, then release its leaves."""
     low, high = builder.domain.lows[None], builder.domain.highs[None]
     for depth in builder.levels():
         if depth < max_depth:
             splits = random_splits(curator, builder.domain, low=low, high=high)
             low, high = ranges_below(splits, builder.split(splits), low=low, high=high)
         else:
-            labels = leaf_labels(curator, builder.class_counts(), nodes=builder.nodes, epsilon=epsilon)
-            builder.close(np.ones(len(labels), bool), labels)
+            released = leaves(builder.class_counts(), builder.nodes)
+            builder.close(np.ones(len(released), bool), released)
     return builder.finish()
 
 
@@ -89,7 +94,81 @@ class RandomSplitForest(PrivateForest):
 
     def _fit(self, records: RecordsDoor, curator: Curator) -> None:
         def build(builder: TreeBuilder, per_copy: float) -> Tree:
-            return build_tree(curator, builder, max_depth=self.max_depth, epsilon=per_copy)
+            def labels(counts: Floats, nodes: Ints) -> Floats:
+                return leaf_labels(curator, counts, nodes=nodes, epsilon=per_copy)
+
+            return build_tree(curator, builder, max_depth=self.max_depth, leaves=labels)
+
+        self.trees_ = self._plant(records, curator, build, n_trees=self.n_trees)
+
+
+def balanced_depth(n: float, *, epsilon: float, n_trees: int) -> int:
+    """Depth at which a leaf of a :class:`RandomTrees` holds on average as many records as its noise is large.
+
+    Parameters
+    ----------
+    n : number of records, or a guess at it. It has to be public: with the true number of a data set that must not
+        become known, the depth would publish it.
+    epsilon : budget of the forest, finite.
+    n_trees : number of trees t.
+
+    Returns
+    -------
+    ``floor(log2(n ε / t))``, at least 0: a leaf has n / 2^d records, and the scale of its noise is t / ε.
+    """
+    return max(math.floor(math.log2(n * epsilon / n_trees)), 0)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class RandomTrees(PrivateForest):
+    """Forest of trees with random splits on all records; only the leaves' class counts read the data, ε-DP.
+
+    Parameters
+    ----------
+    epsilon : total budget ε > 0; ``inf`` releases the exact class counts.
+    domain : public domain; if None it is read off the records, with a warning and an infinite ε on the ledger.
+    n_trees : number of trees t ≥ 1.
+    max_depth : number of splits on every path ≥ 0; :func:`balanced_depth` suggests one from public numbers.
+    neighbours : ``"add-remove"`` or ``"replace"``; the latter halves the budget.
+    random_state : seed, Generator or None. The noise follows from it: keep it secret.
+
+    Attributes
+    ----------
+    trees_ : list of :class:`~dpnb.trees.Tree`.
+    ledger_ : :class:`~dpnb.ledger.Ledger` with the claimed and the true ε.
+    domain_, classes_, n_features_in_ : as usual.
+
+    Notes
+    -----
+    **Privacy**: ``epsilon``-DP under ``neighbours`` for a given domain. Splits are drawn from the public bounds
+    alone, so the trees are public. Each record is in one leaf of every tree and adds 1 to one class count there:
+    Laplace with Δ = 1 and scale t/ε costs ε/t a tree, and t trees cost ε. Prediction averages the leaves' class
+    shares, negative counts cut off at 0: post-processing.
+
+    References
+    ----------
+    Jagannathan, Pillaipakkamnatt, Wright (2012), A practical differentially private random decision tree classifier.
+    The binary splits, the vote and the rule for the depth are ours.
+    """
+
+    epsilon: float = 1.0
+    domain: Domain | None = None
+    n_trees: int = 25
+    max_depth: int = 8
+    neighbours: Neighbours = "add-remove"
+    random_state: Any = None
+
+    bags = "full"
+    bag_rate = None
+    vote = "probability"
+    _least: ClassVar = {"n_trees": 1, "max_depth": 0}
+
+    def _fit(self, records: RecordsDoor, curator: Curator) -> None:
+        def build(builder: TreeBuilder, per_copy: float) -> Tree:
+            def counts_of(counts: Floats, nodes: Ints) -> Floats:
+                return leaf_counts(curator, counts, nodes=nodes, epsilon=per_copy)
+
+            return build_tree(curator, builder, max_depth=self.max_depth, leaves=counts_of)
 
         self.trees_ = self._plant(records, curator, build, n_trees=self.n_trees)
 
@@ -99,4 +178,11 @@ register(
     page="notebooks/05_edprf",
     small={"n_trees": 2, "max_depth": 3},
     learns={"n_trees": 1, "max_depth": 11},
+)
+
+register(
+    RandomTrees,
+    page="notebooks/02_diffprfs",
+    small={"n_trees": 2, "max_depth": 3},
+    learns={"n_trees": 25, "max_depth": 9},
 )

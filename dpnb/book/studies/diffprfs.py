@@ -8,8 +8,10 @@ from typing import Any
 from sklearn.ensemble import RandomForestClassifier
 
 from ...data.datasets import Dataset
+from ...papers.baselines_forest import RandomTrees, balanced_depth
 from ...papers.diffprfs import DiffPRFs
 from ...papers.lineage import BINS
+from ..exposure import exposed_by
 from ..runs import INF, MAJORITY, Cell, Study, cells, data_of, ladder, majority_accuracy, test_scores
 
 WRITTEN: dict[str, dict[str, Any]] = {
@@ -21,15 +23,14 @@ LADDER = ladder(
     partial(DiffPRFs.as_written, utility="max"),
     {
         "0 as written": {},
-        "1 one category against the rest": {"categorical": "one-vs-rest"},
-        "2 no purity test": {"stop": "depth"},
-        "3 Poisson bags": {"bags": "poisson"},
-        "4 no unused size query": {"size_query": False},
-        "5 one joint choice": {"selection": "joint"},
-        "6 monotone rate": {"monotone_rate": True},
-        "7 vote by probability": {"vote": "probability"},
-        "8 Gini score": {"utility": "gini"},
-        "9 five disjoint trees, all attributes": {"bags": "disjoint", "n_trees": 5, "max_features": "all"},
+        "1 no purity test": {"stop": "depth"},
+        "2 Poisson bags": {"bags": "poisson"},
+        "3 no unused size query": {"size_query": False},
+        "4 one joint choice": {"selection": "joint", "categorical": "one-vs-rest"},
+        "5 monotone rate": {"monotone_rate": True},
+        "6 vote by probability": {"vote": "probability"},
+        "7 Gini score": {"utility": "gini"},
+        "8 five disjoint trees, all attributes": {"bags": "disjoint", "n_trees": 5, "max_features": "all"},
     },
 )
 
@@ -103,4 +104,94 @@ def ladder_grid() -> Study:
     return Study("diffprfs_ladder", found, measure_forest)
 
 
-GRIDS = (diffprfs_grid, ladder_grid)
+# --- Trees whose splits read no data ------------------------------------------------------------------------
+
+PUBLIC_SIZE = 30_000
+"""Guess at the number of records of Adult (30 162) and Bank (28 831), for the depth of random trees."""
+RIVALS: dict[str, Any] = {
+    "DiffPRFs-R": DiffPRFs,
+    "DiffPRFs-R, Gini": partial(DiffPRFs, utility="gini"),
+    "five disjoint trees": partial(DiffPRFs, utility="gini", bags="disjoint", n_trees=5, max_features="all"),
+}
+RANDOM = {f"random, {t} trees": t for t in (5, 25, 100)}
+
+
+def random_trees_of(cell: Cell) -> RandomTrees:
+    """Unfitted forest of random trees; at depth 0 of the cell the depth follows from public numbers."""
+    t = RANDOM[cell.method]
+    depth = cell.max_depth or balanced_depth(PUBLIC_SIZE, epsilon=cell.epsilon, n_trees=t)
+    return RandomTrees(
+        epsilon=cell.epsilon,
+        domain=data_of(cell.dataset).domain,
+        n_trees=t,
+        max_depth=depth,
+        random_state=cell.random_state(),
+    )
+
+
+def measure_random_trees(cell: Cell) -> dict[str, float]:
+    """Accuracy, AUC, the depth, and the ε that the ledger finds."""
+    data = data_of(cell.dataset)
+    if cell.method in RANDOM:
+        forest: Any = random_trees_of(cell)
+    else:
+        forest = RIVALS[cell.method](
+            epsilon=cell.epsilon,
+            max_depth=cell.max_depth,
+            domain=data.domain,
+            random_state=cell.random_state(),
+        )
+    forest.fit(*data.train)
+    facts = {"depth": float(forest.max_depth), "ledger_epsilon": forest.ledger_.epsilon}
+    return test_scores(forest, *data.test) | facts
+
+
+def random_trees_grid() -> Study:
+    """Forests that choose their splits beside forests that draw them, and the latter at fixed depths."""
+    shared: dict[str, Any] = {
+        "dataset": ("adult", "bank"),
+        "epsilon": (0.1, 0.5, 1.0, 2.0),
+        "seed": range(10),
+    }
+    found = cells(method=RIVALS, max_depth=5, **shared)
+    found += cells(method=RANDOM, **shared)
+    found += cells(method="random, 25 trees", max_depth=(4, 6, 8, 10, 12), **shared)
+    return Study("random_trees", found, measure_random_trees)
+
+
+# --- Records that the exact steps expose --------------------------------------------------------------------
+
+EXACT: dict[str, dict[str, Any]] = {"as written": {}, "thresholds at data values": {"thresholds": "data"}}
+
+
+def measure_exposed(cell: Cell) -> dict[str, float]:
+    """How many training records the forest exposes, and why."""
+    data = data_of(cell.dataset)
+    forest = DiffPRFs.as_written(
+        utility=cell.utility,
+        epsilon=cell.epsilon,
+        max_depth=cell.max_depth,
+        domain=data.domain,
+        random_state=cell.random_state(),
+        **EXACT[cell.method],
+    )
+    found = exposed_by(forest, *data.train)
+    return {
+        "records": float(len(found.pure)),
+        "split_nodes": float(found.split_nodes),
+        "pure_in_bags": float(found.pure_in_bags.sum()),
+        "pure": float(found.pure.sum()),
+        "holder": float(found.holder.sum()),
+        "either": float((found.pure | found.holder).sum()),
+    }
+
+
+def exposed_grid() -> Study:
+    """Records of Adult without which the published forest would have been impossible."""
+    shared: dict[str, Any] = {"utility": ("info_gain", "max"), "max_depth": 5, "seed": range(5)}
+    found = cells(method=EXACT, dataset="adult", epsilon=1.0, **shared)
+    found += cells(method="as written", dataset="adult", epsilon=(0.1, 2.0), **shared)
+    return Study("exposed", found, measure_exposed)
+
+
+GRIDS = (diffprfs_grid, ladder_grid, random_trees_grid, exposed_grid)

@@ -302,7 +302,8 @@ class DiffPRFs(PrivateForest):
 
         Notes
         -----
-        **Privacy**: claims ε-DP; the purity test makes it ε = ∞, the bootstrap alone exceeds the claim.
+        **Privacy**: claims ε-DP; the purity test makes it ε = ∞, and the bootstrap
+        alone exceeds the claim for single leaves (chapter 2, "Bags drawn with replacement").
         """
         text: dict[str, Any] = {
             "bags": "bootstrap",

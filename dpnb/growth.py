@@ -180,7 +180,8 @@ def leaf_labels(
     ----------
     counts, nodes, epsilon : as of :func:`leaf_counts`.
     monotone : whether to use the rate ε that monotone scores allow, instead of the paper's ε/2. With two classes,
-        the larger of two noisy counts errs more often than the former and less often than the latter.
+        the larger of two noisy counts for ``epsilon`` errs more often than the former and less often than the
+        latter, which costs half of ``epsilon`` under add or remove; at equal cost the label errs less often.
 
     Returns
     -------

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 from dpnb import Categorical, Continuous, Domain
+from dpnb.audit import exact
 from dpnb.book import runs
 from dpnb.book.runs import Cell
 from dpnb.book.studies import edprf as grids
@@ -106,6 +107,56 @@ def test_a_label_by_equation_16_costs_half_under_add_or_remove() -> None:
         assert added == pytest.approx(epsilon / 2)
         assert replaced == pytest.approx(epsilon)
         assert twice == pytest.approx(epsilon)  # broken twin, and the rate of the repair
+
+
+LEAVES: dict[str, dict[str, Any]] = {
+    "label, rate ε": {"leaf": "label"},
+    "counts": {"leaf": "counts"},
+    "label (16)": {"leaf": "label", "monotone_rate": False},
+}
+COSTS = {"add-remove": (1.0, 1.0, 0.5), "replace": (2.0, 2.0, 1.0)}
+
+
+def leaf_cost(name: str, relation: str) -> float:
+    """Largest exact loss of a single leaf that declares 1, over neighbours with few records of two classes."""
+    line = Domain((Continuous("x", 0, 1),), (0, 1))
+
+    def run(sizes: tuple[int, int]) -> object:
+        X, y = pd.DataFrame({"x": np.zeros(sum(sizes))}), np.repeat([0, 1], sizes)
+        forest = EDPRF(domain=line, n_trees=1, max_depth=0, bags="full", random_state=0, **LEAVES[name])
+        return forest.fit(X, y)
+
+    losses = []
+    for a, b in product(range(1, 5), range(4)):
+        after = (a - 1, b) if relation == "add-remove" else (a - 1, b + 1)
+        if sum(after):
+            losses.append(exact(run, (a, b), after, claimed=1.0, subject=name).lower_bound)
+    return max(losses)
+
+
+def wrong_label(name: str, *, x: float) -> float:
+    """Probability that a leaf of two classes names the smaller one; ``x`` is the declared ε times the gap."""
+    if name == "counts":
+        return math.exp(-x) * (1 + x / 2) / 2
+    return float(flips([0.0, -x], 0.5 if name == "label (16)" else 1.0)[1])
+
+
+@pytest.mark.parametrize("relation", COSTS)
+def test_what_a_leaf_costs(relation: str) -> None:
+    assert [leaf_cost(name, relation) for name in LEAVES] == pytest.approx(COSTS[relation])
+
+
+@pytest.mark.parametrize("relation", COSTS)
+def test_at_equal_cost_a_label_beats_counts(relation: str) -> None:
+    costs = dict(zip(LEAVES, COSTS[relation], strict=True))
+    for x in (0.01, 0.5, 1.0, 2.0, 4.0, 8.0):
+        fair = {name: wrong_label(name, x=x / costs[name]) for name in LEAVES}
+        assert fair["label, rate ε"] == pytest.approx(fair["label (16)"])
+        assert fair["label (16)"] < fair["counts"]
+        at = x if relation == "add-remove" else x / 2
+        assert fair["counts"] == pytest.approx(math.exp(-at) * (1 + at / 2) / 2)
+        assert 1 / (1 + math.exp(at)) < fair["counts"]  # even the exponential mechanism's label
+        assert wrong_label("label (16)", x=x) > wrong_label("counts", x=x)  # broken twin: equal declared ε
 
 
 # --- Scores -------------------------------------------------------------------------------------------------
@@ -364,6 +415,23 @@ def test_labels_lose_in_every_reading_but_the_monotone_rate() -> None:
     assert set(z.index) == set(grids.READINGS)
     assert (z.drop("monotone rate") < -2).all()
     assert z["monotone rate"] > 2  # broken twin, and what the theorem says
+
+
+def test_the_noisy_stop_is_beaten_by_the_same_forest_without_it() -> None:
+    points = runs.points_of(runs.read("edprf_ladder", ROOT / "results"), repeats=grids.REPEATS)
+    steps = {name: rows.set_index(["dataset", "epsilon"]) for name, rows in points.groupby("method")}
+
+    def change(last: str, first: str) -> tuple[pd.Series[float], pd.Series[float]]:
+        x, y = steps[last], steps[first]
+        return 2 * (x["mean"] - y["mean"]) / np.hypot(x["error"], y["error"]), x["auc"] - y["auc"]
+
+    z, auc = change("11 full depth again", "10 trees by the budget")
+    assert ((z > 0).sum(), (z > 2).sum(), (z < -2).sum(), (auc > 0).sum(), len(z)) == (10, 7, 0, 11, 12)
+    stop, _ = change("09 noisy stop", "08 leaf counts")
+    assert ((stop < 0).sum(), (stop < -2).sum()) == (11, 9)
+    assert grids.LADDER["11 full depth again"]().stop == "depth"
+    trees, _ = change("10 trees by the budget", "09 noisy stop")  # broken twin: a step that does help
+    assert (trees > 2).sum() > 6
 
 
 def test_attacks_refute_what_the_theorems_refute() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpnb import counts, papers
 from dpnb.book import scale
 
 TRUE = scale.PassCost(fixed=0.2, record=1e-8, value=2e-8)
@@ -58,3 +59,26 @@ def test_the_committed_measurements_are_complete(root: Path) -> None:
     assert (table["all_mb"] < 8 * 1024).all()
     passes = table["pass_list_s"].str.split().map(len)
     assert (passes == table["passes"]).all()
+
+
+def test_the_second_core_brings_less_to_the_tree(root: Path) -> None:
+    table = scale.read_scale(root / "results").query("attributes == 14")
+    at = table.set_index(["model", "rows", "cores"])["pass_s"]
+    gain = {name: at[name, 10_000_000, 1] / at[name, 10_000_000, 2] for name in ("booster", "Pearson tree")}
+    assert gain == pytest.approx({"booster": 1.77, "Pearson tree": 1.43}, abs=0.005)
+    assert at["Pearson tree", 1_000_000, 1] < at["Pearson tree", 1_000_000, 2]  # broken twin of "cores help"
+
+
+def test_what_the_chapter_says_about_spark() -> None:
+    trained = {name for name, entry in papers.estimators().items() if entry.in_spark}
+    assert {"DiffPRFs", "PearsonTree", "DPAda", "EDPRF", "PrivateBooster", "RandomSplitForest"} <= trained
+    assert "DiffPRF" not in trained  # one of the older methods
+
+
+def test_rounded_weights_of_neighbouring_floats_differ_once_in_two_to_the_25() -> None:
+    """The same ratio in small: steps of 2^-5 and floats 2^-16 apart differ in one of 2^11 cases."""
+    fine = np.arange(2**15, 2**16) / 2**16  # all "floats" in [1/2, 1)
+    moved = np.round(fine * 2**5) != np.round((fine + 2.0**-16) * 2**5)
+    assert moved.mean() == 2.0**-11
+    assert np.spacing(0.5) * counts.FIXED_POINT == 2.0**-25
+    assert np.spacing(0.49) * counts.FIXED_POINT < 2.0**-25

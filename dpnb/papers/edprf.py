@@ -279,7 +279,8 @@ class EDPRF(PrivateForest):
     n_bins : number of bins of a multiway split ≥ 2.
     reuse : whether an attribute may be used again further down a path.
     stop : ``"depth"`` at full depth only; ``"one-label"`` also where a node has records of one class only, tested
-        without noise; ``"noisy"`` where noisy counts show too few records outside the largest class.
+        without noise; ``"noisy"`` where noisy counts show too few records outside the largest class. The noisy stop
+        makes small trees; ``"depth"`` is more accurate in most settings (chapter 5, "The price of each step").
     stop_share : share of a level's budget that pays for the noisy stop, in (0, 1).
     selection : mechanism that chooses splits, ``"permute-and-flip"`` or ``"exponential"``.
     leaf : what a leaf releases, noisy class ``"counts"`` or a ``"label"`` chosen by permute-and-flip.

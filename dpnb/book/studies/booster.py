@@ -456,6 +456,24 @@ def leads(ours: pd.DataFrame, peers: pd.DataFrame, metric: str) -> pd.DataFrame:
     return pd.DataFrame(found).T
 
 
+def area_error(area: float, *, positive: float, negative: float) -> float:
+    """Standard error of an AUC that comes from the test records.
+
+    Parameters
+    ----------
+    area : AUC.
+    positive, negative : numbers of test records of either class.
+
+    References
+    ----------
+    Hanley, McNeil (1982), The meaning and use of the area under a receiver operating characteristic curve.
+    """
+    both_positive, both_negative = area / (2 - area), 2 * area**2 / (1 + area)
+    spread = area * (1 - area) + (positive - 1) * (both_positive - area**2)
+    spread += (negative - 1) * (both_negative - area**2)
+    return float(np.sqrt(spread / (positive * negative)))
+
+
 # --- Ideas -----------------------------------------------------------------------------------------------
 
 FINE: dict[str, Any] = {"uniform": 127, "geometric": 96}

@@ -97,8 +97,8 @@ class Curator:
     ) -> NDArray[np.int64]:
         """Add two-sided geometric noise to integer counts: the discrete Laplace mechanism.
 
-        **Privacy**: ε-DP for integer queries of L1 sensitivity ``sensitivity``; exact on computers, as no real
-        numbers are released (Ghosh, Roughgarden, Sundararajan 2009).
+        **Privacy**: ε-DP for integer queries of L1 sensitivity ``sensitivity`` (Ghosh, Roughgarden, Sundararajan
+        2009). Whole numbers have no low bits that could tell; the random numbers behind them are floating point.
         """
         centre = np.asarray(values)
         if not np.issubdtype(centre.dtype, np.integer):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -148,3 +150,141 @@ def test_a_sweep_with_too_small_a_sensitivity_is_caught(
 
     monkeypatch.setattr(booster_ideas, "release_table", release)
     assert (max(losses(Sweeps(epsilon=1.0))) <= 1 + 1e-9) == private
+
+
+# The rivals
+
+BUDGETS = [0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0]
+PRIVATE = list(booster_ideas.GUARANTEES)
+
+
+def rivals(root: Path) -> pd.DataFrame:
+    return pd.read_csv(root / "results" / "peers.csv", dtype={"privacy": str})
+
+
+def ours(root: Path) -> pd.DataFrame:
+    grid = pd.read_csv(root / "results" / "booster.csv")
+    return (
+        grid.groupby(["method", "dataset", "epsilon", "metric"])["value"].mean().rename("mean").reset_index()
+    )
+
+
+def left_out(table: pd.DataFrame, settings: list[str]) -> list[str]:
+    """Settings that were measured and are not in the table, on both data sets and at all budgets; and the reverse."""
+    private = table[table["privacy"].isin(PRIVATE)]
+    found = {
+        (method, dataset): sorted(set(rows["epsilon"]) & set(BUDGETS))
+        for (method, dataset), rows in private.groupby(["method", "dataset"])
+    }
+    wanted = {(method, dataset): BUDGETS for method in settings for dataset in ("adult", "bank")}
+    on_both = {key: value for key, value in found.items() if key[1] in ("adult", "bank")}
+    return sorted(
+        {key[0] for key in wanted if on_both.get(key) != wanted[key]}
+        | {key[0] for key in on_both if key not in wanted}
+    )
+
+
+def test_the_table_holds_every_setting_that_was_measured(root: Path) -> None:
+    table = rivals(root)
+    about = json.loads((root / "results" / "peers.json").read_text(encoding="utf-8"))
+    assert about["rows"] == len(table)
+    assert set(table["privacy"]) == {*PRIVATE, "floor", "ceiling"}
+    assert left_out(table, about["settings"]) == []
+    best_pure = "diffprivlib LogisticRegression, C = 0.01"  # broken twins
+    assert left_out(table[table["method"] != best_pure], about["settings"]) == [best_pure]
+    assert left_out(table, [m for m in about["settings"] if m != best_pure]) == [best_pure]
+    assert left_out(table.drop(index=table.index[table["method"] == "S-BDT"][:1]), about["settings"]) == [
+        "S-BDT"
+    ]
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "auc"])
+def test_a_lead_is_one_over_all_settings(metric: str, root: Path) -> None:
+    table, mine = rivals(root), ours(root)
+    found = booster_ideas.leads(mine, table, metric)
+    assert found.shape == (6, 7)
+    assert (found > 0).all(axis=None)
+    for (dataset, name), lead in found.iterrows():
+        own = mine[(mine["dataset"] == dataset) & (mine["method"] == name) & (mine["metric"] == metric)]
+        strict = [p for p, d in booster_ideas.GUARANTEES.items() if d <= (booster_ideas.PRODUCT[name] or 0.0)]
+        them = table[(table["dataset"] == dataset) & table["privacy"].isin(strict)]
+        apart = [
+            own.set_index("epsilon")["mean"] - rows.set_index("epsilon")[f"{metric}_mean"]
+            for _, rows in them.groupby("method")
+        ]
+        smallest = pd.DataFrame(apart).min()
+        np.testing.assert_allclose(lead[BUDGETS].astype(float), smallest[BUDGETS], atol=1e-12)
+
+
+def test_a_rival_that_is_better_ends_a_lead(root: Path) -> None:
+    table, mine = rivals(root), ours(root)
+    for privacy in PRIVATE:
+        row = table[(table["privacy"] == privacy) & (table["dataset"] == "adult") & (table["epsilon"] == 1.0)]
+        better = pd.concat([table, row[:1].assign(method="new", auc_mean=0.99)])
+        lost = booster_ideas.leads(mine, better, "auc") < 0
+        stricter = [
+            name for name, d in booster_ideas.PRODUCT.items() if booster_ideas.GUARANTEES[privacy] <= (d or 0)
+        ]
+        assert {name for (_, name), gone in lost[1.0].items() if gone} == set(stricter)
+    ahead = booster_ideas.leads(mine, table, "auc").loc[("adult", "pure"), 1.0]
+    without = table[table["method"] != "diffprivlib LogisticRegression, C = 0.01"]
+    assert ahead + 0.02 < booster_ideas.leads(mine, without, "auc").loc[("adult", "pure"), 1.0]
+
+
+def test_the_error_of_an_area_is_the_spread_of_areas() -> None:
+    """Against 2000 samples of scores with normal noise, AUC .91."""
+    rng, n = np.random.default_rng(0), 120
+    labels = np.arange(n) < 30
+    areas = []
+    for _ in range(2000):
+        scores = rng.normal(size=n) + 1.9 * labels
+        areas.append(np.mean(scores[labels][:, None] > scores[~labels]))
+    stated = booster_ideas.area_error(float(np.mean(areas)), positive=30, negative=90)
+    assert 1 <= stated / np.std(areas) < 1.35  # on the safe side
+    assert booster_ideas.area_error(0.91, positive=300, negative=900) < 0.5 * np.std(areas)  # broken twin
+
+
+# The weights, normalised
+
+
+def right_share(weights: Floats, right: Floats) -> float:
+    return float(weights @ right / weights.sum())
+
+
+def test_a_normalised_weight_bounds_its_own_effect_but_not_the_sign() -> None:
+    """What `board-ex-normalise` says: the change is ω (1 − c) or −ω c; unnormalised it is the weight or nothing."""
+    rng, changes = np.random.default_rng(0), []
+    for _ in range(2000):
+        n = rng.integers(1, 8)
+        weights, right, w, hit = (
+            rng.exponential(size=n),
+            rng.integers(0, 2, n),
+            rng.exponential() * 10,
+            rng.integers(2),
+        )
+        before = right_share(weights, right)
+        after = right_share(np.append(weights, w), np.append(right, hit))
+        omega = w / (weights.sum() + w)
+        assert after - before == pytest.approx(omega * (1 - before) if hit else -omega * before, abs=1e-12)
+        assert abs(after - before) <= omega + 1e-12  # the twin: a change of more than ω is never found
+        changes.append(after - before)
+    assert min(changes) < -0.9
+    assert max(changes) > 0.9
+    pair = right_share(np.array([1, 1, 1000.0]), np.array([1, 1, 0])) - right_share(np.ones(2), np.ones(2))
+    assert pair == pytest.approx(-1000 / 1002)
+
+
+def test_two_stumps_range_over_nearly_twice_the_weight() -> None:
+    """Right with c near 0, and wrong with c near 1: no bound below 2ω for the range, so F1 gives half of the rate."""
+    weights, first, second = np.array([1.0, 1e-6]), np.array([0, 1]), np.array([1, 0])
+    for w in (1.0, 9.0):
+        omega = w / (weights.sum() + w)
+        moves = [
+            right_share(np.append(weights, w), np.append(right, hit)) - right_share(weights, right)
+            for right, hit in ((first, 1), (second, 0))
+        ]
+        assert 1.99 * omega < moves[0] - moves[1] <= 2 * omega
+        bare = [
+            np.append(weights, w) @ np.append(r, hit) - weights @ r for r, hit in ((first, 1), (second, 0))
+        ]
+        assert bare == pytest.approx([w, 0.0])

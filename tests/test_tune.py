@@ -391,3 +391,42 @@ def test_what_cannot_be_booked_is_refused() -> None:
     ):
         with pytest.raises(ValueError, match=words):
             Trials(**bad)
+
+
+# What the chapter says
+
+
+@pytest.mark.parametrize("k", [2, 5])
+def test_a_fixed_number_of_trials_costs_all_of_them(k: int) -> None:
+    """The trial of `board-ex-fixed`: three outputs, ε₁-DP, and the best of k loses nearly kε₁."""
+    epsilon, u, tau = 0.5, 0.05, 1e-7
+    grown = math.exp(epsilon)
+    first = np.array([grown * u - tau, tau, 1 - grown * u])  # worst output first
+    second = np.array([u - tau / grown, tau / grown, 1 - u])
+    assert loss(first, second) == pytest.approx(epsilon)
+    assert loss(best_of(lambda x: x**k, first), best_of(lambda x: x**k, second)) == pytest.approx(
+        k * epsilon, rel=1e-3
+    )
+    assert Trials(k, 0).pure(epsilon) < 2 * epsilon  # the twin: a random number does not
+
+
+@pytest.mark.parametrize("law", LAWS, ids=str)
+def test_the_derivative_of_the_generating_function(law: Trials) -> None:
+    """Equation `board-law` against the law of K."""
+    k = np.arange(1, 300_000)
+    mass = law.probability(k)
+    for s in (0.05, 0.3, 0.9):
+        stated = law.mean * (law.gamma / (law.gamma + (1 - law.gamma) * s)) ** (1 + law.shape)
+        assert mass @ (k * (1 - s) ** (k - 1)) == pytest.approx(stated, rel=1e-9)
+        other = law.mean * (law.gamma / (law.gamma + (1 - law.gamma) * s)) ** (0.9 + law.shape)
+        assert other != pytest.approx(stated, rel=1e-3)
+
+
+def test_the_allowed_pairs_of_part_2_hold_for_normal_noise() -> None:
+    """√ln(1/s′) ≥ √ln(1/s) − √ρ for every event of a ρ-zCDP trial; not with half of √ρ."""
+    rho = 0.3
+    cut = np.linspace(-3, 8, 200)
+    s, more = norm.sf(cut), norm.sf(cut, math.sqrt(2 * rho))
+    left, right = np.sqrt(-np.log(more)), np.sqrt(-np.log(s))
+    assert (left >= right - math.sqrt(rho)).all()
+    assert (left < right - 0.5 * math.sqrt(rho)).any()

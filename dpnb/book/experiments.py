@@ -13,11 +13,11 @@ from types import SimpleNamespace
 import pandas as pd
 
 from .runs import KEYS, Study, missing, points_of, read, results_folder, run
-from .studies import audit, booster, diffprfs, dpada, edprf, lineage, pearson
+from .studies import audit, booster, ceiling, diffprfs, dpada, edprf, lineage, pearson, tuning
 
 GRIDS: dict[str, Callable[[], Study]] = {
     grid().name: grid
-    for study in (diffprfs, lineage, audit, dpada, booster, edprf, pearson)
+    for study in (diffprfs, lineage, audit, dpada, booster, ceiling, tuning, edprf, pearson)
     for grid in study.GRIDS
 }
 

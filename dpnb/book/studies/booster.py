@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.linalg import solveh_banded
 from sklearn.metrics import log_loss, roc_auc_score
@@ -413,6 +414,64 @@ def booster_grid() -> Study:
     found = cells(method=PRODUCT, dataset=("adult", "bank"), max_depth=1, epsilon=budgets, seed=range(10))
     fewer = [cell for cell in found if cell.method != "δ = 5e-8" or cell.seed < 5]
     return Study("booster", fewer, measure_product, lambda cell: PRODUCT[cell.method] or 0.0)
+
+
+# --- Rivals ------------------------------------------------------------------------------------------------
+
+GUARANTEES = {"pure": 0.0, "5e-8": 5e-8, "1e-6": 1e-6, "1e-5": DELTA}  # privacy of a rival → its δ
+
+
+def rivals_at(peers: pd.DataFrame, *, dataset: str, delta: float) -> pd.DataFrame:
+    """All settings of all rivals whose guarantee is at least as strict: a smaller δ, or none, promises more.
+
+    Parameters
+    ----------
+    peers : table of ``results/peers.csv``, with ``privacy`` as text.
+    dataset : name.
+    delta : of the guarantee that is compared, 0 for pure ε.
+    """
+    return peers[(peers["privacy"].map(GUARANTEES) <= delta) & (peers["dataset"] == dataset)]
+
+
+def leads(ours: pd.DataFrame, peers: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """Mean of the booster less that of the best rival, a row for each data set and guarantee, a column for each ε.
+
+    Parameters
+    ----------
+    ours : columns method (as in ``PRODUCT``), dataset, epsilon, metric, mean.
+    peers : as for :func:`rivals_at`.
+    metric : ``"accuracy"`` or ``"auc"``.
+
+    Returns
+    -------
+    DataFrame; a rival counts with its best setting by test score, at every ε anew.
+    """
+    found = {}
+    mine = ours[ours["metric"] == metric]
+    for (dataset, name), part in mine.groupby(["dataset", "method"]):
+        them = rivals_at(peers, dataset=str(dataset), delta=PRODUCT[str(name)] or 0.0)
+        best = them.groupby("epsilon")[f"{metric}_mean"].max()
+        own = part.set_index("epsilon")["mean"]
+        found[dataset, name] = own - best.reindex(own.index)
+    return pd.DataFrame(found).T
+
+
+def area_error(area: float, *, positive: float, negative: float) -> float:
+    """Standard error of an AUC that comes from the test records.
+
+    Parameters
+    ----------
+    area : AUC.
+    positive, negative : numbers of test records of either class.
+
+    References
+    ----------
+    Hanley, McNeil (1982), The meaning and use of the area under a receiver operating characteristic curve.
+    """
+    both_positive, both_negative = area / (2 - area), 2 * area**2 / (1 + area)
+    spread = area * (1 - area) + (positive - 1) * (both_positive - area**2)
+    spread += (negative - 1) * (both_negative - area**2)
+    return float(np.sqrt(spread / (positive * negative)))
 
 
 # --- Ideas -----------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import re
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any
 import nbformat
 import numpy as np
 import pandas as pd
+import papermill
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
@@ -250,3 +252,34 @@ def test_a_broken_chapter_is_caught(twin: str) -> None:
     broken = copy.deepcopy(good())
     spoil(broken)
     assert check(broken) != []
+
+
+# --- from end to end --------------------------------------------------------------------------------------------
+
+
+def swapped(table: pd.DataFrame) -> pd.DataFrame:
+    """The results of two methods exchanged: a row of the one for a row of the other."""
+    first, second = table["method"].unique()[:2]
+    return table.assign(method=table["method"].replace({first: second, second: first}))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::UserWarning:papermill", "ignore::DeprecationWarning")
+@pytest.mark.parametrize("spoil", [swapped, lambda table: table], ids=["two methods swapped", "as it is"])
+def test_a_spoilt_results_file_prints_a_cross(
+    spoil: Callable[[pd.DataFrame], pd.DataFrame], tmp_path: Path
+) -> None:
+    folder = tmp_path / "results"
+    shutil.copytree(ROOT / "results", folder)
+    path = folder / "booster.csv"
+    spoil(pd.read_csv(path)).to_csv(path, index=False)
+    ran = papermill.execute_notebook(
+        ROOT / "notebooks" / "07_leaderboard.ipynb",
+        tmp_path / "out.ipynb",
+        parameters={"results": str(folder)},
+        kernel_name="python3",
+        cwd=ROOT / "notebooks",
+        progress_bar=False,
+    )
+    crossed = [text for outcome, _, text in observations(ran) if outcome == FALSE]
+    assert bool(crossed) is (spoil is swapped)

@@ -1,5 +1,5 @@
-"""Mend what the theme gets wrong on every page: a script run twice, an unset colour mode, two ARIA roles, and
-regions that scroll but that no key reaches.
+"""Mend what the theme gets wrong on every page: a script run twice, an unset colour mode, two ARIA roles,
+proofs that do not fold, and regions that scroll but that no key reaches.
 
 The theme's script makes a block of code focusable if it is too wide when the page loads, which depends on the fonts
 and on what is folded, and it never names one. Here everything that can scroll is focusable and named in the HTML.
@@ -57,6 +57,16 @@ def reachable(soup: BeautifulSoup) -> None:
         reach(formula, f"Formula {number.find(string=True)}" if number else "Formula")
 
 
+def fold(soup: BeautifulSoup) -> None:
+    """Fold the proofs of class ``dropdown``: the script that folds admonitions looks for a title, which they lack."""
+    for proof in soup.select("div.proof.dropdown"):
+        proof["class"] = [name for name in proof["class"] if name != "dropdown"]
+        details = proof.wrap(soup.new_tag("details", attrs={"class": ["folded-proof"]}))
+        summary = soup.new_tag("summary")
+        summary.string = "Proof"
+        details.insert(0, summary)
+
+
 def mend(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: object) -> None:
     """Change the page's context before the template is filled in."""
     # Jupyter Book loads Thebe even when no button starts it, and twice: the second time is a script error.
@@ -69,6 +79,7 @@ def mend(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any],
     soup = BeautifulSoup(context.get("body", ""), "html.parser")
     for tag in soup.select(ROLES):
         del tag["role"]
+    fold(soup)
     reachable(soup)
     context["body"] = str(soup)
 

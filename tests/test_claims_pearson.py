@@ -159,6 +159,24 @@ def test_the_largest_probability_is_no_draw() -> None:
     assert roots == {0: {0}, 1: {1}}
 
 
+@pytest.mark.parametrize("shards", ["record", "position"])
+@pytest.mark.parametrize("m", [2, 8])
+def test_the_largest_mean_coefficient_is_no_draw_either(m: int, shards: str) -> None:
+    rows = [(0, 0, 0), (1, 0, 0)] * 2_000 + [(1, 0, 1), (0, 1, 1)]
+    table = pd.DataFrame(rows, columns=["a", "b", "label"])
+    domain = grids.binary(table[["a", "b"]])
+
+    def roots(n: int, **options: Any) -> set[int]:
+        readings = {"max_depth": 1, "stop": "depth", "thresholds": "public", "shards": shards} | options
+        tree = PearsonTree.as_written(domain=domain, n_shards=m, **readings)
+        part = table[["a", "b"]][:n], table["label"][:n]
+        return {int(grids.root_attribute(tree.set_params(random_state=s).fit(*part))[0]) for s in range(15)}
+
+    assert (roots(len(rows) - 1), roots(len(rows))) == ({0}, {1})
+    drawn = {"selection": "exponential", "epsilon": 0.01}
+    assert roots(len(rows) - 1, **drawn) == roots(len(rows), **drawn) == {0, 1}  # broken twin: a draw
+
+
 @pytest.mark.parametrize(("m", "copies", "epsilon"), [(2, 1, 1.0), (8, 1, 0.5), (8, 4, 1.0), (16, 1, 0.2)])
 def test_blocks_by_position_lose_what_the_formula_says(m: int, copies: int, epsilon: float) -> None:
     half, pair = epsilon / 2, grids.shifted(m, copies=copies)

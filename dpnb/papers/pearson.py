@@ -160,7 +160,7 @@ class BuildTree:
             best: Ints = np.where(offered, scores, -np.inf).argmax(axis=1)
             return self.curator.exact(best, why=ARG_MAX, parts=nodes)
         flip = options.selection == "permute-and-flip"
-        # One record more shifts all blocks by position: m times the change, and m times the cost at the same rate.
+        # One record more can shift all blocks by position: m times the change, and m times the cost at the same rate.
         moved = options.n_shards if options.shards == "position" else 1
         sensitivity = moved * self.statistic.sensitivity(self.domain.n_classes) / options.n_shards
         return select_offered(
@@ -367,14 +367,14 @@ class PearsonTree(PrivateForest):
         attribute leaves *the* set of attributes (6); once the set is empty the counts are returned (9), so open nodes
         have none. The claim is ε = ε₁ + ε₂, though each of h levels spends ε₁.
 
-        Inferred, with the alternatives as keywords: |φ|, as the inventors' later paper has it (``statistic``); blocks
-        by position, as a distributed file is read (``shards``); Δ = 1/m, in case the choice is drawn (``selection``),
-        at the rate ε₁/(2Δ) (``rate``);
-        one set for the tree (``attributes``); ε₁ = ε₂ (``leaf_share``).
+        Inferred, with the alternatives as keywords: |φ|, as a later paper by two of the inventors has it
+        (``statistic``); blocks by position, as a distributed file is read (``shards``); Δ = 1/m, in case the choice is
+        drawn (``selection``), at the rate ε₁/(2Δ) (``rate``); one set for the tree (``attributes``); ε₁ = ε₂
+        (``leaf_share``).
 
         **Privacy**: claims ε-DP. Choices without a draw, split points and the test for one class cost ε = ∞. If they
-        are mended, a choice still costs m ε₁ for blocks by position, as one record more shifts every block behind it,
-        and the choices of a path add up.
+        are mended, a choice can still cost nearly m ε₁ for blocks by position, as one record more can shift every
+        block, and the choices of a path add up.
         """
         text: dict[str, Any] = {
             "statistic": "phi-codes",

@@ -202,6 +202,27 @@ def test_a_round_is_one_pass_over_records_and_attributes() -> None:
         assert records.one_hot(public_grid(domain)).nnz == n * d
 
 
+def test_permute_and_flip_has_a_wider_range_than_the_exponential_mechanism() -> None:
+    """Scores (0, 0) and (1, 0) at rate 1: largest minus smallest log-ratio."""
+
+    def spread(before: list[float], after: list[float]) -> float:
+        loss = np.log(before) - np.log(after)
+        return float(loss.max() - loss.min())
+
+    flip = math.exp(-1) / 2  # the second is asked first, and taken
+    assert spread([0.5, 0.5], [1 - flip, flip]) > 1.4
+    odds = math.e / (1 + math.e)
+    assert spread([0.5, 0.5], [odds, 1 - odds]) == pytest.approx(1)  # bounded range 1
+
+
+def test_a_weak_learner_that_is_wrong_on_more_than_half_stops() -> None:
+    """Theorem `dpada-white` wants fewer than N/2 wrong records: then the error of N + 1 is at most 1/2."""
+    assert all((c + 1) / (n + 1) <= 0.5 for n in range(2, 60) for c in range(1, n) if c < n / 2)
+    assert any(
+        (c + 1) / (n + 1) > 0.5 for n in range(2, 60) for c in range(1, n) if c <= n / 2
+    )  # broken twin
+
+
 def test_noise_of_two_scales_has_an_unbounded_ratio() -> None:
     def ratio(y: float, scale: float) -> float:
         laws = Laplace(np.array(0.2), np.array(0.5)), Laplace(np.array(0.2), np.array(scale))
@@ -423,7 +444,23 @@ def test_all_twelve_readings_were_run_and_five_rise() -> None:
     assert sum(rise[name] > 4 for name in nine) == 4  # broken twin: what nine readings would say
 
 
+def moved() -> np.ndarray:
+    """Largest change of a weight between B = 0.1 and 5, m = 50, for the same random numbers."""
+    weights = np.random.default_rng(2023).random(2000)
+    weights /= weights.sum()
+
+    def after(budget: float, seed: int) -> np.ndarray:
+        curator = Curator(rng=np.random.default_rng(seed), ledger=Ledger(claimed=budget))
+        return Written(DPAda.as_written(epsilon=budget, n_rounds=50), Reading(), curator).noised(weights)
+
+    return np.array([np.abs(after(0.1, seed) - after(5.0, seed)).max() for seed in range(100)])
+
+
 FALSE_SENTENCES: dict[str, tuple[Callable[..., bool], Callable[[], Any]]] = {
+    "A fifty times larger budget moves no weight by more than 0.0002 of a total of 1.": (
+        lambda moves: moves.max() <= 2.5e-4,
+        moved,
+    ),
     "In the literal reading accuracy does not respond to $B$; rising curves need another algorithm.": (
         lambda z: all(abs(value) < 2 for value in z.values()),
         lambda: {name: response(name) for name in READINGS if name.startswith("literal")},
@@ -483,8 +520,8 @@ def test_a_false_sentence_gets_a_cross(sentence: str, capsys: pytest.CaptureFixt
 
 # What stands in the chapter instead of a false sentence → the false one.
 PUT_BACK = {
-    "the literal, signed readings do not respond to $B$; a literal reading with weights cut off at 0 and noise on a "
-    "single record does": "in the literal reading $B$ cancels; rising curves need another algorithm",
+    "the literal, signed readings show no clear response to $B$; a literal reading with weights cut off at 0 and noise "
+    "on a single record does": "in the literal reading $B$ cancels; rising curves need another algorithm",
     "The same five exceed the majority class in some variant and at some $B$; no other reading does in any.": (
         "All readings with signed weights stay below the majority class."
     ),
@@ -508,7 +545,7 @@ def test_a_false_sentence_that_is_put_back_fails_the_build(right: str) -> None:
 def test_false_chinese_fails_the_build() -> None:
     chapter = read(ROOT / "notebooks" / "04_dpada.ipynb")
     broken = copy.deepcopy(chapter)
-    right = "十二种解读中有五种的准确率随 $B$ 明显上升，一种略升，六种对 $B$ 没有反应"
+    right = "十二种解读中有五种的准确率随 $B$ 明显上升，一种略升，六种对 $B$ 没有明显反应"
     assert right in broken.cells[0].source
     broken.cells[0].source = broken.cells[0].source.replace(
         right, "准确率若随 $B$ 上升，所用的必是另一种算法"

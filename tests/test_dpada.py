@@ -317,18 +317,38 @@ def test_noise_scales_after_round_1_are_equal() -> None:
     assert math.isinf(curator.ledger.epsilon)
 
 
-def test_the_literal_reading_does_not_depend_on_epsilon() -> None:
+def changes(reading: Reading, epsilon: float, seeds: int = 40) -> np.ndarray:
+    """Largest change of a weight between ε/50 and ε, for the same random numbers."""
     weights = np.random.default_rng(0).random(2000)
     weights /= weights.sum()
-    noised = [
-        Written(
-            DPAda.as_written(epsilon=epsilon, n_rounds=50),
-            Reading(),
-            Curator(rng=np.random.default_rng(0), ledger=Ledger(claimed=epsilon)),
-        ).noised(weights)
-        for epsilon in (0.1, 5.0)
-    ]
-    assert np.abs(noised[0] - noised[1]).max() < 1e-2 * np.abs(noised[0]).max()
+
+    def noised(epsilon: float, seed: int) -> np.ndarray:
+        curator = Curator(rng=np.random.default_rng(seed), ledger=Ledger(claimed=epsilon))
+        return Written(DPAda.as_written(epsilon=epsilon, n_rounds=50), reading, curator).noised(weights)
+
+    return np.array([np.abs(noised(epsilon, s) - noised(epsilon / 50, s)).max() for s in range(seeds)])
+
+
+def test_the_literal_reading_does_not_depend_on_epsilon() -> None:
+    """In the limit, with a difference of order B/m; the flat scale has the same limit, but much later."""
+    for epsilon in (1e-4, 1e-6):
+        assert changes(Reading(), epsilon).max() < 1000 * epsilon / 50
+        assert changes(Reading(scale="flat"), epsilon / 20_000).max() < 1000 * epsilon / 50
+    assert changes(Reading(), 5.0).max() > 0.3  # broken twin: no limit yet
+    assert changes(Reading(scale="flat"), 1e-2).max() > 0.3
+
+
+def test_scales_in_rounds_with_more_than_two_weights() -> None:
+    """m/B (1 - 1/(N M)) grows with M below m/B; a smallest weight below 1/(2 N) has a scale above m/B."""
+    scales = []
+    for largest, smallest in ((0.2, 0.04), (0.4, 0.04), (0.2, 0.06)):
+        rest = (1 - largest - smallest) / 8
+        weights = np.array([largest, *[rest] * 8, smallest])
+        gaps, budgets = (weights.max() - 0.1, 0.1 - weights.min()), (weights.max(), weights.min())
+        scales.append([gap / budget for gap, budget in zip(gaps, budgets, strict=True)])
+        assert scales[-1] == pytest.approx([1 - 1 / (10 * largest), 1 / (10 * smallest) - 1])
+    assert scales[0][0] < scales[1][0] < 1 < scales[0][1]
+    assert scales[2][1] < 1  # broken twin: 0.06 is above 1/20
 
 
 def test_without_privacy_it_learns() -> None:

@@ -98,7 +98,7 @@ class Curator:
         """Add two-sided geometric noise to integer counts: the discrete Laplace mechanism.
 
         **Privacy**: ε-DP for integer queries of L1 sensitivity ``sensitivity`` (Ghosh, Roughgarden, Sundararajan
-        2009). Whole numbers have no low bits that could tell; the random numbers behind them are floating point.
+        2009). Whole numbers have no low bits that betray anything; their probabilities are right up to rounding.
         """
         centre = np.asarray(values)
         if not np.issubdtype(centre.dtype, np.integer):
@@ -115,6 +115,7 @@ class Curator:
         **Privacy**: ρ-zCDP for L2 sensitivity ``sensitivity``; no finite pure ε (Bun and Steinke 2016).
         """
         rhos = _budget(rho, name="rho")
+        _check_sensitivity(sensitivity)
         centre = np.asarray(values, float)
         event = Event(
             what=what,
@@ -272,6 +273,11 @@ def _budget(epsilon: ArrayLike, *, name: str = "epsilon") -> Floats:
     return values
 
 
+def _check_sensitivity(sensitivity: float) -> None:
+    if not sensitivity > 0:
+        raise ValueError(f"sensitivity={sensitivity!r}: expected a positive number")
+
+
 def _by_row(scale: Floats, values: NDArray[Any]) -> Floats:
     """Shape a scale per row (or a scalar) so that it broadcasts over the rest of ``values``."""
     return scale if scale.ndim == 0 else scale.reshape(scale.shape + (1,) * (values.ndim - scale.ndim))
@@ -280,8 +286,7 @@ def _by_row(scale: Floats, values: NDArray[Any]) -> Floats:
 def _pure(mechanism: str, *, epsilon: ArrayLike, sensitivity: float, what: str, parts: Ints | None) -> Event:
     """Event of a mechanism that is ε-DP."""
     epsilons = _budget(epsilon)
-    if not sensitivity > 0:
-        raise ValueError(f"sensitivity={sensitivity!r}: expected a positive number")
+    _check_sensitivity(sensitivity)
     return Event(
         what=what,
         mechanism=mechanism,

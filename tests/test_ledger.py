@@ -225,6 +225,9 @@ def test_mechanisms_refuse_bad_sensitivities_and_floats() -> None:
     c = curator(Ledger(claimed=1.0))
     with pytest.raises(ValueError, match="sensitivity"):
         c.laplace([1.0], epsilon=1, sensitivity=0, what="count")
+    for sensitivity in (0, -1):
+        with pytest.raises(ValueError, match="positive number"):
+            c.gaussian([1.0], rho=1, sensitivity=sensitivity, what="count")
     with pytest.raises(TypeError, match="needs integers"):
         c.geometric([1.5], epsilon=1, sensitivity=1, what="count")
     with pytest.raises(TypeError):

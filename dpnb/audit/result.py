@@ -15,7 +15,8 @@ class Finding:
     instrument : ``"replay"``, ``"exact"``, ``"attack"`` or ``"one-run"``.
     subject : what was audited.
     claimed : the ε that the subject promises.
-    lower_bound : the privacy loss found; no ε below it is true. ``inf`` means that no finite ε is.
+    lower_bound : the privacy loss found; unless ``given`` says otherwise, no ε below it is true, and ``inf`` means
+        that no finite ε is.
     confidence : probability that ``lower_bound`` holds, 1 for exact arguments.
     neighbours : ``"add-remove"`` or ``"replace"``.
     pair : the two data sets, in words.
@@ -24,7 +25,8 @@ class Finding:
     delta : the δ of the claim.
     trials : number of fits or of transcripts looked at.
     given : what the loss is conditional on, though the claim is not: ``"the bags"`` of a bootstrap. Such a loss shows
-        what a proof overlooked; if it is finite it does not by itself refute a claim about secret bags.
+        what a proof overlooked; by itself it does not refute a claim about secret bags. An infinite one does so if no
+        bag makes the output possible on the other data set.
     """
 
     instrument: str
@@ -47,7 +49,7 @@ class Finding:
 
     @property
     def violated(self) -> bool:
-        """Whether the claim is refuted: flagged, and not merely by a finite loss given something secret."""
+        """Whether the loss exceeds the claim, and not merely by a finite loss given something secret."""
         return self.flagged and not (self.given and math.isfinite(self.lower_bound))
 
     def __str__(self) -> str:

@@ -36,6 +36,7 @@ from dpnb.booster import default_rounds
 from dpnb.curator import Curator, open_curator
 from dpnb.ledger import Cost, Event, Ledger, zcdp_epsilon
 from dpnb.papers.diffprfs import DiffPRFs
+from dpnb.scores import PHI_RANGE
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [
@@ -155,6 +156,10 @@ def takes(parameter: str) -> list[str]:
 
 def verdict(name: str) -> Callable[[], list[Any]]:
     return lambda: [{c.id: c.verdict for p in claims.load(ROOT / "claims") for c in p.claims}[name]]
+
+
+def verdicts() -> list[Any]:
+    return [[c.verdict for p in claims.load(ROOT / "claims") for c in p.claims]]
 
 
 def cost(mechanism: str, epsilon: float) -> list[float]:
@@ -342,6 +347,42 @@ SAID = [
             "The repaired booster satisfies the claim": "DPAda",
             "and the repaired forest satisfies the claim": "EDPRF",
         }.items()
+    ),
+    *(
+        Said("book/intro.md", text, lambda v, verdict=word: list(v).count(verdict) > 5, verdicts)
+        for text, word in {
+            "and many hold as written": "holds",
+            "and others are *not reproduced*": "not reproduced",
+            "that a text does not specify *cannot be checked*": "cannot be checked",
+        }.items()
+    ),
+    Said(
+        "book/intro.md",
+        "五种结论之一：成立、修复后成立、不成立、未能重现、无法核实",
+        lambda n: n == 5,
+        lambda: [len(claims.VERDICTS)],
+    ),
+    Said(
+        "book/intro.md",
+        "nearly twice the one that its sensitivity allows",
+        lambda faster: 1.8 < faster < 2,
+        lambda: [2 / PHI_RANGE],  # sensitivity 1 alone allows a range of 2
+    ),
+    Said(
+        "book/intro.md",
+        "blocks by position can cost nearly $m$ times",
+        "test_pearson.py::test_with_many_attributes_blocks_by_position_lose_nearly_m_times_the_claim",
+    ),
+    Said(
+        "book/intro.md",
+        "small trees exceed the claim by this alone",
+        "test_bootstrap.py::test_where_the_budget_is_exceeded",
+    ),
+    Said(
+        "book/cluster.md",
+        "boosters up to $2^{25}$ records",
+        lambda records: records == 2**25,
+        lambda: [2**53 / constant("dpnb/counts.py", "FIXED_POINT")],
     ),
     Said(
         "book/intro.md",

@@ -303,7 +303,7 @@ class DiffPRFs(PrivateForest):
         Notes
         -----
         **Privacy**: claims ε-DP; the purity test makes it ε = ∞, and the bootstrap
-        alone exceeds the claim for single leaves (chapter 2, "Bags drawn with replacement").
+        alone exceeds the claim for single leaves with their sizes (chapter 2, "Bags drawn with replacement").
         """
         text: dict[str, Any] = {
             "bags": "bootstrap",

@@ -530,7 +530,7 @@ SAID = [
     Said("book/cluster.md", "You need Java 17 or later", *JAVA),
     Said(
         "book/cluster.md",
-        "checked within blocks of 262 144 records",
+        "checked within blocks of about 262 144 records",
         lambda n: n == 262_144,
         lambda: [constant("dpnb/spark/blocks.py", "BLOCK")],
     ),

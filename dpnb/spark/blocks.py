@@ -31,7 +31,7 @@ from .columns import encode_column, positions
 Int64s = NDArray[np.int64]
 Counted = tuple[Int64s, Int64s]  # numbers of cells, and how many records (or fixed-point weight) are in each
 
-BLOCK = 2**18  # records a block
+BLOCK = 2**18  # records a block, which ends with the batch that reaches them
 FAN_IN = 64  # partial tables that are added up in one place
 COUNTED = "cells binary, counts binary"
 ONE_KEY = "bags need one unique key a record"

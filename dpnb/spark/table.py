@@ -47,8 +47,8 @@ class SparkTable(RecordsDoor):
     key : column of whole numbers or strings that is different for every record; bags and shards follow from it. With
         the row numbers of a pandas frame as keys, a model equals the one that is fitted in memory. None suffices where
         every tree sees every record.
-    persist : whether Spark keeps the encoded blocks, about one byte a value, in memory or on disk. Without, every pass
-        reads the table again.
+    persist : whether Spark keeps the encoded blocks, one to four bytes a value, in memory or on disk. Without, every
+        pass reads the table again.
 
     Raises
     ------
@@ -59,11 +59,11 @@ class SparkTable(RecordsDoor):
     -----
     **Privacy**: a door, no release: the same counts as from :class:`~dpnb.counts.Records`. A lost task is computed
     again from the same records, and only the counts of tasks that ended are added up; the ledger is the driver's.
-    That keys differ is checked within blocks of 2¹⁸ records; :meth:`check_keys` checks all.
+    That keys differ is checked within blocks of about 2¹⁸ records; :meth:`check_keys` checks all.
 
     Models are equal bit for bit for the same seed, whatever the partitions and the order of rows; with more than 2²⁵
     records a booster's sums are no longer exact in memory. Weights use the exponential function of NumPy, rounded to
-    2⁻²⁸: machines whose functions differ in the last bit disagree on that rounding once in about 2²⁴ weights.
+    2⁻²⁸: machines whose functions differ in the last bit disagree on that rounding once in about 2²⁵ weights.
     """
 
     keys: Any = OnlyInMemory()

@@ -69,7 +69,7 @@ READINGS: dict[str, dict[str, Any]] = {
     "monotone rate": {"monotone_rate": True},
     "not aligned": {"align": False},
 }
-"""What the seen pages leave open, one inference changed at a time."""
+"""What the seen pages leave open, one change at a time; the last two depart from (16) and (10), which were seen."""
 
 
 def measure_reading(cell: Cell) -> dict[str, float]:
@@ -236,7 +236,7 @@ def replayed(cell: Cell) -> Any:
 
 
 def edprf_replay_grid() -> Study:
-    """Replays of every private variant: both relations, depths and budgets."""
+    """Replays of nine private variants: both relations, depths and budgets."""
     axes: dict[str, Any] = {"method": REPLAYED, "max_depth": (1, 3), "epsilon": (0.5, 3.0)}
     return replay_study("edprf_replay", replayed, triples=50, **axes)
 

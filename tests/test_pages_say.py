@@ -380,7 +380,7 @@ SAID = [
     ),
     Said(
         "book/cluster.md",
-        "boosters up to $2^{25}$ records",
+        "a booster, up to $2^{25}$ records",
         lambda records: records == 2**25,
         lambda: [2**53 / constant("dpnb/counts.py", "FIXED_POINT")],
     ),

@@ -250,17 +250,24 @@ class Records(RecordsDoor):
 
     Parameters
     ----------
-    X : DataFrame or array (n, attributes); a frame's index labels are the record keys and must be unique.
+    X : table or array (n, attributes); a frame's index labels are the record keys and must be unique.
     y : (n,) labels.
-    domain : public domain; values and labels outside of it raise :class:`~dpnb.errors.DomainError`.
+    domain : public domain.
+    strict : whether values and labels outside of it raise :class:`~dpnb.errors.DomainError`; else they are moved into
+        it, see :meth:`~dpnb.Domain.move`.
     """
 
-    def __init__(self, X: pd.DataFrame | ArrayLike, y: ArrayLike | pd.Series[Any], *, domain: Domain) -> None:
-        matrix = domain.encode(X)
+    def __init__(
+        self,
+        X: pd.DataFrame | ArrayLike,
+        y: ArrayLike | pd.Series[Any],
+        *,
+        domain: Domain,
+        strict: bool = True,
+    ) -> None:
+        matrix = domain.encode(X) if strict else domain.move(X)
         self.domain = domain
-        self._y = domain.encode_labels(y)
-        if len(matrix) == 0:
-            raise ValueError("0 sample(s) (shape=(0, ...)): there are no records to fit")
+        self._y = domain.encode_labels(y) if strict else domain.move_labels(y)
         if len(matrix) != len(self._y):
             raise ValueError(
                 f"inconsistent numbers of samples: X has {len(matrix)} records, y has {len(self._y)} labels"
@@ -448,7 +455,7 @@ def _tally(keys: Ints, copies: Floats | None, *, n_cells: int, classes: int) -> 
             occurs += table[c::classes]
         cell = np.flatnonzero(occurs > 0)
         return cell, table.reshape(n_cells, classes)[cell].astype(float)
-    base = 1 if copies is None else int(copies.max()) + 1
+    base = 1 if copies is None else int(copies.max(initial=0)) + 1
     packed = np.sort(keys if copies is None else keys * base + copies.astype(np.intp))
     keys, weight = packed // base, np.ones(len(packed)) if copies is None else packed % base
     cells = keys // classes

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,8 +18,8 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from .arrays import Floats
 from .bags import Bags
 from .counts import Records, RecordsDoor
-from .curator import Curator, open_curator
-from .domain import Domain
+from .curator import Curator, open_curator, source_of_noise
+from .domain import Domain, as_frame, as_series
 from .growth import TreeBuilder
 from .ledger import Ledger, Neighbours
 from .trees import Tree, leaf_votes
@@ -27,6 +30,17 @@ def check_epsilon(epsilon: object) -> float:
     if isinstance(epsilon, bool) or not isinstance(epsilon, int | float | np.number) or not epsilon > 0:
         raise ValueError(f"epsilon={epsilon!r}: expected a positive number, or inf for no privacy")
     return float(epsilon)
+
+
+def check_domain(domain: object) -> None:
+    """Raise TypeError unless ``domain`` is a :class:`~dpnb.Domain`."""
+    if not isinstance(domain, Domain):
+        hint = (
+            "Domain.from_yaml(path) reads a domain file"
+            if isinstance(domain, str | Path)
+            else "see dpnb.Domain"
+        )
+        raise TypeError(f"domain={domain!r}: expected a Domain, or None to read it off the records; {hint}")
 
 
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
@@ -41,10 +55,25 @@ def check_count(name: str, value: object, *, low: int) -> None:
         raise ValueError(f"{name}={value!r}: expected a whole number of at least {low}")
 
 
-class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+@dataclass(kw_only=True, eq=False, repr=False)
+class _Strictness:
+    strict: bool = False
+
+
+class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators: parameters ``epsilon``, ``delta``, ``domain``, ``neighbours``, ``random_state``.
 
     An estimator is a dataclass of its parameters that says how it learns in :meth:`_fit`.
+
+    Parameters
+    ----------
+    strict : whether ``fit`` raises an error for records that do not fit the domain. An error tells whoever sees it
+        something of the records, and no budget pays for it. By default, with a domain given, misfits are moved
+        into the domain (:meth:`Domain.move <dpnb.Domain.move>`), and an error depends on parameters and columns alone.
+
+    Notes
+    -----
+    A fitted model is saved, and shown, without its ``random_state``: the noise follows from it.
     """
 
     _choices: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # parameter -> values it may have
@@ -66,15 +95,15 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : DataFrame (n, attributes), whose index labels are the record keys, array (positions are keys), or
-            encoded :class:`~dpnb.counts.Records` (without ``y``).
+        X : table (n, attributes) of any library, array (positions are keys), or encoded
+            :class:`~dpnb.counts.Records` (without ``y``). The index labels of a pandas frame are the record keys.
         y : (n,) labels in the domain's classes.
 
         Raises
         ------
         ValueError
-            For records outside the domain, missing values, no records, attributes or classes that the estimator does
-            not take, or a parameter out of range.
+            For a parameter out of range, columns that are not those of the domain, a domain that the estimator does not
+            take; and, with ``strict`` or without a domain, for records that do not fit.
 
         **Privacy**: see the class; every release is on ``ledger_``.
         """
@@ -106,22 +135,23 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Open the three doors for a fit: records, releases, budget."""
         epsilon = check_epsilon(self.epsilon)
         ledger = Ledger(neighbours=self.neighbours, delta=self.delta, claimed=epsilon)
+        curator = open_curator(rng=source_of_noise(self.random_state), ledger=ledger)
         if isinstance(X, RecordsDoor):
-            return self._open_records(X, y), open_curator(
-                rng=np.random.default_rng(self.random_state), ledger=ledger
-            )
+            return self._open_records(X, y), curator
         if y is None:
             raise ValueError("a classifier requires y to be passed, but the target y is None")
-        y = y if isinstance(y, pd.Series) else column_or_1d(y, warn=True)
-        validate_data(self, X, skip_check_array=True)
-        curator = open_curator(rng=np.random.default_rng(self.random_state), ledger=ledger)
-        if self.domain is not None:
-            self.domain_ = self.domain
-        else:
+        if self.domain is None:
+            X = as_frame(X)
+            y = y if isinstance(y, pd.Series) else column_or_1d(as_series(y), warn=True)
+            validate_data(self, X, skip_check_array=True)
             check_classification_targets(y)
             why = "no domain given: bounds, categories and classes read off the records"
             self.domain_ = curator.exact(Domain.infer(X, y), why=why)
-        records = Records(X, y, domain=self.domain_)
+        else:
+            check_domain(self.domain)
+            self.domain_ = self.domain
+            self.n_features_in_ = self.domain_.n_attributes
+        records = Records(X, y, domain=self.domain_, strict=self.strict or self.domain is None)
         self.classes_ = np.array(self.domain_.classes)
         return records, curator
 
@@ -144,6 +174,20 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "ledger_")
+
+    def __getstate__(self) -> Any:
+        state = super().__getstate__()
+        return {**state, "random_state": None} if self.__sklearn_is_fitted__() else state
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        return str(BaseEstimator.__repr__(self._without_seed(), N_CHAR_MAX))
+
+    def _get_params_html(self, *arguments: Any, **options: Any) -> Any:
+        return super(PrivateClassifier, self._without_seed())._get_params_html(*arguments, **options)
+
+    def _without_seed(self) -> Self:
+        """This model; once it is fitted, a copy that does not know what its noise follows from."""
+        return copy(self) if self.__sklearn_is_fitted__() else self
 
     @property
     def _budget(self) -> float:
@@ -171,7 +215,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if isinstance(X, np.ndarray) and X.ndim == 1:
             raise ValueError("X is one-dimensional. Reshape your data: X.reshape(1, -1) for one record")
-        validate_data(self, X, skip_check_array=True, reset=False)
+        if self.domain is None:
+            validate_data(self, as_frame(X), skip_check_array=True, reset=False)
         return self._probabilities(self.domain_.encode(X, strict=False))
 
     def _probabilities(self, codes: Floats) -> Floats:

@@ -28,14 +28,16 @@ def plot_shapes(shapes: Mapping[str, tuple[Attribute, Shape]], *, log: Sequence[
     figure, axes = plt.subplots(rows, 2, figsize=(9.5, 3.2 * rows), layout="constrained", squeeze=False)
     for axis, (title, (attribute, shape)) in zip(axes.flat, shapes.items(), strict=False):
         if isinstance(attribute, Continuous):
-            edges = np.concatenate([[attribute.low], shape.at, [attribute.high]])
+            edges = np.concatenate([[attribute.floor], shape.at, [attribute.high]])
             axis.stairs(shape.score, edges, baseline=None, color="C0", linewidth=1.8)
-            axis.set(xlabel=f"{attribute.name}, from {attribute.low:g} to {attribute.high:g}")
+            axis.set(
+                xlabel=f"{attribute.name}, from {attribute.shown(attribute.low)} to {attribute.shown(attribute.high)}"
+            )
             if title in log:
                 axis.set_xscale("symlog", linthresh=float(np.diff(edges).min()))
             axis.set_ylabel("added to the score")
         else:
-            axis.barh([str(value) for value in attribute.values], shape.score, color="C0")
+            axis.barh([str(value) for value in attribute.levels], shape.score, color="C0")
             axis.invert_yaxis()
             axis.axvline(0, color="black", linewidth=0.8)
             axis.set(xlabel="added to the score", ylabel=attribute.name)

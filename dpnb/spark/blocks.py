@@ -23,7 +23,7 @@ from ..arrays import Floats, Ints
 from ..bags import hash_keys
 from ..counts import Records
 from ..domain import Domain, Misfit
-from ..errors import DataError
+from ..errors import DataError, DomainError
 from ..grid import Grid
 from ..splits import BINNED, THRESHOLD, Splits
 from .columns import encode_column, positions
@@ -242,7 +242,9 @@ class Encoding:
             for place, misfit in pickle.loads(row["misfits"]).items():
                 found[place] = misfit.joined(found.get(place))
         for place in sorted(found, key=lambda place: (place < 0, place)):
-            raise found[place].error(domain.attributes[place] if place >= 0 else domain, total=n)
+            raise DomainError(
+                found[place].told(domain.attributes[place] if place >= 0 else domain.classes, total=n)
+            )
         if n == 0:
             raise ValueError("0 sample(s) (shape=(0, ...)): there are no records to fit")
         if repeated := sum(row["repeated"] for row in rows):

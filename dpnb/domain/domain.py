@@ -6,85 +6,24 @@ Nothing in a :class:`Domain` is ever learnt from records. The one exception, :me
 
 from __future__ import annotations
 
-import math
 import os
 import warnings
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from .errors import DomainError, PrivacyLeakWarning, closest
-from .files import write_whole
-
-_SHOWN = 3
-
-
-@dataclass(frozen=True)
-class Continuous:
-    """A numeric attribute with public bounds.
-
-    Parameters
-    ----------
-    name : column name, not empty.
-    low, high : public bounds, both included; finite, ``low < high``.
-
-    Raises
-    ------
-    DomainError
-        If the name is empty or the bounds are not two finite numbers in increasing order.
-    """
-
-    name: str
-    low: float
-    high: float
-
-    def __post_init__(self) -> None:
-        _check_name(self.name)
-        try:
-            low, high = float(self.low), float(self.high)
-        except (TypeError, ValueError) as error:
-            raise DomainError(
-                f"bounds of {self.name!r} must be numbers, got low={self.low!r}, high={self.high!r}"
-            ) from error
-        # A finite width keeps interval lengths finite too.
-        if not (low < high and math.isfinite(high - low)):
-            raise DomainError(
-                f"bounds of {self.name!r} must be finite with low < high, got low={low}, high={high}"
-            )
-        object.__setattr__(self, "low", low)
-        object.__setattr__(self, "high", high)
-
-
-@dataclass(frozen=True)
-class Categorical:
-    """An attribute with a public list of values.
-
-    Parameters
-    ----------
-    name : column name, not empty.
-    values : all values that a record may take, each once; at least one. Their order gives their codes.
-
-    Raises
-    ------
-    DomainError
-        If the name is empty, or the values are none, repeated, missing (None or NaN) or unhashable.
-    """
-
-    name: str
-    values: tuple[Hashable, ...]
-
-    def __post_init__(self) -> None:
-        _check_name(self.name)
-        object.__setattr__(self, "values", _check_values(self.values, of=f"values of {self.name!r}"))
-
-
-Attribute = Continuous | Categorical
+from ..errors import DomainError, PrivacyLeakWarning, closest
+from ..files import write_whole
+from .attributes import Attribute, Categorical, Continuous, check_name, check_values, listed, repeated
+from .encoding import distinct, encoded, moved, moved_positions, positions
+from .frames import as_series, columns_of, is_table
+from .misfits import raise_misfits
 
 
 @dataclass(frozen=True)
@@ -114,15 +53,15 @@ class Domain:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", tuple(self.attributes))
-        object.__setattr__(self, "classes", _check_values(self.classes, of="classes"))
-        _check_name(self.target)
+        object.__setattr__(self, "classes", check_values(self.classes, of="classes"))
+        check_name(self.target)
         if not self.attributes:
             raise DomainError("a domain needs at least one attribute, got none")
         for attribute in self.attributes:
             if not isinstance(attribute, Continuous | Categorical):
                 raise DomainError(f"attributes must be Continuous or Categorical, got {attribute!r}")
-        if repeated := _repeated(self.names):
-            raise DomainError(f"attribute names must be unique, repeated: {_listed(repeated)}")
+        if repeats := repeated(self.names):
+            raise DomainError(f"attribute names must be unique, repeated: {listed(repeats)}")
         if self.target in self.names:
             raise DomainError(f"target {self.target!r} is also the name of an attribute; rename one of them")
         if len(self.classes) < 2:
@@ -150,19 +89,30 @@ class Domain:
 
     @cached_property
     def cardinalities(self) -> NDArray[np.intp]:
-        """(attributes,) number of values of each categorical attribute, 0 for a continuous one."""
-        sizes = [len(a.values) if isinstance(a, Categorical) else 0 for a in self.attributes]
+        """(attributes,) number of levels of each categorical attribute, 0 for a continuous one."""
+        sizes = [len(a.levels) if isinstance(a, Categorical) else 0 for a in self.attributes]
         return _frozen(np.array(sizes, dtype=np.intp))
 
     @cached_property
     def lows(self) -> NDArray[np.float64]:
-        """(attributes,) lower bounds, NaN for a categorical attribute."""
-        return _frozen(np.array([a.low if isinstance(a, Continuous) else np.nan for a in self.attributes]))
+        """(attributes,) lower ends of the encoded numbers (``Continuous.floor``), NaN for a categorical attribute."""
+        return _frozen(np.array([a.floor if isinstance(a, Continuous) else np.nan for a in self.attributes]))
 
     @cached_property
     def highs(self) -> NDArray[np.float64]:
         """(attributes,) upper bounds, NaN for a categorical attribute."""
         return _frozen(np.array([a.high if isinstance(a, Continuous) else np.nan for a in self.attributes]))
+
+    def edges(self, attribute: int, n_bins: int) -> NDArray[np.float64]:
+        """Public edges between bins of a continuous attribute by position, (n_bins - 1,).
+
+        The bins have equal widths; where a value may be missing, the first one is for that.
+        """
+        public = self.attributes[attribute]
+        assert isinstance(public, Continuous)
+        missing = [(public.floor + public.low) / 2] * public.missing
+        given = n_bins - public.missing
+        return np.append(missing, public.low + (public.high - public.low) * np.arange(1, given) / given)
 
     @cached_property
     def _positions(self) -> dict[str, int]:
@@ -193,7 +143,7 @@ class Domain:
 
         Parameters
         ----------
-        X : DataFrame or array (n, attributes); a frame's columns are matched by name, an array's by position.
+        X : table or array (n, attributes); a table's columns are matched by name, an array's by position.
         strict : whether continuous values outside the bounds are an error. Prediction passes False: thresholds lie
             inside the domain, so that such values need no special care there.
 
@@ -201,7 +151,7 @@ class Domain:
         ------
         DomainError
             If columns are missing, repeated or not in the domain; if values are missing, infinite, not numbers, or
-            not in the domain. Unknown categories and NaN fail whatever ``strict`` says.
+            not in the domain, and the attribute has no option for them. One message tells all columns.
 
         Notes
         -----
@@ -209,15 +159,66 @@ class Domain:
         for the data holder's eyes only.
         """
         columns = self._columns(X)
-        codes = np.empty((len(columns[0]), self.n_attributes), order="F")
+        codes, told = self._empty(columns), []
         for position, (attribute, column) in enumerate(zip(self.attributes, columns, strict=True)):
-            if isinstance(attribute, Continuous):
-                numbers = _numbers(column, name=attribute.name)
-                if strict:
-                    _check_bounds(numbers, attribute)
+            try:
+                numbers, misfit = encoded(column, attribute, bounds=strict)
+            except DomainError as error:
+                told.append(str(error))
+                continue
+            if misfit is None:
                 codes[:, position] = numbers
             else:
-                codes[:, position] = _encode_values(column, attribute.values, of=attribute)
+                told.append(misfit.told(attribute, total=len(column)))
+        raise_misfits(told)
+        return codes
+
+    def check(self, X: pd.DataFrame | ArrayLike, y: Any = None) -> None:
+        """Tell the data holder everything that does not fit the domain.
+
+        Parameters
+        ----------
+        X : table or array (n, attributes).
+        y : (n,) labels; not looked at if None.
+
+        Raises
+        ------
+        DomainError
+            If anything does not fit; one message tells all columns, with values of records.
+        """
+        problems = []
+        for look in (lambda: self.encode(X), lambda: None if y is None else self.encode_labels(y)):
+            try:
+                look()
+            except DomainError as error:
+                problems.append(str(error))
+        if problems:
+            raise DomainError("\n".join(problems))
+
+    def move(self, X: pd.DataFrame | ArrayLike) -> NDArray[np.float64]:
+        """Records as numbers like :meth:`encode`, with every misfit moved into the domain: what a fit learns from.
+
+        Numbers go to the next bound, what is no number to the middle of the domain, unknown categories to the level
+        "other" or, without one, to the first value, and missing ones to the level "missing" or where unknown ones go.
+
+        Parameters
+        ----------
+        X : table or array (n, attributes).
+
+        Raises
+        ------
+        DomainError
+            If columns are missing, repeated or not in the domain; never for what the records hold.
+
+        Notes
+        -----
+        **Privacy.** Each value is moved by itself, to a public place: it costs nothing, and nothing but the model tells
+        that it was moved.
+        """
+        columns = self._columns(X)
+        codes = self._empty(columns)
+        for position, (attribute, column) in enumerate(zip(self.attributes, columns, strict=True)):
+            codes[:, position] = moved(column, attribute)
         return codes
 
     def encode_labels(self, y: ArrayLike | pd.Series[Any]) -> NDArray[np.intp]:
@@ -228,7 +229,16 @@ class Domain:
         DomainError
             If ``y`` is not one-dimensional, or a label is missing or not one of the classes.
         """
-        return _encode_values(_as_series(y), self.classes, of=self)
+        labels = as_series(y)
+        codes, misfit = positions(labels, self.classes)
+        if misfit is not None:
+            of = "the labels" if misfit.kind == "missing" else self.classes
+            raise DomainError(misfit.told(of, total=len(labels)))
+        return codes
+
+    def move_labels(self, y: ArrayLike | pd.Series[Any]) -> NDArray[np.intp]:
+        """Labels like :meth:`encode_labels`; one that is missing or unknown counts as the first class."""
+        return moved_positions(as_series(y), self.classes, stand_in=0, missing=0)
 
     def clip(self, X: pd.DataFrame | ArrayLike) -> pd.DataFrame:
         """A copy of the records with continuous values moved into the bounds.
@@ -256,7 +266,7 @@ class Domain:
         return replace(
             self,
             attributes=tuple(
-                Categorical(a.name, tuple(range(bins))) if isinstance(a, Continuous) else a
+                Categorical(a.name, tuple(range(bins)), missing=a.missing) if isinstance(a, Continuous) else a
                 for a in self.attributes
             ),
         )
@@ -285,8 +295,11 @@ class Domain:
         for position, (attribute, column) in enumerate(zip(self.attributes, columns, strict=True)):
             if isinstance(attribute, Continuous):
                 share = (codes[:, position] - attribute.low) / (attribute.high - attribute.low)
-                bin_numbers = np.clip(np.floor(share * bins), 0, bins - 1).astype(np.int64)
-                binned[attribute.name] = pd.Series(bin_numbers, index=column.index)
+                numbers = pd.Series(
+                    np.clip(np.floor(share * bins), 0, bins - 1).astype(np.int64), column.index
+                )
+                gone = attribute.missing & (codes[:, position] == attribute.floor)
+                binned[attribute.name] = numbers.astype(object).mask(gone, None) if gone.any() else numbers
             else:
                 binned[attribute.name] = column.copy()
         return pd.DataFrame(binned)
@@ -317,12 +330,12 @@ class Domain:
         **Privacy.** Bounds, values and classes are exact functions of the records: no finite epsilon covers
         them.
         """
-        columns = _columns_of(X)
-        labels = _as_series(y)
+        columns = columns_of(X)
+        labels = as_series(y)
         if not len(labels) or not len(next(iter(columns.values()))):
             raise DomainError("cannot infer a domain from no records; give a Domain")
         attributes = tuple(_infer_attribute(name, column) for name, column in columns.items())
-        classes = _distinct(labels, of="the labels")
+        classes = distinct(labels, of="the labels")
         learnt = [
             f"{what} of {', '.join(a.name for a in attributes if isinstance(a, kind))}"
             for what, kind in (("bounds", Continuous), ("categories", Categorical))
@@ -357,26 +370,28 @@ class Domain:
             attributes:
             - name: age
               continuous: [17.0, 90.0]
+              missing: true  # may be left out, as all options
+              clip: true
+              unit: years
+            - name: joined
+              continuous: [2001-01-01, 2026-12-31]
             - name: sex
               categorical: [Female, Male]
+              missing: true
+              unknown: other
         """
         everything = [
             *self.classes,
             *(v for a in self.attributes if isinstance(a, Categorical) for v in a.values),
         ]
         if bad := [v for v in everything if not isinstance(v, str | int | float)]:
-            raise DomainError(f"YAML files hold only str, int, float and bool values, got {_listed(bad)}")
+            raise DomainError(f"YAML files hold only str, int, float and bool values, got {listed(bad)}")
         document = {
             "target": self.target,
             "classes": list(self.classes),
-            "attributes": [
-                {"name": a.name, "continuous": [a.low, a.high]}
-                if isinstance(a, Continuous)
-                else {"name": a.name, "categorical": list(a.values)}
-                for a in self.attributes
-            ],
+            "attributes": [_written(attribute) for attribute in self.attributes],
         }
-        from .yaml_text import dump
+        from ..yaml_text import dump
 
         write_whole(Path(path), dump(document))
 
@@ -395,19 +410,22 @@ class Domain:
 
     def _columns(self, X: pd.DataFrame | ArrayLike) -> list[pd.Series[Any]]:
         """Columns of ``X`` in the domain's order."""
-        columns = _columns_of(X)
-        if not isinstance(X, pd.DataFrame):
+        columns = columns_of(X)
+        if not is_table(X):
             if len(columns) != self.n_attributes:
                 raise DomainError(f"X has {len(columns)} features, but the domain has {self.n_attributes}")
             return list(columns.values())
         if missing := [name for name in self.names if name not in columns]:
-            raise DomainError(f"X lacks the columns {_listed(missing, limit=20)} of the domain")
+            raise DomainError(f"X lacks the columns {listed(missing, limit=20)} of the domain")
         if extra := [name for name in columns if name not in self._positions]:
             raise DomainError(
-                f"X has columns that the domain does not know: {_listed(extra, limit=20)}; "
+                f"X has columns that the domain does not know: {listed(extra, limit=20)}; "
                 "drop them or add them to the domain"
             )
         return [columns[name] for name in self.names]
+
+    def _empty(self, columns: list[pd.Series[Any]]) -> NDArray[np.float64]:
+        return np.empty((len(columns[0]), self.n_attributes), order="F")
 
 
 def read_domain_file(path: str | os.PathLike[str]) -> tuple[Domain, object]:
@@ -418,7 +436,7 @@ def read_domain_file(path: str | os.PathLike[str]) -> tuple[Domain, object]:
     DomainError
         If the file is not YAML or not of the form that :meth:`Domain.to_yaml` documents.
     """
-    from .yaml_text import YAMLError, parse
+    from ..yaml_text import YAMLError, parse
 
     try:
         document = parse(Path(path).read_text(encoding="utf-8"))
@@ -440,223 +458,18 @@ def _frozen(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-def _listed(values: Iterable[object], *, limit: int = _SHOWN) -> str:
-    """Show the first few values."""
-    shown = [repr(v) for v in values]
-    return ", ".join(shown[:limit]) + (", ..." if len(shown) > limit else "")
-
-
-def _repeated(values: Iterable[Hashable]) -> list[Hashable]:
-    seen: set[Hashable] = set()
-    return [v for v in values if v in seen or seen.add(v)]  # type: ignore[func-returns-value]
-
-
-def _check_name(name: object) -> None:
-    if not isinstance(name, str) or not name:
-        raise DomainError(f"a name must be a non-empty str, got {name!r}")
-
-
-def _check_values(values: object, *, of: str) -> tuple[Hashable, ...]:
-    # A str is iterable too, but ("yes") with its comma forgotten is hardly meant as y, e, s.
-    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        raise DomainError(f"{of} must be a tuple, got {values!r}")
-    checked = tuple(v.item() if isinstance(v, np.generic) else v for v in values)
-    if not checked:
-        raise DomainError(f"{of} must not be empty")
-    for value in checked:
-        if not isinstance(value, Hashable):
-            raise DomainError(f"{of} must be hashable, got {value!r}")
-        if value is None or value is pd.NA or value is pd.NaT or value != value:
-            raise DomainError(
-                f"{of} must not hold the missing value {value!r}; give it a name such as 'missing'"
-            )
-    if repeated := _repeated(checked):
-        raise DomainError(f"{of} must be unique, repeated: {_listed(repeated)}")
-    return checked
-
-
 def _check_bins(bins: object) -> None:
     if isinstance(bins, bool) or not isinstance(bins, int | np.integer) or bins < 1:
         raise DomainError(f"bins must be an integer of at least 1, got {bins!r}")
 
 
-def _columns_of(X: pd.DataFrame | ArrayLike) -> dict[str, pd.Series[Any]]:
-    """Columns of a frame by name, or those of an array as x0, x1, ..."""
-    if isinstance(X, pd.DataFrame):
-        names = [str(name) for name in X.columns]
-        if repeated := _repeated(names):
-            raise DomainError(f"X has repeated columns: {_listed(repeated)}")
-        frame = X
-    else:
-        if hasattr(X, "toarray"):
-            raise TypeError("X is sparse; pass X.toarray()")
-        # Lists of mixed values must not all be turned into strings.
-        array = X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
-        if array.ndim != 2:
-            raise DomainError(
-                f"X must be a DataFrame or a 2-D array, got {array.ndim} dimension(s), shape {array.shape}. "
-                "Reshape your data: X.reshape(-1, 1) for one attribute, X.reshape(1, -1) for one record"
-            )
-        frame = pd.DataFrame(array)
-        names = [f"x{position}" for position in range(array.shape[1])]
-    if not names:
-        raise DomainError(f"X has 0 feature(s) (shape={frame.shape}) while a minimum of 1 is required.")
-    return {name: frame.iloc[:, position] for position, name in enumerate(names)}
-
-
-def _as_series(y: ArrayLike | pd.Series[Any]) -> pd.Series[Any]:
-    if isinstance(y, pd.Series):
-        return y
-    array = y if isinstance(y, np.ndarray) else np.array(y, dtype=object)
-    if array.ndim != 1:
-        raise DomainError(f"labels must be one-dimensional, got shape {array.shape}")
-    return pd.Series(array)
-
-
-_KINDS = ("missing", "infinite", "outside", "unknown")  # in the order in which they are checked
-
-
-@dataclass(frozen=True)
-class Misfit:
-    """Records of a column, or of the labels, that the domain does not allow.
-
-    Parameters
-    ----------
-    kind : ``"missing"``, ``"infinite"``, ``"outside"`` the bounds, or ``"unknown"``.
-    count : number of such records.
-    first : the first few different values.
-    """
-
-    kind: str
-    count: int
-    first: tuple[object, ...] = ()
-
-    def joined(self, other: Misfit | None) -> Misfit:
-        """The same for two parts of a table; of different kinds, the one that is checked first."""
-        if other is None or (other.kind != self.kind and _KINDS.index(self.kind) < _KINDS.index(other.kind)):
-            return self
-        if other.kind != self.kind:
-            return other
-        first = tuple(dict.fromkeys((*other.first, *self.first)))[: _SHOWN + 1]
-        return Misfit(self.kind, self.count + other.count, first)
-
-    def error(self, of: Attribute | Domain | str, *, total: int) -> DomainError:
-        """What to raise: the message names values, expectation and the way out.
-
-        Parameters
-        ----------
-        of : attribute of the column; the domain for labels; a string says it in words.
-        total : number of all records.
-        """
-        name, share = _name_of(of), f"{self.count} of {total} records"
-        if self.kind == "missing":
-            way_out = "drop these records or give the missing value a public name or number"
-            values = f"values of {name}" if isinstance(of, Continuous) else name
-            return DomainError(f"{values} hold NaN in {share}; {way_out}")
-        if self.kind == "infinite":
-            return DomainError(f"{name} holds inf in {share}; clip or drop them")
-        if isinstance(of, Continuous):
-            return DomainError(
-                f"{name} lies outside [{of.low:g}, {of.high:g}] in {share}: {_listed(self.first)}; "
-                "clip them with domain.clip(X), or state wider public bounds"
-            )
-        way_out = "map them to a known value, or drop these records"
-        if isinstance(of, Domain):
-            known = _listed(of.classes, limit=10)
-            way_out = f"the domain's classes are {known}; add the missing classes or map the labels"
-        elif isinstance(of, Categorical):
-            way_out = f"add them to Categorical({of.name!r}, ...), {way_out}"
-        return DomainError(f"unknown values in {name}: {share}, first {_listed(self.first)}; {way_out}")
-
-
-def _name_of(of: Attribute | Domain | str) -> str:
-    if isinstance(of, str):
-        return of
-    return "the labels" if isinstance(of, Domain) else f"column {of.name!r}"
-
-
-def _check_not_missing(missing: NDArray[np.bool_], *, of: str) -> None:
-    if missing.any():
-        raise Misfit("missing", int(missing.sum())).error(of, total=len(missing))
-
-
-def _numbers(column: pd.Series[Any], *, name: str) -> NDArray[np.float64]:
-    """A column as finite floats."""
-    of = f"column {name!r}"
-    values = column.to_numpy()
-    if np.iscomplexobj(values):
-        raise DomainError(f"Complex data not supported: {of} holds complex numbers")
-    try:
-        numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
-    except (TypeError, ValueError) as error:
-        bad = column[[not _is_number(v) for v in column]]
-        raise DomainError(
-            f"{of} must hold numbers, got {_listed(bad.unique())} in {len(bad)} of {len(column)} records; "
-            "convert them, or make the attribute Categorical"
-        ) from error
-    finite = np.isfinite(numbers)
-    if not finite.all():
-        _check_not_missing(np.isnan(numbers), of=f"values of {of}")
-        raise Misfit("infinite", int(np.sum(~finite))).error(of, total=len(numbers))
-    return numbers
-
-
-def _is_number(value: object) -> bool:
-    try:
-        float(cast("float", value))
-    except (TypeError, ValueError):
-        return False
-    return True
-
-
-def _check_bounds(numbers: NDArray[np.float64], attribute: Continuous) -> None:
-    outside = (numbers < attribute.low) | (numbers > attribute.high)
-    if outside.any():
-        first = tuple(dict.fromkeys(numbers[outside].tolist()))
-        raise Misfit("outside", int(outside.sum()), first).error(attribute, total=len(numbers))
-
-
-def _encode_values(
-    column: pd.Series[Any], values: tuple[Hashable, ...], *, of: Categorical | Domain
-) -> NDArray[np.intp]:
-    """Position of each entry among the values."""
-    name = _name_of(of)
-    index = pd.Index(list(values), tupleize_cols=False)
-    try:
-        if isinstance(column.dtype, pd.CategoricalDtype):
-            entries, distinct = column.cat.codes.to_numpy(), column.cat.categories
-        else:
-            entries, distinct = column.array.factorize()
-        # Appending -1 sends pandas' own code for missing, -1, to itself.
-        codes = np.append(index.get_indexer(distinct), -1).take(entries)
-    except TypeError as error:
-        raise DomainError(f"{name} must hold hashable values: {error}") from error
-    unknown = codes < 0
-    if unknown.any():
-        _check_not_missing(column.isna().to_numpy(dtype=np.bool_), of=name)
-        first = tuple(column[unknown].unique().tolist())
-        raise Misfit("unknown", int(unknown.sum()), first).error(of, total=len(column))
-    return codes.astype(np.intp, copy=False)
-
-
-def _distinct(column: pd.Series[Any], *, of: str) -> tuple[Hashable, ...]:
-    """Sorted distinct values of a column."""
-    _check_not_missing(column.isna().to_numpy(dtype=np.bool_), of=of)
-    try:
-        values = column.unique().tolist()
-    except TypeError as error:
-        raise TypeError(f"{of}: argument must be a string or a number: {error}") from error
-    try:
-        return tuple(sorted(values))
-    except TypeError:
-        return tuple(sorted(values, key=lambda v: (type(v).__name__, str(v))))
-
-
 def _infer_attribute(name: str, column: pd.Series[Any]) -> Attribute:
     column = column.infer_objects()
     if not pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
-        return Categorical(name, _distinct(column, of=f"values of column {name!r}"))
-    numbers = _numbers(column, name=name)
+        return Categorical(name, distinct(column, of=f"values of column {name!r}"))
+    numbers, misfit = encoded(column, Continuous(name, -1.7e308 / 2, 1.7e308 / 2), bounds=False)
+    if misfit is not None:
+        raise DomainError(misfit.told(f"column {name!r}", total=len(column)))
     low, high = float(numbers.min()), float(numbers.max())
     if low == high:
         # Half a unit vanishes beside a huge number.
@@ -665,15 +478,33 @@ def _infer_attribute(name: str, column: pd.Series[Any]) -> Attribute:
     return Continuous(name, low, high)
 
 
+def _written(attribute: Attribute) -> dict[str, object]:
+    """Entry of a YAML file."""
+    entry: dict[str, object] = {"name": attribute.name}
+    options: dict[str, object]
+    if isinstance(attribute, Continuous):
+        bounds = [attribute.low, attribute.high]
+        entry["continuous"] = [attribute.shown(b) for b in bounds] if attribute.is_date else bounds
+        options = {"missing": attribute.missing, "clip": attribute.clip}
+        options["unit"] = "" if attribute.is_date else attribute.unit
+    else:
+        entry["categorical"] = list(attribute.values)
+        options = {"missing": attribute.missing, "unknown": attribute.unknown.removeprefix("error")}
+    return entry | {option: value for option, value in options.items() if value}
+
+
 def _read_attribute(entry: object) -> Attribute:
     """Attribute of one entry of a YAML file."""
-    if isinstance(entry, dict) and set(entry) == {"name", "categorical"}:
-        return Categorical(entry["name"], entry["categorical"])
-    if isinstance(entry, dict) and set(entry) == {"name", "continuous"}:
-        bounds = entry["continuous"]
-        if isinstance(bounds, list) and len(bounds) == 2:
-            return Continuous(entry["name"], *bounds)
+    if isinstance(entry, dict):
+        if {"name", "categorical"} <= set(entry) <= {"name", "categorical", "missing", "unknown"}:
+            options = {option: value for option, value in entry.items() if option != "categorical"}
+            return Categorical(values=entry["categorical"], **options)
+        if {"name", "continuous"} <= set(entry) <= {"name", "continuous", "missing", "clip", "unit"}:
+            options = {option: value for option, value in entry.items() if option != "continuous"}
+            bounds = entry["continuous"]
+            if isinstance(bounds, list) and len(bounds) == 2:
+                return Continuous(low=bounds[0], high=bounds[1], **options)
     raise DomainError(
-        f"an attribute must read {{name: ..., continuous: [low, high]}} or "
-        f"{{name: ..., categorical: [...]}}, got {entry!r}"
+        "an attribute must read {name: ..., continuous: [low, high]} or {name: ..., categorical: [...]}, with the "
+        f"options missing: true, clip: true and unit: ..., or missing: true and unknown: other; got {entry!r}"
     )

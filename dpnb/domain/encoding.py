@@ -1,0 +1,216 @@
+"""Columns as numbers: strictly, where the data holder is told what does not fit, or with every misfit moved.
+
+The moved form is what a fit on a given domain learns from. It looks at one value at a time, never raises, and gives
+a value the same number whatever the other records hold, and so whatever type pandas made of the column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ..arrays import Floats, Ints
+from ..errors import DomainError
+from .attributes import EPOCH, SHOWN, Attribute, Categorical, Continuous
+from .misfits import Misfit
+
+
+def encoded(column: pd.Series[Any], attribute: Attribute, *, bounds: bool) -> tuple[Floats, Misfit | None]:
+    """Numbers of a column, or what does not fit.
+
+    Parameters
+    ----------
+    bounds : whether values outside the bounds do not fit; else thresholds route them like the bounds.
+    """
+    if isinstance(attribute, Categorical):
+        codes, misfit = positions(column, attribute.levels, other=attribute.unknown == "other")
+        if attribute.missing and misfit is not None and misfit.kind == "missing":
+            gone = column.isna().to_numpy(np.bool_)
+            codes, misfit = positions(
+                column[~gone], attribute.levels, other=attribute.unknown == "other", total=~gone
+            )
+            codes = np.where(gone, attribute.missing_code, codes)
+        return codes.astype(float), misfit
+    return _checked_numbers(column, attribute, bounds=bounds)
+
+
+def moved(column: pd.Series[Any], attribute: Attribute) -> Floats:
+    """Numbers of a column, every misfit moved into the domain by itself: never raises."""
+    if isinstance(attribute, Categorical):
+        codes = moved_positions(
+            column, attribute.levels, stand_in=attribute.stand_in, missing=attribute.missing_code
+        )
+        return codes.astype(float)
+    numbers = _loose_dates(column) if attribute.is_date else _loose_numbers(column)
+    return np.where(np.isnan(numbers), attribute.stand_in, np.clip(numbers, attribute.low, attribute.high))
+
+
+def _checked_numbers(
+    column: pd.Series[Any], attribute: Continuous, *, bounds: bool
+) -> tuple[Floats, Misfit | None]:
+    if np.iscomplexobj(column.to_numpy()):
+        raise DomainError(f"Complex data not supported: column {attribute.name!r} holds complex numbers")
+    numbers = _loose_dates(column) if attribute.is_date else _loose_numbers(column)
+    missing = column.isna().to_numpy(np.bool_)
+    none = np.isnan(numbers) & ~missing
+    if none.any():
+        return numbers, Misfit("no number", int(none.sum()), first_few(column[none]))
+    if missing.any():
+        if not attribute.missing:
+            return numbers, Misfit("missing", int(missing.sum()))
+        numbers = np.where(missing, attribute.floor, numbers)
+    if attribute.clip:
+        numbers = np.where(missing, numbers, np.clip(numbers, attribute.low, attribute.high))
+    infinite = np.isinf(numbers)
+    if infinite.any():
+        return numbers, Misfit("infinite", int(infinite.sum()))
+    outside = ((numbers < attribute.low) | (numbers > attribute.high)) & ~missing
+    if bounds and outside.any():
+        return numbers, Misfit("outside", int(outside.sum()), first_few(numbers[outside].tolist()))
+    return numbers, None
+
+
+def positions(
+    column: pd.Series[Any], values: tuple[Hashable, ...], *, other: bool = False, total: Any = None
+) -> tuple[Ints, Misfit | None]:
+    """Position of each entry among the values, or what does not fit.
+
+    Parameters
+    ----------
+    other : whether the level ``"other"`` takes what is not listed.
+    total : (n,) mask of the rows that ``column`` holds, if it is a part of a longer one.
+    """
+    index = pd.Index(list(values), tupleize_cols=False)
+    try:
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            entries, distinct = column.cat.codes.to_numpy(), column.cat.categories
+        else:
+            entries, distinct = column.array.factorize()
+        # Appending -1 sends pandas' own code for missing, -1, to itself.
+        codes = np.append(index.get_indexer(distinct), -1).take(entries)
+    except TypeError as error:
+        raise DomainError(f"column {column.name!r} must hold hashable values: {error}") from error
+    unknown = codes < 0
+    if unknown.any():
+        missing = column.isna().to_numpy(dtype=np.bool_)
+        if missing.any():
+            return codes, Misfit("missing", int(missing.sum()))
+        if not other:
+            return codes, Misfit("unknown", int(unknown.sum()), first_few(column[unknown]))
+        codes = np.where(unknown, values.index("other"), codes)
+    whole = np.zeros(len(total), np.intp) if total is not None else None
+    if whole is not None:
+        whole[total] = codes
+        return whole, None
+    return codes.astype(np.intp, copy=False), None
+
+
+def moved_positions(
+    column: pd.Series[Any], values: tuple[Hashable, ...], *, stand_in: int, missing: int
+) -> Ints:
+    """Position of each entry among the values; what is not listed has that of ``stand_in``."""
+    exact = {value: code for code, value in enumerate(values)}
+    spelt: dict[Hashable, int] = {}
+    for code, value in enumerate(values):
+        spelt.setdefault(_spelling(value), code)
+
+    def position(entry: Any) -> int:
+        if _is_missing(entry):
+            return missing
+        try:
+            found = exact.get(entry)
+        except TypeError:
+            return stand_in
+        return spelt.get(_spelling(entry), stand_in) if found is None else found
+
+    try:
+        entries, distinct = pd.factorize(column.array, use_na_sentinel=True)
+    except TypeError:  # some entry is unhashable: one by one
+        return np.array([position(entry) for entry in column.tolist()], np.intp)
+    codes: Ints = np.array([*map(position, np.asarray(distinct, dtype=object).tolist()), missing], np.intp)
+    return codes[entries]
+
+
+def _spelling(value: Any) -> Hashable:
+    """What equal values have in common however they are typed: 1, 1.0 and "1"; True, "True" and "true"."""
+    if isinstance(value, bool | np.bool_):
+        return str(value).lower()
+    if isinstance(value, str) and value.lower() in ("true", "false"):
+        return value.lower()
+    number = _number(value)
+    return value if number != number else number
+
+
+def _is_missing(value: object) -> bool:
+    return value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and value != value)
+
+
+def _loose_numbers(column: pd.Series[Any]) -> Floats:
+    """A column as floats, NaN for what is no number."""
+    if pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_complex_dtype(column.dtype):
+        numbers: Floats = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        return numbers
+    return np.array([_number(value) for value in column.tolist()], np.float64)
+
+
+def _number(value: Any) -> float:
+    """A value as a float, NaN if it is none; ``1_0`` is a name and no number."""
+    if isinstance(value, str) and "_" in value:
+        return np.nan
+    try:
+        return float(value)
+    except Exception:  # whatever an odd object raises
+        return np.nan
+
+
+def _loose_dates(column: pd.Series[Any]) -> Floats:
+    """A column of dates as days since 1970-01-01, NaN for what is no date."""
+    times = column
+    if not pd.api.types.is_datetime64_any_dtype(column.dtype):
+        stamps = [_timestamp(value) for value in column.tolist()]
+        times = pd.Series(
+            pd.to_datetime(pd.Series(stamps, dtype=object), utc=True), dtype="datetime64[ns, UTC]"
+        )
+    elif getattr(column.dtype, "tz", None) is None:
+        times = column.dt.tz_localize("UTC")
+    days: pd.Series[Any] = (times - pd.Timestamp(EPOCH, tz="UTC")) / pd.Timedelta(days=1)
+    return np.asarray(days.to_numpy(dtype=np.float64, na_value=np.nan), np.float64)
+
+
+def _timestamp(value: Any) -> Any:
+    if isinstance(value, int | float | np.number):  # a number is no date
+        return pd.NaT
+    try:
+        stamp = pd.Timestamp(value)
+        return stamp.tz_localize("UTC") if stamp.tz is None else stamp.tz_convert("UTC")
+    except Exception:  # whatever an odd object raises
+        return pd.NaT
+
+
+def first_few(values: Iterable[Any]) -> tuple[object, ...]:
+    """Different values in the order in which they come; one more than an error shows."""
+    found: dict[str, object] = {}
+    for value in values:
+        found.setdefault(repr(value), value)
+        if len(found) > SHOWN:
+            break
+    return tuple(found.values())
+
+
+def distinct(column: pd.Series[Any], *, of: str) -> tuple[Hashable, ...]:
+    """Sorted distinct values of a column; raises DomainError if some are missing."""
+    missing: NDArray[np.bool_] = column.isna().to_numpy(dtype=np.bool_)
+    if missing.any():
+        raise DomainError(Misfit("missing", int(missing.sum())).told(of, total=len(column)))
+    try:
+        values = column.unique().tolist()
+    except TypeError as error:
+        raise TypeError(f"{of}: argument must be a string or a number: {error}") from error
+    try:
+        return tuple(sorted(values))
+    except TypeError:
+        return tuple(sorted(values, key=lambda v: (type(v).__name__, str(v))))

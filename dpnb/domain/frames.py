@@ -1,0 +1,84 @@
+"""Tables of any kind as columns by name: pandas, polars, pyarrow and whatever else Narwhals reads, and plain arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from ..errors import DomainError
+from .attributes import listed, repeated
+
+
+def is_table(X: object) -> bool:
+    """Whether an object has columns with names."""
+    return isinstance(as_frame(X), pd.DataFrame)
+
+
+def as_frame(X: Any) -> Any:
+    """A table of any library as a DataFrame; anything else as it is.
+
+    Raises
+    ------
+    TypeError
+        If the table is a lazy one: its rows are not there yet.
+    """
+    if isinstance(X, np.ndarray | list | tuple | pd.DataFrame):
+        return X
+    table = nw.from_native(X, pass_through=True)
+    if isinstance(table, nw.LazyFrame):
+        raise TypeError("X is a lazy table: pass X.collect()")
+    if isinstance(table, nw.DataFrame):
+        return table.to_pandas()
+    if hasattr(X, "__dataframe__"):
+        return pd.api.interchange.from_dataframe(X)
+    return X
+
+
+def columns_of(X: pd.DataFrame | ArrayLike) -> dict[str, pd.Series[Any]]:
+    """Columns of a table by name, or those of an array as x0, x1, ...
+
+    Raises
+    ------
+    TypeError
+        If X is sparse or lazy.
+    DomainError
+        If X is not two-dimensional, has no columns, or two of one name.
+    """
+    X = as_frame(X)
+    if isinstance(X, pd.DataFrame):
+        names = [str(name) for name in X.columns]
+        if repeats := repeated(names):
+            raise DomainError(f"X has repeated columns: {listed(repeats)}")
+        frame = X
+    else:
+        if hasattr(X, "toarray"):
+            raise TypeError("X is sparse; pass X.toarray()")
+        # Lists of mixed values must not all be turned into strings.
+        array = X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
+        if array.ndim != 2:
+            raise DomainError(
+                f"X must be a table or a 2-D array, got {array.ndim} dimension(s), shape {array.shape}. "
+                "Reshape your data: X.reshape(-1, 1) for one attribute, X.reshape(1, -1) for one record"
+            )
+        frame = pd.DataFrame(array)
+        names = [f"x{position}" for position in range(array.shape[1])]
+    if not names:
+        raise DomainError(f"X has 0 feature(s) (shape={frame.shape}) while a minimum of 1 is required.")
+    return {name: frame.iloc[:, position] for position, name in enumerate(names)}
+
+
+def as_series(y: Any) -> pd.Series[Any]:
+    """Labels as a series: a series of any library, a list or a one-dimensional array."""
+    if isinstance(y, pd.Series):
+        return y
+    native = nw.from_native(y, series_only=True, pass_through=True)
+    if isinstance(native, nw.Series):
+        return native.to_pandas()
+    array = y if isinstance(y, np.ndarray) else np.array(y, dtype=object)
+    if array.ndim != 1:
+        raise DomainError(f"labels must be one-dimensional, got shape {array.shape}")
+    return pd.Series(array)

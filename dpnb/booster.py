@@ -206,6 +206,7 @@ class PrivateBooster(PrivateClassifier):
     random_state: Any = None
 
     _least: ClassVar = {"n_rounds": 1, "uniform": 0, "geometric": 0}
+    _released: ClassVar = ("models_",)
 
     def _fit(self, records: RecordsDoor, curator: Curator) -> None:
         n_classes = self.domain_.n_classes

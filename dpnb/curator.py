@@ -249,8 +249,8 @@ def source_of_noise(random_state: Any) -> np.random.Generator:
     Parameters
     ----------
     random_state : None for the stream cipher ChaCha20 with a key of 256 bits from the operating system: its output
-        tells nothing of what follows or came before. A seed or a Generator, for tests and books, repeats the noise; whoever
-        knows or guesses it can take the noise off.
+        tells nothing of what follows or came before. A seed or a Generator, for tests and books, repeats the noise;
+        whoever knows or guesses it can take the noise off.
     """
     if random_state is None:
         from randomgen import ChaCha

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass
+from importlib.metadata import version
+from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -19,7 +21,9 @@ from .arrays import Floats
 from .bags import Bags
 from .counts import Records, RecordsDoor
 from .curator import Curator, open_curator, source_of_noise
+from .documents import find_class, ledger_document, plain, read_document, read_ledger, unplain, write_document
 from .domain import Domain, as_frame, as_series
+from .errors import DataError
 from .growth import TreeBuilder
 from .ledger import Ledger, Neighbours
 from .trees import Tree, leaf_votes
@@ -81,6 +85,7 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
 
     two_classes: ClassVar[bool] = False  # whether it takes two classes only
     discrete_only: ClassVar[bool] = False  # whether it takes discrete attributes only
+    _released: ClassVar[tuple[str, ...]] = ()  # attributes of a fitted model that predictions follow from
 
     epsilon: float
     delta: float | None = None
@@ -167,6 +172,35 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
         self.feature_names_in_ = np.array(self.domain_.names, dtype=object)
         return records
 
+    def release(self, path: str | PathLike[str]) -> None:
+        """Write the fitted model as a JSON document that :func:`dpnb.read` reads.
+
+        It holds what was released (trees or shapes), the domain, the parameters, the ledger and the versions; no seed,
+        no generator, and nothing of the records beside what the ledger lists.
+
+        Parameters
+        ----------
+        path : a file; one that exists is replaced as a whole.
+
+        **Privacy**: post-processing of the released model, free.
+        """
+        check_is_fitted(self)
+        parameters = self.get_params(deep=False)
+        secret = ("random_state", "domain")
+        write_document(
+            Path(path),
+            {
+                "estimator": f"{type(self).__module__}:{type(self).__qualname__}",
+                "versions": {name: version(name) for name in ("dpnb", "numpy", "scikit-learn")},
+                "domain": self.domain_.document(),
+                "parameters": {
+                    name: plain(value) for name, value in parameters.items() if name not in secret
+                },
+                "model": {name: plain(getattr(self, name)) for name in self._released},
+                "ledger": ledger_document(self.ledger_),
+            },
+        )
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = not self.two_classes
@@ -186,7 +220,7 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
         return super(PrivateClassifier, self._without_seed())._get_params_html(*arguments, **options)
 
     def _without_seed(self) -> Self:
-        """This model; once it is fitted, a copy that does not know what its noise follows from."""
+        """Return this model; once it is fitted, a copy that does not know what its noise follows from."""
         return copy(self) if self.__sklearn_is_fitted__() else self
 
     @property
@@ -232,8 +266,38 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
         return result
 
 
+def read(path: str | PathLike[str]) -> PrivateClassifier:
+    """Read a model that :meth:`PrivateClassifier.release` wrote; it predicts the same, to the bit.
+
+    Parameters
+    ----------
+    path : the document.
+
+    Raises
+    ------
+    DataError
+        If the file is no such document.
+    """
+    document = read_document(Path(path))
+    kind = find_class(document["estimator"])
+    if not issubclass(kind, PrivateClassifier):
+        raise DataError(f"{path}: {document['estimator']!r} is no estimator of this package")
+    domain = Domain.from_document(document["domain"])
+    model: PrivateClassifier = kind(
+        domain=domain, **{name: unplain(value, domain) for name, value in document["parameters"].items()}
+    )
+    for name, value in document["model"].items():
+        setattr(model, name, unplain(value, domain))
+    model.domain_, model.classes_ = domain, np.array(domain.classes)
+    model.n_features_in_ = domain.n_attributes
+    model.ledger_ = read_ledger(document["ledger"])
+    return model
+
+
 class PrivateForest(PrivateClassifier):
     """Base of the forests: trees with released leaf counts, combined by ``vote``."""
+
+    _released: ClassVar = ("trees_",)
 
     bags: str
     bag_rate: float | None

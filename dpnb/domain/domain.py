@@ -353,6 +353,42 @@ class Domain:
             target += "_"
         return cls(attributes, classes, target)
 
+    def document(self) -> dict[str, Any]:
+        """The domain as a YAML or JSON document has it; see :meth:`to_yaml`.
+
+        Raises
+        ------
+        DomainError
+            If a value or class is not a str, int, float or bool.
+        """
+        everything = [
+            *self.classes,
+            *(v for a in self.attributes if isinstance(a, Categorical) for v in a.values),
+        ]
+        if bad := [v for v in everything if not isinstance(v, str | int | float)]:
+            raise DomainError(f"such documents hold only str, int, float and bool values, got {listed(bad)}")
+        return {
+            "target": self.target,
+            "classes": list(self.classes),
+            "attributes": [_written(attribute) for attribute in self.attributes],
+        }
+
+    @classmethod
+    def from_document(cls, document: Any) -> Domain:
+        """The domain of a document, see :meth:`document`.
+
+        Raises
+        ------
+        DomainError
+            If it is not of that form; the message names the entry.
+        """
+        if not isinstance(document, dict) or set(document) - {"target"} != {"classes", "attributes"}:
+            raise DomainError("expected the keys target, classes, attributes, and csv for a table")
+        if not isinstance(document["attributes"], list):
+            raise DomainError("attributes must be a list")
+        attributes = tuple(map(_read_attribute, document["attributes"]))
+        return cls(attributes, document["classes"], document.get("target", "class"))
+
     def to_yaml(self, path: str | os.PathLike[str]) -> None:
         """Write the domain to a YAML file that :meth:`from_yaml` reads; one that exists is replaced as a whole.
 
@@ -380,20 +416,9 @@ class Domain:
               missing: true
               unknown: other
         """
-        everything = [
-            *self.classes,
-            *(v for a in self.attributes if isinstance(a, Categorical) for v in a.values),
-        ]
-        if bad := [v for v in everything if not isinstance(v, str | int | float)]:
-            raise DomainError(f"YAML files hold only str, int, float and bool values, got {listed(bad)}")
-        document = {
-            "target": self.target,
-            "classes": list(self.classes),
-            "attributes": [_written(attribute) for attribute in self.attributes],
-        }
         from ..yaml_text import dump
 
-        write_whole(Path(path), dump(document))
+        write_whole(Path(path), dump(self.document()))
 
     @classmethod
     def from_yaml(cls, path: str | os.PathLike[str]) -> Domain:
@@ -440,12 +465,8 @@ def read_domain_file(path: str | os.PathLike[str]) -> tuple[Domain, object]:
 
     try:
         document = parse(Path(path).read_text(encoding="utf-8"))
-        if not isinstance(document, dict) or set(document) - {"target", "csv"} != {"classes", "attributes"}:
-            raise DomainError("expected the keys target, classes, attributes, and csv for a table")
-        if not isinstance(document["attributes"], list):
-            raise DomainError("attributes must be a list")
-        attributes = tuple(map(_read_attribute, document["attributes"]))
-        domain = Domain(attributes, document["classes"], document.get("target", "class"))
+        known = {k: v for k, v in document.items() if k != "csv"} if isinstance(document, dict) else document
+        domain = Domain.from_document(known)
     except (YAMLError, UnicodeDecodeError) as error:
         raise DomainError(f"{path}: not a YAML file: {error}") from error
     except DomainError as error:

@@ -48,6 +48,7 @@ class _Boosted(PrivateClassifier):
     two_classes = True
     _choices: ClassVar = {"thresholds": ("data", "grid")}
     _least: ClassVar = {"n_rounds": 1}
+    _released: ClassVar = ("model_",)
 
     def _fit(self, records: RecordsDoor, curator: Curator) -> None:
         with curator.ledger.sequential(f"{type(self).__name__}, {self.n_rounds} rounds"):

@@ -358,6 +358,7 @@ class DPAda(PrivateClassifier):
     two_classes = True
     _choices: ClassVar = {"schedule": SCHEDULES, "improved_rule": RULES}
     _least: ClassVar = {"n_rounds": 1, "filter_rounds": 1, "uniform": 0, "geometric": 0}
+    _released: ClassVar = ("model_",)
 
     @classmethod
     def as_written(cls, *, reading: Reading | None = None, **parameters: Any) -> Self:

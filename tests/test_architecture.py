@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # The core from the bottom up: a module imports only what stands before it.
 CORE = [
     "arrays", "errors", "files", "yaml_text", "domain", "splits", "ledger", "laws", "curator", "scores", "grid", "bags",
-    "trees", "counts", "candidates", "growth", "documents", "estimators", "booster", "tune", "registry", "pictures",
+    "trees", "counts", "candidates", "growth", "documents", "estimators", "booster", "tune", "registry", "pictures", "card", "commands",
 ]  # fmt: skip
 ROOMS = {  # room -> rooms that it may import besides itself
     "core": set(),

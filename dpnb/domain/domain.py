@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import DomainError, PrivacyLeakWarning, closest
 from ..files import write_whole
 from .attributes import Attribute, Categorical, Continuous, check_name, check_values, listed, repeated
-from .encoding import distinct, encoded, moved, moved_positions, positions
+from .encoding import distinct, encoded, moved, moved_positions, positions, spelt_values
 from .frames import as_series, columns_of, is_table
 from .misfits import raise_misfits
 
@@ -220,6 +220,24 @@ class Domain:
         for position, (attribute, column) in enumerate(zip(self.attributes, columns, strict=True)):
             codes[:, position] = moved(column, attribute)
         return codes
+
+    def spelt(self, X: pd.DataFrame, *, missing: tuple[str, ...] = ()) -> pd.DataFrame:
+        """A table of texts, as a CSV file has it, with the public values that its cells spell.
+
+        Parameters
+        ----------
+        X : columns of the domain; those of other types are left alone, and so are the cells of continuous attributes.
+        missing : cells that stand for no value.
+        """
+        columns = {}
+        for attribute in self.attributes:
+            column = X[attribute.name]
+            if missing:
+                column = column.mask(column.isin(missing), None)
+            if isinstance(attribute, Categorical):
+                column = spelt_values(column, attribute.levels)
+            columns[attribute.name] = column
+        return pd.DataFrame(columns, index=X.index)
 
     def encode_labels(self, y: ArrayLike | pd.Series[Any]) -> NDArray[np.intp]:
         """Labels (n,) as their positions in ``classes``.

@@ -135,6 +135,19 @@ def moved_positions(
     return codes[entries]
 
 
+def spelt_values(column: pd.Series[Any], values: tuple[Hashable, ...]) -> pd.Series[Any]:
+    """The values that texts spell: the cell ``1.0`` is the value ``1``; other cells stay texts."""
+    spelt: dict[Hashable, Hashable] = {}
+    for value in values:
+        spelt.setdefault(_spelling(value), value)
+    exact = set(values)
+    meanings = {
+        cell: cell if cell in exact or cell is None else spelt.get(_spelling(cell), cell)
+        for cell in column.unique()
+    }
+    return pd.Series([meanings[cell] for cell in column], index=column.index, dtype=object)
+
+
 def _spelling(value: Any) -> Hashable:
     """What equal values have in common however they are typed: 1, 1.0 and "1"; True, "True" and "true"."""
     if isinstance(value, bool | np.bool_):

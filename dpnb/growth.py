@@ -15,6 +15,8 @@ from .ledger import TreeScope
 from .splits import LEAF, THRESHOLD, Splits
 from .trees import Tree
 
+MOST_NODES = 2**20  # of a tree: a gigabyte for a forest of 25
+
 
 class TreeBuilder:
     """Grows a tree on a bag of records, and keeps the ledger's node numbers equal to the tree's.
@@ -83,8 +85,19 @@ class TreeBuilder:
         Returns
         -------
         (children,) position of each child's parent.
+
+        Raises
+        ------
+        ValueError
+            If the tree would have more than 2²⁰ nodes. That follows from the splits, which are released.
         """
         branches = splits.n_branches(self.domain.cardinalities)
+        if (size := len(self._depth) + int(branches.sum())) > MOST_NODES:
+            depth = int(self._depth[self.nodes[0]]) + 1
+            raise ValueError(
+                f"a tree would have {size} nodes at depth {depth}, more than {MOST_NODES}: lower max_depth, or bin "
+                "attributes of many values"
+            )
         parent = np.repeat(np.arange(len(branches)), branches)
         first_slot = np.cumsum(branches) - branches
         children = self.scope.grow(self.nodes[parent])

@@ -147,7 +147,7 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
             raise ValueError("a classifier requires y to be passed, but the target y is None")
         if self.domain is None:
             X = as_frame(X)
-            y = y if isinstance(y, pd.Series) else column_or_1d(as_series(y), warn=True)
+            y = y if isinstance(y, pd.Series) else column_or_1d(y, warn=True)
             validate_data(self, X, skip_check_array=True)
             check_classification_targets(y)
             why = "no domain given: bounds, categories and classes read off the records"

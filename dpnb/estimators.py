@@ -22,7 +22,7 @@ from .bags import Bags
 from .counts import Records, RecordsDoor
 from .curator import Curator, open_curator, source_of_noise
 from .documents import find_class, ledger_document, plain, read_document, read_ledger, unplain, write_document
-from .domain import Domain, as_frame, as_series
+from .domain import Domain, as_frame
 from .errors import DataError
 from .growth import TreeBuilder
 from .ledger import Ledger, Neighbours

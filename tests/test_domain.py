@@ -142,14 +142,20 @@ def changed(column: str, *values: object) -> pd.DataFrame:
 
 
 BROKEN = [
-    (changed("age", -1, 101), r"'age' lies outside \[0, 100\] in 2 of 3 records: -1.0, 101.0; write `clip: true`"),
+    (
+        changed("age", -1, 101),
+        r"'age' lies outside \[0, 100\] in 2 of 3 records: -1.0, 101.0; write `clip: true`",
+    ),
     (changed("age", np.nan), "'age' hold NaN in 1 of 3 records"),
     (changed("age", None), "'age' hold NaN in 1 of 3 records"),
     (changed("age", np.inf, -np.inf), "'age' holds inf in 2 of 3 records"),
     (changed("age", "old"), "'age' must hold numbers, got 'old'"),
     (changed("age", 1j), "'age' must hold numbers, got 1j"),
     (X.astype({"age": complex}), "Complex data not supported"),
-    (changed("colour", "pink", "pink"), "'colour': 2 of 3 records, first 'pink'; write `unknown: other` .*add them .*map them .*drop"),
+    (
+        changed("colour", "pink", "pink"),
+        "'colour': 2 of 3 records, first 'pink'; write `unknown: other` .*add them .*map them .*drop",
+    ),
     (changed("colour", "a", "b", "c"), "3 of 3 records, first 'a', 'b', 'c';"),
     (changed("colour", None), "'colour' hold NaN in 1 of 3 records"),
     (changed("colour", np.nan).astype({"colour": "category"}), "'colour' hold NaN in 1 of 3"),

@@ -225,11 +225,14 @@ def line(*lines: str) -> list[str]:
         ),
         (line("x,old,true,1,no"), r"own\.csv: column 'age' must hold numbers, got 'old' in 1 of 61 records"),
         (line("x,,true,1,no"), "'age' must hold numbers, got '' in 1 of 61 .*csv: missing"),
-        (line("x,nan,true,1,no"), "'age' hold NaN in 1 of 61 records; drop"),
-        (line("x,inf,true,1,no"), "'age' holds inf in 1 of 61 records; clip"),
-        (line("x,40,maybe,1,no"), "column 'smoker': 1 of 61 records, first 'maybe'; add .*csv: missing"),
-        (line("x,40,true,4,no"), "column 'grade': 1 of 61 records, first '4'; add"),
-        (line("x,40,true,1.5,no"), "column 'grade': 1 of 61 records, first '1.5'; add"),
+        (line("x,nan,true,1,no"), "'age' must hold numbers, got 'nan' in 1 of 61 .*csv: missing"),
+        (line("x,inf,true,1,no"), "'age' holds inf in 1 of 61 records; write `clip: true`"),
+        (
+            line("x,40,maybe,1,no"),
+            "column 'smoker': 1 of 61 records, first 'maybe'; write `unknown: other` .*csv: missing",
+        ),
+        (line("x,40,true,4,no"), "column 'grade': 1 of 61 records, first '4'; write `unknown: other`"),
+        (line("x,40,true,1.5,no"), "column 'grade': 1 of 61 records, first '1.5'; write `unknown: other`"),
         (
             line("x,40,true,1,perhaps"),
             r"own\.csv, column 'ill': unknown values in the labels: 1 of 61 records, first 'perhaps'; "
@@ -358,7 +361,7 @@ def test_needs_a_domain_file(write: Write, domain: Any) -> None:
         (", continuous: [0, 120]", "", "an attribute must read .*got {'name': 'age'}"),
         ("[0, 120]", "[0]", "an attribute must read"),
         ("[0, 120]", "[120, 0]", "low < high"),
-        ("[0, 120]", "[0, many]", "must be numbers"),
+        ("[0, 120]", "[0, many]", "must be two numbers or two dates"),
         ("ignore: name", "ignored: name", "csv may hold ignore, missing, key, test_share, split_seed, got"),
         ("csv:\n  ignore: name", "csv: name", "csv may hold ignore, .* got 'name'"),
         ("ignore: name", "ignore: {name: 1}", "csv: ignore must be a list of texts or numbers"),

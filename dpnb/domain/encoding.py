@@ -7,6 +7,9 @@ a value the same number whatever the other records hold, and so whatever type pa
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from datetime import date
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -15,8 +18,10 @@ from numpy.typing import NDArray
 
 from ..arrays import Floats, Ints
 from ..errors import DomainError
-from .attributes import EPOCH, SHOWN, Attribute, Categorical, Continuous
+from .attributes import SHOWN, Attribute, Categorical, Continuous
 from .misfits import Misfit
+
+MICROSECONDS = 86_400_000_000  # of a day
 
 
 def encoded(column: pd.Series[Any], attribute: Attribute, *, bounds: bool) -> tuple[Floats, Misfit | None]:
@@ -123,14 +128,14 @@ def moved_positions(
             return missing
         try:
             found = exact.get(entry)
-        except TypeError:
+            return spelt.get(_spelling(entry), stand_in) if found is None else found
+        except Exception:  # whatever an odd object raises
             return stand_in
-        return spelt.get(_spelling(entry), stand_in) if found is None else found
 
-    try:
-        entries, distinct = pd.factorize(column.array, use_na_sentinel=True)
-    except TypeError:  # some entry is unhashable: one by one
+    # Entries of one plain type are looked up once each. Others one by one: 1 equals True, but is spelt otherwise.
+    if column.dtype == object and pd.api.types.infer_dtype(column) not in ("string", "integer", "boolean"):
         return np.array([position(entry) for entry in column.tolist()], np.intp)
+    entries, distinct = pd.factorize(column.array, use_na_sentinel=True)
     codes: Ints = np.array([*map(position, np.asarray(distinct, dtype=object).tolist()), missing], np.intp)
     return codes[entries]
 
@@ -148,6 +153,15 @@ def spelt_values(column: pd.Series[Any], values: tuple[Hashable, ...]) -> pd.Ser
     return pd.Series([meanings[cell] for cell in column], index=column.index, dtype=object)
 
 
+def decoded(codes: NDArray[Any], attribute: Attribute) -> Any:
+    """Values that :func:`encoded` gives these numbers: levels, numbers or dates, NaN or NaT where one is missing."""
+    if isinstance(attribute, Categorical):
+        # The type comes from the public values, not from those that happen to occur.
+        return pd.Index(list(attribute.levels), tupleize_cols=False).take(codes.astype(np.intp))
+    numbers = np.where(attribute.missing & (codes == attribute.floor), np.nan, codes)
+    return pd.to_datetime(numbers, unit="D") if attribute.is_date else numbers
+
+
 def _spelling(value: Any) -> Hashable:
     """What equal values have in common however they are typed: 1, 1.0 and "1"; True, "True" and "true"."""
     if isinstance(value, bool | np.bool_):
@@ -159,7 +173,11 @@ def _spelling(value: Any) -> Hashable:
 
 
 def _is_missing(value: object) -> bool:
-    return value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and value != value)
+    if value is None or value is pd.NA or value is pd.NaT:
+        return True
+    if isinstance(value, float | complex | np.inexact | Decimal):
+        return bool(value.is_nan() if isinstance(value, Decimal) else value != value)
+    return isinstance(value, np.datetime64 | np.timedelta64) and bool(np.isnat(value))
 
 
 def _loose_numbers(column: pd.Series[Any]) -> Floats:
@@ -171,37 +189,45 @@ def _loose_numbers(column: pd.Series[Any]) -> Floats:
 
 
 def _number(value: Any) -> float:
-    """A value as a float, NaN if it is none; ``1_0`` is a name and no number."""
-    if isinstance(value, str) and "_" in value:
+    """A value as a float, NaN if it is none; ``1_0`` is a name and no number, and only plain types are looked at."""
+    if isinstance(value, np.timedelta64) or not isinstance(value, str | bytes | Real | Decimal | np.bool_):
+        return np.nan
+    if (isinstance(value, str) and "_" in value) or (isinstance(value, bytes) and b"_" in value):
         return np.nan
     try:
         return float(value)
+    except OverflowError:
+        return np.inf if value > 0 else -np.inf
     except Exception:  # whatever an odd object raises
         return np.nan
 
 
 def _loose_dates(column: pd.Series[Any]) -> Floats:
-    """A column of dates as days since 1970-01-01, NaN for what is no date."""
-    times = column
-    if not pd.api.types.is_datetime64_any_dtype(column.dtype):
-        stamps = [_timestamp(value) for value in column.tolist()]
-        times = pd.Series(
-            pd.to_datetime(pd.Series(stamps, dtype=object), utc=True), dtype="datetime64[ns, UTC]"
-        )
-    elif getattr(column.dtype, "tz", None) is None:
-        times = column.dt.tz_localize("UTC")
-    days: pd.Series[Any] = (times - pd.Timestamp(EPOCH, tz="UTC")) / pd.Timedelta(days=1)
-    return np.asarray(days.to_numpy(dtype=np.float64, na_value=np.nan), np.float64)
+    """A column of dates as days since 1970-01-01, in whole microseconds, NaN for what is no date."""
+    if isinstance(column.dtype, pd.DatetimeTZDtype):
+        column = column.dt.tz_convert("UTC").dt.tz_localize(None)
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind == "M":
+        return _since_epoch(column.to_numpy())
+    return np.array([_days(value) for value in column.tolist()], np.float64)
 
 
-def _timestamp(value: Any) -> Any:
-    if isinstance(value, int | float | np.number):  # a number is no date
-        return pd.NaT
+def _since_epoch(times: Any) -> Any:
+    """Days since 1970-01-01 of NumPy's times, whatever their unit."""
+    days = times.astype("datetime64[D]")
+    rest = (times - days).astype("timedelta64[us]").astype(np.int64) / MICROSECONDS
+    return np.where(np.isnat(times), np.nan, days.astype(np.int64) + rest)
+
+
+def _days(value: Any) -> float:
+    """A date as days since 1970-01-01, NaN if it is none; a number is none."""
+    if not isinstance(value, str | date | np.datetime64):
+        return np.nan
     try:
         stamp = pd.Timestamp(value)
-        return stamp.tz_localize("UTC") if stamp.tz is None else stamp.tz_convert("UTC")
-    except Exception:  # whatever an odd object raises
-        return pd.NaT
+        stamp = stamp.tz_convert("UTC").tz_localize(None) if stamp.tz else stamp
+        return float(_since_epoch(stamp.to_datetime64()))
+    except Exception:  # whatever an odd object raises, or a date that no calendar has
+        return np.nan
 
 
 def first_few(values: Iterable[Any]) -> tuple[object, ...]:

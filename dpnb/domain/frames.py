@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..errors import DomainError
 from .attributes import listed, repeated
@@ -32,7 +33,10 @@ def as_frame(X: Any) -> Any:
     if isinstance(table, nw.LazyFrame):
         raise TypeError("X is a lazy table: pass X.collect()")
     if isinstance(table, nw.DataFrame):
-        return table.to_pandas()
+        try:
+            return table.to_pandas()
+        except Exception:  # pyarrow is not there, or has no such type
+            return pd.DataFrame({name: _objects(table[name].to_list()) for name in table.columns})
     if hasattr(X, "__dataframe__"):
         return pd.api.interchange.from_dataframe(X)
     return X
@@ -57,8 +61,7 @@ def columns_of(X: pd.DataFrame | ArrayLike) -> dict[str, pd.Series[Any]]:
     else:
         if hasattr(X, "toarray"):
             raise TypeError("X is sparse; pass X.toarray()")
-        # Lists of mixed values must not all be turned into strings.
-        array = X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
+        array = _rows(X)
         if array.ndim != 2:
             raise DomainError(
                 f"X must be a table or a 2-D array, got {array.ndim} dimension(s), shape {array.shape}. "
@@ -71,6 +74,23 @@ def columns_of(X: pd.DataFrame | ArrayLike) -> dict[str, pd.Series[Any]]:
     return {name: frame.iloc[:, position] for position, name in enumerate(names)}
 
 
+def _rows(X: Any) -> NDArray[Any]:
+    """An array of what is no table; lists of mixed values are not all turned into strings."""
+    if isinstance(X, list | tuple) and X and all(isinstance(row, list | tuple) for row in X):
+        if len({len(row) for row in X}) == 1:
+            return _objects(value for row in X for value in row).reshape(len(X), -1)
+    return X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
+
+
+def _objects(values: Iterable[Any]) -> NDArray[Any]:
+    """One-dimensional array of objects, whatever they are: numpy would look into those that are sequences."""
+    found = list(values)
+    array = np.empty(len(found), object)
+    for place, value in enumerate(found):
+        array[place] = value
+    return array
+
+
 def as_series(y: Any) -> pd.Series[Any]:
     """Labels as a series: a series of any library, a list or a one-dimensional array."""
     if isinstance(y, pd.Series):
@@ -78,7 +98,10 @@ def as_series(y: Any) -> pd.Series[Any]:
     native = nw.from_native(y, series_only=True, pass_through=True)
     if isinstance(native, nw.Series):
         return native.to_pandas()
-    array = y if isinstance(y, np.ndarray) else np.array(y, dtype=object)
+    try:
+        array = y if isinstance(y, np.ndarray) else np.array(y, dtype=object)
+    except Exception:  # some label is an odd object
+        array = _objects(y)
     if array.ndim != 1:
         raise DomainError(f"labels must be one-dimensional, got shape {array.shape}")
     return pd.Series(array)

@@ -325,6 +325,8 @@ class Records(RecordsDoor):
         return self._binned[1]
 
     def observed_bounds(self) -> tuple[Floats, Floats]:
+        if not len(self._y):
+            return np.nan_to_num(self.domain.lows), np.nan_to_num(self.domain.highs)
         return self._columns.min(axis=1), self._columns.max(axis=1)
 
     def binned(self, grid: Grid) -> BinnedRecords:

@@ -73,7 +73,7 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
     ----------
     strict : whether ``fit`` raises an error for records that do not fit the domain. An error tells whoever sees it
         something of the records, and no budget pays for it. By default, with a domain given, misfits are moved
-        into the domain (:meth:`Domain.move <dpnb.Domain.move>`), and an error depends on parameters and columns alone.
+        into the domain (``Domain.move``), and an error depends on parameters and columns alone.
 
     Notes
     -----

@@ -111,8 +111,11 @@ class Domain:
         public = self.attributes[attribute]
         assert isinstance(public, Continuous)
         missing = [(public.floor + public.low) / 2] * public.missing
-        given = n_bins - public.missing
-        return np.append(missing, public.low + (public.high - public.low) * np.arange(1, given) / given)
+        given, width = n_bins - public.missing, public.high - public.low
+        inner = np.arange(1, given)
+        # In this order thresholds are as they have always been; a width near the largest number would overflow.
+        steps = width * inner / given if width < 1e300 else width * (inner / given)
+        return np.append(missing, public.low + steps)
 
     @cached_property
     def _positions(self) -> dict[str, int]:

@@ -6,11 +6,12 @@ a value the same number whatever the other records hold, and so whatever type pa
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable
 from datetime import date
 from decimal import Decimal
 from numbers import Real
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -197,7 +198,7 @@ def _number(value: Any) -> float:
     try:
         return float(value)
     except OverflowError:
-        return np.inf if value > 0 else -np.inf
+        return math.inf if cast("int", value) > 0 else -math.inf
     except Exception:  # whatever an odd object raises
         return np.nan
 
@@ -211,11 +212,12 @@ def _loose_dates(column: pd.Series[Any]) -> Floats:
     return np.array([_days(value) for value in column.tolist()], np.float64)
 
 
-def _since_epoch(times: Any) -> Any:
+def _since_epoch(times: Any) -> Floats:
     """Days since 1970-01-01 of NumPy's times, whatever their unit."""
     days = times.astype("datetime64[D]")
     rest = (times - days).astype("timedelta64[us]").astype(np.int64) / MICROSECONDS
-    return np.where(np.isnat(times), np.nan, days.astype(np.int64) + rest)
+    since: Floats = np.where(np.isnat(times), np.nan, days.astype(np.int64) + rest)
+    return since
 
 
 def _days(value: Any) -> float:

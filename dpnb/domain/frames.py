@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -38,7 +39,9 @@ def as_frame(X: Any) -> Any:
         except Exception:  # pyarrow is not there, or has no such type
             return pd.DataFrame({name: _objects(table[name].to_list()) for name in table.columns})
     if hasattr(X, "__dataframe__"):
-        return pd.api.interchange.from_dataframe(X)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # pandas gives the protocol up, tables still speak it
+            return pd.api.interchange.from_dataframe(X)
     return X
 
 
@@ -76,9 +79,9 @@ def columns_of(X: pd.DataFrame | ArrayLike) -> dict[str, pd.Series[Any]]:
 
 def _rows(X: Any) -> NDArray[Any]:
     """An array of what is no table; lists of mixed values are not all turned into strings."""
-    if isinstance(X, list | tuple) and X and all(isinstance(row, list | tuple) for row in X):
-        if len({len(row) for row in X}) == 1:
-            return _objects(value for row in X for value in row).reshape(len(X), -1)
+    listed = isinstance(X, list | tuple) and all(isinstance(row, list | tuple) for row in X)
+    if listed and len({len(row) for row in X}) == 1:
+        return _objects(value for row in X for value in row).reshape(len(X), -1)
     return X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
 
 

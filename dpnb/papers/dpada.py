@@ -83,6 +83,8 @@ class Written:
 
     def noised(self, weights: Floats) -> Floats:
         """Step 8: Algorithm 2, DPweight_dynamic (chapter 4, "The noise of Algorithm 2"), with its own step numbers."""
+        if not len(weights):
+            return weights
         mean = 1 / len(weights)
         noised = weights.copy()
         for largest in (True, False):

@@ -17,6 +17,7 @@ OTHER, MISSING = "other", "missing"  # levels that a categorical attribute may g
 MISSING_SHARE = 1 / 16  # of a continuous domain's measure that belongs to the missing value
 EPOCH = date(1970, 1, 1)
 SHOWN = 3
+LARGEST = 1e300  # number in a bound
 
 
 @dataclass(frozen=True)
@@ -26,8 +27,8 @@ class Continuous:
     Parameters
     ----------
     name : column name, not empty.
-    low, high : public bounds, both included; finite, ``low < high``. Two dates, or texts such as ``"2001-12-31"``, make
-        it an attribute of dates, whose numbers are days since 1970-01-01.
+    low, high : public bounds, both included; at most 1e300 in size, ``low < high``. Two dates, or texts such as
+        ``"2001-12-31"``, make it an attribute of dates, whose numbers are days since 1970-01-01.
     missing : whether a record may have no value. It then is a number of its own below ``low``, and one condition
         more can be asked: whether the value is missing.
     clip : whether values outside the bounds count as the bound next to them, rather than as an error.
@@ -56,10 +57,11 @@ class Continuous:
             object.__setattr__(self, "unit", "date")
         else:
             low, high = self._bounds()
-        # A finite width keeps interval lengths finite too.
-        if not (low < high and math.isfinite(high - low)):
+        # Sums of some values, and multiples of the width, stay finite too.
+        if not (low < high and max(abs(low), abs(high)) <= LARGEST):
             raise DomainError(
-                f"bounds of {self.name!r} must be finite with low < high, got low={low}, high={high}"
+                f"bounds of {self.name!r} must be finite, at most {LARGEST:g} in size, with low < high, "
+                f"got low={low}, high={high}"
             )
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
@@ -190,6 +192,10 @@ def check_values(values: object, *, of: str) -> tuple[Hashable, ...]:
             )
     if repeats := repeated(checked):
         raise DomainError(f"{of} must be unique, repeated: {listed(repeats)}")
+    numbers = [v for v in checked if isinstance(v, int | float) and abs(v) > 2**53]
+    if len({*map(float, numbers)}) < len(numbers):
+        # One missing value makes floats of a column of whole numbers.
+        raise DomainError(f"{of} differ by less than floats can tell; write them as texts: {listed(numbers)}")
     return checked
 
 

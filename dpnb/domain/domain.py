@@ -20,7 +20,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import DomainError, PrivacyLeakWarning, closest
 from ..files import write_whole
-from .attributes import Attribute, Categorical, Continuous, check_name, check_values, listed, repeated
+from .attributes import (
+    LARGEST,
+    Attribute,
+    Categorical,
+    Continuous,
+    check_name,
+    check_values,
+    listed,
+    repeated,
+)
 from .encoding import distinct, encoded, moved, moved_positions, positions, spelt_values
 from .frames import as_series, columns_of, is_table
 from .misfits import raise_misfits
@@ -111,11 +120,8 @@ class Domain:
         public = self.attributes[attribute]
         assert isinstance(public, Continuous)
         missing = [(public.floor + public.low) / 2] * public.missing
-        given, width = n_bins - public.missing, public.high - public.low
-        inner = np.arange(1, given)
-        # In this order thresholds are as they have always been; a width near the largest number would overflow.
-        steps = width * inner / given if width < 1e300 else width * (inner / given)
-        return np.append(missing, public.low + steps)
+        given = n_bins - public.missing
+        return np.append(missing, public.low + (public.high - public.low) * np.arange(1, given) / given)
 
     @cached_property
     def _positions(self) -> dict[str, int]:
@@ -509,7 +515,7 @@ def _infer_attribute(name: str, column: pd.Series[Any]) -> Attribute:
     column = column.infer_objects()
     if not pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
         return Categorical(name, distinct(column, of=f"values of column {name!r}"))
-    numbers, misfit = encoded(column, Continuous(name, -1.7e308 / 2, 1.7e308 / 2), bounds=False)
+    numbers, misfit = encoded(column, Continuous(name, -LARGEST, LARGEST), bounds=False)
     if misfit is not None:
         raise DomainError(misfit.told(f"column {name!r}", total=len(column)))
     low, high = float(numbers.min()), float(numbers.max())

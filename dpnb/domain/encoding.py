@@ -10,7 +10,7 @@ import math
 from collections.abc import Hashable, Iterable
 from datetime import date
 from decimal import Decimal
-from numbers import Real
+from numbers import Complex, Real
 from typing import Any, cast
 
 import numpy as np
@@ -33,13 +33,13 @@ def encoded(column: pd.Series[Any], attribute: Attribute, *, bounds: bool) -> tu
     bounds : whether values outside the bounds do not fit; else thresholds route them like the bounds.
     """
     if isinstance(attribute, Categorical):
-        codes, misfit = positions(column, attribute.levels, other=attribute.unknown == "other")
-        if attribute.missing and misfit is not None and misfit.kind == "missing":
-            gone = column.isna().to_numpy(np.bool_)
-            codes, misfit = positions(
-                column[~gone], attribute.levels, other=attribute.unknown == "other", total=~gone
-            )
-            codes = np.where(gone, attribute.missing_code, codes)
+        gone = column.isna().to_numpy(np.bool_)
+        if gone.any() and not attribute.missing:
+            return np.zeros(len(column)), Misfit("missing", int(gone.sum()))
+        if attribute.unknown == "other":
+            return moved(column, attribute), None
+        codes = np.full(len(column), attribute.missing_code)
+        codes[~gone], misfit = positions(column[~gone] if gone.any() else column, attribute.levels)
         return codes.astype(float), misfit
     return _checked_numbers(column, attribute, bounds=bounds)
 
@@ -80,16 +80,8 @@ def _checked_numbers(
     return numbers, None
 
 
-def positions(
-    column: pd.Series[Any], values: tuple[Hashable, ...], *, other: bool = False, total: Any = None
-) -> tuple[Ints, Misfit | None]:
-    """Position of each entry among the values, or what does not fit.
-
-    Parameters
-    ----------
-    other : whether the level ``"other"`` takes what is not listed.
-    total : (n,) mask of the rows that ``column`` holds, if it is a part of a longer one.
-    """
+def positions(column: pd.Series[Any], values: tuple[Hashable, ...]) -> tuple[Ints, Misfit | None]:
+    """Position of each entry among the values, or what does not fit."""
     index = pd.Index(list(values), tupleize_cols=False)
     try:
         if isinstance(column.dtype, pd.CategoricalDtype):
@@ -105,13 +97,7 @@ def positions(
         missing = column.isna().to_numpy(dtype=np.bool_)
         if missing.any():
             return codes, Misfit("missing", int(missing.sum()))
-        if not other:
-            return codes, Misfit("unknown", int(unknown.sum()), first_few(column[unknown]))
-        codes = np.where(unknown, values.index("other"), codes)
-    whole = np.zeros(len(total), np.intp) if total is not None else None
-    if whole is not None:
-        whole[total] = codes
-        return whole, None
+        return codes, Misfit("unknown", int(unknown.sum()), first_few(column[unknown]))
     return codes.astype(np.intp, copy=False), None
 
 
@@ -136,7 +122,10 @@ def moved_positions(
     # Entries of one plain type are looked up once each. Others one by one: 1 equals True, but is spelt otherwise.
     if column.dtype == object and pd.api.types.infer_dtype(column) not in ("string", "integer", "boolean"):
         return np.array([position(entry) for entry in column.tolist()], np.intp)
-    entries, distinct = pd.factorize(column.array, use_na_sentinel=True)
+    try:
+        entries, distinct = pd.factorize(column.array, use_na_sentinel=True)
+    except Exception:  # a text that is none, such as half a surrogate
+        return np.array([position(entry) for entry in column.tolist()], np.intp)
     codes: Ints = np.array([*map(position, np.asarray(distinct, dtype=object).tolist()), missing], np.intp)
     return codes[entries]
 
@@ -191,6 +180,10 @@ def _loose_numbers(column: pd.Series[Any]) -> Floats:
 
 def _number(value: Any) -> float:
     """A value as a float, NaN if it is none; ``1_0`` is a name and no number, and only plain types are looked at."""
+    if isinstance(value, Complex) and not isinstance(
+        value, Real
+    ):  # one complex number makes its column complex
+        value = value.real if value.imag == 0 else np.nan
     if isinstance(value, np.timedelta64) or not isinstance(value, str | bytes | Real | Decimal | np.bool_):
         return np.nan
     if (isinstance(value, str) and "_" in value) or (isinstance(value, bytes) and b"_" in value):

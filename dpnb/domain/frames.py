@@ -70,7 +70,7 @@ def columns_of(X: pd.DataFrame | ArrayLike) -> dict[str, pd.Series[Any]]:
                 f"X must be a table or a 2-D array, got {array.ndim} dimension(s), shape {array.shape}. "
                 "Reshape your data: X.reshape(-1, 1) for one attribute, X.reshape(1, -1) for one record"
             )
-        frame = pd.DataFrame(array)
+        frame = pd.DataFrame(array, dtype=array.dtype)  # objects stay objects
         names = [f"x{position}" for position in range(array.shape[1])]
     if not names:
         raise DomainError(f"X has 0 feature(s) (shape={frame.shape}) while a minimum of 1 is required.")
@@ -107,4 +107,4 @@ def as_series(y: Any) -> pd.Series[Any]:
         array = _objects(y)
     if array.ndim != 1:
         raise DomainError(f"labels must be one-dimensional, got shape {array.shape}")
-    return pd.Series(array)
+    return pd.Series(array, dtype=array.dtype)

@@ -19,7 +19,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from .arrays import Floats, Ints
+from .arrays import Floats, Ints, check_cells
 from .bags import Bags, Copies, Keys, record_keys, uniforms
 from .domain import Domain
 from .grid import Grid, Stump, grid_of
@@ -377,6 +377,8 @@ class Cohort(CohortDoor):
 
     def bin_counts(self, binned: BinnedRecords, n_slots: int) -> Floats:
         sizes = binned.grid.sizes
+        cells = n_slots * self._classes * int(sizes.sum())
+        check_cells(cells, what=f"the counts of all bins at {n_slots} nodes")
         group = self._slot * self._classes + self._label
         parts = []
         for size, bins in zip(sizes, self._records._bins(binned.grid), strict=True):
@@ -389,6 +391,7 @@ class Cohort(CohortDoor):
         branch = splits.branch(self._slot, self._split_values(splits))
         key = (self._slot * n_branches + branch) * self._classes + self._label
         shape = (len(splits.kind), n_branches, self._classes)
+        check_cells(math.prod(shape), what=f"the counts of all branches of {len(splits.kind)} nodes")
         counts = np.bincount(key, self._copies, minlength=math.prod(shape))
         return counts.reshape(shape).astype(float)
 

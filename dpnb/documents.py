@@ -9,8 +9,9 @@ from __future__ import annotations
 import importlib
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from .files import write_whole
 from .ledger import Cost, Event, Ledger, Scope
 
 FORMAT, VERSION = "dpnb model", 1
+_HOMES = ("papers", "booster", "grid", "splits", "trees")  # of what a model is made of
 _NUMBERS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
@@ -52,6 +54,9 @@ def read_document(path: Path) -> dict[str, Any]:
         raise DataError(
             f"{path} has version {document.get('version')!r}: this package reads version {VERSION}"
         )
+    for part in ("estimator", "domain", "parameters", "model", "ledger", "versions"):
+        if not isinstance(document.get(part), str if part == "estimator" else dict):
+            raise DataError(f"{path} is damaged: it lacks {part!r}")
     return document
 
 
@@ -92,8 +97,10 @@ def unplain(value: Any, domain: Domain) -> Any:
     if not isinstance(value, dict):
         return value
     if "array" in value:
-        data = [_NUMBERS.get(number, number) for number in value["data"]]
-        return np.array(data, dtype=value["array"]).reshape(value["shape"])
+        dtype, data = np.dtype(value["array"]), [_NUMBERS.get(number, number) for number in value["data"]]
+        if dtype.kind not in "biuf":
+            raise DataError(f"damaged: an array of {dtype}")
+        return np.array(data, dtype=dtype).reshape(value["shape"])
     if "the" in value:
         return domain
     kind = find_class(value["object"], is_data=True)
@@ -109,9 +116,10 @@ def find_class(name: str, *, is_data: bool = False) -> Any:
     DataError
         If the name leads out of the package, nowhere, or to something that documents do not hold.
     """
-    module, _, path = name.partition(":")
+    module, _, path = str(name).partition(":")
+    package, home, *_ = (*module.split("."), "")
     try:
-        if module.split(".")[0] != __name__.split(".")[0]:
+        if package != __name__.partition(".")[0] or home not in _HOMES or "_" in (module[0], path[:1]):
             raise ImportError
         found = getattr(importlib.import_module(module), path)
     except (ImportError, AttributeError) as error:
@@ -171,7 +179,9 @@ def _children(entries: Sequence[Mapping[str, Any]]) -> Iterator[Scope | Event]:
         for _ in range(entry["times"]):
             cost = Cost(float(entry["epsilon"]), float(entry["rho"]))
             if "entries" in entry:
-                yield Scope(entry["what"], entry["rule"], _fixed(cost), list(_children(entry["entries"])))
+                yield Scope(
+                    entry["what"], entry["rule"], partial(_fixed, cost), list(_children(entry["entries"]))
+                )
             else:
                 yield Event(
                     what=entry["what"],
@@ -183,5 +193,6 @@ def _children(entries: Sequence[Mapping[str, Any]]) -> Iterator[Scope | Event]:
                 )
 
 
-def _fixed(cost: Cost) -> Callable[[Sequence[Cost]], Cost]:
-    return lambda costs: cost
+def _fixed(cost: Cost, costs: Sequence[Cost]) -> Cost:
+    """What a scope costs whose rule is known by name only."""
+    return cost

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass
@@ -279,10 +280,24 @@ def read(path: str | PathLike[str]) -> PrivateClassifier:
         If the file is no such document.
     """
     document = read_document(Path(path))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return _revived(document)
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from error
+    except Exception as error:  # whatever a wrong entry leads to
+        why = " ".join(str(error).split())
+        raise DataError(f"{path} is damaged: {type(error).__name__}: {why}") from error
+
+
+def _revived(document: dict[str, Any]) -> PrivateClassifier:
     kind = find_class(document["estimator"])
     if not issubclass(kind, PrivateClassifier):
-        raise DataError(f"{path}: {document['estimator']!r} is no estimator of this package")
+        raise DataError(f"{document['estimator']!r} is no estimator of this package")
     domain = Domain.from_document(document["domain"])
+    if set(document["model"]) != set(kind._released):
+        raise DataError(f"damaged: a {kind.__name__} has {', '.join(kind._released)}")
     model: PrivateClassifier = kind(
         domain=domain, **{name: unplain(value, domain) for name, value in document["parameters"].items()}
     )
@@ -291,6 +306,9 @@ def read(path: str | PathLike[str]) -> PrivateClassifier:
     model.domain_, model.classes_ = domain, np.array(domain.classes)
     model.n_features_in_ = domain.n_attributes
     model.ledger_ = read_ledger(document["ledger"])
+    if not np.isclose(model.ledger_.epsilon, float(document["ledger"]["epsilon"]), rtol=1e-9):
+        raise DataError("damaged: its ledger does not add up")
+    model._probabilities(np.nan_to_num(domain.lows)[None])  # whatever is wrong shows here
     return model
 
 

@@ -67,11 +67,12 @@ class Sly:
 # fmt: off
 ODD: list[Any] = [
     None, float("nan"), float("inf"), -float("inf"), -0.0, pd.NA, pd.NaT, np.float32("nan"), np.float32(0.1),
-    np.datetime64("NaT"), np.datetime64("2001-05-06"), np.timedelta64(5, "D"), pd.Timedelta(days=3), Decimal("NaN"),
-    pd.Timestamp("2010-01-01", tz="Asia/Tokyo"), 2 + 0j, Decimal("1.5"), Fraction(1, 3), 1j, complex("nan"), 10**400,
-    -(10**400), "1_0", "1e3", " 7 ", "nan", "inf", "True", "true", "TRUE", "", "2005-06-07", "1500-01-01", b"7",
-    b"1_0", "99999-01-01", [1], [], {}, {"a": 1}, (1, 2), {1}, np.array([3.0]), np.array(3.0), np.arange(3),
-    True, False, np.True_, 0, 1, 2, 1.0, 1.5, "1", "1.0", "a", "b", "other", "missing", Odd(), Sly(), object(), type, "\ud800", range(3),
+    np.datetime64("NaT"), np.datetime64("2001-05-06"), np.timedelta64(5, "D"), pd.Timedelta(days=3),
+    Decimal("NaN"), pd.Timestamp("2010-01-01", tz="Asia/Tokyo"), 2 + 0j, Decimal("1.5"), Fraction(1, 3), 1j,
+    complex("nan"), 10**400, -(10**400), "1_0", "1e3", " 7 ", "nan", "inf", "True", "true", "TRUE", "",
+    "2005-06-07", "1500-01-01", b"7", b"1_0", "99999-01-01", [1], [], {}, {"a": 1}, (1, 2), {1},
+    np.array([3.0]), np.array(3.0), np.arange(3), True, False, np.True_, 0, 1, 2, 1.0, 1.5, "1", "1.0", "a",
+    "b", "other", "missing", Odd(), Sly(), object(), type, "\ud800", range(3),
 ]
 # fmt: on
 

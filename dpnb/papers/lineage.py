@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..arrays import Bools, Floats, Ints
+from ..arrays import Bools, Floats, Ints, check_cells
 from ..candidates import Candidates, binary_candidates, multiway_scores
 from ..counts import RecordsDoor, ValueCounts
 from ..curator import Curator
@@ -79,7 +79,9 @@ def _noisy_tables(run: Run, front: Front, *, partition: bool) -> tuple[Floats, B
     """
     n_nodes, n_attributes = front.unused.shape
     counts = value_counts(front)
-    table = np.zeros((n_nodes * n_attributes, int(run.domain.cardinalities.max()), run.domain.n_classes))
+    shape = (n_nodes * n_attributes, int(run.domain.cardinalities.max()), run.domain.n_classes)
+    check_cells(math.prod(shape), what=f"the counts of all values at {n_nodes} nodes")
+    table = np.zeros(shape)
     table[counts.question, counts.value.astype(np.intp)] = counts.counts
     table = table.reshape(n_nodes, n_attributes, *table.shape[1:])
     both = np.concatenate([table.sum(axis=-1, keepdims=True), table], axis=-1)

@@ -197,7 +197,7 @@ def _moved(attribute: Attribute) -> str:
 
 def _pictures(model: PrivateClassifier) -> Iterator[str]:
     try:
-        import matplotlib  # noqa: F401
+        import matplotlib.pyplot as plt
     except ImportError:
         yield _paragraph('No pictures: they need the extra "plot", pip install "dpnb[plot]".')
         return
@@ -206,6 +206,7 @@ def _pictures(model: PrivateClassifier) -> Iterator[str]:
     for figure, words in pictures.of_model(model):
         buffer = io.BytesIO()
         figure.savefig(buffer, format="png", dpi=110, metadata={"Software": None})
+        plt.close(figure)
         data = base64.b64encode(buffer.getvalue()).decode()
         alt = escape(words, quote=True)
         yield f'<figure><img src="data:image/png;base64,{data}" alt="{alt}"><figcaption>{alt}</figcaption></figure>'
@@ -240,7 +241,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         versions = read_document(options.model)["versions"]
         audit: Any = "" if options.audit is None else options.audit.read_text(encoding="utf-8")
         write_whole(options.report, page(read(options.model), versions=versions, audit=audit))
-    except (DataError, OSError) as error:
+    except OSError as error:
+        parser.exit(1, f"cannot open {error.filename or options.report}: {error.strerror}\n")
+    except UnicodeDecodeError as error:
+        parser.exit(1, f"{options.audit} is not a text in UTF-8: {error}\n")
+    except DataError as error:
         parser.exit(1, f"{error}\n")
     print(f"card in {options.report}")
     return 0

@@ -6,7 +6,8 @@ import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from secrets import token_hex
+from typing import Any, Self
 
 import pandas as pd
 
@@ -39,10 +40,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(words)
     try:
         predict(read(options.model), options.table, out=options.out, missing=tuple(options.missing))
-    except (DataError, DomainError) as error:
-        parser.exit(1, f"{error}\n")
     except BrokenPipeError:  # whoever read the output has gone
         sys.stderr.close()
+    except OSError as error:
+        parser.exit(1, f"cannot write {error.filename or options.out}: {error.strerror}\n")
+    except (DataError, DomainError) as error:
+        parser.exit(1, f"{error}\n")
     return 0
 
 
@@ -55,7 +58,7 @@ def predict(
     ----------
     model : read with :func:`dpnb.read`.
     table : path of a CSV or Parquet file, None for standard input. It may have more columns than the model asks for.
-    out : path of a CSV or Parquet file, None for standard output.
+    out : path of a CSV or Parquet file, None for standard output. A file appears when it is complete.
     missing : cells of a CSV that stand for no value.
 
     Raises
@@ -65,18 +68,17 @@ def predict(
 
     **Privacy**: post-processing of the released model, free.
     """
-    sink = _Sink(out)
-    try:
+    with _Sink(out) as sink:
         for part in _parts(table):
             sink.write(_predicted(model, part, missing=missing))
-    finally:
-        sink.close()
 
 
 def _predicted(model: PrivateClassifier, part: pd.DataFrame, *, missing: tuple[str, ...]) -> pd.DataFrame:
     domain = model.domain_
     if lacking := [name for name in domain.names if name not in part]:
         raise DomainError(f"the table lacks the columns {', '.join(map(repr, lacking))}")
+    if taken := [name for name in part if name == "prediction" or name.startswith("probability ")]:
+        raise DomainError(f"the table has a column {taken[0]!r} already: rename it")
     records = domain.spelt(part[list(domain.names)], missing=missing)
     probabilities = model.predict_proba(records)
     more = {"prediction": model.classes_[probabilities.argmax(axis=1)]}
@@ -89,8 +91,10 @@ def _parts(table: str | None) -> Iterator[pd.DataFrame]:
         if table is not None and table.endswith(".parquet"):
             from pyarrow.parquet import ParquetFile
 
-            for batch in ParquetFile(table).iter_batches(CHUNK):
-                yield batch.to_pandas()
+            file = ParquetFile(table)
+            yield _pandas(file.schema_arrow.empty_table())
+            for batch in file.iter_batches(CHUNK):
+                yield _pandas(batch)
             return
         source: Any = sys.stdin if table is None else table
         yield from pd.read_csv(source, dtype=str, na_filter=False, skipinitialspace=True, chunksize=CHUNK)
@@ -99,31 +103,58 @@ def _parts(table: str | None) -> Iterator[pd.DataFrame]:
     except (OSError, ValueError) as error:
         if isinstance(error, DomainError):
             raise
-        raise DataError(f"cannot read {table or 'standard input'}: {error}") from error
+        why = (
+            error.strerror if isinstance(error, OSError) and error.strerror else " ".join(str(error).split())
+        )
+        raise DataError(f"cannot read {table or 'standard input'}: {why}") from error
+
+
+def _pandas(table: Any) -> pd.DataFrame:
+    """An Arrow table whose columns keep their types, missing values or not."""
+    frame: pd.DataFrame = table.to_pandas(types_mapper=pd.ArrowDtype)
+    return frame
 
 
 class _Sink:
-    """Where predictions go: the first part writes the header or the schema."""
+    """Where predictions go: the first part writes the header or the schema, and a file gets its name at the end."""
 
     def __init__(self, out: str | None) -> None:
-        self._out, self._file, self._first = out, None, True
+        self._path = None if out is None else Path(out)
+        if self._path is not None and self._path.is_dir():
+            raise DataError(f"cannot write {out}: it is a folder")
+        self._part = (
+            None if self._path is None else self._path.with_name(f".{self._path.name}.{token_hex(4)}")
+        )
+        self._file: Any = None
         self._parquet: Any = None
-        if out is not None and not out.endswith(".parquet"):
-            self._file = open(out, "w", encoding="utf-8", newline="")  # noqa: SIM115
+        self._first = True
+
+    def __enter__(self) -> Self:
+        if self._part is not None:
+            self._file = open(self._part, "wb")
+        return self
 
     def write(self, part: pd.DataFrame) -> None:
-        if self._out is not None and self._out.endswith(".parquet"):
+        if self._path is not None and self._path.suffix == ".parquet":
             import pyarrow as pa
             from pyarrow.parquet import ParquetWriter
 
-            rows = pa.Table.from_pandas(part, preserve_index=False)
-            self._parquet = self._parquet or ParquetWriter(self._out, rows.schema)
-            self._parquet.write_table(rows)
+            try:
+                schema = None if self._parquet is None else self._parquet.schema
+                rows = pa.Table.from_pandas(part, schema=schema, preserve_index=False)
+                self._parquet = self._parquet or ParquetWriter(self._file, rows.schema)
+                self._parquet.write_table(rows)
+            except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+                raise DataError(f"cannot write {self._path}: {error}") from error
         else:
             part.to_csv(self._file or sys.stdout, index=False, header=self._first)
         self._first = False
 
-    def close(self) -> None:
-        for sink in (self._file, self._parquet):
-            if sink is not None:
-                sink.close()
+    def __exit__(self, kind: object, *_: object) -> None:
+        if self._parquet is not None:
+            self._parquet.close()
+        if self._part is not None and self._path is not None and self._file is not None:
+            self._file.close()
+            if kind is None:
+                self._part.replace(self._path)
+            self._part.unlink(missing_ok=True)

@@ -13,6 +13,7 @@ import pandas as pd
 
 from ..errors import DomainError
 
+UNFILLED = "FILL IN"  # in the draft of a domain file
 OTHER, MISSING = "other", "missing"  # levels that a categorical attribute may get beside its values
 MISSING_SHARE = 1 / 16  # of a continuous domain's measure that belongs to the missing value
 EPOCH = date(1970, 1, 1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +22,7 @@ from ..errors import DomainError, PrivacyLeakWarning, closest
 from ..files import write_whole
 from .attributes import (
     LARGEST,
+    UNFILLED,
     Attribute,
     Categorical,
     Continuous,
@@ -241,7 +242,7 @@ class Domain:
         columns = {}
         for attribute in self.attributes:
             column = X[attribute.name]
-            if missing:
+            if missing and (column.dtype == object or pd.api.types.is_string_dtype(column.dtype)):
                 column = column.mask(column.isin(missing), None)
             if isinstance(attribute, Categorical):
                 column = spelt_values(column, attribute.levels)
@@ -411,6 +412,8 @@ class Domain:
         """
         if not isinstance(document, dict) or set(document) - {"target"} != {"classes", "attributes"}:
             raise DomainError("expected the keys target, classes, attributes, and csv for a table")
+        if unfilled := [name for name, entry in _entries(document) if UNFILLED in entry]:
+            raise DomainError(f"{UNFILLED!r} has still to be filled in for {listed(unfilled, limit=20)}")
         if not isinstance(document["attributes"], list):
             raise DomainError("attributes must be a list")
         attributes = tuple(map(_read_attribute, document["attributes"]))
@@ -495,7 +498,7 @@ def read_domain_file(path: str | os.PathLike[str]) -> tuple[Domain, object]:
         known = {k: v for k, v in document.items() if k != "csv"} if isinstance(document, dict) else document
         domain = Domain.from_document(known)
     except (YAMLError, UnicodeDecodeError) as error:
-        raise DomainError(f"{path}: not a YAML file: {error}") from error
+        raise DomainError(f"{path}: not a YAML file: {' '.join(str(error).split())}") from error
     except DomainError as error:
         raise DomainError(f"{path}: {error}") from error
     return domain, document.get("csv", {})
@@ -539,6 +542,16 @@ def _written(attribute: Attribute) -> dict[str, object]:
         entry["categorical"] = list(attribute.values)
         options = {"missing": attribute.missing, "unknown": attribute.unknown.removeprefix("error")}
     return entry | {option: value for option, value in options.items() if value}
+
+
+def _entries(document: dict[str, Any]) -> Iterator[tuple[str, list[object]]]:
+    """Lists of a document that a draft leaves open, each with what it is for."""
+    if isinstance(document["classes"], list):
+        yield "classes", document["classes"]
+    for entry in document["attributes"] if isinstance(document["attributes"], list) else []:
+        for kind in ("categorical", "continuous"):
+            if isinstance(entry, dict) and isinstance(entry.get(kind), list):
+                yield str(entry.get("name")), entry[kind]
 
 
 def _read_attribute(entry: object) -> Attribute:

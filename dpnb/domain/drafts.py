@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from ..errors import DataError, DomainError
 from ..files import write_whole
 from ..yaml_text import dump
+from .attributes import UNFILLED
 from .domain import read_domain_file
+from .encoding import spelt_values
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 _HEAD = """\
-# Public domain of the table {name}: fill in every "?".
+# Public domain of the table {name}: fill in every "{UNFILLED}".
 #
 # This file says what anybody may know before looking at a record: bounds that values cannot leave, all values that a
 # category can have, all classes. The draft fills in none of them. Read off the records, the largest income would be
@@ -24,7 +31,8 @@ _HEAD = """\
 # Names and types come from the table: check the types.
 """
 _NOTES = {
-    "continuous": "lowest and highest possible value, as numbers or as dates; options: missing, clip, unit",
+    "continuous": "lowest and highest possible value; options: missing: true, clip: true, unit: ...",
+    "dates": "first and last possible day, such as 2001-12-31; options: missing: true, clip: true",
     "categorical": "all possible values; options: missing: true, unknown: other",
 }
 
@@ -47,19 +55,32 @@ def draft(table: pd.DataFrame, *, name: str, target: str) -> str:
     if target not in columns:
         raise DomainError(f"no column {target!r} to predict; the table has {', '.join(columns)}")
     lines = [
-        _HEAD.format(name=name),
+        _HEAD.format(name=name, UNFILLED=UNFILLED),
         f"target: {_word(target)}",
-        'classes: ["?", "?"]  # all classes',
+        f'classes: ["{UNFILLED}", "{UNFILLED}"]  # all classes',
         "attributes:",
     ]
     for column in columns:
         if column != target:
-            numeric = pd.api.types.is_numeric_dtype(table[column]) and not pd.api.types.is_bool_dtype(
-                table[column]
-            )
-            kind, places = ("continuous", '["?", "?"]') if numeric else ("categorical", '["?"]')
-            lines += [f"- name: {_word(column)}", f"  {kind}: {places}  # {_NOTES[kind]}"]
+            kind = _kind(table[column])
+            places = ", ".join([f'"{UNFILLED}"'] * (1 if kind == "categorical" else 2))
+            entry = "categorical" if kind == "categorical" else "continuous"
+            lines += [f"- name: {_word(column)}", f"  {entry}: [{places}]  # {_NOTES[kind]}"]
     return "\n".join(lines) + "\n"
+
+
+def _kind(column: pd.Series[Any]) -> str:
+    """What a column looks like: a type, and nothing of its values."""
+    if pd.api.types.is_bool_dtype(column):
+        return "categorical"
+    if pd.api.types.is_numeric_dtype(column):
+        return "continuous"
+    dates = pd.api.types.is_datetime64_any_dtype(column) or column.dropna().map(_is_date).all()
+    return "dates" if dates and column.notna().any() else "categorical"
+
+
+def _is_date(value: Any) -> bool:
+    return isinstance(value, date) or (isinstance(value, str) and bool(_DATE.match(value)))
 
 
 def _word(text: str) -> str:
@@ -83,33 +104,48 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.command == "check":
             return _check(options.domain, options.table)
         text = draft(_table(options.table), name=options.table.name, target=options.target)
+        if options.out is None:
+            sys.stdout.write(text)
+        elif options.out.exists():
+            parser.exit(1, f"{options.out} exists: name another file, so that nothing is lost\n")
+        else:
+            write_whole(options.out, text)
     except (DataError, DomainError) as error:
         parser.exit(1, f"{error}\n")
-    if options.out is None:
-        sys.stdout.write(text)
-    elif options.out.exists():
-        parser.error(f"{options.out} exists: name another file, so that nothing is lost")
-    else:
-        write_whole(options.out, text)
+    except OSError as error:
+        parser.exit(1, f"cannot write {options.out}: {error.strerror}\n")
     return 0
 
 
 def _check(domain_file: Path, table_file: Path) -> int:
-    domain, _ = read_domain_file(domain_file)
-    table = _table(table_file)
-    labels = table.get(domain.target)
-    known = [name for name in domain.names if name in table]
+    try:
+        domain, layout = read_domain_file(domain_file)
+    except OSError as error:
+        raise DataError(f"cannot read {domain_file}: {error.strerror}") from error
+    table = _table(table_file, texts=True)
     if lacking := [name for name in domain.names if name not in table]:
-        raise DomainError(f"the table lacks the columns {', '.join(map(repr, lacking))}")
-    domain.check(table[known], labels)
+        raise DomainError(f"{table_file} lacks the columns {', '.join(map(repr, lacking))}")
+    stated = layout.get("missing", []) if isinstance(layout, dict) else []
+    markers = ("", *map(str, stated if isinstance(stated, list) else [stated]))
+    if (labels := table.get(domain.target)) is not None:
+        labels = spelt_values(labels, domain.classes)
+    domain.check(domain.spelt(table[list(domain.names)], missing=markers), labels)
     print(f"all {len(table)} records fit {domain_file.name}")
+    if labels is None:
+        print(f"there are no labels: the table has no column {domain.target!r}")
     return 0
 
 
-def _table(path: Path) -> pd.DataFrame:
+def _table(path: Path, *, texts: bool = False) -> pd.DataFrame:
+    """A table; with ``texts`` the cells of a CSV as they stand."""
+    how: dict[str, Any] = {"dtype": str, "na_filter": False} if texts else {}
     try:
-        return (
-            pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path, skipinitialspace=True)
-        )
-    except (OSError, ValueError, ImportError) as error:
-        raise DataError(f"cannot read {path}: {error}") from error
+        if path.suffix == ".parquet":
+            return pd.read_parquet(path)
+        return pd.read_csv(path, skipinitialspace=True, encoding="utf-8-sig", **how)
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror or error}") from error
+    except ImportError as error:
+        raise DataError(f"Parquet files need pyarrow: pip install pyarrow ({error})") from error
+    except ValueError as error:
+        raise DataError(f"{path} is not a table: {' '.join(str(error).split())}") from error

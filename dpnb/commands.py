@@ -77,7 +77,7 @@ def _predicted(model: PrivateClassifier, part: pd.DataFrame, *, missing: tuple[s
     domain = model.domain_
     if lacking := [name for name in domain.names if name not in part]:
         raise DomainError(f"the table lacks the columns {', '.join(map(repr, lacking))}")
-    if taken := [name for name in part if name == "prediction" or name.startswith("probability ")]:
+    if taken := [name for name in map(str, part) if name == "prediction" or name.startswith("probability ")]:
         raise DomainError(f"the table has a column {taken[0]!r} already: rename it")
     records = domain.spelt(part[list(domain.names)], missing=missing)
     probabilities = model.predict_proba(records)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
@@ -24,6 +24,7 @@ from .counts import Records, RecordsDoor
 from .curator import Curator, open_curator, source_of_noise
 from .documents import find_class, ledger_document, plain, read_document, read_ledger, unplain, write_document
 from .domain import Domain, as_frame
+from .domain.encoding import spelt_number
 from .errors import DataError
 from .growth import TreeBuilder
 from .ledger import Ledger, Neighbours
@@ -40,12 +41,18 @@ def check_epsilon(epsilon: object) -> float:
 def check_domain(domain: object) -> None:
     """Raise TypeError unless ``domain`` is a :class:`~dpnb.Domain`."""
     if not isinstance(domain, Domain):
-        hint = (
-            "Domain.from_yaml(path) reads a domain file"
-            if isinstance(domain, str | Path)
-            else "see dpnb.Domain"
+        hint = "see dpnb.Domain"
+        if isinstance(domain, str | PathLike):
+            hint = f"Domain.from_yaml({str(domain)!r}) reads a domain file"
+        elif isinstance(getattr(domain, "domain", None), Domain):
+            hint = "pass its attribute domain"
+        elif isinstance(domain, Mapping):
+            hint = "Domain.from_document({...}) reads what a domain file holds"
+        elif isinstance(domain, Sequence):
+            hint = "Domain(attributes, classes) makes one of attributes"
+        raise TypeError(
+            f"domain is of type {type(domain).__name__}: expected a Domain, or None to read it off the records; {hint}"
         )
-        raise TypeError(f"domain={domain!r}: expected a Domain, or None to read it off the records; {hint}")
 
 
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
@@ -58,6 +65,18 @@ def check_count(name: str, value: object, *, low: int) -> None:
     """Raise ValueError unless ``value`` is a whole number of at least ``low``."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
         raise ValueError(f"{name}={value!r}: expected a whole number of at least {low}")
+
+
+def _are_codes(y: Any, domain: Domain) -> bool:
+    """Whether labels are of a type that says that they are codes: whole numbers, where no class is one."""
+    dtype = getattr(y, "dtype", None)
+    whole = isinstance(dtype, np.dtype) and dtype.kind in "iu"
+    return whole and all(np.isnan(spelt_number(label)) for label in domain.classes)
+
+
+def _for_codes(domain: Domain) -> Domain:
+    """The domain in which every class is its place among the sorted classes."""
+    return replace(domain, classes=tuple(range(domain.n_classes)))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -103,7 +122,8 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
         ----------
         X : table (n, attributes) of any library, array (positions are keys), or encoded
             :class:`~dpnb.counts.Records` (without ``y``). The index labels of a pandas frame are the record keys.
-        y : (n,) labels in the domain's classes.
+        y : (n,) labels in the domain's classes. An array of whole numbers where no class is a number holds codes of the
+            sorted classes, as scikit-learn's meta-estimators pass them on; the model then speaks of these.
 
         Raises
         ------
@@ -155,8 +175,11 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
             self.domain_ = curator.exact(Domain.infer(X, y), why=why)
         else:
             check_domain(self.domain)
-            self.domain_ = self.domain
+            self.domain_ = _for_codes(self.domain) if _are_codes(y, self.domain) else self.domain
             self.n_features_in_ = self.domain_.n_attributes
+            X = as_frame(X)
+            if isinstance(X, pd.DataFrame):
+                self.feature_names_in_ = np.array(self.domain_.names, dtype=object)
         records = Records(X, y, domain=self.domain_, strict=self.strict or self.domain is None)
         self.classes_ = np.array(self.domain_.classes)
         return records, curator

@@ -319,9 +319,11 @@ class Ledger:
 
     def __str__(self) -> str:
         total = f"ε = {_number(self.epsilon)}" + (f", δ = {self.delta:g}" if self.delta else " (pure)")
+        if by_rho := self.epsilon < self.pure_epsilon:  # what adds up to that ε are the ρ below
+            total += f" (zCDP, ρ = {_number(self.rho)})"
         head = [f"{total}, {self.neighbours}; claimed ε = {_number(self.claimed)}"]
         head += [f"  ! no noise: {what} (×{n})" for what, n in self.leaks.items()]
-        return "\n".join(head + list(_draw(self.root.children, "")))
+        return "\n".join(head + list(_draw(self.root.children, "", by_rho=by_rho)))
 
     def _repr_html_(self) -> str:
         return f'<pre class="budget-tree">{html.escape(str(self))}</pre>'
@@ -430,29 +432,26 @@ def _number(value: float) -> str:
     return "∞" if math.isinf(value) else f"{value:.4g}"
 
 
-def _price(cost: Cost) -> str:
-    """ε of a cost, or its ρ where it has no pure ε (Gaussian noise)."""
-    return (
-        f"ρ = {_number(cost.rho)}"
-        if math.isinf(cost.epsilon) > math.isinf(cost.rho)
-        else f"ε = {_number(cost.epsilon)}"
-    )
+def _price(cost: Cost, *, by_rho: bool) -> str:
+    """ε of a cost, or its ρ where that adds up to the total, or where it has no pure ε (Gaussian noise)."""
+    by_rho = by_rho or math.isinf(cost.epsilon) > math.isinf(cost.rho)
+    return f"ρ = {_number(cost.rho)}" if by_rho else f"ε = {_number(cost.epsilon)}"
 
 
-def _label(child: Scope | Event) -> str:
+def _label(child: Scope | Event, *, by_rho: bool) -> str:
     if isinstance(child, Scope):
-        return f"{child.what} [{child.rule}]: {_price(child.cost)}"
+        return f"{child.what} [{child.rule}]: {_price(child.cost, by_rho=by_rho)}"
     delta = "" if math.isnan(child.sensitivity) else f", Δ = {child.sensitivity:g}"
     parts = "" if child.parts is None else f", {child.n_parts} node{'s' * (child.n_parts != 1)}"
-    return f"{child.what}, {child.mechanism}{delta}{parts}: {_price(child.worst)}"
+    return f"{child.what}, {child.mechanism}{delta}{parts}: {_price(child.worst, by_rho=by_rho)}"
 
 
-def _draw(children: Sequence[Scope | Event], indent: str) -> Iterator[str]:
+def _draw(children: Sequence[Scope | Event], indent: str, *, by_rho: bool) -> Iterator[str]:
     """Draw a budget tree; neighbours that look alike are drawn once, with their number."""
     drawn: list[tuple[list[str], int]] = []
     for child in children:
-        below = list(_draw(child.children, "")) if isinstance(child, Scope) else []
-        lines = [_label(child), *below]
+        below = list(_draw(child.children, "", by_rho=by_rho)) if isinstance(child, Scope) else []
+        lines = [_label(child, by_rho=by_rho), *below]
         if drawn and drawn[-1][0] == lines:
             drawn[-1] = (lines, drawn[-1][1] + 1)
         else:

@@ -54,7 +54,7 @@ NUMBERS: dict[str, Callable[[np.random.Generator], Any]] = {
     "selection_share": lambda rng: float(rng.uniform(0.05, 0.95)),
     "stop_share": lambda rng: float(rng.uniform(0.05, 0.95)),
     "leaf_share": lambda rng: float(rng.uniform(0.05, 0.95)),
-    "delta": lambda rng: float(10 ** rng.uniform(-12, -1)),
+    "delta": lambda rng: float(10 ** rng.uniform(-12, -2)),
     "filter_rounds": lambda rng: int(rng.integers(1, 9)),
     "monotone_rate": lambda rng: bool(rng.integers(2)),
     "size_query": lambda rng: bool(rng.integers(2)),

@@ -133,3 +133,20 @@ def test_no_notebooks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit):
         main(["execute"])
+
+
+@pytest.mark.parametrize(("scale", "said"), [("default", "that exists"), ("paper", "that can be written to")])
+def test_a_folder_of_results_is_checked_before_anything_is_computed(scale: str, said: str, tmp_path: Path) -> None:
+    rules = {"results": notebook.text(), "scale": notebook.one_of("default", "paper")}
+    assert check_parameters({"results": "committed", "scale": scale}, **rules).results == "committed"
+    assert check_parameters({"results": str(tmp_path), "scale": scale}, **rules).results == str(tmp_path)
+    file = tmp_path / "file"
+    file.write_text("here", encoding="utf-8")
+    with pytest.raises(ParameterError, match=f"results = .*file.*: expected 'committed', or a folder {said}"):
+        check_parameters({"results": str(file / "results"), "scale": scale}, **rules)
+    new = {"results": str(tmp_path / "new"), "scale": scale}
+    if scale == "paper":
+        assert check_parameters(new, **rules).results == new["results"]
+    else:
+        with pytest.raises(ParameterError, match="that exists"):
+            check_parameters(new, **rules)

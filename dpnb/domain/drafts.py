@@ -141,8 +141,10 @@ def _table(path: Path, *, texts: bool = False) -> pd.DataFrame:
     how: dict[str, Any] = {"dtype": str, "na_filter": False} if texts else {}
     try:
         if path.suffix == ".parquet":
-            return pd.read_parquet(path)
-        return pd.read_csv(path, skipinitialspace=True, encoding="utf-8-sig", **how)
+            records: pd.DataFrame = pd.read_parquet(path)
+        else:
+            records = pd.read_csv(path, skipinitialspace=True, encoding="utf-8-sig", **how)
+        return records
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror or error}") from error
     except ImportError as error:

@@ -158,7 +158,7 @@ def _spelling(value: Any) -> Hashable:
         return str(value).lower()
     if isinstance(value, str) and value.lower() in ("true", "false"):
         return value.lower()
-    number = _number(value)
+    number = spelt_number(value)
     return value if number != number else number
 
 
@@ -175,10 +175,10 @@ def _loose_numbers(column: pd.Series[Any]) -> Floats:
     if pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_complex_dtype(column.dtype):
         numbers: Floats = column.to_numpy(dtype=np.float64, na_value=np.nan)
         return numbers
-    return np.array([_number(value) for value in column.tolist()], np.float64)
+    return np.array([spelt_number(value) for value in column.tolist()], np.float64)
 
 
-def _number(value: Any) -> float:
+def spelt_number(value: Any) -> float:
     """A value as a float, NaN if it is none; ``1_0`` is a name and no number, and only plain types are looked at."""
     if isinstance(value, Complex) and not isinstance(
         value, Real

@@ -19,12 +19,10 @@ from dpnb import Categorical, Continuous, Domain, PrivateBooster, papers
 from dpnb.papers.dpada import DPAda
 from dpnb.papers.edprf import EDPRF
 
+CLASSES = {2: ("no", "yes"), 3: ("no", "unclear", "yes")}
 DOMAINS = {
-    n: Domain(
-        (Continuous("x", 0, 10), Categorical("c", ("a", "b"))),
-        ("no", "yes") if n == 2 else ("no", "unclear", "yes"),
-    )
-    for n in (2, 3)
+    n: Domain((Continuous("x", 0, 10), Categorical("c", ("a", "b"))), classes)
+    for n, classes in CLASSES.items()
 }
 
 

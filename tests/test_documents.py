@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import pickle
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -271,3 +272,27 @@ def test_classes_of_the_package_only() -> None:
     for name in ("builtins:eval", "dpnb", "dpnb.booster:np.array", ":", "dpnb.nothing:at_all"):
         with pytest.raises(DataError):
             find_class(name)
+
+
+def test_the_page_says_what_a_document_holds(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (root / "book" / "releasing.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    code = "".join(re.findall(r"^```python\n(.*?)^```", page, flags=re.DOTALL | re.MULTILINE))
+    exec(code.replace("PrivateBooster(", "PrivateBooster(n_rounds=2, "), {})
+    document = json.loads((tmp_path / "model.json").read_text(encoding="utf-8"))
+    table = page.partition("## What the document holds")[2].partition("In `model`")[0]
+    named = [
+        name
+        for row in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)
+        for name in re.findall(r"`(\w+)`", row)
+    ]
+    assert named == list(document)
+    for kind, number in (
+        ("threshold", 0),
+        ("one category", 1),
+        ("a branch a category", 2),
+        ("a branch a bin", 3),
+    ):
+        assert f"{number} {kind}" in page

@@ -547,3 +547,19 @@ def test_leaves_have_values_and_inner_nodes_have_none() -> None:
             assert not np.isnan(tree.value[leaf]).any()
             assert np.isnan(tree.value[~leaf]).all()
             assert isinstance(tree.splits, Splits)
+
+
+@pytest.mark.parametrize("kind", [DiffGen, DTDiff])
+def test_a_range_of_few_numbers_is_split_where_there_is_room(kind: Any) -> None:
+    """Between 1e15 and 1e15 + 8 there are 63 numbers: a threshold on an end would part nothing, for ever."""
+    domain = Domain((Continuous("x", 1e15, 1e15 + 8),), (0, 1))
+    X = pd.DataFrame({"x": 1e15 + np.arange(9.0)})
+    y = pd.Series(np.arange(9) % 2)
+    for seed in range(20):
+        model: Any = kind(domain=domain, n_specialisations=80, random_state=seed)
+        tree = model.fit(X, y).trees_[0]
+        inner = tree.splits.kind == THRESHOLD
+        cuts = tree.splits.cut[inner]
+        assert ((cuts > 1e15) & (cuts < 1e15 + 8)).all()
+        assert len(np.unique(cuts)) == len(cuts) <= 63
+        assert model.ledger_.epsilon <= 1 + 1e-9

@@ -128,20 +128,29 @@ def _unit() -> list[str]:
 
 
 def _releases(model: PrivateClassifier) -> str:
-    rows = []
-    for depth, times, entry in _entries(model.ledger_.root.children, 0):
+    ledger, rows = model.ledger_, []
+    by_rho = ledger.epsilon < ledger.pure_epsilon  # then no ε of a part adds up to the total
+    for depth, times, entry in _entries(ledger.root.children, 0):
         cost = entry.worst if isinstance(entry, Event) else entry.cost
         how = entry.mechanism if isinstance(entry, Event) else entry.rule
         delta = f"{entry.sensitivity:g}" if isinstance(entry, Event) and entry.sensitivity > 0 else ""
         indent = "&nbsp;" * 4 * depth
         what = f"{indent}{f'{times} × ' if times > 1 else ''}{escape(entry.what)}"
         numbers = "".join(
-            f'<td class="number">{n}</td>' for n in (delta, _number(cost.epsilon), _number(cost.rho))
+            f'<td class="number">{n}</td>' for n in (delta, _number(cost.rho if by_rho else cost.epsilon))
         )
         rows.append(f"<tr><td>{what}</td><td>{escape(how)}</td>{numbers}</tr>")
-    head = "".join(f'<th class="number" scope="col">{name}</th>' for name in ("Δ", "ε", "ρ"))
+    total = (
+        f" They add up to ρ = {_number(ledger.rho)} of zero-concentrated differential privacy, "
+        f"which is ε = {_number(ledger.epsilon)} at δ = {ledger.delta:g}."
+        if by_rho
+        else f" They add up to ε = {_number(ledger.pure_epsilon)}."
+    )
+    if ledger.neighbours == "replace":
+        total += " A replacement is a removal and an addition."
+    head = "".join(f'<th class="number" scope="col">{name}</th>' for name in ("Δ", "ρ" if by_rho else "ε"))
     return (
-        _paragraph("Costs are for one record and for each of the releases that look alike.")
+        _paragraph("Costs are for one record and for each of the releases that look alike." + total)
         + '<div class="wide" role="group" aria-label="Releases" tabindex="0"><table><thead><tr>'
         + f'<th scope="col">release</th><th scope="col">mechanism, or how releases add up</th>{head}</tr></thead>'
         + f"<tbody>{''.join(rows)}</tbody></table></div>"

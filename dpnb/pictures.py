@@ -14,13 +14,16 @@ from .estimators import PrivateClassifier, PrivateForest
 from .grid import Additive, Shape
 
 
-def plot_shapes(shapes: Mapping[str, tuple[Attribute, Shape]], *, log: Sequence[str] = ()) -> Figure:
+def plot_shapes(
+    shapes: Mapping[str, tuple[Attribute, Shape]], *, log: Sequence[str] = (), bars: int | None = None
+) -> Figure:
     """What attributes add to an additive score: steps over a continuous domain, bars for categories.
 
     Parameters
     ----------
     shapes : panel title → the public attribute and its shape.
     log : titles of the panels with a logarithmic axis.
+    bars : most categories in a panel, those of the largest scores; None for all.
 
     Returns
     -------
@@ -39,10 +42,12 @@ def plot_shapes(shapes: Mapping[str, tuple[Attribute, Shape]], *, log: Sequence[
                 axis.set_xscale("symlog", linthresh=float(np.diff(edges).min()))
             axis.set_ylabel("added to the score")
         else:
-            axis.barh([str(value) for value in attribute.levels], shape.score, color="C0")
+            shown = np.sort(np.argsort(-np.abs(shape.score), kind="stable")[:bars])
+            axis.barh([str(attribute.levels[k]) for k in shown], shape.score[shown], color="C0")
             axis.invert_yaxis()
             axis.axvline(0, color="black", linewidth=0.8)
-            axis.set(xlabel="added to the score", ylabel=attribute.name)
+            some = f", {len(shown)} of {len(attribute.levels)}" if len(shown) < len(attribute.levels) else ""
+            axis.set(xlabel="added to the score", ylabel=f"{attribute.name}{some}")
         axis.set_title(title)
     for axis in axes.flat[len(shapes) :]:
         figure.delaxes(axis)
@@ -99,4 +104,4 @@ def of_model(model: PrivateClassifier, *, shapes: int = 6) -> Iterator[tuple[Fig
             names[a]: (model.domain_.attributes[a], booster.shape(a)) for a in sorted(largest) if sizes[a] > 0
         }
         if drawn:
-            yield plot_shapes(drawn), f"What an attribute adds to the score of class {label}."
+            yield plot_shapes(drawn, bars=12), f"What an attribute adds to the score of class {label}."

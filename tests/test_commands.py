@@ -267,6 +267,9 @@ def test_the_card_says_what_a_privacy_officer_signs(call: Call, folder: Path) ->
     assert "<img" in text
     assert 'alt=""' not in text
     assert "http" not in text.replace("http-equiv", "")  # self-contained
+    assert ">ρ</th>" in text  # with δ the costs that add up are ρ: no ε of a part stands beside the total
+    assert ">ε</th>" not in text
+    assert "They add up to ρ = " in text
     bare = card.page(model, versions={})
     assert "No audit was attached" in bare
     for part in ("δ = 1e-06", card.PROMISES[1], card.LIMITS[0], "0 euros to 200000 euros", "20 × split"):
@@ -302,6 +305,8 @@ def test_a_card_of_a_model_that_is_not_private_says_so(folder: Path) -> None:
     text = card.page(tree.fit(*parts.train), versions={})
     assert "Not differentially private: ε = ∞" in text
     assert "purity of a node" in text
+    assert ">ε</th>" in text
+    assert "They add up to ε = ∞" in text
 
 
 # --- Mistakes -------------------------------------------------------------------------------------------------------

@@ -110,6 +110,21 @@ def test_columns_that_a_library_cannot_hand_over_go_value_by_value() -> None:
     np.testing.assert_array_equal(DOMAIN.subset(["a", "b"]).move(table), [[DOMAIN.lows[0], 0.1], [0.5, 0.2]])
 
 
+def test_without_pyarrow_tables_go_value_by_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = sample()
+    table, labels = KINDS["polars"](X), pl.Series(y.tolist())
+    whole, codes = DOMAIN.move(table), DOMAIN.move_labels(labels)
+
+    def fails(self: Any) -> Any:
+        raise ModuleNotFoundError("pyarrow")
+
+    monkeypatch.setattr(pl.DataFrame, "to_pandas", fails)
+    monkeypatch.setattr(pl.Series, "to_pandas", fails)
+    np.testing.assert_array_equal(DOMAIN.move(table), whole)
+    np.testing.assert_array_equal(DOMAIN.encode(table), whole)
+    np.testing.assert_array_equal(DOMAIN.move_labels(labels), codes)
+
+
 @pytest.mark.parametrize(
     ("table", "message"),
     [

@@ -100,7 +100,10 @@ def as_series(y: Any) -> pd.Series[Any]:
         return y
     native = nw.from_native(y, series_only=True, pass_through=True)
     if isinstance(native, nw.Series):
-        return native.to_pandas()
+        try:
+            return native.to_pandas()
+        except Exception:  # as for tables
+            return pd.Series(_objects(native.to_list()), dtype=object)
     try:
         array = y if isinstance(y, np.ndarray) else np.array(y, dtype=object)
     except Exception:  # some label is an odd object

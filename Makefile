@@ -50,7 +50,10 @@ lint: .venv/.installed  ## check style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-serve: book  ## build the book and show it at http://localhost:8000 (PORT=… for another port)
+serve: .venv/.installed  ## build the book and show it at http://localhost:8000 (PORT=… for another port)
+	@$(BIN)/python -c 'import socket; socket.create_server(("127.0.0.1", $(PORT))).close()' 2>/dev/null || { \
+	  echo "Port $(PORT) is taken: name another one, make serve PORT=8001"; exit 1; }
+	$(MAKE) book
 	@echo "The book is at http://localhost:$(PORT); Ctrl-C stops it."
 	$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory _build/html
 

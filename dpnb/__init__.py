@@ -5,6 +5,7 @@ from .curator import Curator
 from .data.datasets import load
 from .domain import Categorical, Continuous, Domain
 from .errors import DataError, DomainError, PrivacyLeakWarning
+from .estimators import read
 from .ledger import Ledger
 
 __version__ = "0.1.0"
@@ -20,4 +21,5 @@ __all__ = [
     "PrivacyLeakWarning",
     "PrivateBooster",
     "load",
+    "read",
 ]

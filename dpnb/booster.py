@@ -138,10 +138,18 @@ def half_log_odds(error: float) -> float:
     return 0.5 * float(np.log((1 - error) / error))
 
 
+LARGEST_DELTA = 0.01
+
+
 def check_delta(delta: object) -> None:
     """Raise ValueError unless δ is None or a number in (0, 1)."""
     if delta is not None and not (isinstance(delta, float | np.floating) and 0 < delta < 1):
         raise ValueError(f"delta={delta!r}: expected a number in (0, 1), or None for pure DP")
+    if delta is not None and delta > LARGEST_DELTA:
+        raise ValueError(
+            f"delta={delta!r}: to publish each record with probability δ would be allowed; take far less than one in "
+            "the number of records, such as 1e-6"
+        )
 
 
 def check_step(name: str, value: object) -> None:
@@ -206,6 +214,7 @@ class PrivateBooster(PrivateClassifier):
     random_state: Any = None
 
     _least: ClassVar = {"n_rounds": 1, "uniform": 0, "geometric": 0}
+    _released: ClassVar = ("models_",)
 
     def _fit(self, records: RecordsDoor, curator: Curator) -> None:
         n_classes = self.domain_.n_classes

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .arrays import Floats, Ints
+from .arrays import Floats, Ints, check_cells
 from .counts import ValueCounts
 from .domain import Domain
 from .scores import Score
@@ -90,6 +90,8 @@ def binary_candidates(
     cards = domain.cardinalities[attributes]
     present = np.bincount(counts.question, minlength=len(attributes))
     sizes = np.where(continuous, present + 1, cards)
+    listed = int(cards[~continuous].sum()) * totals.shape[1]
+    check_cells(listed, what=f"the categories at {len(attributes)} questions of a level")
     starts = np.cumsum(sizes) - sizes
     question = np.repeat(np.arange(len(attributes)), sizes)
     is_interval = np.repeat(continuous, sizes)

@@ -19,7 +19,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from .arrays import Floats, Ints
+from .arrays import Floats, Ints, check_cells
 from .bags import Bags, Copies, Keys, record_keys, uniforms
 from .domain import Domain
 from .grid import Grid, Stump, grid_of
@@ -250,17 +250,24 @@ class Records(RecordsDoor):
 
     Parameters
     ----------
-    X : DataFrame or array (n, attributes); a frame's index labels are the record keys and must be unique.
+    X : table or array (n, attributes); a frame's index labels are the record keys and must be unique.
     y : (n,) labels.
-    domain : public domain; values and labels outside of it raise :class:`~dpnb.errors.DomainError`.
+    domain : public domain.
+    strict : whether values and labels outside of it raise :class:`~dpnb.errors.DomainError`; else they are moved into
+        it, see :meth:`~dpnb.Domain.move`.
     """
 
-    def __init__(self, X: pd.DataFrame | ArrayLike, y: ArrayLike | pd.Series[Any], *, domain: Domain) -> None:
-        matrix = domain.encode(X)
+    def __init__(
+        self,
+        X: pd.DataFrame | ArrayLike,
+        y: ArrayLike | pd.Series[Any],
+        *,
+        domain: Domain,
+        strict: bool = True,
+    ) -> None:
+        matrix = domain.encode(X) if strict else domain.move(X)
         self.domain = domain
-        self._y = domain.encode_labels(y)
-        if len(matrix) == 0:
-            raise ValueError("0 sample(s) (shape=(0, ...)): there are no records to fit")
+        self._y = domain.encode_labels(y) if strict else domain.move_labels(y)
         if len(matrix) != len(self._y):
             raise ValueError(
                 f"inconsistent numbers of samples: X has {len(matrix)} records, y has {len(self._y)} labels"
@@ -318,6 +325,8 @@ class Records(RecordsDoor):
         return self._binned[1]
 
     def observed_bounds(self) -> tuple[Floats, Floats]:
+        if not len(self._y):
+            return np.nan_to_num(self.domain.lows), np.nan_to_num(self.domain.highs)
         return self._columns.min(axis=1), self._columns.max(axis=1)
 
     def binned(self, grid: Grid) -> BinnedRecords:
@@ -368,6 +377,8 @@ class Cohort(CohortDoor):
 
     def bin_counts(self, binned: BinnedRecords, n_slots: int) -> Floats:
         sizes = binned.grid.sizes
+        cells = n_slots * self._classes * int(sizes.sum())
+        check_cells(cells, what=f"the counts of all bins at {n_slots} nodes")
         group = self._slot * self._classes + self._label
         parts = []
         for size, bins in zip(sizes, self._records._bins(binned.grid), strict=True):
@@ -380,6 +391,7 @@ class Cohort(CohortDoor):
         branch = splits.branch(self._slot, self._split_values(splits))
         key = (self._slot * n_branches + branch) * self._classes + self._label
         shape = (len(splits.kind), n_branches, self._classes)
+        check_cells(math.prod(shape), what=f"the counts of all branches of {len(splits.kind)} nodes")
         counts = np.bincount(key, self._copies, minlength=math.prod(shape))
         return counts.reshape(shape).astype(float)
 
@@ -448,7 +460,7 @@ def _tally(keys: Ints, copies: Floats | None, *, n_cells: int, classes: int) -> 
             occurs += table[c::classes]
         cell = np.flatnonzero(occurs > 0)
         return cell, table.reshape(n_cells, classes)[cell].astype(float)
-    base = 1 if copies is None else int(copies.max()) + 1
+    base = 1 if copies is None else int(copies.max(initial=0)) + 1
     packed = np.sort(keys if copies is None else keys * base + copies.astype(np.intp))
     keys, weight = packed // base, np.ones(len(packed)) if copies is None else packed % base
     cells = keys // classes

@@ -7,6 +7,7 @@ produce the outcome. An auditor overrides that one method to force outcomes and 
 from __future__ import annotations
 
 import math
+import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -246,6 +247,22 @@ class Curator:
         event = Event(what=why, mechanism="exact", epsilon=infinite, rho=infinite, parts=parts)
         outcome: T = self._settle(Exact(value), event)
         return outcome
+
+
+def source_of_noise(random_state: Any) -> np.random.Generator:
+    """Generator of a fit's noise.
+
+    Parameters
+    ----------
+    random_state : None for the stream cipher ChaCha20 with a key of 256 bits from the operating system: its output
+        tells nothing of what follows or came before. A seed or a Generator, for tests and books, repeats the noise;
+        whoever knows or guesses it can take the noise off.
+    """
+    if random_state is None:
+        from randomgen import ChaCha
+
+        return np.random.Generator(ChaCha(key=secrets.randbits(256)))
+    return np.random.default_rng(random_state)
 
 
 _open: ContextVar[Callable[..., Curator]] = ContextVar("open_curator", default=Curator)

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from os import PathLike
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,8 +21,11 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from .arrays import Floats
 from .bags import Bags
 from .counts import Records, RecordsDoor
-from .curator import Curator, open_curator
-from .domain import Domain
+from .curator import Curator, open_curator, source_of_noise
+from .documents import find_class, ledger_document, plain, read_document, read_ledger, unplain, write_document
+from .domain import Domain, as_frame
+from .domain.encoding import spelt_number
+from .errors import DataError
 from .growth import TreeBuilder
 from .ledger import Ledger, Neighbours
 from .trees import Tree, leaf_votes
@@ -27,6 +36,23 @@ def check_epsilon(epsilon: object) -> float:
     if isinstance(epsilon, bool) or not isinstance(epsilon, int | float | np.number) or not epsilon > 0:
         raise ValueError(f"epsilon={epsilon!r}: expected a positive number, or inf for no privacy")
     return float(epsilon)
+
+
+def check_domain(domain: object) -> None:
+    """Raise TypeError unless ``domain`` is a :class:`~dpnb.Domain`."""
+    if not isinstance(domain, Domain):
+        hint = "see dpnb.Domain"
+        if isinstance(domain, str | PathLike):
+            hint = f"Domain.from_yaml({str(domain)!r}) reads a domain file"
+        elif isinstance(getattr(domain, "domain", None), Domain):
+            hint = "pass its attribute domain"
+        elif isinstance(domain, Mapping):
+            hint = "Domain.from_document({...}) reads what a domain file holds"
+        elif isinstance(domain, Sequence):
+            hint = "Domain(attributes, classes) makes one of attributes"
+        raise TypeError(
+            f"domain is of type {type(domain).__name__}: expected a Domain, or None to read it off the records; {hint}"
+        )
 
 
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
@@ -41,10 +67,37 @@ def check_count(name: str, value: object, *, low: int) -> None:
         raise ValueError(f"{name}={value!r}: expected a whole number of at least {low}")
 
 
-class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+def _are_codes(y: Any, domain: Domain) -> bool:
+    """Whether labels are of a type that says that they are codes: whole numbers, where no class is one."""
+    dtype = getattr(y, "dtype", None)
+    whole = isinstance(dtype, np.dtype) and dtype.kind in "iu"
+    return whole and all(np.isnan(spelt_number(label)) for label in domain.classes)
+
+
+def _for_codes(domain: Domain) -> Domain:
+    """The domain in which every class is its place among the sorted classes."""
+    return replace(domain, classes=tuple(range(domain.n_classes)))
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class _Strictness:
+    strict: bool = False
+
+
+class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators: parameters ``epsilon``, ``delta``, ``domain``, ``neighbours``, ``random_state``.
 
     An estimator is a dataclass of its parameters that says how it learns in :meth:`_fit`.
+
+    Parameters
+    ----------
+    strict : whether ``fit`` raises an error for records that do not fit the domain. An error tells whoever sees it
+        something of the records, and no budget pays for it. By default, with a domain given, misfits are moved
+        into the domain (``Domain.move``), and an error depends on parameters and columns alone.
+
+    Notes
+    -----
+    A fitted model is saved, and shown, without its ``random_state``: the noise follows from it.
     """
 
     _choices: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # parameter -> values it may have
@@ -52,6 +105,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     two_classes: ClassVar[bool] = False  # whether it takes two classes only
     discrete_only: ClassVar[bool] = False  # whether it takes discrete attributes only
+    _released: ClassVar[tuple[str, ...]] = ()  # attributes of a fitted model that predictions follow from
 
     epsilon: float
     delta: float | None = None
@@ -66,15 +120,16 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : DataFrame (n, attributes), whose index labels are the record keys, array (positions are keys), or
-            encoded :class:`~dpnb.counts.Records` (without ``y``).
-        y : (n,) labels in the domain's classes.
+        X : table (n, attributes) of any library, array (positions are keys), or encoded
+            :class:`~dpnb.counts.Records` (without ``y``). The index labels of a pandas frame are the record keys.
+        y : (n,) labels in the domain's classes. An array of whole numbers where no class is a number holds codes of the
+            sorted classes, as scikit-learn's meta-estimators pass them on; the model then speaks of these.
 
         Raises
         ------
         ValueError
-            For records outside the domain, missing values, no records, attributes or classes that the estimator does
-            not take, or a parameter out of range.
+            For a parameter out of range, columns that are not those of the domain, a domain that the estimator does not
+            take; and, with ``strict`` or without a domain, for records that do not fit.
 
         **Privacy**: see the class; every release is on ``ledger_``.
         """
@@ -106,22 +161,26 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Open the three doors for a fit: records, releases, budget."""
         epsilon = check_epsilon(self.epsilon)
         ledger = Ledger(neighbours=self.neighbours, delta=self.delta, claimed=epsilon)
+        curator = open_curator(rng=source_of_noise(self.random_state), ledger=ledger)
         if isinstance(X, RecordsDoor):
-            return self._open_records(X, y), open_curator(
-                rng=np.random.default_rng(self.random_state), ledger=ledger
-            )
+            return self._open_records(X, y), curator
         if y is None:
             raise ValueError("a classifier requires y to be passed, but the target y is None")
-        y = y if isinstance(y, pd.Series) else column_or_1d(y, warn=True)
-        validate_data(self, X, skip_check_array=True)
-        curator = open_curator(rng=np.random.default_rng(self.random_state), ledger=ledger)
-        if self.domain is not None:
-            self.domain_ = self.domain
-        else:
+        if self.domain is None:
+            X = as_frame(X)
+            y = y if isinstance(y, pd.Series) else column_or_1d(y, warn=True)
+            validate_data(self, X, skip_check_array=True)
             check_classification_targets(y)
             why = "no domain given: bounds, categories and classes read off the records"
             self.domain_ = curator.exact(Domain.infer(X, y), why=why)
-        records = Records(X, y, domain=self.domain_)
+        else:
+            check_domain(self.domain)
+            self.domain_ = _for_codes(self.domain) if _are_codes(y, self.domain) else self.domain
+            self.n_features_in_ = self.domain_.n_attributes
+            X = as_frame(X)
+            if isinstance(X, pd.DataFrame):
+                self.feature_names_in_ = np.array(self.domain_.names, dtype=object)
+        records = Records(X, y, domain=self.domain_, strict=self.strict or self.domain is None)
         self.classes_ = np.array(self.domain_.classes)
         return records, curator
 
@@ -137,6 +196,35 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.feature_names_in_ = np.array(self.domain_.names, dtype=object)
         return records
 
+    def release(self, path: str | PathLike[str]) -> None:
+        """Write the fitted model as a JSON document that :func:`dpnb.read` reads.
+
+        It holds what was released (trees or shapes), the domain, the parameters, the ledger and the versions; no seed,
+        no generator, and nothing of the records beside what the ledger lists.
+
+        Parameters
+        ----------
+        path : a file; one that exists is replaced as a whole.
+
+        **Privacy**: post-processing of the released model, free.
+        """
+        check_is_fitted(self)
+        parameters = self.get_params(deep=False)
+        secret = ("random_state", "domain")
+        write_document(
+            Path(path),
+            {
+                "estimator": f"{type(self).__module__}:{type(self).__qualname__}",
+                "versions": {name: version(name) for name in ("dpnb", "numpy", "scikit-learn")},
+                "domain": self.domain_.document(),
+                "parameters": {
+                    name: plain(value) for name, value in parameters.items() if name not in secret
+                },
+                "model": {name: plain(getattr(self, name)) for name in self._released},
+                "ledger": ledger_document(self.ledger_),
+            },
+        )
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = not self.two_classes
@@ -144,6 +232,20 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "ledger_")
+
+    def __getstate__(self) -> Any:
+        state = super().__getstate__()
+        return {**state, "random_state": None} if self.__sklearn_is_fitted__() else state
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        return str(BaseEstimator.__repr__(self._without_seed(), N_CHAR_MAX))
+
+    def _get_params_html(self, *arguments: Any, **options: Any) -> Any:
+        return super(PrivateClassifier, self._without_seed())._get_params_html(*arguments, **options)
+
+    def _without_seed(self) -> Self:
+        """Return this model; once it is fitted, a copy that does not know what its noise follows from."""
+        return copy(self) if self.__sklearn_is_fitted__() else self
 
     @property
     def _budget(self) -> float:
@@ -171,7 +273,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if isinstance(X, np.ndarray) and X.ndim == 1:
             raise ValueError("X is one-dimensional. Reshape your data: X.reshape(1, -1) for one record")
-        validate_data(self, X, skip_check_array=True, reset=False)
+        if self.domain is None:
+            validate_data(self, as_frame(X), skip_check_array=True, reset=False)
         return self._probabilities(self.domain_.encode(X, strict=False))
 
     def _probabilities(self, codes: Floats) -> Floats:
@@ -187,8 +290,55 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return result
 
 
+def read(path: str | PathLike[str]) -> PrivateClassifier:
+    """Read a model that :meth:`PrivateClassifier.release` wrote; it predicts the same, to the bit.
+
+    Parameters
+    ----------
+    path : the document.
+
+    Raises
+    ------
+    DataError
+        If the file is no such document.
+    """
+    document = read_document(Path(path))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return _revived(document)
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from error
+    except Exception as error:  # whatever a wrong entry leads to
+        why = " ".join(str(error).split())
+        raise DataError(f"{path} is damaged: {type(error).__name__}: {why}") from error
+
+
+def _revived(document: dict[str, Any]) -> PrivateClassifier:
+    kind = find_class(document["estimator"])
+    if not issubclass(kind, PrivateClassifier):
+        raise DataError(f"{document['estimator']!r} is no estimator of this package")
+    domain = Domain.from_document(document["domain"])
+    if set(document["model"]) != set(kind._released):
+        raise DataError(f"damaged: a {kind.__name__} has {', '.join(kind._released)}")
+    model: PrivateClassifier = kind(
+        domain=domain, **{name: unplain(value, domain) for name, value in document["parameters"].items()}
+    )
+    for name, value in document["model"].items():
+        setattr(model, name, unplain(value, domain))
+    model.domain_, model.classes_ = domain, np.array(domain.classes)
+    model.n_features_in_ = domain.n_attributes
+    model.ledger_ = read_ledger(document["ledger"])
+    if not np.isclose(model.ledger_.epsilon, float(document["ledger"]["epsilon"]), rtol=1e-9):
+        raise DataError("damaged: its ledger does not add up")
+    model._probabilities(np.nan_to_num(domain.lows)[None])  # whatever is wrong shows here
+    return model
+
+
 class PrivateForest(PrivateClassifier):
     """Base of the forests: trees with released leaf counts, combined by ``vote``."""
+
+    _released: ClassVar = ("trees_",)
 
     bags: str
     bag_rate: float | None

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .arrays import Floats, Ints
-from .domain import Continuous, Domain
+from .domain import Categorical, Domain
 from .splits import LEAF, ONE_VS_REST, THRESHOLD
 
 DECADES = 4  # the finest geometric threshold lies at 10⁻⁴ of the domain's width
@@ -188,9 +188,12 @@ def grid_shares(*, uniform: int, geometric: int) -> Floats:
 
 
 def grid_at(domain: Domain, shares: Floats) -> Grid:
-    """Grid that cuts every continuous domain at the same shares of its width."""
+    """Grid that cuts every continuous domain at the same shares of its width, and the missing value off."""
     cuts = tuple(
-        a.low + (a.high - a.low) * shares if isinstance(a, Continuous) else None for a in domain.attributes
+        None
+        if isinstance(a, Categorical)
+        else np.append([(a.floor + a.low) / 2] * a.missing, a.low + (a.high - a.low) * shares)
+        for a in domain.attributes
     )
     return grid_of(domain, cuts)
 

@@ -15,6 +15,9 @@ from .ledger import TreeScope
 from .splits import LEAF, THRESHOLD, Splits
 from .trees import Tree
 
+MOST_NODES = 2**20  # of a tree of two classes: a gigabyte for a forest of 25
+NODE_CELLS = 6  # numbers that a node takes beside one a class
+
 
 class TreeBuilder:
     """Grows a tree on a bag of records, and keeps the ledger's node numbers equal to the tree's.
@@ -83,8 +86,21 @@ class TreeBuilder:
         Returns
         -------
         (children,) position of each child's parent.
+
+        Raises
+        ------
+        ValueError
+            If the tree would have more than 2²⁰ nodes, or fewer for many classes. That follows from the splits, which
+            are released.
         """
         branches = splits.n_branches(self.domain.cardinalities)
+        most = MOST_NODES * (2 + NODE_CELLS) // (self.domain.n_classes + NODE_CELLS)
+        if (size := len(self._depth) + int(branches.sum())) > most:
+            depth = int(self._depth[self.nodes[0]]) + 1
+            raise ValueError(
+                f"a tree would have {size} nodes at depth {depth}, more than {most}: lower max_depth, or bin "
+                "attributes of many values"
+            )
         parent = np.repeat(np.arange(len(branches)), branches)
         first_slot = np.cumsum(branches) - branches
         children = self.scope.grow(self.nodes[parent])

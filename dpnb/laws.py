@@ -184,6 +184,8 @@ class IntervalExponential:
         chosen = self.choice.starts + self.choice.draw(rng)
         low, high = self.low[chosen], self.high[chosen]
         inside = low + (high - low) * rng.random(len(chosen))
+        # An interval of a few floating-point numbers holds its upper end and not its lower one.
+        inside = np.minimum(np.maximum(inside, np.nextafter(low, high)), high)
         return Point(self.option[chosen], np.where(low == high, low, inside))
 
     def interval_of(self, outcome: Point) -> Ints:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -163,6 +163,7 @@ class TreeScope(Scope):
 
 
 S = TypeVar("S", bound=Scope)
+Fitted = TypeVar("Fitted", bound=Any)
 
 
 def zcdp_epsilon(*, rho: float, delta: float) -> float:
@@ -320,42 +321,140 @@ class Ledger:
 
     def __str__(self) -> str:
         total = f"ε = {_number(self.epsilon)}" + (f", δ = {self.delta:g}" if self.delta else " (pure)")
+        if by_rho := self.epsilon < self.pure_epsilon:  # what adds up to that ε are the ρ below
+            total += f" (zCDP, ρ = {_number(self.rho)})"
         head = [f"{total}, {self.neighbours}; claimed ε = {_number(self.claimed)}"]
         head += [f"  ! no noise: {what} (×{n})" for what, n in self.leaks.items()]
-        return "\n".join(head + list(_draw(self.root.children, "")))
+        return "\n".join(head + list(_draw(self.root.children, "", by_rho=by_rho)))
 
     def _repr_html_(self) -> str:
         return f'<pre class="budget-tree">{html.escape(str(self))}</pre>'
+
+
+class BudgetExceededError(ValueError):
+    """A fit would cost more than is left."""
+
+
+class Budget:
+    """A total for several fits on the same records: it adds up their ledgers and refuses the fit that would pass it.
+
+    Parameters
+    ----------
+    epsilon : total ε > 0.
+    delta : total δ in (0, 1), or None for pure DP. With δ, fits compose by zCDP where that is cheaper.
+    neighbours : relation of the totals; the fits have to state the same.
+
+    Examples
+    --------
+    >>> budget = Budget(epsilon=1.0)
+    >>> budget.check(epsilon=0.9)
+    >>> budget.left
+    1.0
+    """
+
+    def __init__(
+        self, *, epsilon: float, delta: float | None = None, neighbours: Neighbours = "add-remove"
+    ) -> None:
+        if not epsilon > 0:
+            raise ValueError(f"epsilon={epsilon!r}: expected a positive number")
+        self.total = epsilon
+        self._ledger = Ledger(neighbours=neighbours, delta=delta, claimed=epsilon)
+
+    @property
+    def spent(self) -> Ledger:
+        """Ledger of all fits so far."""
+        return self._ledger
+
+    @property
+    def left(self) -> float:
+        """ε that is left, of the total."""
+        return max(self.total - self._ledger.epsilon, 0.0)
+
+    def check(self, *, epsilon: float, delta: float | None = None) -> None:
+        """Raise :class:`BudgetExceededError` if a fit with these claims would pass the total; no record is read.
+
+        Parameters
+        ----------
+        epsilon, delta : what the fit claims.
+        """
+        pure = self._ledger.pure_epsilon + (epsilon if delta is None else math.inf)
+        after = pure
+        if self._ledger.delta is not None:
+            rho = epsilon**2 / 2 if delta is None else zcdp_rho(epsilon=epsilon, delta=delta)
+            after = min(pure, zcdp_epsilon(rho=self._ledger.rho + rho, delta=self._ledger.delta))
+        if after > self.total * (1 + 1e-12):
+            more = f"ε = {_number(epsilon)}" + (f", δ = {delta:g}" if delta else "")
+            raise BudgetExceededError(
+                f"{more} more would make ε = {_number(after)}, and the total is {_number(self.total)}; after "
+                f"{len(self._ledger.root.children)} fits {_number(self.left)} is left. No record was read"
+            )
+
+    def fit(self, model: Fitted, X: Any, y: Any = None) -> Fitted:
+        """Fit an estimator if its claim does not pass the total, and book its ledger.
+
+        Parameters
+        ----------
+        model : estimator of this package.
+        X, y : as for its ``fit``.
+
+        Raises
+        ------
+        BudgetExceededError
+            If the claim passes the total; no record is read.
+        """
+        self.check(epsilon=float(model.epsilon), delta=model.delta)
+        if model.neighbours != self._ledger.neighbours:
+            raise ValueError(
+                f"neighbours={model.neighbours!r} in a budget for {self._ledger.neighbours!r}: fit with the same"
+            )
+        model.fit(X, y)
+        self.book(model.ledger_, what=type(model).__name__)
+        return model
+
+    def book(self, ledger: Ledger, *, what: str = "fit") -> None:
+        """Add the ledger of a fit.
+
+        Raises
+        ------
+        ValueError
+            If it is for another relation. A fit that passed the total is booked all the same: it happened.
+        """
+        if ledger.neighbours != self._ledger.neighbours:
+            raise ValueError(
+                f"a ledger for {ledger.neighbours!r} in a budget for {self._ledger.neighbours!r}: fit with the same"
+            )
+        with self._ledger.sequential(what) as scope:
+            scope.children += ledger.root.children
+
+    def __str__(self) -> str:
+        return f"{_number(self.left)} is left of ε = {_number(self.total)}\n{self._ledger}"
 
 
 def _number(value: float) -> str:
     return "∞" if math.isinf(value) else f"{value:.4g}"
 
 
-def _price(cost: Cost) -> str:
-    """ε of a cost, or its ρ where it has no pure ε (Gaussian noise)."""
-    return (
-        f"ρ = {_number(cost.rho)}"
-        if math.isinf(cost.epsilon) > math.isinf(cost.rho)
-        else f"ε = {_number(cost.epsilon)}"
-    )
+def _price(cost: Cost, *, by_rho: bool) -> str:
+    """ε of a cost, or its ρ where that adds up to the total, or where it has no pure ε (Gaussian noise)."""
+    by_rho = by_rho or math.isinf(cost.epsilon) > math.isinf(cost.rho)
+    return f"ρ = {_number(cost.rho)}" if by_rho else f"ε = {_number(cost.epsilon)}"
 
 
-def _label(child: Scope | Event) -> str:
+def _label(child: Scope | Event, *, by_rho: bool) -> str:
     if isinstance(child, Scope):
-        return f"{child.what} [{child.rule}]: {_price(child.cost)}"
+        return f"{child.what} [{child.rule}]: {_price(child.cost, by_rho=by_rho)}"
     delta = "" if math.isnan(child.sensitivity) else f", Δ = {child.sensitivity:g}"
     delta += "" if math.isnan(child.change_range) else f", range {child.change_range:.4g}"
     parts = "" if child.parts is None else f", {child.n_parts} node{'s' * (child.n_parts != 1)}"
-    return f"{child.what}, {child.mechanism}{delta}{parts}: {_price(child.worst)}"
+    return f"{child.what}, {child.mechanism}{delta}{parts}: {_price(child.worst, by_rho=by_rho)}"
 
 
-def _draw(children: Sequence[Scope | Event], indent: str) -> Iterator[str]:
+def _draw(children: Sequence[Scope | Event], indent: str, *, by_rho: bool) -> Iterator[str]:
     """Draw a budget tree; neighbours that look alike are drawn once, with their number."""
     drawn: list[tuple[list[str], int]] = []
     for child in children:
-        below = list(_draw(child.children, "")) if isinstance(child, Scope) else []
-        lines = [_label(child), *below]
+        below = list(_draw(child.children, "", by_rho=by_rho)) if isinstance(child, Scope) else []
+        lines = [_label(child, by_rho=by_rho), *below]
         if drawn and drawn[-1][0] == lines:
             drawn[-1] = (lines, drawn[-1][1] + 1)
         else:

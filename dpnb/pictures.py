@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
+from .booster import PrivateBooster
 from .domain import Attribute, Continuous
-from .grid import Shape
+from .estimators import PrivateClassifier, PrivateForest
+from .grid import Additive, Shape
 
 
-def plot_shapes(shapes: Mapping[str, tuple[Attribute, Shape]], *, log: Sequence[str] = ()) -> Figure:
+def plot_shapes(
+    shapes: Mapping[str, tuple[Attribute, Shape]], *, log: Sequence[str] = (), bars: int | None = None
+) -> Figure:
     """What attributes add to an additive score: steps over a continuous domain, bars for categories.
 
     Parameters
     ----------
     shapes : panel title → the public attribute and its shape.
     log : titles of the panels with a logarithmic axis.
+    bars : most categories in a panel, those of the largest scores; None for all.
 
     Returns
     -------
@@ -28,18 +33,75 @@ def plot_shapes(shapes: Mapping[str, tuple[Attribute, Shape]], *, log: Sequence[
     figure, axes = plt.subplots(rows, 2, figsize=(9.5, 3.2 * rows), layout="constrained", squeeze=False)
     for axis, (title, (attribute, shape)) in zip(axes.flat, shapes.items(), strict=False):
         if isinstance(attribute, Continuous):
-            edges = np.concatenate([[attribute.low], shape.at, [attribute.high]])
+            edges = np.concatenate([[attribute.floor], shape.at, [attribute.high]])
             axis.stairs(shape.score, edges, baseline=None, color="C0", linewidth=1.8)
-            axis.set(xlabel=f"{attribute.name}, from {attribute.low:g} to {attribute.high:g}")
+            axis.set(
+                xlabel=f"{attribute.name}, from {attribute.shown(attribute.low)} to {attribute.shown(attribute.high)}"
+            )
             if title in log:
                 axis.set_xscale("symlog", linthresh=float(np.diff(edges).min()))
             axis.set_ylabel("added to the score")
         else:
-            axis.barh([str(value) for value in attribute.values], shape.score, color="C0")
+            shown = np.sort(np.argsort(-np.abs(shape.score), kind="stable")[:bars])
+            axis.barh([str(attribute.levels[k]) for k in shown], shape.score[shown], color="C0")
             axis.invert_yaxis()
             axis.axvline(0, color="black", linewidth=0.8)
-            axis.set(xlabel="added to the score", ylabel=attribute.name)
+            some = f", {len(shown)} of {len(attribute.levels)}" if len(shown) < len(attribute.levels) else ""
+            axis.set(xlabel="added to the score", ylabel=f"{attribute.name}{some}")
         axis.set_title(title)
     for axis in axes.flat[len(shapes) :]:
         figure.delaxes(axis)
     return figure
+
+
+def plot_importances(shares: Mapping[str, float], *, xlabel: str) -> Figure:
+    """Bars of the attributes' shares, the largest on top.
+
+    Parameters
+    ----------
+    shares : attribute → share.
+    xlabel : what a share is of.
+    """
+    ordered = sorted(shares.items(), key=lambda item: item[1])
+    figure, axis = plt.subplots(figsize=(7.5, 0.6 + 0.28 * len(ordered)), layout="constrained")
+    axis.barh([name for name, _ in ordered], [share for _, share in ordered], color="C0")
+    axis.set_xlabel(xlabel)
+    return figure
+
+
+def of_model(model: PrivateClassifier, *, shapes: int = 6) -> Iterator[tuple[Figure, str]]:
+    """Pictures of a released model, each with its words: importances, and the largest shapes or the first tree.
+
+    Parameters
+    ----------
+    model : a fitted estimator.
+    shapes : most attributes whose shapes are drawn.
+
+    **Privacy**: post-processing, free.
+    """
+    names = model.domain_.names
+    if isinstance(model, PrivateForest):
+        split = np.concatenate([tree.splits.attribute for tree in model.trees_])
+        counts = np.bincount(split[split >= 0], minlength=len(names))
+        shares = dict(zip(names, (counts / max(counts.sum(), 1)).tolist(), strict=True))
+        yield plot_importances(shares, xlabel="share of the splits"), "Share of the splits by attribute."
+        figure, axis = plt.subplots(figsize=(11, 5), layout="constrained")
+        model.trees_[0].plot(model.domain_, ax=axis, max_depth=2)
+        yield figure, "The upper levels of the first tree."
+        return
+    boosters = model.models_ if isinstance(model, PrivateBooster) else [getattr(model, "model_", None)]
+    for booster, label in zip(boosters, model.classes_[-len(boosters) :], strict=True):
+        if not isinstance(booster, Additive):
+            return
+        sizes = booster.importances()
+        shares = dict(zip(names, (sizes / max(float(sizes.sum()), 1e-300)).tolist(), strict=True))
+        yield (
+            plot_importances(shares, xlabel="share of the steps"),
+            f"Share of the steps by attribute, class {label}.",
+        )
+        largest = sorted(range(len(names)), key=lambda a: -sizes[a])[:shapes]
+        drawn = {
+            names[a]: (model.domain_.attributes[a], booster.shape(a)) for a in sorted(largest) if sizes[a] > 0
+        }
+        if drawn:
+            yield plot_shapes(drawn, bars=12), f"What an attribute adds to the score of class {label}."

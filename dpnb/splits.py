@@ -45,11 +45,13 @@ class Splits(NamedTuple):
         """
         kind, cut = self.kind.take(node), self.cut.take(node, axis=0)
         if cut.ndim == 2:
-            return np.where(kind == BINNED, (values[:, None] > cut).sum(axis=1), values.astype(np.intp))
+            codes = np.where(kind == BINNED, 0.0, values).astype(np.intp)
+            return np.where(kind == BINNED, (values[:, None] > cut).sum(axis=1), codes)
         binary = np.where(kind == THRESHOLD, values > cut, values != cut).astype(np.intp)
         if MULTIWAY not in self.kind:
             return binary
-        return np.where(kind == MULTIWAY, values.astype(np.intp), binary)
+        codes = np.where(kind == MULTIWAY, values, 0.0).astype(np.intp)
+        return np.where(kind == MULTIWAY, codes, binary)
 
 
 def no_splits(n: int, *, edges: int | None = None) -> Splits:

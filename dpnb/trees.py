@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .arrays import Floats, Ints
-from .domain import Categorical, Domain
+from .domain import Categorical, Continuous, Domain
 from .splits import BINNED, LEAF, MULTIWAY, THRESHOLD, Splits
 
 if TYPE_CHECKING:
@@ -77,18 +77,20 @@ class Tree:
         attribute = domain.attributes[self.splits.attribute[node]]
         cut = self.splits.cut[node]
         if kind == BINNED:
-            tests = [f"{low:.6g} < {attribute.name} ≤ {high:.6g}" for low, high in pairwise(cut)]
-            tests = [f"{attribute.name} ≤ {cut[0]:.6g}", *tests, f"{attribute.name} > {cut[-1]:.6g}"]
+            assert isinstance(attribute, Continuous)
+            ends = [attribute.shown(edge) for edge in cut]
+            tests = [f"{low} < {attribute.name} ≤ {high}" for low, high in pairwise(ends)]
+            tests = [attribute.test(cut[0], holds=True), *tests, attribute.test(cut[-1], holds=False)]
             return [(test, first + i) for i, test in enumerate(tests)]
-        if kind == THRESHOLD and isinstance(attribute, Categorical):
-            last = attribute.values[int(cut)]  # the cut lies between two codes
-            return [(f"{attribute.name} up to {last}", first), (f"{attribute.name} after {last}", first + 1)]
-        if kind == THRESHOLD:
-            return [(f"{attribute.name} ≤ {cut:.6g}", first), (f"{attribute.name} > {cut:.6g}", first + 1)]
+        if kind == THRESHOLD and isinstance(attribute, Continuous):
+            return [(attribute.test(float(cut), holds=holds), first + 1 - holds) for holds in (True, False)]
         assert isinstance(attribute, Categorical)
+        if kind == THRESHOLD:
+            last = attribute.levels[int(cut)]  # the cut lies between two codes
+            return [(f"{attribute.name} up to {last}", first), (f"{attribute.name} after {last}", first + 1)]
         if kind == MULTIWAY:
-            return [(f"{attribute.name} = {v}", first + i) for i, v in enumerate(attribute.values)]
-        value = attribute.values[int(cut)]
+            return [(f"{attribute.name} = {v}", first + i) for i, v in enumerate(attribute.levels)]
+        value = attribute.levels[int(cut)]
         return [(f"{attribute.name} = {value}", first), (f"{attribute.name} ≠ {value}", first + 1)]
 
     def describe(self, node: int, domain: Domain) -> str:

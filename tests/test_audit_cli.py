@@ -8,10 +8,12 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from dpnb.audit import __main__ as audit_main
 from dpnb.audit import compare
 from dpnb.audit.__main__ import main
 from dpnb.audit.report import alt_text, page, plot_event, write_report
@@ -166,6 +168,7 @@ def test_misuse_in_a_process_of_its_own_shows_no_traceback(folder: Path) -> None
 RUN = """
 import sys
 {before}
+from dpnb.audit import __main__ as audit_main
 from dpnb.audit.__main__ import main
 status = main({arguments})
 print(status, "matplotlib.figure" in sys.modules)
@@ -304,3 +307,30 @@ def test_failed_report_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [target]
     with pytest.raises(ValueError, match=r"\.html or \.png"):
         write_report(tmp_path / "a.svg", found, others=[], settings={}, notes=[], violated=False)
+
+
+def test_an_estimator_that_works_out_its_number_of_trees(
+    inside: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """EDPRF as it comes: its n_trees is None."""
+    (inside / "forest.py").write_text(
+        "from dpnb.papers.edprf import EDPRF\n\ndef make():\n    return EDPRF(epsilon=1.0, max_depth=1)\n",
+        encoding="utf-8",
+    )
+    assert main(["forest:make", "--epsilon", "1", "--runs", "400"]) == 0
+    assert "forest:make" in capsys.readouterr().out
+
+
+def test_an_audit_that_breaks_off_is_no_violation(
+    inside: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaks(factory: Any, options: Any) -> Any:
+        raise TypeError("unsupported operand")
+
+    (inside / "broken.py").write_text(
+        "from dpnb import PrivateBooster\n\ndef make():\n    return PrivateBooster(n_rounds=1)\n",
+        encoding="utf-8",
+    )
+    monkeypatch.setattr(audit_main, "audit", breaks)
+    assert main(["broken:make", "--epsilon", "1"]) == 2
+    assert "unexpected TypeError: unsupported operand; no verdict" in capsys.readouterr().err

@@ -63,7 +63,7 @@ def test_lists_and_numpy_scalars_become_plain_tuples() -> None:
         (lambda: Continuous("a", 0, np.inf), "must be finite"),
         (lambda: Continuous("a", np.nan, 1), "must be finite"),
         (lambda: Continuous("a", -1.7e308, 1.7e308), "must be finite"),
-        (lambda: Continuous("a", "low", 1), "must be numbers"),
+        (lambda: Continuous("a", "low", 1), "must be two numbers or two dates"),
         (lambda: Continuous("", 0, 1), "non-empty str"),
         (lambda: Categorical("a", ()), "must not be empty"),
         (lambda: Categorical("a", "yes"), "must be a tuple, got 'yes'"),
@@ -142,14 +142,20 @@ def changed(column: str, *values: object) -> pd.DataFrame:
 
 
 BROKEN = [
-    (changed("age", -1, 101), r"'age' lies outside \[0, 100\] in 2 of 3 records: -1.0, 101.0; .*domain.clip"),
+    (
+        changed("age", -1, 101),
+        r"'age' lies outside \[0, 100\] in 2 of 3 records: -1.0, 101.0; write `clip: true`",
+    ),
     (changed("age", np.nan), "'age' hold NaN in 1 of 3 records"),
     (changed("age", None), "'age' hold NaN in 1 of 3 records"),
     (changed("age", np.inf, -np.inf), "'age' holds inf in 2 of 3 records"),
     (changed("age", "old"), "'age' must hold numbers, got 'old'"),
     (changed("age", 1j), "'age' must hold numbers, got 1j"),
     (X.astype({"age": complex}), "Complex data not supported"),
-    (changed("colour", "pink", "pink"), "'colour': 2 of 3 records, first 'pink'; add them .*map them .*drop"),
+    (
+        changed("colour", "pink", "pink"),
+        "'colour': 2 of 3 records, first 'pink'; write `unknown: other` .*add them .*map them .*drop",
+    ),
     (changed("colour", "a", "b", "c"), "3 of 3 records, first 'a', 'b', 'c';"),
     (changed("colour", None), "'colour' hold NaN in 1 of 3 records"),
     (changed("colour", np.nan).astype({"colour": "category"}), "'colour' hold NaN in 1 of 3"),

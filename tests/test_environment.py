@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+import shutil
+import socket
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
@@ -98,3 +102,30 @@ def test_a_pin_outside_its_bounds_is_caught() -> None:
     assert violations(required, {"numpy": "2.4.6", "scipy": "1.17.1"}) == []
     assert len(violations(required, {"numpy": "3.0.0", "scipy": "1.17.1"})) == 1
     assert len(violations(required, {"numpy": "2.4.6"})) == 1
+
+
+def served(root: Path, folder: Path, port: int) -> subprocess.CompletedProcess[str]:
+    """``make serve`` where the book is built by a command that leaves a mark and stops."""
+    shutil.copy(root / "Makefile", folder)
+    tools = folder / ".venv" / "bin"
+    tools.mkdir(parents=True, exist_ok=True)
+    for name in ("pyproject.toml", "constraints.txt", ".venv/.installed"):
+        (folder / name).touch()
+    for name, script in (("python", f'exec {sys.executable} "$@"'), ("jupyter-book", "touch built; exit 3")):
+        (tools / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tools / name).chmod(0o755)
+    return subprocess.run(
+        ["make", "serve", f"PORT={port}"], cwd=folder, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+def test_a_busy_port_is_told_before_the_book_is_built(root: Path, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        run = served(root, tmp_path, port)
+        assert run.returncode != 0
+        assert f"Port {port} is taken: name another one" in run.stdout
+        assert not (tmp_path / "built").exists()
+    served(root, tmp_path, port)  # broken twin: the port is free, and the book is built
+    assert (tmp_path / "built").exists()

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import pickle
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +18,9 @@ import pytest
 
 from dpnb.book import experiments, runs
 from dpnb.book.experiments import GRIDS
-from dpnb.book.runs import Cell, Study, missing, read, run
+from dpnb.book.runs import Cell, Study, cells, missing, read, run
 from dpnb.book.studies.diffprfs import LADDER
+from dpnb.errors import DataError
 
 CELLS = runs.cells(
     method="toy",
@@ -189,3 +195,113 @@ def test_command_line(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(FileNotFoundError, match="name a folder of your own"):
         runs.results_folder()
+
+
+TABLE = """method,dataset,utility,max_depth,epsilon,seed,n_rounds,delta,metric,value
+toy,adult,,0,1.0,0,0,0.0,accuracy,0.5
+toy,adult,,0,1.0,1,0,0.0,accuracy,
+"""
+
+
+def test_a_results_file_with_a_missing_value_is_read(tmp_path: Path) -> None:
+    (tmp_path / "toy.csv").write_text(TABLE, encoding="utf-8")
+    assert read("toy", tmp_path)["value"].isna().tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (TABLE[:-30].encode(), "damaged in line 3, or was cut short"),
+        (TABLE[:-1].encode(), "damaged in line 3, or was cut short"),
+        (TABLE.replace("0.0,accuracy,0.5", "0.0,,0.5").encode(), "damaged in line 2"),
+        (TABLE.replace(",1,0,0.0", ",one,0,0.0").encode(), "damaged in line 3"),
+        (TABLE.replace("0.5", "half").encode(), "damaged in line 2"),
+        (TABLE.replace("0.5", "0.5,more").encode(), "damaged in line 2"),
+        (TABLE.replace("method", "methods").encode(), "its columns are not method, dataset"),
+        (b"garbage", "its columns are not"),
+        (b"\x00\xff\xfe", "is no table of results"),
+        (b"", "is no table of results"),
+    ],
+    ids=["row", "end", "metric", "seed", "value", "fields", "columns", "garbage", "bytes", "empty"],
+)
+def test_a_damaged_results_file_is_told(content: bytes, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "toy.csv"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=message) as error:
+        run(
+            Study(name="toy", cells=cells(method="toy", dataset="adult", epsilon=1.0), measure=toy),
+            folder=tmp_path,
+        )
+    assert str(path) in str(error.value)
+    assert "\n" not in str(error.value)
+    assert path.read_bytes() == content
+
+
+def test_a_folder_that_cannot_be_written_to_is_told_before_anything_is_measured(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("here", encoding="utf-8")
+    study = Study(name="toy", cells=cells(method="toy", dataset="adult", epsilon=1.0), measure=breaks)
+    with pytest.raises(DataError, match=r"cannot write results to .*file"):
+        run(study, folder=tmp_path / "file" / "results")
+
+
+@pytest.mark.parametrize("folder", ["file/results", "file"])
+def test_the_command_tells_mistakes_in_a_line(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("here", encoding="utf-8")
+    monkeypatch.setattr(experiments, "GRIDS", {"toy": lambda: Study("toy", CELLS, toy)})
+    with pytest.raises(SystemExit) as stop:
+        experiments.main(["toy", "--results", str(tmp_path / folder)])
+    assert stop.value.code == 1
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+KILLED = """
+import sys, time
+from pathlib import Path
+from dpnb.book import runs
+{twin}
+def slow(cell):
+    print(__import__("os").getpid(), flush=True)
+    time.sleep(60)
+    return {{"accuracy": 0.0}}
+if __name__ == "__main__":
+    grid = runs.cells(method="toy", dataset="adult", epsilon=1.0, seed=range(4))
+    runs.run(runs.Study(name="toy", cells=grid, measure=slow), folder=Path(sys.argv[1]), jobs=2)
+"""
+
+
+def left_after_a_kill(folder: Path, *, twin: str = "") -> list[int]:
+    """Workers that are alive two seconds after their parent was killed."""
+    script = folder / "killed.py"
+    script.write_text(KILLED.format(twin=twin), encoding="utf-8")
+    parent = subprocess.Popen(
+        [sys.executable, str(script), str(folder)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert parent.stdout is not None
+    workers = [int(parent.stdout.readline()) for _ in range(2)]
+    parent.kill()
+    parent.wait()
+    ends = time.monotonic() + 2
+    while time.monotonic() < ends and any(map(alive, workers)):
+        time.sleep(0.05)
+    left = [worker for worker in workers if alive(worker)]
+    for worker in left:
+        os.kill(worker, signal.SIGKILL)
+    return left
+
+
+def alive(process: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{process}/status").read_text()
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="looks processes up in /proc")
+def test_no_worker_outlives_a_killed_run(tmp_path: Path) -> None:
+    assert left_after_a_kill(tmp_path) == []
+    assert len(left_after_a_kill(tmp_path, twin="runs._end_with_parent = int")) == 2  # broken twin

@@ -216,3 +216,17 @@ def test_exact_release() -> None:
     law = Exact(np.array([True, False]))
     assert law.log_density(np.array([True, False])) == 0
     assert law.log_density(np.array([True, True])) == -np.inf
+
+
+def test_a_point_between_neighbouring_numbers_is_in_its_interval() -> None:
+    """An interval holds its upper end and not its lower one, also where no number lies between them."""
+    low, high = np.array([1e15]), np.array([1e15 + 0.125])
+    choice = Exponential(
+        scores=np.zeros(1), starts=np.array([0]), rate=np.array(1.0), log_measure=np.zeros(1)
+    )
+    law = IntervalExponential(choice=choice, option=np.array([0]), low=low, high=high)
+    rng = np.random.default_rng(0)
+    drawn = [law.draw(rng) for _ in range(50)]
+    assert all(np.isfinite(law.log_density(point)).all() for point in drawn)
+    twin = [point._replace(value=low) for point in drawn]  # broken twin: what rounding gave half of the time
+    assert all(np.isneginf(law.log_density(point)).all() for point in twin)

@@ -261,3 +261,22 @@ def test_a_filter_caps_the_cost_but_hides_no_leak() -> None:
     with ledger.filtered("leaky", epsilon=1.0):
         ledger.book(Event(what="leak", mechanism="exact", epsilon=infinite, rho=infinite))
     assert math.isinf(ledger.epsilon)
+
+
+def test_where_rho_adds_up_the_costs_are_in_rho() -> None:
+    """With δ, no ε of a part may stand above the total that it belongs to."""
+    ledger = Ledger(neighbours="add-remove", delta=1e-6, claimed=1.0)
+    with ledger.sequential("rounds"):
+        for _ in range(250):
+            ledger.book(
+                Event(
+                    what="stump", mechanism="exponential", epsilon=np.array(0.028), rho=np.array(0.028**2 / 8)
+                )
+            )
+    total, rounds, stump = str(ledger).splitlines()
+    assert ledger.pure_epsilon > ledger.epsilon
+    assert f"(zCDP, ρ = {ledger.rho:.4g})" in total
+    assert f"rounds [sequential]: ρ = {ledger.rho:.4g}" in rounds
+    assert "ε" not in rounds + stump
+    ledger.delta = None
+    assert "rounds [sequential]: ε = 7" in str(ledger)  # broken twin: the pure costs that stood there

@@ -494,7 +494,8 @@ def test_same_seed_same_model_pickle_and_clone(name: str) -> None:
     order = np.random.default_rng(0).permutation(len(X))
     model, again = fitted(PRIVATE[name]), fitted(PRIVATE[name], (X.iloc[order], y.iloc[order]))
     X = MIXED.discretise_records(X, 4) if model.discrete_only else X
-    for other in (again, pickle.loads(pickle.dumps(model)), clone(model).fit(X, y)):
+    unpickled = pickle.loads(pickle.dumps(model)).set_params(random_state=model.random_state)
+    for other in (again, unpickled, clone(model).fit(X, y)):
         np.testing.assert_array_equal(model.predict_proba(X), other.predict_proba(X))
         assert str(other.ledger_) == str(model.ledger_)
         assert other.get_params() == model.get_params()
@@ -546,3 +547,19 @@ def test_leaves_have_values_and_inner_nodes_have_none() -> None:
             assert not np.isnan(tree.value[leaf]).any()
             assert np.isnan(tree.value[~leaf]).all()
             assert isinstance(tree.splits, Splits)
+
+
+@pytest.mark.parametrize("kind", [DiffGen, DTDiff])
+def test_a_range_of_few_numbers_is_split_where_there_is_room(kind: Any) -> None:
+    """Between 1e15 and 1e15 + 8 there are 63 numbers: a threshold on an end would part nothing, for ever."""
+    domain = Domain((Continuous("x", 1e15, 1e15 + 8),), (0, 1))
+    X = pd.DataFrame({"x": 1e15 + np.arange(9.0)})
+    y = pd.Series(np.arange(9) % 2)
+    for seed in range(20):
+        model: Any = kind(domain=domain, n_specialisations=80, random_state=seed)
+        tree = model.fit(X, y).trees_[0]
+        inner = tree.splits.kind == THRESHOLD
+        cuts = tree.splits.cut[inner]
+        assert ((cuts > 1e15) & (cuts < 1e15 + 8)).all()
+        assert len(np.unique(cuts)) == len(cuts) <= 63
+        assert model.ledger_.epsilon <= 1 + 1e-9

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from dpnb.book.notebook import ParameterError, check_parameters, integer, main, one_of, positive
+from dpnb.book.notebook import ParameterError, check_parameters, integer, main, one_of, positive, text
 
 RULES = {
     "dataset": one_of("adult-standin", "adult"),
@@ -133,3 +133,22 @@ def test_no_notebooks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit):
         main(["execute"])
+
+
+@pytest.mark.parametrize(("scale", "said"), [("default", "that exists"), ("paper", "that can be written to")])
+def test_a_folder_of_results_is_checked_before_anything_is_computed(
+    scale: str, said: str, tmp_path: Path
+) -> None:
+    rules = {"results": text(), "scale": one_of("default", "paper")}
+    assert check_parameters({"results": "committed", "scale": scale}, **rules).results == "committed"
+    assert check_parameters({"results": str(tmp_path), "scale": scale}, **rules).results == str(tmp_path)
+    file = tmp_path / "file"
+    file.write_text("here", encoding="utf-8")
+    with pytest.raises(ParameterError, match=f"results = .*file.*: expected 'committed', or a folder {said}"):
+        check_parameters({"results": str(file / "results"), "scale": scale}, **rules)
+    new = {"results": str(tmp_path / "new"), "scale": scale}
+    if scale == "paper":
+        assert check_parameters(new, **rules).results == new["results"]
+    else:
+        with pytest.raises(ParameterError, match="that exists"):
+            check_parameters(new, **rules)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -225,11 +226,14 @@ def line(*lines: str) -> list[str]:
         ),
         (line("x,old,true,1,no"), r"own\.csv: column 'age' must hold numbers, got 'old' in 1 of 61 records"),
         (line("x,,true,1,no"), "'age' must hold numbers, got '' in 1 of 61 .*csv: missing"),
-        (line("x,nan,true,1,no"), "'age' hold NaN in 1 of 61 records; drop"),
-        (line("x,inf,true,1,no"), "'age' holds inf in 1 of 61 records; clip"),
-        (line("x,40,maybe,1,no"), "column 'smoker': 1 of 61 records, first 'maybe'; add .*csv: missing"),
-        (line("x,40,true,4,no"), "column 'grade': 1 of 61 records, first '4'; add"),
-        (line("x,40,true,1.5,no"), "column 'grade': 1 of 61 records, first '1.5'; add"),
+        (line("x,nan,true,1,no"), "'age' must hold numbers, got 'nan' in 1 of 61 .*csv: missing"),
+        (line("x,inf,true,1,no"), "'age' holds inf in 1 of 61 records; write `clip: true`"),
+        (
+            line("x,40,maybe,1,no"),
+            "column 'smoker': 1 of 61 records, first 'maybe'; write `unknown: other` .*csv: missing",
+        ),
+        (line("x,40,true,4,no"), "column 'grade': 1 of 61 records, first '4'; write `unknown: other`"),
+        (line("x,40,true,1.5,no"), "column 'grade': 1 of 61 records, first '1.5'; write `unknown: other`"),
         (
             line("x,40,true,1,perhaps"),
             r"own\.csv, column 'ill': unknown values in the labels: 1 of 61 records, first 'perhaps'; "
@@ -358,7 +362,7 @@ def test_needs_a_domain_file(write: Write, domain: Any) -> None:
         (", continuous: [0, 120]", "", "an attribute must read .*got {'name': 'age'}"),
         ("[0, 120]", "[0]", "an attribute must read"),
         ("[0, 120]", "[120, 0]", "low < high"),
-        ("[0, 120]", "[0, many]", "must be numbers"),
+        ("[0, 120]", "[0, many]", "must be two numbers or two dates"),
         ("ignore: name", "ignored: name", "csv may hold ignore, missing, key, test_share, split_seed, got"),
         ("csv:\n  ignore: name", "csv: name", "csv may hold ignore, .* got 'name'"),
         ("ignore: name", "ignore: {name: 1}", "csv: ignore must be a list of texts or numbers"),
@@ -457,9 +461,10 @@ def test_the_code_of_the_book_runs(write: Write, tmp_path: Path, capsys: pytest.
     write(diabetes_rows(600), header=DIABETES_HEADER, file="diabetes_prediction_dataset.csv")
     shutil.copy(DIABETES, tmp_path)
     page = (BOOK / "own-data.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```python\n(.*?)^```", page, flags=re.DOTALL | re.MULTILINE)
-    assert len(blocks) == 5
-    exec("".join(blocks), {})
+    blocks = re.findall(r"^( *)```python\n(.*?)^ *```", page, flags=re.DOTALL | re.MULTILINE)
+    assert len(blocks) == 6
+    exec("".join(textwrap.dedent(code) for _, code in blocks), {})
+    assert (tmp_path / "model.json").exists()
     printed = capsys.readouterr().out
     assert "records to train" in printed
     assert "accuracy" in printed

@@ -173,7 +173,7 @@ def _lacks_domain(model: Any) -> bool:
 def audit(factory: Callable[[], Any], options: argparse.Namespace) -> tuple[SampledFinding, list[Finding]]:
     """Scout all pairs, attack the most promising one with fresh runs, and replay where that is possible."""
     pairs = families(options.neighbours)
-    n_trees = getattr(factory(), "n_trees", 1)
+    n_trees = _trees_of(factory, pairs[0])
 
     def attacked(pair: Pair, runs: int, seed: int) -> SampledFinding:
         try:
@@ -206,6 +206,15 @@ def audit(factory: Callable[[], Any], options: argparse.Namespace) -> tuple[Samp
     return final, _replayed(factory, pairs, options)
 
 
+def _trees_of(factory: Callable[[], Any], pair: Pair) -> int:
+    """Number of trees of a model; one that the estimator works out itself shows when it is fitted."""
+    model = OnDomain(factory, pair.domain)()
+    stated = getattr(model, "n_trees", 1)
+    if isinstance(stated, int):
+        return stated
+    return max(len(getattr(model.fit(*pair.first), "trees_", ())), 1)
+
+
 def _replayed(factory: Callable[[], Any], pairs: list[Pair], options: argparse.Namespace) -> list[Finding]:
     """The worst replay of an estimator of this package; a loss at one output refutes claims with δ = 0 only."""
     if options.delta > 0 or not isinstance(factory(), PrivateClassifier):
@@ -233,6 +242,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         finding, others = audit(factory, options)
     except (MisuseError, AttackError, ValueError) as error:
         print(f"dpnb.audit: {' '.join(str(error).split())}", file=sys.stderr)
+        return 2
+    except Exception as error:  # an audit that breaks off is no violation, and must not look like one
+        why = " ".join(str(error).split())
+        print(f"dpnb.audit: unexpected {type(error).__name__}: {why}; no verdict", file=sys.stderr)
         return 2
     settings = {
         "subject": options.factory,

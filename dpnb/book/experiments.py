@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import pandas as pd
 
+from ..errors import DataError
 from .runs import KEYS, Study, missing, points_of, read, results_folder, run
 from .studies import audit, booster, ceiling, diffprfs, dpada, edprf, lineage, pearson, tuning
 
@@ -61,10 +62,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.jobs < 1:
         parser.error(f"--jobs {options.jobs}: expected at least 1")
-    folder = options.results or results_folder()
-    for name in GRIDS if options.grid == "all" else [options.grid]:
-        table = run(
-            GRIDS[name](), folder=folder, jobs=options.jobs, command=f"python -m dpnb.experiments {name}"
-        )
-        print(f"{name}: {len(table[KEYS].drop_duplicates())} cells in {name}.csv")
+    try:
+        folder = options.results or results_folder()
+        for name in GRIDS if options.grid == "all" else [options.grid]:
+            table = run(
+                GRIDS[name](), folder=folder, jobs=options.jobs, command=f"python -m dpnb.experiments {name}"
+            )
+            print(f"{name}: {len(table[KEYS].drop_duplicates())} cells in {name}.csv")
+    except (DataError, FileNotFoundError) as error:
+        parser.exit(1, f"{error}\n")
     return 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import numbers
+import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -117,7 +118,19 @@ def check_parameters(namespace: Mapping[str, object], **rules: Rule) -> SimpleNa
                 f"Change it in the cell tagged 'parameters', or with papermill's -p {name} VALUE."
             )
         checked[name] = rule.convert(value)
+    if isinstance(folder := checked.get("results"), str) and folder != "committed":
+        _check_results(Path(folder), make=checked.get("scale") == "paper")
     return SimpleNamespace(**checked)
+
+
+def _check_results(folder: Path, *, make: bool) -> None:
+    """Raise ParameterError unless results can be read from a folder, or written to it where they are computed."""
+    there = next((path for path in (folder, *folder.absolute().parents) if path.exists()), folder)
+    if not (there.is_dir() and os.access(there, os.W_OK)) if make else not folder.is_dir():
+        raise ParameterError(
+            f"results = {str(folder)!r}: expected 'committed', or a folder that "
+            + ("can be written to." if make else "exists.")
+        )
 
 
 def execute(path: Path) -> float:

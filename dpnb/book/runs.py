@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
+import multiprocessing
+import os
 import platform
+import tempfile
+import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,6 +32,7 @@ from tqdm import tqdm
 from ..audit.search import NEIGHBOURS
 from ..counts import Records
 from ..data.datasets import Dataset, load
+from ..errors import DataError
 from ..files import write_whole
 
 PACKAGES = ("numpy", "pandas", "scipy", "scikit-learn", "dpnb")
@@ -154,11 +160,40 @@ def read(name: str, folder: Path) -> pd.DataFrame:
     Returns
     -------
     DataFrame with the columns method, dataset, utility, max_depth, epsilon, seed, n_rounds, delta, metric, value.
+
+    Raises
+    ------
+    DataError
+        If the file is no such table, or was cut short.
     """
     path = folder / f"{name}.csv"
     if not path.exists():
         return pd.DataFrame(columns=COLUMNS)
-    return pd.read_csv(path, keep_default_na=False, na_values={"value": "", "delta": ""})
+    way_out = "move it away, and what it held is computed again"
+    try:
+        text = path.read_bytes().decode("utf-8")
+        table = pd.read_csv(
+            io.StringIO(text),
+            keep_default_na=False,
+            na_values={"value": "", "delta": ""},
+            on_bad_lines="error",
+        )
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise DataError(
+            f"{path} is no table of results: {' '.join(str(error).split())}; {way_out}"
+        ) from error
+    if table.columns.tolist() != COLUMNS:
+        raise DataError(f"{path} is no table of results: its columns are not {', '.join(COLUMNS)}; {way_out}")
+    numbers = table.drop(columns=["method", "dataset", "utility", "metric"])
+    words = [column for column in numbers if not pd.api.types.is_numeric_dtype(numbers[column])]
+    bad = numbers[words].apply(pd.to_numeric, errors="coerce").isna().any(axis=1)
+    bad |= (table["metric"] == "") | table["delta"].isna()
+    if (len(table) and words) or bad.any() or not text.endswith("\n"):
+        line = int(bad.to_numpy().argmax()) + 2 if bad.any() else len(table) + 1
+        raise DataError(f"{path} is damaged in line {line}, or was cut short: remove that line, or {way_out}")
+    return table
 
 
 def over_repeats(accuracy: ArrayLike) -> dict[str, float]:
@@ -307,11 +342,11 @@ def run(study: Study, *, folder: Path, jobs: int = 1, command: str = "") -> pd.D
     -------
     The complete table, rows of the study in a fixed order.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     table = read(study.name, folder)
     todo = missing(study, table)
     if not todo:
         return table
+    check_writable(folder)
     began = saved = time.monotonic()
     rows: list[dict[str, Any]] = []
     for cell, metrics in tqdm(_measured(study, todo, jobs), total=len(todo), desc=study.name, unit="fit"):
@@ -331,7 +366,7 @@ def _measured(study: Study, cells: Sequence[Cell], jobs: int) -> Iterator[tuple[
     if jobs == 1:
         yield from ((cell, study.measure(cell)) for cell in cells)
         return
-    with ProcessPoolExecutor(jobs) as pool:
+    with ProcessPoolExecutor(jobs, initializer=_end_with_parent) as pool:
         running = {pool.submit(study.measure, cell): cell for cell in cells}
         try:
             for done in as_completed(running):
@@ -339,6 +374,28 @@ def _measured(study: Study, cells: Sequence[Cell], jobs: int) -> Iterator[tuple[
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def check_writable(folder: Path) -> None:
+    """Make a folder if need be; raises DataError, before anything is computed, if results cannot be written to it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise DataError(f"cannot write results to {folder}: {error.strerror}") from error
+
+
+def _end_with_parent() -> None:
+    """Let a worker end when the process ends that started it, also if that is killed."""
+    parent = multiprocessing.parent_process()
+
+    def watch() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _save(study: Study, table: pd.DataFrame, rows: list[dict[str, Any]], folder: Path) -> pd.DataFrame:

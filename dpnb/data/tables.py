@@ -26,10 +26,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from ..bags import record_keys, uniforms
 from ..domain import Categorical, Domain, read_domain_file
+from ..domain.encoding import decoded, spelt_values
 from ..errors import DataError, DomainError
 
 _SPLIT_STREAM = 2**32  # far from the streams of the trees, should a forest have the seed of the split
@@ -214,27 +214,25 @@ def _check_keys(tables: list[pd.DataFrame], *, key: str | None) -> None:
 
 
 def _records(table: pd.DataFrame, *, domain: Domain, layout: _Layout, file: Path) -> pd.DataFrame:
-    """Turn texts into records of the domain, without those that lack a value."""
+    """Turn texts into records of the domain, without those that lack a value where the domain has none for that."""
     cells = table[[*domain.names, domain.target]]
-    cells = cells[~cells.apply(_is_missing, markers=layout.missing).any(axis=1)]
-    spelt = {
-        a.name: _spelt(cells[a.name], a.values) if isinstance(a, Categorical) else cells[a.name]
-        for a in domain.attributes
-    }
+    gone = cells.apply(_is_missing, markers=layout.missing)
+    allowed = [a.name for a in domain.attributes if a.missing]
+    gone[allowed] |= cells[allowed] == ""
+    keep = ~gone.drop(columns=allowed).any(axis=1)
+    cells = cells[keep].mask(gone[keep], None)
+    spelt = domain.spelt(cells)
     way_out = "If the value marks what is missing, list it under csv: missing in the domain file"
     try:
-        codes = domain.encode(pd.DataFrame(spelt))
+        codes = domain.encode(spelt)
     except DomainError as error:
         raise DomainError(f"{file}: {error}. {way_out}") from error
     try:
-        labels = domain.encode_labels(_spelt(cells[domain.target], domain.classes))
+        labels = domain.encode_labels(spelt_values(cells[domain.target], domain.classes))
     except DomainError as error:
         raise DomainError(f"{file}, column {domain.target!r}: {error}. {way_out}") from error
-    columns = {
-        a.name: _decoded(codes[:, j].astype(np.intp), a.values) if isinstance(a, Categorical) else codes[:, j]
-        for j, a in enumerate(domain.attributes)
-    }
-    columns[domain.target] = _decoded(labels, domain.classes)
+    columns: dict[str, Any] = {a.name: decoded(codes[:, j], a) for j, a in enumerate(domain.attributes)}
+    columns[domain.target] = decoded(labels, Categorical(domain.target, domain.classes))
     return pd.DataFrame(columns, index=cells.index)
 
 
@@ -242,25 +240,12 @@ def _is_missing(column: pd.Series[str], markers: tuple[Hashable, ...]) -> pd.Ser
     return column.isin([cell for cell in column.unique() if any(_spells(cell, m) for m in markers)])
 
 
-def _spelt(column: pd.Series[str], values: tuple[Hashable, ...]) -> pd.Series[Any]:
-    """The public values that the cells spell; other cells stay texts."""
-    meanings = {
-        cell: next((value for value in values if _spells(cell, value)), cell) for cell in column.unique()
-    }
-    return pd.Series([meanings[cell] for cell in column], index=column.index, dtype=object)
-
-
 def _spells(cell: str, value: Hashable) -> bool:
     if isinstance(value, bool):
         return cell.lower() == str(value).lower()
     if isinstance(value, int | float):
         try:
-            return float(cell) == value
+            return "_" not in cell and float(cell) == value
         except ValueError:
             return False
     return cell == value
-
-
-def _decoded(codes: NDArray[np.intp], values: tuple[Hashable, ...]) -> pd.Index:
-    # The type comes from the public values, not from those that happen to occur.
-    return pd.Index(list(values), tupleize_cols=False).take(codes)

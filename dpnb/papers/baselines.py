@@ -48,6 +48,7 @@ class _Boosted(PrivateClassifier):
     two_classes = True
     _choices: ClassVar = {"thresholds": ("data", "grid")}
     _least: ClassVar = {"n_rounds": 1}
+    _released: ClassVar = ("model_",)
 
     def _fit(self, records: RecordsDoor, curator: Curator) -> None:
         with curator.ledger.sequential(f"{type(self).__name__}, {self.n_rounds} rounds"):
@@ -63,7 +64,8 @@ class _Boosted(PrivateClassifier):
         alphas: list[float] = []
         for _ in range(self.n_rounds):
             if alphas:  # in round 1 all weights are 1
-                to_n = float(np.log(len(data.weights) / data.weights.sum()))
+                total = data.weights.sum()
+                to_n = float(np.log(len(data.weights) / total)) if total > 0 else 0.0
                 if np.isfinite(self.epsilon):  # noise of a fixed scale
                     to_n = curator.exact(to_n, why="normaliser of the weights, without noise")
                 data.weights = data.weights * np.exp(to_n)
@@ -71,7 +73,10 @@ class _Boosted(PrivateClassifier):
             bound = float(np.exp(min(unit + sum(map(abs, alphas)), MOST)))
             learnt, released = self._learn(_Round(curator, data, bound))
             right, wrong = data.outcome(learnt)
-            error = float(np.clip(wrong / (right + wrong), CLIP, 1 - CLIP))
+            share = (
+                wrong / (right + wrong) if right + wrong > 0 else 0.5
+            )  # without records, or weights, a tie
+            error = float(np.clip(share, CLIP, 1 - CLIP))
             alpha = half_log_odds(error) / (np.log(10) if self.demo else 1)
             alpha = curator.exact(alpha, why="weight α_t of a stump, from its exact weighted error")
             data.reweigh(learnt, alpha)

@@ -339,7 +339,7 @@ class DiffPRFs(PrivateForest):
             return records.domain.lows, records.domain.highs
         why = "bounds of the thresholds are the smallest and largest values (ambiguity e)"
         low, high = curator.exact(np.stack(records.observed_bounds()), why=why)
-        return low, np.where(high > low, high, low + 1.0)
+        return low, np.where(high > low, high, low + np.maximum(1.0, 1e-12 * np.abs(low)))
 
     def n_drawn(self, n_attributes: int) -> int:
         """Number f of attributes drawn at a node."""

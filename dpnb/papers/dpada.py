@@ -84,6 +84,8 @@ class Written:
 
     def noised(self, weights: Floats) -> Floats:
         """Step 8: Algorithm 2, DPweight_dynamic (chapter 4, "The noise of Algorithm 2"), with its own step numbers."""
+        if not len(weights):
+            return weights
         mean = 1 / len(weights)
         noised = weights.copy()
         for largest in (True, False):
@@ -349,6 +351,7 @@ class DPAda(PrivateClassifier):
     two_classes = True
     _choices: ClassVar = {"schedule": SCHEDULES, "improved_rule": RULES}
     _least: ClassVar = {"n_rounds": 1, "filter_rounds": 1, "uniform": 0, "geometric": 0}
+    _released: ClassVar = ("model_",)
 
     @classmethod
     def as_written(cls, *, reading: Reading | None = None, **parameters: Any) -> Self:

@@ -169,8 +169,7 @@ class BuildTree:
         if not self.domain.continuous[attribute]:
             return splits
         if self.forest.bins == "public":
-            low, high = self.domain.lows[attribute], self.domain.highs[attribute]
-            splits.cut[:] = low + (high - low) * np.arange(1, n_bins) / n_bins
+            splits.cut[:] = self.domain.edges(attribute, n_bins)
         else:
             quantiles = self.forest.bins == "node-quantile"
             splits.cut[:] = self.builder.cohort.node_edges(

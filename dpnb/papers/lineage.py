@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..arrays import Bools, Floats, Ints
+from ..arrays import Bools, Floats, Ints, check_cells
 from ..candidates import Candidates, binary_candidates, multiway_scores
 from ..counts import RecordsDoor, ValueCounts
 from ..curator import Curator
@@ -79,7 +79,9 @@ def _noisy_tables(run: Run, front: Front, *, partition: bool) -> tuple[Floats, B
     """
     n_nodes, n_attributes = front.unused.shape
     counts = value_counts(front)
-    table = np.zeros((n_nodes * n_attributes, int(run.domain.cardinalities.max()), run.domain.n_classes))
+    shape = (n_nodes * n_attributes, int(run.domain.cardinalities.max()), run.domain.n_classes)
+    check_cells(math.prod(shape), what=f"the counts of all values at {n_nodes} nodes")
+    table = np.zeros(shape)
     table[counts.question, counts.value.astype(np.intp)] = counts.counts
     table = table.reshape(n_nodes, n_attributes, *table.shape[1:])
     both = np.concatenate([table.sum(axis=-1, keepdims=True), table], axis=-1)
@@ -245,17 +247,23 @@ def generalised_table(
 
 
 def specialise(table: Table, h: int, *, ahead: bool) -> list[Cut]:
-    """Steps 1 and 2 of DiffGen: the h specialisations, in order."""
+    """Steps 1 and 2 of DiffGen: the h specialisations, in order.
+
+    In a range of a few floating-point numbers a threshold may fall on an end: that choice is paid for, in vain.
+    """
     view, done = table.view, list[Cut]()
     whole = zip(range(view.n_attributes), view.lows.tolist(), view.highs.tolist(), strict=True)
     values = fresh(table, [Cut(*value, np.nan) for value in whole], ahead=ahead)
-    while values and len(done) < h:
+    for _ in range(h):
+        if not values:
+            break
         position, at = choose_value(table, values) if ahead else choose_weighted(table, values)
         old = values.pop(position)._replace(at=at)
-        done.append(old)
+        if old.low < at < old.high:
+            done.append(old)
         halves = [old._replace(high=at, at=np.nan), old._replace(low=at, at=np.nan)]
         with table.run.curator.ledger.parallel("two halves"):
-            values += fresh(table, halves, ahead=ahead)
+            values += fresh(table, [half for half in halves if half.low < half.high], ahead=ahead)
     return done
 
 

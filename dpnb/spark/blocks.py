@@ -23,10 +23,11 @@ from ..arrays import Floats, Ints
 from ..bags import hash_keys
 from ..counts import Records
 from ..domain import Domain, Misfit
+from ..domain.misfits import raise_misfits
 from ..errors import DataError
 from ..grid import Grid
 from ..splits import BINNED, THRESHOLD, Splits
-from .columns import encode_column, positions
+from .columns import encode_column, key_column, label_column, moved_column
 
 Int64s = NDArray[np.int64]
 Counted = tuple[Int64s, Int64s]  # numbers of cells, and how many records (or fixed-point weight) are in each
@@ -65,6 +66,7 @@ class Encoder:
     domain: Domain
     key: str | None
     cuts: tuple[Floats | None, ...]
+    strict: bool = False
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -82,18 +84,22 @@ class Encoder:
         misfits: dict[int, Misfit] = {}
         codes: NDArray[Any] = np.zeros((self.domain.n_attributes, len(table)), self.dtype)
         for a, attribute in enumerate(self.domain.attributes):
-            numbers, misfit = encode_column(columns[attribute.name], attribute, strict=True)
+            misfit, column = None, columns[attribute.name]
+            if self.strict:
+                numbers, misfit = encode_column(column, attribute, strict=True)
+            else:
+                numbers = moved_column(column, attribute)
             if misfit is not None:
                 misfits[a] = misfit
             else:
                 cuts = self.cuts[a]
                 codes[a] = numbers if cuts is None else np.searchsorted(cuts, numbers)
-        labels, misfit = positions(columns[self.domain.target], self.domain.classes)
+        labels, misfit = label_column(columns[self.domain.target], self.domain.classes, strict=self.strict)
         if misfit is not None:
             misfits[-1] = misfit
         keys = np.empty(0, np.uint64)
         if self.key is not None:
-            keys = hash_keys(columns[self.key].to_numpy(zero_copy_only=False))
+            keys = hash_keys(key_column(columns[self.key]))
         return {
             "n": len(table),
             "codes": codes.tobytes(),
@@ -233,7 +239,9 @@ class Encoding:
             raise
 
     def _check(self) -> None:
-        """Raise what :class:`~dpnb.counts.Records` would."""
+        """Raise what strict :class:`~dpnb.counts.Records` would."""
+        if not self._encoder.strict:
+            return
         domain = self._encoder.domain
         rows = self.blocks.select("n", "repeated", "misfits").toArrow().to_pylist()
         n = sum(row["n"] for row in rows)
@@ -241,10 +249,9 @@ class Encoding:
         for row in rows:
             for place, misfit in pickle.loads(row["misfits"]).items():
                 found[place] = misfit.joined(found.get(place))
-        for place in sorted(found, key=lambda place: (place < 0, place)):
-            raise found[place].error(domain.attributes[place] if place >= 0 else domain, total=n)
-        if n == 0:
-            raise ValueError("0 sample(s) (shape=(0, ...)): there are no records to fit")
+        labels = found.pop(-1, None)
+        raise_misfits([found[a].told(domain.attributes[a], total=n) for a in sorted(found)])
+        raise_misfits([] if labels is None else [labels.told(domain.classes, total=n)])
         if repeated := sum(row["repeated"] for row in rows):
             raise ValueError(f"column {self._encoder.key!r} has at least {repeated} repeated keys: {ONE_KEY}")
 

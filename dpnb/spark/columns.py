@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
+from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from ..arrays import Floats, Ints
 from ..domain import Attribute, Categorical, Continuous, Domain, Misfit
+from ..domain.encoding import encoded, moved, moved_positions, positions
 from ..errors import DomainError
 
 SHOWN = 3  # values that an error names
@@ -26,7 +26,12 @@ def check_columns(frame: DataFrame, domain: Domain, *, more: Iterable[str] = ())
     for attribute in domain.attributes:
         found = types[attribute.name]
         numeric = found.startswith(("tinyint", "smallint", "int", "bigint", "float", "double", "decimal"))
-        if isinstance(attribute, Continuous) and not numeric:
+        if isinstance(attribute, Continuous) and attribute.is_date:
+            if not found.startswith(("date", "timestamp", "string")):
+                raise DomainError(
+                    f"column {attribute.name!r} must hold dates, but its Spark type is {found}; cast it"
+                )
+        elif isinstance(attribute, Continuous) and not numeric:
             raise DomainError(
                 f"column {attribute.name!r} must hold numbers, but its Spark type is {found}; cast it, or make the "
                 "attribute Categorical"
@@ -49,35 +54,25 @@ def _check_type(of: str, values: tuple[object, ...], found: str) -> None:
 
 def encode_column(column: pa.Array, attribute: Attribute, *, strict: bool) -> tuple[Floats, Misfit | None]:
     """Numbers of a column as :meth:`~dpnb.domain.Domain.encode` gives them, or what does not fit the domain."""
-    if isinstance(attribute, Categorical):
-        codes, misfit = positions(column, attribute.values)
-        return codes.astype(float), misfit
-    numbers: Floats = pc.cast(column, pa.float64()).to_numpy(zero_copy_only=False)
-    missing, infinite = np.isnan(numbers), np.isinf(numbers)
-    if missing.any():
-        return numbers, Misfit("missing", int(missing.sum()))
-    if infinite.any():
-        return numbers, Misfit("infinite", int(infinite.sum()))
-    outside = (numbers < attribute.low) | (numbers > attribute.high)
-    if strict and outside.any():
-        return numbers, Misfit("outside", int(outside.sum()), first_few(numbers[outside].tolist()))
-    return numbers, None
+    return encoded(column.to_pandas(), attribute, bounds=strict)
 
 
-def positions(column: pa.Array, values: tuple[object, ...]) -> tuple[Ints, Misfit | None]:
-    """Positions of a column's entries among public values, or what does not fit."""
-    known = pa.array(list(values))
-    codes = pc.index_in(column, value_set=known if known.type == column.type else known.cast(column.type))
-    if not codes.null_count:
-        return codes.to_numpy().astype(np.intp), None
-    missing = column.is_null(nan_is_null=True)
-    n_missing = pc.sum(missing).as_py()
-    if n_missing:
-        return np.empty(0, np.intp), Misfit("missing", n_missing)
-    unknown = column.filter(codes.is_null())
-    return np.empty(0, np.intp), Misfit("unknown", len(unknown), first_few(unknown.to_pylist()))
+def moved_column(column: pa.Array, attribute: Attribute) -> Floats:
+    """Numbers of a column as :meth:`~dpnb.domain.Domain.move` gives them."""
+    return moved(column.to_pandas(), attribute)
 
 
-def first_few(values: Iterable[object]) -> tuple[object, ...]:
-    """Different values in the order in which they come; one more than an error shows."""
-    return tuple(dict.fromkeys(values))[: SHOWN + 1]
+def label_column(
+    column: pa.Array, classes: tuple[Hashable, ...], *, strict: bool
+) -> tuple[Ints, Misfit | None]:
+    """Codes of the labels, moved or, if ``strict``, as they are; or what does not fit."""
+    if strict:
+        return positions(column.to_pandas(), classes)
+    return moved_positions(column.to_pandas(), classes, stand_in=0, missing=0), None
+
+
+def key_column(column: pa.Array) -> Any:
+    """Labels of the records; one that is missing does not change the type of the others."""
+    if pa.types.is_integer(column.type) or pa.types.is_string(column.type):
+        column = column.fill_null(0 if pa.types.is_integer(column.type) else "")
+    return column.to_numpy(zero_copy_only=False)

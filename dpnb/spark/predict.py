@@ -60,7 +60,7 @@ def _predict_batches(batches: Iterable[pa.RecordBatch], *, model: Any) -> Iterat
         for a, attribute in enumerate(domain.attributes):
             numbers, misfit = encode_column(batch.column(attribute.name), attribute, strict=False)
             if misfit is not None:
-                raise misfit.error(attribute, total=batch.num_rows)
+                raise DomainError(misfit.told(attribute, total=batch.num_rows))
             codes[:, a] = numbers
         shares = model._probabilities(codes)
         ends = np.arange(0, shares.size + 1, shares.shape[1], dtype=np.int32)

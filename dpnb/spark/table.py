@@ -9,13 +9,12 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from ..arrays import Floats
 from ..bags import POSITIONAL, Bags
 from ..counts import BinnedRecords, RecordsDoor
-from ..domain import Continuous, Domain
+from ..domain import Attribute, Continuous, Domain
 from ..errors import DataError
 from ..grid import Grid
 from .blocks import (
@@ -30,7 +29,7 @@ from .blocks import (
     dense,
 )
 from .boosting import SparkWeighted
-from .columns import SHOWN, check_columns
+from .columns import SHOWN, check_columns, moved_column
 from .trees import Bag, Descend, Move, SparkCohort, count_roots
 
 MAX_VALUES = 100_000  # different values of an attribute that the driver is willing to hold
@@ -43,10 +42,13 @@ class SparkTable(RecordsDoor):
     ----------
     frame : Spark DataFrame with the domain's attributes, its target, and the key; other columns are ignored. It must
         give the same rows whenever it is computed: no random functions without a seed.
-    domain : public domain; values and labels outside of it raise :class:`~dpnb.errors.DomainError` at the first fit.
-    key : column of whole numbers or strings that is different for every record; bags and shards follow from it. With
-        the row numbers of a pandas frame as keys, a model equals the one that is fitted in memory. None suffices where
-        every tree sees every record.
+    domain : public domain. Values and labels outside of it are moved into it, as :meth:`~dpnb.Domain.move` does.
+    key : column of whole numbers or strings that is different for every record, which is a promise that the proofs for
+        bags and shards need: :meth:`check_keys` tells whether it is kept, a fit does not. With the row numbers of a
+        pandas frame as keys, a model equals the one that is fitted in memory. None suffices where every tree sees every
+        record.
+    strict : whether misfits, and keys that repeat in a block of about 2¹⁸ records, are errors at the first fit; these tell
+        whoever sees them something of the records.
     persist : whether Spark keeps the encoded blocks, one to four bytes a value, in memory or on disk. Without, every
         pass reads the table again.
 
@@ -59,7 +61,8 @@ class SparkTable(RecordsDoor):
     -----
     **Privacy**: a door, no release: the same counts as from :class:`~dpnb.counts.Records`. A lost task is computed
     again from the same records, and only the counts of tasks that ended are added up; the ledger is the driver's.
-    That keys differ is checked within blocks of about 2¹⁸ records; :meth:`check_keys` checks all.
+    An attribute of more than 100 000 different values is refused by algorithms that look at each: that error depends on
+    the records.
 
     Models are equal bit for bit for the same seed, whatever the partitions and the order of rows; with more than 2²⁵
     records a booster's sums are no longer exact in memory. Weights use the exponential function of NumPy, rounded to
@@ -70,12 +73,19 @@ class SparkTable(RecordsDoor):
     observed_bounds: Any = OnlyInMemory()
 
     def __init__(
-        self, frame: DataFrame, domain: Domain, *, key: str | None = None, persist: bool = True
+        self,
+        frame: DataFrame,
+        domain: Domain,
+        *,
+        key: str | None = None,
+        strict: bool = False,
+        persist: bool = True,
     ) -> None:
         check_columns(frame, domain, more=(domain.target, *([key] if key else [])))
         self.domain = domain
         self._frame = frame.select(*(f"`{name}`" for name in _needed(domain, key)))
         self._key = key
+        self._strict = strict
         self._persist = persist
         self._encodings: list[Encoding] = []
         self._roots: tuple[Bag, Floats] | None = None
@@ -182,7 +192,7 @@ class SparkTable(RecordsDoor):
         return self._all_values()
 
     def _encoded(self, cuts: tuple[Floats | None, ...], grid: Grid | None) -> Encoding:
-        encoder = Encoder(self.domain, self._key, cuts)
+        encoder = Encoder(self.domain, self._key, cuts, self._strict)
         encoding = Encoding(self._frame, encoder, grid=grid, persist=self._persist)
         self._encodings.append(encoding)
         return encoding
@@ -190,7 +200,8 @@ class SparkTable(RecordsDoor):
     def _distinct(self, name: str) -> Floats:
         """Values that occur of a continuous attribute, increasing."""
         column = self._frame.select(f"`{name}`")
-        partial_tables = column.mapInArrow(_distinct_values, COUNTED)
+        task = partial(_distinct_values, attribute=self.domain[name])
+        partial_tables = column.mapInArrow(task, COUNTED)
         bits, _ = add_up(counted_parts(partial_tables.toArrow()))
         if len(bits) > MAX_VALUES:
             raise DataError(
@@ -200,12 +211,11 @@ class SparkTable(RecordsDoor):
         return np.sort(bits.view(np.float64))
 
 
-def _distinct_values(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _distinct_values(batches: Iterable[pa.RecordBatch], *, attribute: Attribute) -> Iterator[pa.RecordBatch]:
     """Different values of the only column, as the bits of floats; too many are cut off one past the limit."""
     found = np.empty(0)
     for batch in batches:
-        numbers = pc.cast(batch.column(0), pa.float64()).to_numpy(zero_copy_only=False)
-        known = np.union1d(found, numbers[np.isfinite(numbers)] + 0.0)  # no -0.0
+        known = np.union1d(found, moved_column(batch.column(0), attribute) + 0.0)  # no -0.0
         found = known[: MAX_VALUES + 1]
     yield counted_batch((found.view(np.int64), np.ones(len(found), np.int64)))
 

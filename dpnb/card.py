@@ -1,0 +1,264 @@
+"""The card of a released model: what was released, at what price, on whose word, for a privacy officer to sign.
+
+``python -m dpnb.card model.json --report card.html``
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import io
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from .documents import read_document
+from .domain import Attribute, Continuous, Domain
+from .errors import DataError
+from .estimators import PrivateClassifier, PrivateForest, read
+from .files import write_whole
+from .ledger import Event, Scope
+
+RELATIONS = {
+    "add-remove": "Two data sets are neighbours if one has one record more than the other.",
+    "replace": "Two data sets are neighbours if they differ in the values of one record; their number is public.",
+}
+PROMISES = (
+    "One person has at most one record, or accepts that the price is paid once for each of his or her records.",
+    "The domain (bounds, values, classes) was stated without looking at the records.",
+    "The parameters were chosen without looking at these records, or their choice is on a ledger of its own.",
+    "No other model, table or statistic was released from the same records; else the budgets add up.",
+    "The fit drew its noise from the operating system (random_state=None), and no seed of it was kept.",
+)
+LIMITS = (
+    "The guarantee is about what the model adds to what is known. It does not make true facts about groups secret.",
+    "Error messages, logs and running times of the training are not part of the release: nobody else should see them.",
+    "Accuracy on test records was measured by the data holder, if at all; it is not on this card.",
+)
+STYLE = """
+:root { color-scheme: light dark; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem;
+  color: #1c1c1c; background: #fff; }
+img { max-width: 100%; height: auto; background: #fff; }
+table { border-collapse: collapse; width: 100%; margin: 0.5rem 0 1rem; }
+th, td { text-align: left; vertical-align: top; padding: 0.25rem 0.8rem 0.25rem 0; border-bottom: 1px solid #ccc; }
+td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.total { border-left: 0.5rem solid #0173b2; padding: 0.4rem 0.8rem; font-size: 1.15rem; }
+.leak { border-left-color: #b00020; }
+.sign td { height: 3rem; border-bottom: 1px solid #444; width: 33%; }
+.wide { overflow-x: auto; }
+@media (prefers-color-scheme: dark) { body { color: #e8e8e8; background: #161616; } }
+@media print { body { max-width: none; margin: 0; } h2 { break-after: avoid; } }
+"""
+
+
+def page(model: PrivateClassifier, *, versions: dict[str, str], audit: str = "") -> str:
+    """The card as a self-contained HTML page.
+
+    Parameters
+    ----------
+    model : read with :func:`dpnb.read`.
+    versions : of the packages that made the model.
+    audit : what an audit found, as text; empty if there was none.
+    """
+    name = type(model).__name__
+    sections = [
+        f"<h1>Card of a model: {escape(name)}</h1>",
+        _total(model),
+        _section("Whose privacy", [_paragraph(RELATIONS[model.ledger_.neighbours]), *_unit()]),
+        _section("What was released", [_releases(model)]),
+        _section("What is public, on the data holder's word", [_domain(model.domain_)]),
+        _section("What the data holder promises", [_list(PROMISES, box=True)]),
+        _section("What the guarantee does not say", [_list(LIMITS)]),
+        _section("What the model looks like", list(_pictures(model))),
+        _section("Audit", [f"<pre>{escape(audit)}</pre>" if audit else _paragraph("No audit was attached.")]),
+        _section("How it was made", [_made(model, versions)]),
+        _section("Signed", [_signature()]),
+    ]
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Card of a model: {escape(name)}</title>
+<style>{STYLE}</style>
+</head>
+<body>
+<main>
+{chr(10).join(sections)}
+</main>
+</body>
+</html>
+"""
+
+
+def _number(value: float) -> str:
+    return "∞" if math.isinf(value) else f"{value:.4g}"
+
+
+def _paragraph(text: str) -> str:
+    return f"<p>{escape(text)}</p>"
+
+
+def _section(title: str, parts: Sequence[str]) -> str:
+    return "\n".join([f"<h2>{escape(title)}</h2>", *parts])
+
+
+def _list(texts: Sequence[str], *, box: bool = False) -> str:
+    mark = "☐ " if box else ""
+    return "<ul>" + "".join(f"<li>{mark}{escape(text)}</li>" for text in texts) + "</ul>"
+
+
+def _total(model: PrivateClassifier) -> str:
+    ledger = model.ledger_
+    delta = f", δ = {ledger.delta:g}" if ledger.delta else ""
+    claim = f"ε = {_number(ledger.epsilon)}{delta}"
+    if math.isinf(ledger.epsilon):
+        leaks = "".join(f"<li>{escape(what)} ({n} times)</li>" for what, n in ledger.leaks.items())
+        return f'<div class="total leak"><strong>Not differentially private: {claim}.</strong><ul>{leaks}</ul></div>'
+    kind = "(ε, δ)-differential privacy" if ledger.delta else "ε-differential privacy"
+    return f'<p class="total"><strong>{claim}</strong>: {kind}, by the ledger of all releases below.</p>'
+
+
+def _unit() -> list[str]:
+    return [_paragraph("The unit of protection is one record of the training table.")]
+
+
+def _releases(model: PrivateClassifier) -> str:
+    ledger, rows = model.ledger_, []
+    by_rho = ledger.epsilon < ledger.pure_epsilon  # then no ε of a part adds up to the total
+    for depth, times, entry in _entries(ledger.root.children, 0):
+        cost = entry.worst if isinstance(entry, Event) else entry.cost
+        how = entry.mechanism if isinstance(entry, Event) else entry.rule
+        delta = f"{entry.sensitivity:g}" if isinstance(entry, Event) and entry.sensitivity > 0 else ""
+        indent = "&nbsp;" * 4 * depth
+        what = f"{indent}{f'{times} × ' if times > 1 else ''}{escape(entry.what)}"
+        numbers = "".join(
+            f'<td class="number">{n}</td>' for n in (delta, _number(cost.rho if by_rho else cost.epsilon))
+        )
+        rows.append(f"<tr><td>{what}</td><td>{escape(how)}</td>{numbers}</tr>")
+    total = (
+        f" They add up to ρ = {_number(ledger.rho)} of zero-concentrated differential privacy, "
+        f"which is ε = {_number(ledger.epsilon)} at δ = {ledger.delta:g}."
+        if by_rho
+        else f" They add up to ε = {_number(ledger.pure_epsilon)}."
+    )
+    if ledger.neighbours == "replace":
+        total += " A replacement is a removal and an addition."
+    head = "".join(f'<th class="number" scope="col">{name}</th>' for name in ("Δ", "ρ" if by_rho else "ε"))
+    return (
+        _paragraph("Costs are for one record and for each of the releases that look alike." + total)
+        + '<div class="wide" role="group" aria-label="Releases" tabindex="0"><table><thead><tr>'
+        + f'<th scope="col">release</th><th scope="col">mechanism, or how releases add up</th>{head}</tr></thead>'
+        + f"<tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def _entries(children: Sequence[Scope | Event], depth: int) -> Iterator[tuple[int, int, Scope | Event]]:
+    """Entries of a ledger from the top, neighbours that look alike once, with their number."""
+    seen: list[tuple[str, int, Scope | Event]] = []
+    for child in children:
+        cost = child.worst if isinstance(child, Event) else child.cost
+        look = f"{child.what} {cost} {child.n_parts if isinstance(child, Event) else len(child.children)}"
+        if seen and seen[-1][0] == look:
+            seen[-1] = (look, seen[-1][1] + 1, child)
+        else:
+            seen.append((look, 1, child))
+    for _, times, child in seen:
+        yield depth, times, child
+        if isinstance(child, Scope):
+            yield from _entries(child.children, depth + 1)
+
+
+def _domain(domain: Domain) -> str:
+    rows = "".join(
+        f"<tr><td>{escape(a.name)}</td><td>{escape(_public(a))}</td><td>{escape(_moved(a))}</td></tr>"
+        for a in domain.attributes
+    )
+    classes = ", ".join(map(str, domain.classes))
+    return (
+        _paragraph(
+            f"Classes of {domain.target!r}: {classes}. A label that is none of them counts as the first."
+        )
+        + '<div class="wide" role="group" aria-label="Public domain" tabindex="0"><table><thead><tr>'
+        + '<th scope="col">attribute</th><th scope="col">public values</th>'
+        + f'<th scope="col">a record that does not fit</th></tr></thead><tbody>{rows}</tbody></table></div>'
+    )
+
+
+def _public(attribute: Attribute) -> str:
+    if isinstance(attribute, Continuous):
+        return f"{attribute.shown(attribute.low)} to {attribute.shown(attribute.high)}"
+    shown = ", ".join(map(str, attribute.levels[:12]))
+    return shown + (f", … ({len(attribute.levels)} in all)" if len(attribute.levels) > 12 else "")
+
+
+def _moved(attribute: Attribute) -> str:
+    if isinstance(attribute, Continuous):
+        missing = "has its own place" if attribute.missing else "counts as the middle"
+        return f"outside: the next bound; missing: {missing}"
+    stand_in = attribute.levels[attribute.stand_in]
+    return f"unknown: {stand_in}; missing: {attribute.levels[attribute.missing_code]}"
+
+
+def _pictures(model: PrivateClassifier) -> Iterator[str]:
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        yield _paragraph('No pictures: they need the extra "plot", pip install "dpnb[plot]".')
+        return
+    from . import pictures
+
+    for figure, words in pictures.of_model(model):
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format="png", dpi=110, metadata={"Software": None})
+        plt.close(figure)
+        data = base64.b64encode(buffer.getvalue()).decode()
+        alt = escape(words, quote=True)
+        yield f'<figure><img src="data:image/png;base64,{data}" alt="{alt}"><figcaption>{alt}</figcaption></figure>'
+    if isinstance(model, PrivateForest):
+        yield "<details><summary>The first tree in words</summary>"
+        yield f"<pre>{escape(model.trees_[0].export_text(model.domain_, max_depth=6))}</pre></details>"
+
+
+def _made(model: PrivateClassifier, versions: dict[str, str]) -> str:
+    parameters = model.get_params(deep=False)
+    rows = {name: value for name, value in parameters.items() if name not in ("domain", "random_state")}
+    rows |= {f"version of {package}": number for package, number in versions.items()}
+    cells = "".join(
+        f'<tr><th scope="row">{escape(k)}</th><td>{escape(str(v))}</td></tr>' for k, v in rows.items()
+    )
+    return f"<table><tbody>{cells}</tbody></table>"
+
+
+def _signature() -> str:
+    cells = "".join(f"<td><small>{word}</small></td>" for word in ("name", "date", "signature"))
+    return f'<table class="sign"><tbody><tr>{cells}</tr></tbody></table>'
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Command line: write the card of a released model."""
+    parser = argparse.ArgumentParser(prog="python -m dpnb.card", description=main.__doc__)
+    parser.add_argument("model", type=Path, help="document that model.release() wrote")
+    parser.add_argument("--report", type=Path, required=True, help="HTML file to write")
+    parser.add_argument("--audit", type=Path, help="text of an audit, to be shown on the card")
+    options = parser.parse_args(arguments)
+    try:
+        versions = read_document(options.model)["versions"]
+        audit: Any = "" if options.audit is None else options.audit.read_text(encoding="utf-8")
+        write_whole(options.report, page(read(options.model), versions=versions, audit=audit))
+    except OSError as error:
+        parser.exit(1, f"cannot open {error.filename or options.report}: {error.strerror}\n")
+    except UnicodeDecodeError as error:
+        parser.exit(1, f"{options.audit} is not a text in UTF-8: {error}\n")
+    except DataError as error:
+        parser.exit(1, f"{error}\n")
+    print(f"card in {options.report}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,160 @@
+"""The command ``dpnb``: predict with a released model, write its card, draft and check domain files."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, Self
+
+import pandas as pd
+
+from . import card
+from .domain import drafts
+from .errors import DataError, DomainError
+from .estimators import PrivateClassifier, read
+
+CHUNK = 50_000  # records that are held at a time
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Command line; returns the exit status: 0 done, 1 the data or the model are not what they should be."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] == ["card"]:
+        return card.main(words[1:])
+    if words[:1] == ["domain"]:
+        return drafts.main(words[1:])
+    parser = argparse.ArgumentParser(prog="dpnb", description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="predict | card | domain")
+    commands.add_parser("card", help="write the card of a released model")
+    commands.add_parser("domain", help="draft or check a domain file")
+    predicting = commands.add_parser(
+        "predict", help="append classes and probabilities to a table, in a stream"
+    )
+    predicting.add_argument("model", type=Path, help="document that model.release() wrote")
+    predicting.add_argument("table", nargs="?", help="CSV or Parquet file (default: CSV from standard input)")
+    predicting.add_argument("--out", help="CSV or Parquet file (default: CSV to standard output)")
+    predicting.add_argument("--missing", nargs="*", default=[""], help='cells without a value (default: "")')
+    options = parser.parse_args(words)
+    try:
+        predict(read(options.model), options.table, out=options.out, missing=tuple(options.missing))
+    except BrokenPipeError:  # whoever read the output has gone
+        sys.stderr.close()
+    except OSError as error:
+        parser.exit(1, f"cannot write {error.filename or options.out}: {error.strerror}\n")
+    except (DataError, DomainError) as error:
+        parser.exit(1, f"{error}\n")
+    return 0
+
+
+def predict(
+    model: PrivateClassifier, table: str | None, *, out: str | None, missing: tuple[str, ...] = ("",)
+) -> None:
+    """Append a column ``prediction`` and one ``probability CLASS`` a class to a table, some records at a time.
+
+    Parameters
+    ----------
+    model : read with :func:`dpnb.read`.
+    table : path of a CSV or Parquet file, None for standard input. It may have more columns than the model asks for.
+    out : path of a CSV or Parquet file, None for standard output. A file appears when it is complete.
+    missing : cells of a CSV that stand for no value.
+
+    Raises
+    ------
+    DataError, DomainError
+        If the table cannot be read or does not fit the model's domain.
+
+    **Privacy**: post-processing of the released model, free.
+    """
+    with _Sink(out) as sink:
+        for part in _parts(table):
+            sink.write(_predicted(model, part, missing=missing))
+
+
+def _predicted(model: PrivateClassifier, part: pd.DataFrame, *, missing: tuple[str, ...]) -> pd.DataFrame:
+    domain = model.domain_
+    if lacking := [name for name in domain.names if name not in part]:
+        raise DomainError(f"the table lacks the columns {', '.join(map(repr, lacking))}")
+    if taken := [name for name in map(str, part) if name == "prediction" or name.startswith("probability ")]:
+        raise DomainError(f"the table has a column {taken[0]!r} already: rename it")
+    records = domain.spelt(part[list(domain.names)], missing=missing)
+    probabilities = model.predict_proba(records)
+    more = {"prediction": model.classes_[probabilities.argmax(axis=1)]}
+    more |= {f"probability {label}": probabilities[:, k] for k, label in enumerate(domain.classes)}
+    return part.assign(**more)
+
+
+def _parts(table: str | None) -> Iterator[pd.DataFrame]:
+    try:
+        if table is not None and table.endswith(".parquet"):
+            from pyarrow.parquet import ParquetFile
+
+            file = ParquetFile(table)
+            yield _pandas(file.schema_arrow.empty_table())
+            for batch in file.iter_batches(CHUNK):
+                yield _pandas(batch)
+            return
+        source: Any = sys.stdin if table is None else table
+        yield from pd.read_csv(source, dtype=str, na_filter=False, skipinitialspace=True, chunksize=CHUNK)
+    except ImportError as error:
+        raise DataError(f"Parquet files need pyarrow: pip install pyarrow ({error})") from error
+    except (OSError, ValueError) as error:
+        if isinstance(error, DomainError):
+            raise
+        why = (
+            error.strerror if isinstance(error, OSError) and error.strerror else " ".join(str(error).split())
+        )
+        raise DataError(f"cannot read {table or 'standard input'}: {why}") from error
+
+
+def _pandas(table: Any) -> pd.DataFrame:
+    """An Arrow table whose columns keep their types, missing values or not."""
+    frame: pd.DataFrame = table.to_pandas(types_mapper=pd.ArrowDtype)
+    return frame
+
+
+class _Sink:
+    """Where predictions go: the first part writes the header or the schema, and a file gets its name at the end."""
+
+    def __init__(self, out: str | None) -> None:
+        self._path = None if out is None else Path(out)
+        if self._path is not None and self._path.is_dir():
+            raise DataError(f"cannot write {out}: it is a folder")
+        self._part = (
+            None if self._path is None else self._path.with_name(f".{self._path.name}.{token_hex(4)}")
+        )
+        self._file: Any = None
+        self._parquet: Any = None
+        self._first = True
+
+    def __enter__(self) -> Self:
+        if self._part is not None:
+            self._file = open(self._part, "wb")
+        return self
+
+    def write(self, part: pd.DataFrame) -> None:
+        if self._path is not None and self._path.suffix == ".parquet":
+            import pyarrow as pa
+            from pyarrow.parquet import ParquetWriter
+
+            try:
+                schema = None if self._parquet is None else self._parquet.schema
+                rows = pa.Table.from_pandas(part, schema=schema, preserve_index=False)
+                self._parquet = self._parquet or ParquetWriter(self._file, rows.schema)
+                self._parquet.write_table(rows)
+            except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+                raise DataError(f"cannot write {self._path}: {error}") from error
+        else:
+            part.to_csv(self._file or sys.stdout, index=False, header=self._first)
+        self._first = False
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if self._parquet is not None:
+            self._parquet.close()
+        if self._part is not None and self._path is not None and self._file is not None:
+            self._file.close()
+            if kind is None:
+                self._part.replace(self._path)
+            self._part.unlink(missing_ok=True)

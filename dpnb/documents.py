@@ -1,0 +1,198 @@
+"""A released model as a JSON document: what was released, what it cost, and nothing else.
+
+The page *Releasing a model* describes the format. Arrays, trees and the like are written by one rule: a named tuple or
+a dataclass of this package is an object with its fields. Reading makes nothing but those.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .domain import Domain
+from .errors import DataError
+from .files import write_whole
+from .ledger import Cost, Event, Ledger, Scope
+
+FORMAT, VERSION = "dpnb model", 1
+_HOMES = ("papers", "booster", "grid", "splits", "trees")  # of what a model is made of
+_NUMBERS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+
+
+def write_document(path: Path, document: Mapping[str, Any]) -> None:
+    """Write a model's document, whole or not at all."""
+    head = {"format": FORMAT, "version": VERSION}
+    write_whole(path, json.dumps(head | dict(document), ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def read_document(path: Path) -> dict[str, Any]:
+    """Read a model's document.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read, is no such document, or one of a later version.
+    """
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise DataError(f"{path} is not a JSON document: {error}") from error
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise DataError(f"{path} is not a model: expected format {FORMAT!r}; model.release(path) writes one")
+    if document.get("version") != VERSION:
+        raise DataError(
+            f"{path} has version {document.get('version')!r}: this package reads version {VERSION}"
+        )
+    for part in ("estimator", "domain", "parameters", "model", "ledger", "versions"):
+        if not isinstance(document.get(part), str if part == "estimator" else dict):
+            raise DataError(f"{path} is damaged: it lacks {part!r}")
+    return document
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it.
+
+    Raises
+    ------
+    TypeError
+        If it is neither a plain value, an array, nor an object of this package made of such.
+    """
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float | np.floating):
+        return float(value) if math.isfinite(value) else str(float(value))
+    if isinstance(value, np.bool_ | np.integer):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        data = [plain(number) for number in value.reshape(-1).tolist()]
+        return {"array": value.dtype.name, "shape": list(value.shape), "data": data}
+    if isinstance(value, Domain):
+        return {"the": "domain"}
+    if names := _field_names(value):
+        kind = type(value)
+        written = {name: plain(getattr(value, name)) for name in names}
+        return {"object": f"{kind.__module__}:{kind.__qualname__}"} | written
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    raise TypeError(f"{value!r} cannot be written: it is no part of a released model")
+
+
+def unplain(value: Any, domain: Domain) -> Any:
+    """The value that :func:`plain` wrote; lists stay lists."""
+    if isinstance(value, list):
+        return [unplain(part, domain) for part in value]
+    if isinstance(value, str) and value in _NUMBERS:
+        return _NUMBERS[value]
+    if not isinstance(value, dict):
+        return value
+    if "array" in value:
+        dtype, data = np.dtype(value["array"]), [_NUMBERS.get(number, number) for number in value["data"]]
+        if dtype.kind not in "biuf":
+            raise DataError(f"damaged: an array of {dtype}")
+        return np.array(data, dtype=dtype).reshape(value["shape"])
+    if "the" in value:
+        return domain
+    kind = find_class(value["object"], is_data=True)
+    parts = {name: unplain(part, domain) for name, part in value.items() if name != "object"}
+    return kind(**{name: tuple(part) if isinstance(part, list) else part for name, part in parts.items()})
+
+
+def find_class(name: str, *, is_data: bool = False) -> Any:
+    """A class of this package by ``module:name``.
+
+    Raises
+    ------
+    DataError
+        If the name leads out of the package, nowhere, or to something that documents do not hold.
+    """
+    module, _, path = str(name).partition(":")
+    package, home, *_ = (*module.split("."), "")
+    try:
+        if package != __name__.partition(".")[0] or home not in _HOMES or "_" in (module[0], path[:1]):
+            raise ImportError
+        found = getattr(importlib.import_module(module), path)
+    except (ImportError, AttributeError) as error:
+        raise DataError(
+            f"{name!r} is no class of this package; was the model written by a later one?"
+        ) from error
+    if not isinstance(found, type) or (is_data and not (is_dataclass(found) or hasattr(found, "_fields"))):
+        raise DataError(f"{name!r} is not what a model's document holds")
+    return found
+
+
+def _field_names(value: Any) -> tuple[str, ...]:
+    if not type(value).__module__.startswith(__name__.split(".")[0]):
+        return ()
+    if is_dataclass(value):
+        return tuple(field.name for field in fields(value))
+    return tuple(getattr(value, "_fields", ()))
+
+
+def ledger_document(ledger: Ledger) -> dict[str, Any]:
+    """A ledger with its totals; entries that look alike and follow each other are written once, with their number."""
+    return {
+        "neighbours": ledger.neighbours,
+        "delta": ledger.delta,
+        "claimed": plain(ledger.claimed),
+        "epsilon": plain(ledger.epsilon),
+        "leaks": ledger.leaks,
+        "entries": list(_entries(ledger.root.children)),
+    }
+
+
+def _entries(children: Sequence[Scope | Event]) -> Iterator[dict[str, Any]]:
+    for entry, same in groupby(map(_entry, children)):
+        yield entry | {"times": len(list(same))}
+
+
+def _entry(child: Scope | Event) -> dict[str, Any]:
+    cost = child.worst if isinstance(child, Event) else child.cost
+    entry = {"what": child.what, "epsilon": plain(cost.epsilon), "rho": plain(cost.rho)}
+    if isinstance(child, Scope):
+        return entry | {"rule": child.rule, "entries": list(_entries(child.children))}
+    nodes = None if child.parts is None else child.n_parts
+    return entry | {"mechanism": child.mechanism, "sensitivity": plain(child.sensitivity), "nodes": nodes}
+
+
+def read_ledger(document: Mapping[str, Any]) -> Ledger:
+    """The ledger that :func:`ledger_document` wrote: same totals, same text."""
+    ledger = Ledger(
+        neighbours=document["neighbours"], delta=document["delta"], claimed=float(document["claimed"])
+    )
+    ledger.root.children = list(_children(document["entries"]))
+    return ledger
+
+
+def _children(entries: Sequence[Mapping[str, Any]]) -> Iterator[Scope | Event]:
+    for entry in entries:
+        for _ in range(entry["times"]):
+            cost = Cost(float(entry["epsilon"]), float(entry["rho"]))
+            if "entries" in entry:
+                yield Scope(
+                    entry["what"], entry["rule"], partial(_fixed, cost), list(_children(entry["entries"]))
+                )
+            else:
+                yield Event(
+                    what=entry["what"],
+                    mechanism=entry["mechanism"],
+                    epsilon=np.array(cost.epsilon),
+                    rho=np.array(cost.rho),
+                    sensitivity=float(entry["sensitivity"]),
+                    parts=None if entry["nodes"] is None else np.arange(entry["nodes"]),
+                )
+
+
+def _fixed(cost: Cost, costs: Sequence[Cost]) -> Cost:
+    """What a scope costs whose rule is known by name only."""
+    return cost

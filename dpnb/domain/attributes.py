@@ -1,0 +1,212 @@
+"""Attributes of a public domain: bounds or values, and what happens to records that have none of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from ..errors import DomainError
+
+UNFILLED = "FILL IN"  # in the draft of a domain file
+OTHER, MISSING = "other", "missing"  # levels that a categorical attribute may get beside its values
+MISSING_SHARE = 1 / 16  # of a continuous domain's measure that belongs to the missing value
+EPOCH = date(1970, 1, 1)
+SHOWN = 3
+LARGEST = 1e300  # number in a bound
+
+
+@dataclass(frozen=True)
+class Continuous:
+    """A numeric attribute, or a date, with public bounds.
+
+    Parameters
+    ----------
+    name : column name, not empty.
+    low, high : public bounds, both included; at most 1e300 in size, ``low < high``. Two dates, or texts such as
+        ``"2001-12-31"``, make it an attribute of dates, whose numbers are days since 1970-01-01.
+    missing : whether a record may have no value. It then is a number of its own below ``low``, and one condition
+        more can be asked: whether the value is missing.
+    clip : whether values outside the bounds count as the bound next to them, rather than as an error.
+    unit : what the numbers count, for labels; ``"date"`` for dates.
+
+    Raises
+    ------
+    DomainError
+        If the name is empty or the bounds are not two finite numbers, or two dates, in increasing order.
+    """
+
+    name: str
+    low: float
+    high: float
+    missing: bool = field(default=False, kw_only=True)
+    clip: bool = field(default=False, kw_only=True)
+    unit: str = field(default="", kw_only=True)
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+        for option in ("missing", "clip"):
+            _check_switch(self.name, option, getattr(self, option))
+        dates = [_as_date(bound) for bound in (self.low, self.high)]
+        if all(day is not None for day in dates):
+            low, high = (float((day - EPOCH).days) for day in dates if day is not None)
+            object.__setattr__(self, "unit", "date")
+        else:
+            low, high = self._bounds()
+        # Sums of some values, and multiples of the width, stay finite too.
+        if not (low < high and max(abs(low), abs(high)) <= LARGEST):
+            raise DomainError(
+                f"bounds of {self.name!r} must be finite, at most {LARGEST:g} in size, with low < high, "
+                f"got low={low}, high={high}"
+            )
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+
+    def _bounds(self) -> tuple[float, float]:
+        try:
+            return float(self.low), float(self.high)
+        except (TypeError, ValueError) as error:
+            raise DomainError(
+                f"bounds of {self.name!r} must be two numbers or two dates, "
+                f"got low={self.low!r}, high={self.high!r}"
+            ) from error
+
+    @property
+    def is_date(self) -> bool:
+        """Whether the numbers are days since 1970-01-01."""
+        return self.unit == "date"
+
+    @property
+    def floor(self) -> float:
+        """Lower end of the encoded numbers; where a value may be missing it is below ``low`` and stands for that."""
+        return self.low - self.missing * (self.high - self.low) * MISSING_SHARE / (1 - MISSING_SHARE)
+
+    @property
+    def stand_in(self) -> float:
+        """What a record counts as whose value is missing or no number, where a model may not stop at it."""
+        return self.floor if self.missing else self.low + (self.high - self.low) / 2
+
+    def shown(self, number: float, *, digits: int = 6) -> str:
+        """An encoded number in the words of the attribute."""
+        if self.is_date:
+            return (EPOCH + timedelta(days=math.floor(number))).isoformat()
+        return f"{number:.{digits}g}" + (f" {self.unit}" if self.unit else "")
+
+    def test(self, cut: float, *, holds: bool) -> str:
+        """The condition ``value ≤ cut``, or its negation, in words."""
+        if cut < self.low:
+            return f"{self.name} is missing" if holds else f"{self.name} is given"
+        below = f"{self.name} {'≤' if holds else '>'} {self.shown(cut)}"
+        return f"{below} or missing" if holds and self.missing else below
+
+
+@dataclass(frozen=True)
+class Categorical:
+    """An attribute with a public list of values.
+
+    Parameters
+    ----------
+    name : column name, not empty.
+    values : all values that a record may take, each once; at least one. Their order gives their codes.
+    missing : whether a record may have no value: that is one level more, ``"missing"``.
+    unknown : ``"error"``, or ``"other"``: values that are not listed are one level more, ``"other"``.
+
+    Raises
+    ------
+    DomainError
+        If the name is empty, or the values are none, repeated, missing (None or NaN) or unhashable.
+    """
+
+    name: str
+    values: tuple[Hashable, ...]
+    missing: bool = field(default=False, kw_only=True)
+    unknown: Literal["error", "other"] = field(default="error", kw_only=True)
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+        object.__setattr__(self, "values", check_values(self.values, of=f"values of {self.name!r}"))
+        _check_switch(self.name, "missing", self.missing)
+        if self.unknown not in ("error", OTHER):
+            raise DomainError(f"unknown of {self.name!r} must be 'error' or 'other', got {self.unknown!r}")
+
+    @property
+    def levels(self) -> tuple[Hashable, ...]:
+        """Values, then the levels ``"other"`` and ``"missing"`` that the options add; their order gives the codes."""
+        added = [OTHER] * (self.unknown == OTHER) + [MISSING] * self.missing
+        return (*self.values, *(level for level in added if level not in self.values))
+
+    @property
+    def stand_in(self) -> int:
+        """Code of a value that is not listed, where a model may not stop at it."""
+        return self.levels.index(OTHER) if self.unknown == OTHER else 0
+
+    @property
+    def missing_code(self) -> int:
+        """Code of a missing value, where a model may not stop at it."""
+        return self.levels.index(MISSING) if self.missing else self.stand_in
+
+
+Attribute = Continuous | Categorical
+
+
+def _as_date(value: object) -> date | None:
+    if isinstance(value, pd.Timestamp):
+        return value.date()
+    if isinstance(value, date):
+        return value
+    try:
+        return date.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+
+
+def _check_switch(name: str, option: str, value: object) -> None:
+    if not isinstance(value, bool):
+        raise DomainError(f"{option} of {name!r} must be true or false, got {value!r}")
+
+
+def check_name(name: object) -> None:
+    """Raise DomainError unless a name is a text that is not empty."""
+    if not isinstance(name, str) or not name:
+        raise DomainError(f"a name must be a non-empty str, got {name!r}")
+
+
+def check_values(values: object, *, of: str) -> tuple[Hashable, ...]:
+    """Public values as a tuple; raises DomainError if they are none, repeated, missing or unhashable."""
+    # A str is iterable too, but ("yes") with its comma forgotten is hardly meant as y, e, s.
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise DomainError(f"{of} must be a tuple, got {values!r}")
+    checked = tuple(v.item() if isinstance(v, np.generic) else v for v in values)
+    if not checked:
+        raise DomainError(f"{of} must not be empty")
+    for value in checked:
+        if not isinstance(value, Hashable):
+            raise DomainError(f"{of} must be hashable, got {value!r}")
+        if value is None or value is pd.NA or value is pd.NaT or value != value:
+            raise DomainError(
+                f"{of} must not hold the missing value {value!r}; give it a name such as 'missing'"
+            )
+    if repeats := repeated(checked):
+        raise DomainError(f"{of} must be unique, repeated: {listed(repeats)}")
+    numbers = [v for v in checked if isinstance(v, int | float) and abs(v) > 2**53]
+    if len({*map(float, numbers)}) < len(numbers):
+        # One missing value makes floats of a column of whole numbers.
+        raise DomainError(f"{of} differ by less than floats can tell; write them as texts: {listed(numbers)}")
+    return checked
+
+
+def repeated(values: Iterable[Hashable]) -> list[Hashable]:
+    """Values that came before."""
+    seen: set[Hashable] = set()
+    return [v for v in values if v in seen or seen.add(v)]  # type: ignore[func-returns-value]
+
+
+def listed(values: Iterable[Any], *, limit: int = SHOWN) -> str:
+    """Show the first few values."""
+    shown = [repr(v) for v in values]
+    return ", ".join(shown[:limit]) + (", ..." if len(shown) > limit else "")

@@ -1,0 +1,571 @@
+"""What is public about a data set: its attributes, their bounds or values, and the classes.
+
+Nothing in a :class:`Domain` is ever learnt from records. The one exception, :meth:`Domain.infer`, says so with a
+:class:`~dpnb.errors.PrivacyLeakWarning`.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import DomainError, PrivacyLeakWarning, closest
+from ..files import write_whole
+from .attributes import (
+    LARGEST,
+    UNFILLED,
+    Attribute,
+    Categorical,
+    Continuous,
+    check_name,
+    check_values,
+    listed,
+    repeated,
+)
+from .encoding import distinct, encoded, moved, moved_positions, positions, spelt_values
+from .frames import as_series, columns_of, is_table
+from .misfits import raise_misfits
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The public description of a data set.
+
+    Parameters
+    ----------
+    attributes : the ``A`` attributes, in the order of the encoded columns; names are unique.
+    classes : the class labels, each once; at least two. Their order gives their codes.
+    target : name of the label column; not the name of an attribute.
+
+    Raises
+    ------
+    DomainError
+        If there is no attribute, fewer than two classes, or a repeated name or class.
+
+    Notes
+    -----
+    **Privacy.** The mechanisms' guarantees hold for records inside the domain, and only if the domain is
+    chosen without looking at the records.
+    """
+
+    attributes: tuple[Attribute, ...]
+    classes: tuple[Hashable, ...]
+    target: str = "class"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "attributes", tuple(self.attributes))
+        object.__setattr__(self, "classes", check_values(self.classes, of="classes"))
+        check_name(self.target)
+        if not self.attributes:
+            raise DomainError("a domain needs at least one attribute, got none")
+        for attribute in self.attributes:
+            if not isinstance(attribute, Continuous | Categorical):
+                raise DomainError(f"attributes must be Continuous or Categorical, got {attribute!r}")
+        if repeats := repeated(self.names):
+            raise DomainError(f"attribute names must be unique, repeated: {listed(repeats)}")
+        if self.target in self.names:
+            raise DomainError(f"target {self.target!r} is also the name of an attribute; rename one of them")
+        if len(self.classes) < 2:
+            raise DomainError(f"a domain needs at least two classes, got one class: {self.classes!r}")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Attribute names in order."""
+        return tuple(attribute.name for attribute in self.attributes)
+
+    @property
+    def n_attributes(self) -> int:
+        """Number of attributes."""
+        return len(self.attributes)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.classes)
+
+    @cached_property
+    def continuous(self) -> NDArray[np.bool_]:
+        """(attributes,) whether each is continuous."""
+        return _frozen(np.array([isinstance(a, Continuous) for a in self.attributes], dtype=np.bool_))
+
+    @cached_property
+    def cardinalities(self) -> NDArray[np.intp]:
+        """(attributes,) number of levels of each categorical attribute, 0 for a continuous one."""
+        sizes = [len(a.levels) if isinstance(a, Categorical) else 0 for a in self.attributes]
+        return _frozen(np.array(sizes, dtype=np.intp))
+
+    @cached_property
+    def lows(self) -> NDArray[np.float64]:
+        """(attributes,) lower ends of the encoded numbers (``Continuous.floor``), NaN for a categorical attribute."""
+        return _frozen(np.array([a.floor if isinstance(a, Continuous) else np.nan for a in self.attributes]))
+
+    @cached_property
+    def highs(self) -> NDArray[np.float64]:
+        """(attributes,) upper bounds, NaN for a categorical attribute."""
+        return _frozen(np.array([a.high if isinstance(a, Continuous) else np.nan for a in self.attributes]))
+
+    def edges(self, attribute: int, n_bins: int) -> NDArray[np.float64]:
+        """Public edges between bins of a continuous attribute by position, (n_bins - 1,).
+
+        The bins have equal widths; where a value may be missing, the first one is for that.
+        """
+        public = self.attributes[attribute]
+        assert isinstance(public, Continuous)
+        missing = [(public.floor + public.low) / 2] * public.missing
+        given = n_bins - public.missing
+        return np.append(missing, public.low + (public.high - public.low) * np.arange(1, given) / given)
+
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        return {name: position for position, name in enumerate(self.names)}
+
+    def __getitem__(self, name: str) -> Attribute:
+        """The attribute of that name; a :class:`~dpnb.errors.DomainError` suggests another if there is none."""
+        if name not in self._positions:
+            close = closest(name, self.names)
+            hint = f"did you mean {close!r}?" if close else f"it has {', '.join(self.names)}"
+            raise DomainError(f"no attribute {name!r} in the domain; {hint}")
+        return self.attributes[self._positions[name]]
+
+    def subset(self, names: Iterable[str]) -> Domain:
+        """The domain of the named attributes only, in the given order."""
+        listed = [names] if isinstance(names, str) else names
+        return replace(self, attributes=tuple(self[name] for name in listed))
+
+    def drop(self, *names: str) -> Domain:
+        """The domain without the named attributes."""
+        gone = {self[name].name for name in names}
+        return replace(self, attributes=tuple(a for a in self.attributes if a.name not in gone))
+
+    def encode(self, X: pd.DataFrame | ArrayLike, *, strict: bool = True) -> NDArray[np.float64]:
+        """Records as numbers, (n, attributes): continuous values as they are, categories as their position.
+
+        The array is in F-order: each column is contiguous.
+
+        Parameters
+        ----------
+        X : table or array (n, attributes); a table's columns are matched by name, an array's by position.
+        strict : whether continuous values outside the bounds are an error. Prediction passes False: thresholds lie
+            inside the domain, so that such values need no special care there.
+
+        Raises
+        ------
+        DomainError
+            If columns are missing, repeated or not in the domain; if values are missing, infinite, not numbers, or
+            not in the domain, and the attribute has no option for them. One message tells all columns.
+
+        Notes
+        -----
+        **Privacy.** Each record is encoded by itself: it costs nothing. Errors show values of records, so they are
+        for the data holder's eyes only.
+        """
+        columns = self._columns(X)
+        codes, told = self._empty(columns), []
+        for position, (attribute, column) in enumerate(zip(self.attributes, columns, strict=True)):
+            try:
+                numbers, misfit = encoded(column, attribute, bounds=strict)
+            except DomainError as error:
+                told.append(str(error))
+                continue
+            if misfit is None:
+                codes[:, position] = numbers
+            else:
+                told.append(misfit.told(attribute, total=len(column)))
+        raise_misfits(told)
+        return codes
+
+    def check(self, X: pd.DataFrame | ArrayLike, y: Any = None) -> None:
+        """Tell the data holder everything that does not fit the domain.
+
+        Parameters
+        ----------
+        X : table or array (n, attributes).
+        y : (n,) labels; not looked at if None.
+
+        Raises
+        ------
+        DomainError
+            If anything does not fit; one message tells all columns, with values of records.
+        """
+        problems = []
+        for look in (lambda: self.encode(X), lambda: None if y is None else self.encode_labels(y)):
+            try:
+                look()
+            except DomainError as error:
+                problems.append(str(error))
+        if problems:
+            raise DomainError("\n".join(problems))
+
+    def move(self, X: pd.DataFrame | ArrayLike) -> NDArray[np.float64]:
+        """Records as numbers like :meth:`encode`, with every misfit moved into the domain: what a fit learns from.
+
+        Numbers go to the next bound, what is no number to the middle of the domain, unknown categories to the level
+        "other" or, without one, to the first value, and missing ones to the level "missing" or where unknown ones go.
+
+        Parameters
+        ----------
+        X : table or array (n, attributes).
+
+        Raises
+        ------
+        DomainError
+            If columns are missing, repeated or not in the domain; never for what the records hold.
+
+        Notes
+        -----
+        **Privacy.** Each value is moved by itself, to a public place: it costs nothing, and nothing but the model tells
+        that it was moved.
+        """
+        columns = self._columns(X)
+        codes = self._empty(columns)
+        for position, (attribute, column) in enumerate(zip(self.attributes, columns, strict=True)):
+            codes[:, position] = moved(column, attribute)
+        return codes
+
+    def spelt(self, X: pd.DataFrame, *, missing: tuple[str, ...] = ()) -> pd.DataFrame:
+        """A table of texts, as a CSV file has it, with the public values that its cells spell.
+
+        Parameters
+        ----------
+        X : columns of the domain; those of other types are left alone, and so are the cells of continuous attributes.
+        missing : cells that stand for no value.
+        """
+        columns = {}
+        for attribute in self.attributes:
+            column = X[attribute.name]
+            if missing and (column.dtype == object or pd.api.types.is_string_dtype(column.dtype)):
+                column = column.mask(column.isin(missing), None)
+            if isinstance(attribute, Categorical):
+                column = spelt_values(column, attribute.levels)
+            columns[attribute.name] = column
+        return pd.DataFrame(columns, index=X.index)
+
+    def encode_labels(self, y: ArrayLike | pd.Series[Any]) -> NDArray[np.intp]:
+        """Labels (n,) as their positions in ``classes``.
+
+        Raises
+        ------
+        DomainError
+            If ``y`` is not one-dimensional, or a label is missing or not one of the classes.
+        """
+        labels = as_series(y)
+        codes, misfit = positions(labels, self.classes)
+        if misfit is not None:
+            of = "the labels" if misfit.kind == "missing" else self.classes
+            raise DomainError(misfit.told(of, total=len(labels)))
+        return codes
+
+    def move_labels(self, y: ArrayLike | pd.Series[Any]) -> NDArray[np.intp]:
+        """Labels like :meth:`encode_labels`; one that is missing or unknown counts as the first class."""
+        return moved_positions(as_series(y), self.classes, stand_in=0, missing=0)
+
+    def clip(self, X: pd.DataFrame | ArrayLike) -> pd.DataFrame:
+        """A copy of the records with continuous values moved into the bounds.
+
+        Columns are in the domain's order; the index of ``X`` is kept. Categories are left alone.
+
+        Notes
+        -----
+        **Privacy.** Clipping acts on each record by itself, with public bounds: it costs nothing.
+        """
+        clipped = {
+            a.name: column.clip(a.low, a.high) if isinstance(a, Continuous) else column.copy()
+            for a, column in zip(self.attributes, self._columns(X), strict=True)
+        }
+        return pd.DataFrame(clipped)
+
+    def discretise(self, bins: int) -> Domain:
+        """The domain in which each continuous attribute has public bins of equal width.
+
+        Parameters
+        ----------
+        bins : number of bins, at least 1; the new categorical attribute takes the values ``0 .. bins - 1``.
+        """
+        _check_bins(bins)
+        return replace(
+            self,
+            attributes=tuple(
+                Categorical(a.name, tuple(range(bins)), missing=a.missing) if isinstance(a, Continuous) else a
+                for a in self.attributes
+            ),
+        )
+
+    def discretise_records(
+        self, X: pd.DataFrame | ArrayLike, bins: int, *, strict: bool = True
+    ) -> pd.DataFrame:
+        """The records in the domain ``discretise(bins)``; the index of ``X`` is kept.
+
+        A bin holds its left end; the last one holds both.
+
+        Parameters
+        ----------
+        X : DataFrame or array (n, attributes).
+        bins : number of bins, at least 1.
+        strict : as for :meth:`encode`; with False, values outside the bounds go to the first or last bin.
+
+        Notes
+        -----
+        **Privacy.** The bins are public and each record is moved by itself: it costs nothing.
+        """
+        _check_bins(bins)
+        columns = self._columns(X)
+        codes = self.encode(X, strict=strict)
+        binned = {}
+        for position, (attribute, column) in enumerate(zip(self.attributes, columns, strict=True)):
+            if isinstance(attribute, Continuous):
+                share = (codes[:, position] - attribute.low) / (attribute.high - attribute.low)
+                numbers = pd.Series(
+                    np.clip(np.floor(share * bins), 0, bins - 1).astype(np.int64), column.index
+                )
+                gone = attribute.missing & (codes[:, position] == attribute.floor)
+                binned[attribute.name] = numbers.astype(object).mask(gone, None) if gone.any() else numbers
+            else:
+                binned[attribute.name] = column.copy()
+        return pd.DataFrame(binned)
+
+    @classmethod
+    def infer(cls, X: pd.DataFrame | ArrayLike, y: ArrayLike | pd.Series[Any]) -> Domain:
+        """Learn a domain from records. This leaks; use it only where privacy does not matter.
+
+        Parameters
+        ----------
+        X : DataFrame or array (n, attributes), n ≥ 1. Numeric columns become continuous, all others categorical; a
+            column with a single number gets bounds 0.5 (or more, for huge numbers) to either side. An array's
+            columns are called x0, x1, ...
+        y : (n,) labels.
+
+        Raises
+        ------
+        DomainError
+            If there are no records, missing values, or fewer than two classes.
+
+        Warns
+        -----
+        PrivacyLeakWarning
+            Always; it names what was learnt.
+
+        Notes
+        -----
+        **Privacy.** Bounds, values and classes are exact functions of the records: no finite epsilon covers
+        them.
+        """
+        columns = columns_of(X)
+        labels = as_series(y)
+        if not len(labels) or not len(next(iter(columns.values()))):
+            raise DomainError("cannot infer a domain from no records; give a Domain")
+        attributes = tuple(_infer_attribute(name, column) for name, column in columns.items())
+        classes = distinct(labels, of="the labels")
+        learnt = [
+            f"{what} of {', '.join(a.name for a in attributes if isinstance(a, kind))}"
+            for what, kind in (("bounds", Continuous), ("categories", Categorical))
+            if any(isinstance(a, kind) for a in attributes)
+        ]
+        warnings.warn(
+            f"learnt from the records and treated as public: {'; '.join([*learnt, 'classes'])}. "
+            "This is not differentially private; give a Domain made from public knowledge",
+            PrivacyLeakWarning,
+            stacklevel=2,
+        )
+        name = getattr(y, "name", None)
+        target = str(name) if name is not None and str(name) not in columns else "class"
+        while target in columns:
+            target += "_"
+        return cls(attributes, classes, target)
+
+    def document(self) -> dict[str, Any]:
+        """The domain as a YAML or JSON document has it; see :meth:`to_yaml`.
+
+        Raises
+        ------
+        DomainError
+            If a value or class is not a str, int, float or bool.
+        """
+        everything = [
+            *self.classes,
+            *(v for a in self.attributes if isinstance(a, Categorical) for v in a.values),
+        ]
+        if bad := [v for v in everything if not isinstance(v, str | int | float)]:
+            raise DomainError(f"such documents hold only str, int, float and bool values, got {listed(bad)}")
+        return {
+            "target": self.target,
+            "classes": list(self.classes),
+            "attributes": [_written(attribute) for attribute in self.attributes],
+        }
+
+    @classmethod
+    def from_document(cls, document: Any) -> Domain:
+        """The domain of a document, see :meth:`document`.
+
+        Raises
+        ------
+        DomainError
+            If it is not of that form; the message names the entry.
+        """
+        if not isinstance(document, dict) or set(document) - {"target"} != {"classes", "attributes"}:
+            raise DomainError("expected the keys target, classes, attributes, and csv for a table")
+        if unfilled := [name for name, entry in _entries(document) if UNFILLED in entry]:
+            raise DomainError(f"{UNFILLED!r} has still to be filled in for {listed(unfilled, limit=20)}")
+        if not isinstance(document["attributes"], list):
+            raise DomainError("attributes must be a list")
+        attributes = tuple(map(_read_attribute, document["attributes"]))
+        return cls(attributes, document["classes"], document.get("target", "class"))
+
+    def to_yaml(self, path: str | os.PathLike[str]) -> None:
+        """Write the domain to a YAML file that :meth:`from_yaml` reads; one that exists is replaced as a whole.
+
+        Raises
+        ------
+        DomainError
+            If a value or class is not a str, int, float or bool.
+
+        Notes
+        -----
+        The format, in which words such as ``yes`` and ``no`` stay words::
+
+            target: income
+            classes: [<=50K, '>50K']
+            attributes:
+            - name: age
+              continuous: [17.0, 90.0]
+              missing: true  # may be left out, as all options
+              clip: true
+              unit: years
+            - name: joined
+              continuous: [2001-01-01, 2026-12-31]
+            - name: sex
+              categorical: [Female, Male]
+              missing: true
+              unknown: other
+        """
+        from ..yaml_text import dump
+
+        write_whole(Path(path), dump(self.document()))
+
+    @classmethod
+    def from_yaml(cls, path: str | os.PathLike[str]) -> Domain:
+        """Read a domain from a file in the format that :meth:`to_yaml` documents.
+
+        A section ``csv``, which tells :func:`dpnb.load` about a table, is left to that function.
+
+        Raises
+        ------
+        DomainError
+            If the file is not YAML or not of that form; the message names the entry.
+        """
+        return read_domain_file(path)[0]
+
+    def _columns(self, X: pd.DataFrame | ArrayLike) -> list[pd.Series[Any]]:
+        """Columns of ``X`` in the domain's order."""
+        columns = columns_of(X)
+        if not is_table(X):
+            if len(columns) != self.n_attributes:
+                raise DomainError(f"X has {len(columns)} features, but the domain has {self.n_attributes}")
+            return list(columns.values())
+        if missing := [name for name in self.names if name not in columns]:
+            raise DomainError(f"X lacks the columns {listed(missing, limit=20)} of the domain")
+        if extra := [name for name in columns if name not in self._positions]:
+            raise DomainError(
+                f"X has columns that the domain does not know: {listed(extra, limit=20)}; "
+                "drop them or add them to the domain"
+            )
+        return [columns[name] for name in self.names]
+
+    def _empty(self, columns: list[pd.Series[Any]]) -> NDArray[np.float64]:
+        return np.empty((len(columns[0]), self.n_attributes), order="F")
+
+
+def read_domain_file(path: str | os.PathLike[str]) -> tuple[Domain, object]:
+    """Read a domain file: the domain, and its section ``csv`` as it stands, an empty dict if there is none.
+
+    Raises
+    ------
+    DomainError
+        If the file is not YAML or not of the form that :meth:`Domain.to_yaml` documents.
+    """
+    from ..yaml_text import YAMLError, parse
+
+    try:
+        document = parse(Path(path).read_text(encoding="utf-8"))
+        known = {k: v for k, v in document.items() if k != "csv"} if isinstance(document, dict) else document
+        domain = Domain.from_document(known)
+    except (YAMLError, UnicodeDecodeError) as error:
+        raise DomainError(f"{path}: not a YAML file: {' '.join(str(error).split())}") from error
+    except DomainError as error:
+        raise DomainError(f"{path}: {error}") from error
+    return domain, document.get("csv", {})
+
+
+def _frozen(array: NDArray[Any]) -> NDArray[Any]:
+    array.setflags(write=False)
+    return array
+
+
+def _check_bins(bins: object) -> None:
+    if isinstance(bins, bool) or not isinstance(bins, int | np.integer) or bins < 1:
+        raise DomainError(f"bins must be an integer of at least 1, got {bins!r}")
+
+
+def _infer_attribute(name: str, column: pd.Series[Any]) -> Attribute:
+    column = column.infer_objects()
+    if not pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
+        return Categorical(name, distinct(column, of=f"values of column {name!r}"))
+    numbers, misfit = encoded(column, Continuous(name, -LARGEST, LARGEST), bounds=False)
+    if misfit is not None:
+        raise DomainError(misfit.told(f"column {name!r}", total=len(column)))
+    low, high = float(numbers.min()), float(numbers.max())
+    if low == high:
+        # Half a unit vanishes beside a huge number.
+        widening = max(0.5, 1e-12 * abs(low))
+        low, high = low - widening, high + widening
+    return Continuous(name, low, high)
+
+
+def _written(attribute: Attribute) -> dict[str, object]:
+    """Entry of a YAML file."""
+    entry: dict[str, object] = {"name": attribute.name}
+    options: dict[str, object]
+    if isinstance(attribute, Continuous):
+        bounds = [attribute.low, attribute.high]
+        entry["continuous"] = [attribute.shown(b) for b in bounds] if attribute.is_date else bounds
+        options = {"missing": attribute.missing, "clip": attribute.clip}
+        options["unit"] = "" if attribute.is_date else attribute.unit
+    else:
+        entry["categorical"] = list(attribute.values)
+        options = {"missing": attribute.missing, "unknown": attribute.unknown.removeprefix("error")}
+    return entry | {option: value for option, value in options.items() if value}
+
+
+def _entries(document: dict[str, Any]) -> Iterator[tuple[str, list[object]]]:
+    """Lists of a document that a draft leaves open, each with what it is for."""
+    if isinstance(document["classes"], list):
+        yield "classes", document["classes"]
+    for entry in document["attributes"] if isinstance(document["attributes"], list) else []:
+        for kind in ("categorical", "continuous"):
+            if isinstance(entry, dict) and isinstance(entry.get(kind), list):
+                yield str(entry.get("name")), entry[kind]
+
+
+def _read_attribute(entry: object) -> Attribute:
+    """Attribute of one entry of a YAML file."""
+    if isinstance(entry, dict):
+        if {"name", "categorical"} <= set(entry) <= {"name", "categorical", "missing", "unknown"}:
+            options = {option: value for option, value in entry.items() if option != "categorical"}
+            return Categorical(values=entry["categorical"], **options)
+        if {"name", "continuous"} <= set(entry) <= {"name", "continuous", "missing", "clip", "unit"}:
+            options = {option: value for option, value in entry.items() if option != "continuous"}
+            bounds = entry["continuous"]
+            if isinstance(bounds, list) and len(bounds) == 2:
+                return Continuous(low=bounds[0], high=bounds[1], **options)
+    raise DomainError(
+        "an attribute must read {name: ..., continuous: [low, high]} or {name: ..., categorical: [...]}, with the "
+        f"options missing: true, clip: true and unit: ..., or missing: true and unknown: other; got {entry!r}"
+    )

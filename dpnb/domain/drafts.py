@@ -1,0 +1,153 @@
+"""Domain files from the command line: a skeleton for a table, and what of a table does not fit."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ..errors import DataError, DomainError
+from ..files import write_whole
+from ..yaml_text import dump
+from .attributes import UNFILLED
+from .domain import read_domain_file
+from .encoding import spelt_values
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+
+_HEAD = """\
+# Public domain of the table {name}: fill in every "{UNFILLED}".
+#
+# This file says what anybody may know before looking at a record: bounds that values cannot leave, all values that a
+# category can have, all classes. The draft fills in none of them. Read off the records, the largest income would be
+# somebody's income, and a category that one person has would tell that this person is there. Take them from a
+# codebook, a law, a form or common sense, and rather too wide than too narrow.
+# Names and types come from the table: check the types.
+"""
+_NOTES = {
+    "continuous": "lowest and highest possible value; options: missing: true, clip: true, unit: ...",
+    "dates": "first and last possible day, such as 2001-12-31; options: missing: true, clip: true",
+    "categorical": "all possible values; options: missing: true, unknown: other",
+}
+
+
+def draft(table: pd.DataFrame, *, name: str, target: str) -> str:
+    """Skeleton of a domain file: names and types of the columns, no bounds, no values, no classes.
+
+    Parameters
+    ----------
+    table : the data holder's records.
+    name : of the table, for the heading.
+    target : the column to predict.
+
+    Raises
+    ------
+    DomainError
+        If the table has no such column.
+    """
+    columns = [str(column) for column in table.columns]
+    if target not in columns:
+        raise DomainError(f"no column {target!r} to predict; the table has {', '.join(columns)}")
+    lines = [
+        _HEAD.format(name=name, UNFILLED=UNFILLED),
+        f"target: {_word(target)}",
+        f'classes: ["{UNFILLED}", "{UNFILLED}"]  # all classes',
+        "attributes:",
+    ]
+    for column in columns:
+        if column != target:
+            kind = _kind(table[column])
+            places = ", ".join([f'"{UNFILLED}"'] * (1 if kind == "categorical" else 2))
+            entry = "categorical" if kind == "categorical" else "continuous"
+            lines += [f"- name: {_word(column)}", f"  {entry}: [{places}]  # {_NOTES[kind]}"]
+    return "\n".join(lines) + "\n"
+
+
+def _kind(column: pd.Series[Any]) -> str:
+    """What a column looks like: a type, and nothing of its values."""
+    if pd.api.types.is_bool_dtype(column):
+        return "categorical"
+    if pd.api.types.is_numeric_dtype(column):
+        return "continuous"
+    dates = pd.api.types.is_datetime64_any_dtype(column) or column.dropna().map(_is_date).all()
+    return "dates" if dates and column.notna().any() else "categorical"
+
+
+def _is_date(value: Any) -> bool:
+    return isinstance(value, date) or (isinstance(value, str) and bool(_DATE.match(value)))
+
+
+def _word(text: str) -> str:
+    """A text as YAML has it."""
+    return dump([text]).strip().removeprefix("[").removesuffix("]").removeprefix("- ")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Command line: draft a domain file, or check a table against one."""
+    parser = argparse.ArgumentParser(prog="python -m dpnb.domain", description=main.__doc__)
+    commands = parser.add_subparsers(required=True, dest="command", metavar="draft | check")
+    drafting = commands.add_parser("draft", help="write a skeleton: names and types, no bounds and no values")
+    drafting.add_argument("table", type=Path, help="CSV or Parquet file")
+    drafting.add_argument("--target", required=True, help="column to predict")
+    drafting.add_argument("--out", type=Path, help="file to write (default: print)")
+    checking = commands.add_parser("check", help="tell everything in a table that does not fit, with values")
+    checking.add_argument("domain", type=Path, help="domain file")
+    checking.add_argument("table", type=Path, help="CSV or Parquet file")
+    options = parser.parse_args(arguments)
+    try:
+        if options.command == "check":
+            return _check(options.domain, options.table)
+        text = draft(_table(options.table), name=options.table.name, target=options.target)
+        if options.out is None:
+            sys.stdout.write(text)
+        elif options.out.exists():
+            parser.exit(1, f"{options.out} exists: name another file, so that nothing is lost\n")
+        else:
+            write_whole(options.out, text)
+    except (DataError, DomainError) as error:
+        parser.exit(1, f"{error}\n")
+    except OSError as error:
+        parser.exit(1, f"cannot write {options.out}: {error.strerror}\n")
+    return 0
+
+
+def _check(domain_file: Path, table_file: Path) -> int:
+    try:
+        domain, layout = read_domain_file(domain_file)
+    except OSError as error:
+        raise DataError(f"cannot read {domain_file}: {error.strerror}") from error
+    table = _table(table_file, texts=True)
+    if lacking := [name for name in domain.names if name not in table]:
+        raise DomainError(f"{table_file} lacks the columns {', '.join(map(repr, lacking))}")
+    stated = layout.get("missing", []) if isinstance(layout, dict) else []
+    markers = ("", *map(str, stated if isinstance(stated, list) else [stated]))
+    if (labels := table.get(domain.target)) is not None:
+        labels = spelt_values(labels, domain.classes)
+    domain.check(domain.spelt(table[list(domain.names)], missing=markers), labels)
+    print(f"all {len(table)} records fit {domain_file.name}")
+    if labels is None:
+        print(f"there are no labels: the table has no column {domain.target!r}")
+    return 0
+
+
+def _table(path: Path, *, texts: bool = False) -> pd.DataFrame:
+    """A table; with ``texts`` the cells of a CSV as they stand."""
+    how: dict[str, Any] = {"dtype": str, "na_filter": False} if texts else {}
+    try:
+        if path.suffix == ".parquet":
+            records: pd.DataFrame = pd.read_parquet(path)
+        else:
+            records = pd.read_csv(path, skipinitialspace=True, encoding="utf-8-sig", **how)
+        return records
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror or error}") from error
+    except ImportError as error:
+        raise DataError(f"Parquet files need pyarrow: pip install pyarrow ({error})") from error
+    except ValueError as error:
+        raise DataError(f"{path} is not a table: {' '.join(str(error).split())}") from error

@@ -1,0 +1,250 @@
+"""Columns as numbers: strictly, where the data holder is told what does not fit, or with every misfit moved.
+
+The moved form is what a fit on a given domain learns from. It looks at one value at a time, never raises, and gives
+a value the same number whatever the other records hold, and so whatever type pandas made of the column.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable
+from datetime import date
+from decimal import Decimal
+from numbers import Complex, Real
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ..arrays import Floats, Ints
+from ..errors import DomainError
+from .attributes import SHOWN, Attribute, Categorical, Continuous
+from .misfits import Misfit
+
+MICROSECONDS = 86_400_000_000  # of a day
+
+
+def encoded(column: pd.Series[Any], attribute: Attribute, *, bounds: bool) -> tuple[Floats, Misfit | None]:
+    """Numbers of a column, or what does not fit.
+
+    Parameters
+    ----------
+    bounds : whether values outside the bounds do not fit; else thresholds route them like the bounds.
+    """
+    if isinstance(attribute, Categorical):
+        gone = column.isna().to_numpy(np.bool_)
+        if gone.any() and not attribute.missing:
+            return np.zeros(len(column)), Misfit("missing", int(gone.sum()))
+        if attribute.unknown == "other":
+            return moved(column, attribute), None
+        codes = np.full(len(column), attribute.missing_code)
+        codes[~gone], misfit = positions(column[~gone] if gone.any() else column, attribute.levels)
+        return codes.astype(float), misfit
+    return _checked_numbers(column, attribute, bounds=bounds)
+
+
+def moved(column: pd.Series[Any], attribute: Attribute) -> Floats:
+    """Numbers of a column, every misfit moved into the domain by itself: never raises."""
+    if isinstance(attribute, Categorical):
+        codes = moved_positions(
+            column, attribute.levels, stand_in=attribute.stand_in, missing=attribute.missing_code
+        )
+        return codes.astype(float)
+    numbers = _loose_dates(column) if attribute.is_date else _loose_numbers(column)
+    return np.where(np.isnan(numbers), attribute.stand_in, np.clip(numbers, attribute.low, attribute.high))
+
+
+def _checked_numbers(
+    column: pd.Series[Any], attribute: Continuous, *, bounds: bool
+) -> tuple[Floats, Misfit | None]:
+    if np.iscomplexobj(column.to_numpy()):
+        raise DomainError(f"Complex data not supported: column {attribute.name!r} holds complex numbers")
+    numbers = _loose_dates(column) if attribute.is_date else _loose_numbers(column)
+    missing = column.isna().to_numpy(np.bool_)
+    none = np.isnan(numbers) & ~missing
+    if none.any():
+        return numbers, Misfit("no number", int(none.sum()), first_few(column[none]))
+    if missing.any():
+        if not attribute.missing:
+            return numbers, Misfit("missing", int(missing.sum()))
+        numbers = np.where(missing, attribute.floor, numbers)
+    if attribute.clip:
+        numbers = np.where(missing, numbers, np.clip(numbers, attribute.low, attribute.high))
+    infinite = np.isinf(numbers)
+    if infinite.any():
+        return numbers, Misfit("infinite", int(infinite.sum()))
+    outside = ((numbers < attribute.low) | (numbers > attribute.high)) & ~missing
+    if bounds and outside.any():
+        return numbers, Misfit("outside", int(outside.sum()), first_few(numbers[outside].tolist()))
+    return numbers, None
+
+
+def positions(column: pd.Series[Any], values: tuple[Hashable, ...]) -> tuple[Ints, Misfit | None]:
+    """Position of each entry among the values, or what does not fit."""
+    index = pd.Index(list(values), tupleize_cols=False)
+    try:
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            entries, distinct = column.cat.codes.to_numpy(), column.cat.categories
+        else:
+            entries, distinct = column.array.factorize()
+        # Appending -1 sends pandas' own code for missing, -1, to itself.
+        codes = np.append(index.get_indexer(distinct), -1).take(entries)
+    except TypeError as error:
+        raise DomainError(f"column {column.name!r} must hold hashable values: {error}") from error
+    unknown = codes < 0
+    if unknown.any():
+        missing = column.isna().to_numpy(dtype=np.bool_)
+        if missing.any():
+            return codes, Misfit("missing", int(missing.sum()))
+        return codes, Misfit("unknown", int(unknown.sum()), first_few(column[unknown]))
+    return codes.astype(np.intp, copy=False), None
+
+
+def moved_positions(
+    column: pd.Series[Any], values: tuple[Hashable, ...], *, stand_in: int, missing: int
+) -> Ints:
+    """Position of each entry among the values; what is not listed has that of ``stand_in``."""
+    exact = {value: code for code, value in enumerate(values)}
+    spelt: dict[Hashable, int] = {}
+    for code, value in enumerate(values):
+        spelt.setdefault(_spelling(value), code)
+
+    def position(entry: Any) -> int:
+        if _is_missing(entry):
+            return missing
+        try:
+            found = exact.get(entry)
+            return spelt.get(_spelling(entry), stand_in) if found is None else found
+        except Exception:  # whatever an odd object raises
+            return stand_in
+
+    # Entries of one plain type are looked up once each. Others one by one: 1 equals True, but is spelt otherwise.
+    if column.dtype == object and pd.api.types.infer_dtype(column) not in ("string", "integer", "boolean"):
+        return np.array([position(entry) for entry in column.tolist()], np.intp)
+    try:
+        entries, distinct = pd.factorize(column.array, use_na_sentinel=True)
+    except Exception:  # a text that is none, such as half a surrogate
+        return np.array([position(entry) for entry in column.tolist()], np.intp)
+    codes: Ints = np.array([*map(position, np.asarray(distinct, dtype=object).tolist()), missing], np.intp)
+    return codes[entries]
+
+
+def spelt_values(column: pd.Series[Any], values: tuple[Hashable, ...]) -> pd.Series[Any]:
+    """The values that texts spell: the cell ``1.0`` is the value ``1``; other cells stay texts."""
+    spelt: dict[Hashable, Hashable] = {}
+    for value in values:
+        spelt.setdefault(_spelling(value), value)
+    exact = set(values)
+    meanings = {
+        cell: cell if cell in exact or cell is None else spelt.get(_spelling(cell), cell)
+        for cell in column.unique()
+    }
+    return pd.Series([meanings[cell] for cell in column], index=column.index, dtype=object)
+
+
+def decoded(codes: NDArray[Any], attribute: Attribute) -> Any:
+    """Values that :func:`encoded` gives these numbers: levels, numbers or dates, NaN or NaT where one is missing."""
+    if isinstance(attribute, Categorical):
+        # The type comes from the public values, not from those that happen to occur.
+        return pd.Index(list(attribute.levels), tupleize_cols=False).take(codes.astype(np.intp))
+    numbers = np.where(attribute.missing & (codes == attribute.floor), np.nan, codes)
+    return pd.to_datetime(numbers, unit="D") if attribute.is_date else numbers
+
+
+def _spelling(value: Any) -> Hashable:
+    """What equal values have in common however they are typed: 1, 1.0 and "1"; True, "True" and "true"."""
+    if isinstance(value, bool | np.bool_):
+        return str(value).lower()
+    if isinstance(value, str) and value.lower() in ("true", "false"):
+        return value.lower()
+    number = spelt_number(value)
+    return value if number != number else number
+
+
+def _is_missing(value: object) -> bool:
+    if value is None or value is pd.NA or value is pd.NaT:
+        return True
+    if isinstance(value, float | complex | np.inexact | Decimal):
+        return bool(value.is_nan() if isinstance(value, Decimal) else value != value)
+    return isinstance(value, np.datetime64 | np.timedelta64) and bool(np.isnat(value))
+
+
+def _loose_numbers(column: pd.Series[Any]) -> Floats:
+    """A column as floats, NaN for what is no number."""
+    if pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_complex_dtype(column.dtype):
+        numbers: Floats = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        return numbers
+    return np.array([spelt_number(value) for value in column.tolist()], np.float64)
+
+
+def spelt_number(value: Any) -> float:
+    """A value as a float, NaN if it is none; ``1_0`` is a name and no number, and only plain types are looked at."""
+    if isinstance(value, Complex) and not isinstance(
+        value, Real
+    ):  # one complex number makes its column complex
+        value = value.real if value.imag == 0 else np.nan
+    if isinstance(value, np.timedelta64) or not isinstance(value, str | bytes | Real | Decimal | np.bool_):
+        return np.nan
+    if (isinstance(value, str) and "_" in value) or (isinstance(value, bytes) and b"_" in value):
+        return np.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if cast("int", value) > 0 else -math.inf
+    except Exception:  # whatever an odd object raises
+        return np.nan
+
+
+def _loose_dates(column: pd.Series[Any]) -> Floats:
+    """A column of dates as days since 1970-01-01, in whole microseconds, NaN for what is no date."""
+    if isinstance(column.dtype, pd.DatetimeTZDtype):
+        column = column.dt.tz_convert("UTC").dt.tz_localize(None)
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind == "M":
+        return _since_epoch(column.to_numpy())
+    return np.array([_days(value) for value in column.tolist()], np.float64)
+
+
+def _since_epoch(times: Any) -> Floats:
+    """Days since 1970-01-01 of NumPy's times, whatever their unit."""
+    days = times.astype("datetime64[D]")
+    rest = (times - days).astype("timedelta64[us]").astype(np.int64) / MICROSECONDS
+    since: Floats = np.where(np.isnat(times), np.nan, days.astype(np.int64) + rest)
+    return since
+
+
+def _days(value: Any) -> float:
+    """A date as days since 1970-01-01, NaN if it is none; a number is none."""
+    if not isinstance(value, str | date | np.datetime64):
+        return np.nan
+    try:
+        stamp = pd.Timestamp(value)
+        stamp = stamp.tz_convert("UTC").tz_localize(None) if stamp.tz else stamp
+        return float(_since_epoch(stamp.to_datetime64()))
+    except Exception:  # whatever an odd object raises, or a date that no calendar has
+        return np.nan
+
+
+def first_few(values: Iterable[Any]) -> tuple[object, ...]:
+    """Different values in the order in which they come; one more than an error shows."""
+    found: dict[str, object] = {}
+    for value in values:
+        found.setdefault(repr(value), value)
+        if len(found) > SHOWN:
+            break
+    return tuple(found.values())
+
+
+def distinct(column: pd.Series[Any], *, of: str) -> tuple[Hashable, ...]:
+    """Sorted distinct values of a column; raises DomainError if some are missing."""
+    missing: NDArray[np.bool_] = column.isna().to_numpy(dtype=np.bool_)
+    if missing.any():
+        raise DomainError(Misfit("missing", int(missing.sum())).told(of, total=len(column)))
+    try:
+        values = column.unique().tolist()
+    except TypeError as error:
+        raise TypeError(f"{of}: argument must be a string or a number: {error}") from error
+    try:
+        return tuple(sorted(values))
+    except TypeError:
+        return tuple(sorted(values, key=lambda v: (type(v).__name__, str(v))))

@@ -1,0 +1,113 @@
+"""Tables of any kind as columns by name: pandas, polars, pyarrow and whatever else Narwhals reads, and plain arrays."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import DomainError
+from .attributes import listed, repeated
+
+
+def is_table(X: object) -> bool:
+    """Whether an object has columns with names."""
+    return isinstance(as_frame(X), pd.DataFrame)
+
+
+def as_frame(X: Any) -> Any:
+    """A table of any library as a DataFrame; anything else as it is.
+
+    Raises
+    ------
+    TypeError
+        If the table is a lazy one: its rows are not there yet.
+    """
+    if isinstance(X, np.ndarray | list | tuple | pd.DataFrame):
+        return X
+    table = nw.from_native(X, pass_through=True)
+    if isinstance(table, nw.LazyFrame):
+        raise TypeError("X is a lazy table: pass X.collect()")
+    if isinstance(table, nw.DataFrame):
+        try:
+            return table.to_pandas()
+        except Exception:  # pyarrow is not there, or has no such type
+            return pd.DataFrame({name: _objects(table[name].to_list()) for name in table.columns})
+    if hasattr(X, "__dataframe__"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # pandas gives the protocol up, tables still speak it
+            return pd.api.interchange.from_dataframe(X)
+    return X
+
+
+def columns_of(X: pd.DataFrame | ArrayLike) -> dict[str, pd.Series[Any]]:
+    """Columns of a table by name, or those of an array as x0, x1, ...
+
+    Raises
+    ------
+    TypeError
+        If X is sparse or lazy.
+    DomainError
+        If X is not two-dimensional, has no columns, or two of one name.
+    """
+    X = as_frame(X)
+    if isinstance(X, pd.DataFrame):
+        names = [str(name) for name in X.columns]
+        if repeats := repeated(names):
+            raise DomainError(f"X has repeated columns: {listed(repeats)}")
+        frame = X
+    else:
+        if hasattr(X, "toarray"):
+            raise TypeError("X is sparse; pass X.toarray()")
+        array = _rows(X)
+        if array.ndim != 2:
+            raise DomainError(
+                f"X must be a table or a 2-D array, got {array.ndim} dimension(s), shape {array.shape}. "
+                "Reshape your data: X.reshape(-1, 1) for one attribute, X.reshape(1, -1) for one record"
+            )
+        frame = pd.DataFrame(array, dtype=array.dtype)  # objects stay objects
+        names = [f"x{position}" for position in range(array.shape[1])]
+    if not names:
+        raise DomainError(f"X has 0 feature(s) (shape={frame.shape}) while a minimum of 1 is required.")
+    return {name: frame.iloc[:, position] for position, name in enumerate(names)}
+
+
+def _rows(X: Any) -> NDArray[Any]:
+    """An array of what is no table; lists of mixed values are not all turned into strings."""
+    listed = isinstance(X, list | tuple) and all(isinstance(row, list | tuple) for row in X)
+    if listed and len({len(row) for row in X}) == 1:
+        return _objects(value for row in X for value in row).reshape(len(X), -1)
+    return X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
+
+
+def _objects(values: Iterable[Any]) -> NDArray[Any]:
+    """One-dimensional array of objects, whatever they are: numpy would look into those that are sequences."""
+    found = list(values)
+    array = np.empty(len(found), object)
+    for place, value in enumerate(found):
+        array[place] = value
+    return array
+
+
+def as_series(y: Any) -> pd.Series[Any]:
+    """Labels as a series: a series of any library, a list or a one-dimensional array."""
+    if isinstance(y, pd.Series):
+        return y
+    native = nw.from_native(y, series_only=True, pass_through=True)
+    if isinstance(native, nw.Series):
+        try:
+            return native.to_pandas()
+        except Exception:  # as for tables
+            return pd.Series(_objects(native.to_list()), dtype=object)
+    try:
+        array = y if isinstance(y, np.ndarray) else np.array(y, dtype=object)
+    except Exception:  # some label is an odd object
+        array = _objects(y)
+    if array.ndim != 1:
+        raise DomainError(f"labels must be one-dimensional, got shape {array.shape}")
+    return pd.Series(array, dtype=array.dtype)

@@ -1,0 +1,389 @@
+"""The command ``dpnb``: draft and check a domain file, predict in a stream, write a card; every mistake is one line."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpnb
+from dpnb import card, commands
+from dpnb.domain import drafts
+from dpnb.papers.diffprfs import DiffPRFs
+from dpnb.yaml_text import parse
+
+DOMAIN = """\
+target: default
+classes: ["no", "yes"]
+attributes:
+- name: income
+  continuous: [0, 200000]
+  clip: true
+  unit: euros
+- name: age
+  continuous: [18, 120]
+  missing: true
+- name: grade
+  categorical: [1, 2, 3]
+  missing: true
+  unknown: other
+- name: since
+  continuous: [2000-01-01, 2030-12-31]
+csv:
+  missing: ["?"]
+"""
+Call = Callable[..., tuple[int, str, str]]
+
+
+def table(n: int = 300) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    age = rng.integers(18, 100, n).astype(object)
+    age[rng.random(n) < 0.2] = ""
+    income = rng.integers(0, 250_000, n)
+    return pd.DataFrame(
+        {
+            "income": income,
+            "age": age,
+            "grade": rng.choice(["1", "2.0", "3", "9", ""], n),
+            "since": (np.datetime64("2001-01-01") + rng.integers(0, 9000, n)).astype(str),
+            "default": np.where(income > 90_000, "no", "yes"),
+        }
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "domain.yml").write_text(DOMAIN, encoding="utf-8")
+    table().to_csv(tmp_path / "data.csv", index=False)
+    parts = dpnb.load(f"csv:{tmp_path / 'data.csv'}", domain=tmp_path / "domain.yml")
+    model = dpnb.PrivateBooster(domain=parts.domain, epsilon=2.0, delta=1e-6, n_rounds=20, random_state=0)
+    model.fit(*parts.train).release(tmp_path / "model.json")
+    return tmp_path
+
+
+@pytest.fixture
+def call(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Call:
+    monkeypatch.chdir(folder)
+
+    def run(*words: str) -> tuple[int, str, str]:
+        try:
+            status = commands.main(words)
+        except SystemExit as error:
+            status = int(error.code or 0)
+        return status, *capsys.readouterr()
+
+    return run
+
+
+# --- Drafts and checks ----------------------------------------------------------------------------------------------
+
+
+def test_a_draft_has_names_and_types_and_nothing_of_the_values(call: Call, folder: Path) -> None:
+    status, out, _ = call("domain", "draft", "data.csv", "--target", "default")
+    assert status == 0
+    found = parse(out)
+    assert found["target"] == "default"
+    entries = {entry["name"]: [key for key in entry if key != "name"] for entry in found["attributes"]}
+    assert entries == {k: ["continuous"] for k in ("income", "age", "grade", "since")}
+    assert "would be\n# somebody's income" in out
+    assert "possible day" in out
+    assert values_in(out, table()) == []
+    assert (
+        values_in(dpnb.Domain.infer(table()[["income"]], table()["default"]).document().__repr__(), table())
+        != []
+    )
+
+
+def values_in(text: str, records: pd.DataFrame) -> list[str]:
+    """Numbers and words of the records in a text, but for the example of a date."""
+    cells = {str(cell) for name in records for cell in records[name] if len(str(cell)) > 2}
+    return sorted(
+        cell for cell in cells if re.search(rf"\b{re.escape(cell)}\b", text.replace("2001-12-31", ""))
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["a: b", "yes", "# x", '"q"', "1", "", " ", "ä", "[", "null", "a\tb", "-", "'"]
+)
+def test_odd_names_of_columns_come_back(name: str) -> None:
+    records = pd.DataFrame({name: [1.5], "y": ["a"]})
+    text = drafts.draft(records, name="data.csv", target="y")
+    assert parse(text)["attributes"][0]["name"] == name
+
+
+def test_types_of_a_draft() -> None:
+    records = pd.DataFrame(
+        {
+            "number": [1, 2],
+            "switch": [True, False],
+            "word": ["2001-01-01", "then"],
+            "day": ["2001-01-01", None],
+            "stamp": pd.to_datetime(["2001-01-01", "2002-01-01"]),
+            "nothing": [None, None],
+            "y": ["a", "b"],
+        }
+    )
+    kinds = [[*entry][1] for entry in parse(drafts.draft(records, name="t", target="y"))["attributes"]]
+    assert kinds == ["continuous", "categorical", "categorical", "continuous", "continuous", "categorical"]
+
+
+def test_an_unfilled_draft_is_told_by_name(call: Call, folder: Path) -> None:
+    assert call("domain", "draft", "data.csv", "--target", "default", "--out", "draft.yml")[0] == 0
+    status, _, err = call("domain", "check", "draft.yml", "data.csv")
+    assert status == 1
+    assert "'FILL IN' has still to be filled in for 'classes', 'income', 'age', 'grade', 'since'" in err
+
+
+def test_a_check_tells_everything_at_once(call: Call, folder: Path) -> None:
+    assert call("domain", "check", "domain.yml", "data.csv") == (0, "all 300 records fit domain.yml\n", "")
+    bad = table().astype(object)
+    bad.loc[0, ["income", "age", "since", "default"]] = ["much", "7", "soon", "perhaps"]
+    bad.loc[1, "age"] = "?"  # a marker of the domain file
+    bad.loc[2, "income"] = "1_0"
+    bad.to_csv("bad.csv", index=False)
+    status, out, err = call("domain", "check", "domain.yml", "bad.csv")
+    assert (status, out) == (1, "")
+    assert "3 columns do not fit the domain" in err
+    assert "'income' must hold numbers, got 'much', '1_0' in 2 of 300" in err
+    assert "'age' lies outside [18, 120" in err
+    assert "'since' must hold dates" in err
+    assert "unknown values in the labels: 1 of 300 records, first 'perhaps'" in err
+    assert "`clip: true`" in err  # the words of the file
+    assert "Continuous(" not in err
+
+
+def test_a_check_without_labels_says_so(call: Call) -> None:
+    table().drop(columns="default").to_csv("new.csv", index=False)
+    assert "there are no labels" in call("domain", "check", "domain.yml", "new.csv")[1]
+
+
+# --- Prediction -----------------------------------------------------------------------------------------------------
+
+
+def predicted(folder: Path) -> pd.DataFrame:
+    domain, _ = dpnb.domain.read_domain_file(folder / "domain.yml")
+    X = domain.spelt(table().astype(str), missing=("",))
+    model = dpnb.read(folder / "model.json")
+    shares = model.predict_proba(X)
+    found = pd.DataFrame({"prediction": model.classes_[shares.argmax(1)]})
+    return found.assign(**{f"probability {label}": shares[:, k] for k, label in enumerate(domain.classes)})
+
+
+@pytest.mark.parametrize("chunk", [7, 50_000])
+def test_predictions_of_a_csv(call: Call, folder: Path, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands, "CHUNK", chunk)
+    status, out, err = call("predict", "model.json", "data.csv")
+    assert (status, err) == (0, "")
+    found = pd.read_csv(io.StringIO(out), dtype=str, na_filter=False)
+    pd.testing.assert_frame_equal(found.iloc[:, :5], table().astype(str), check_dtype=False)
+    expected = predicted(folder)
+    assert found["prediction"].tolist() == expected["prediction"].tolist()
+    for name in ("probability no", "probability yes"):
+        np.testing.assert_array_equal(found[name].astype(float), expected[name])
+    assert call("predict", "model.json", "data.csv", "--out", "out.csv") == (0, "", "")
+    assert Path("out.csv").read_text(encoding="utf-8") == out
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "data.csv",
+        "domain.yml",
+        "model.json",
+        "out.csv",
+    ]
+
+
+@pytest.mark.parametrize("chunk", [7, 50_000])
+def test_predictions_of_a_parquet_file(
+    call: Call, folder: Path, chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    arrow = pytest.importorskip("pyarrow")
+    monkeypatch.setattr(commands, "CHUNK", chunk)
+    records = table()
+    ages = [int(age) if age != "" else None for age in records["age"]]
+    whole = arrow.table(
+        {
+            "income": arrow.array(records["income"].tolist(), arrow.int32()),
+            "age": arrow.array(ages, arrow.int16()),
+            "grade": arrow.array([grade or None for grade in records["grade"]]),
+            "since": arrow.array(
+                [np.datetime64(day).astype(object) for day in records["since"]], arrow.date32()
+            ),
+            "more": arrow.array([[1, 2]] * len(records)),
+        }
+    )
+    parquet.write_table(whole, "data.parquet")
+    assert call("predict", "model.json", "data.parquet", "--out", "out.parquet") == (0, "", "")
+    found = parquet.read_table("out.parquet")
+    assert found.select(whole.column_names).schema.types == whole.schema.types
+    assert found.select(whole.column_names).to_pylist() == whole.to_pylist()
+    expected = predicted(folder)
+    assert found["prediction"].to_pylist() == expected["prediction"].tolist()
+    np.testing.assert_array_equal(found["probability yes"].to_numpy(), expected["probability yes"])
+
+
+def test_a_table_without_records_has_a_header(call: Call) -> None:
+    table(0).to_csv("empty.csv", index=False)
+    status, out, _ = call("predict", "model.json", "empty.csv")
+    assert status == 0
+    assert out.strip().split(",")[-3:] == ["prediction", "probability no", "probability yes"]
+
+
+def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    root = Path(dpnb.__file__).parent.parent
+    program = f'{sys.executable} -c "import sys; from dpnb.commands import main; sys.exit(main())"'
+    environment = os.environ | {"PYTHONPATH": str(root)}
+    return subprocess.run(
+        ["bash", "-c", command.replace("dpnb", program)],
+        cwd=folder, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_a_stream(folder: Path) -> None:
+    run = shell("dpnb predict model.json < data.csv > out.csv", folder)
+    assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
+    assert len(pd.read_csv(folder / "out.csv")) == 300
+    cut = shell("dpnb predict model.json < data.csv | head -1", folder)
+    assert (cut.stdout.count("\n"), cut.stderr) == (1, "")
+
+
+# --- Cards ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_card_says_what_a_privacy_officer_signs(call: Call, folder: Path) -> None:
+    (folder / "audit.txt").write_text("no violation found <at> claim 2", encoding="utf-8")
+    assert call("card", "model.json", "--report", "card.html", "--audit", "audit.txt")[0] == 0
+    text = (folder / "card.html").read_text(encoding="utf-8")
+    model = dpnb.read(folder / "model.json")
+    assert gaps(text, model) == []
+    assert "no violation found &lt;at&gt; claim 2" in text
+    assert "<img" in text
+    assert 'alt=""' not in text
+    assert "http" not in text.replace("http-equiv", "")  # self-contained
+    assert ">ρ</th>" in text  # with δ the costs that add up are ρ: no ε of a part stands beside the total
+    assert ">ε</th>" not in text
+    assert "They add up to ρ = " in text
+    bare = card.page(model, versions={})
+    assert "No audit was attached" in bare
+    for part in ("δ = 1e-06", card.PROMISES[1], card.LIMITS[0], "0 euros to 200000 euros", "20 × split"):
+        if part in text:
+            assert gaps(text.replace(part, ""), model) != []  # broken twins
+
+
+def gaps(text: str, model: Any) -> list[str]:
+    """What a card lacks."""
+    needed = [
+        f"ε = {model.ledger_.epsilon:.4g}, δ = 1e-06",
+        card.RELATIONS["add-remove"],
+        "one record of the training table",
+        *card.PROMISES,
+        *card.LIMITS,
+        *(f"<td>{name}</td>" for name in model.domain_.names),
+        "0 euros to 200000 euros",
+        "18 to 120",
+        "2000-01-01 to 2030-12-31",
+        "unknown: other; missing: missing",
+        "Classes of &#x27;default&#x27;: no, yes",
+        *{event.what for event in model.ledger_.events},
+        *{event.mechanism for event in model.ledger_.events},
+        "version of dpnb",
+        "signature",
+    ]
+    return [part for part in needed if part not in text and part.replace("'", "&#x27;") not in text]
+
+
+def test_a_card_of_a_model_that_is_not_private_says_so(folder: Path) -> None:
+    parts = dpnb.load(f"csv:{folder / 'data.csv'}", domain=folder / "domain.yml")
+    tree = DiffPRFs.as_written(domain=parts.domain, n_trees=2, max_depth=2, random_state=0)
+    text = card.page(tree.fit(*parts.train), versions={})
+    assert "Not differentially private: ε = ∞" in text
+    assert "purity of a node" in text
+    assert ">ε</th>" in text
+    assert "They add up to ε = ∞" in text
+
+
+# --- Mistakes -------------------------------------------------------------------------------------------------------
+
+
+def damaged(folder: Path) -> None:
+    (folder / "cut.json").write_text(
+        (folder / "model.json").read_text(encoding="utf-8")[:900], encoding="utf-8"
+    )
+    (folder / "binary.csv").write_bytes(b"\x00\xff\xfe\x80" * 50)
+    (folder / "ragged.csv").write_text("a,b\n1,2\n1,2,3,4\n", encoding="utf-8")
+    (folder / "nothing.csv").write_text("", encoding="utf-8")
+    (folder / "no.parquet").write_text("no", encoding="utf-8")
+    (folder / "garbage.yml").write_text("a: [", encoding="utf-8")
+    (folder / "list.yml").write_text("- 1\n", encoding="utf-8")
+    table().rename(columns={"age": "prediction"}).assign(age=20).to_csv(folder / "taken.csv", index=False)
+    table().drop(columns="age").to_csv(folder / "short.csv", index=False)
+    table().assign(age="old").to_csv(folder / "words.csv", index=False)
+    (folder / "latin.txt").write_bytes(b"caf\xe9")
+
+
+MISTAKES = [
+    ("predict nowhere.json data.csv", "cannot read nowhere.json"),
+    ("predict cut.json data.csv", "cut.json is not a JSON document"),
+    ("predict data.csv data.csv", "data.csv is not a JSON document"),
+    ("predict domain.yml data.csv", "domain.yml is not a JSON document"),
+    ("predict . data.csv", "cannot read ."),
+    ("predict model.json nowhere.csv", "nowhere.csv"),
+    ("predict model.json binary.csv", "cannot read binary.csv"),
+    ("predict model.json ragged.csv", "ragged.csv"),
+    ("predict model.json nothing.csv", "cannot read nothing.csv"),
+    ("predict model.json no.parquet", "cannot read no.parquet"),
+    ("predict model.json nowhere.parquet", "nowhere.parquet"),
+    ("predict model.json short.csv", "lacks the columns 'age'"),
+    ("predict model.json taken.csv", "has a column 'prediction' already"),
+    ("predict model.json words.csv", "'age' must hold numbers, got 'old' in 300 of 300 records"),
+    ("predict model.json data.csv --out nowhere/out.csv", "cannot write nowhere"),
+    ("predict model.json data.csv --out .", "cannot write"),
+    ("card nowhere.json --report card.html", "cannot read nowhere.json"),
+    ("card cut.json --report card.html", "cut.json is not a JSON document"),
+    ("card model.json --report nowhere/card.html", "nowhere"),
+    ("card model.json --report card.html --audit nowhere.txt", "nowhere.txt"),
+    ("card model.json --report card.html --audit latin.txt", "latin.txt is not a text in UTF-8"),
+    ("domain draft nowhere.csv --target y", "cannot read nowhere.csv"),
+    ("domain draft binary.csv --target y", "binary.csv is not a table"),
+    ("domain draft nothing.csv --target y", "nothing.csv is not a table"),
+    ("domain draft ragged.csv --target y", "ragged.csv is not a table"),
+    ("domain draft no.parquet --target y", "no.parquet"),
+    ("domain draft data.csv --target outcome", "no column 'outcome' to predict; the table has income, age"),
+    ("domain draft data.csv --target default --out data.csv", "data.csv exists"),
+    ("domain draft data.csv --target default --out nowhere/d.yml", "cannot write nowhere"),
+    ("domain check nowhere.yml data.csv", "nowhere.yml"),
+    ("domain check garbage.yml data.csv", "garbage.yml: not a YAML file"),
+    ("domain check list.yml data.csv", "list.yml: expected the keys"),
+    ("domain check data.csv data.csv", "data.csv: "),
+    ("domain check domain.yml nowhere.csv", "cannot read nowhere.csv"),
+    ("domain check domain.yml short.csv", "short.csv lacks the columns 'age'"),
+    ("domain check domain.yml words.csv", "'age' must hold numbers"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "message"), MISTAKES, ids=[words for words, _ in MISTAKES])
+def test_mistakes_are_told_in_a_line(call: Call, folder: Path, words: str, message: str) -> None:
+    damaged(folder)
+    before = sorted(path.name for path in folder.iterdir())
+    status, out, err = call(*words.split())
+    assert status == 1
+    assert message in err
+    assert out == ""
+    assert err.count("\n") == 1, err
+    assert sorted(path.name for path in folder.iterdir()) == before  # nothing half written
+
+
+@pytest.mark.parametrize(
+    "words", ["", "predict", "card model.json", "domain", "domain draft data.csv", "guess"]
+)
+def test_wrong_words_are_answered_with_the_usage(call: Call, words: str) -> None:
+    status, _, err = call(*words.split())
+    assert status == 2
+    assert "usage: " in err

@@ -1,0 +1,298 @@
+"""Released models: the document predicts to the bit what the model does, and holds nothing that was not released."""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpnb
+from dpnb import Categorical, Continuous, Domain, papers
+from dpnb.documents import find_class, plain, unplain
+from dpnb.errors import DataError
+from dpnb.papers.dpada import READINGS, DPAda
+from dpnb.registry import Entry
+
+DOMAIN = Domain(
+    (
+        Continuous("x", 0, 10, missing=True, unit="cm"),
+        Categorical("c", ("a", "b", True, 1.5), missing=True, unknown="other"),
+        Continuous("d", "2020-01-01", "2021-01-01", clip=True),
+        Categorical("g", (0, 1)),
+    ),
+    ("no", 1, 2.5),
+    "outcome",
+)
+SECRET = 7351846255  # a seed that no document may hold
+
+
+def sample(domain: Domain) -> tuple[pd.DataFrame, pd.Series[Any]]:
+    rng = np.random.default_rng(0)
+    n = 120
+    X = pd.DataFrame(
+        {
+            "x": np.where(rng.random(n) < 0.1, np.nan, rng.uniform(0, 10, n)),
+            "c": rng.choice(np.array(["a", "b", True, 1.5, "new", None], dtype=object), n),
+            "d": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 360, n), unit="D"),
+            "g": rng.integers(0, 2, n),
+        },
+        index=pd.Index([f"person {i}" for i in range(n)]),
+    )
+    X.loc[X["x"].notna(), "x"] += 0.000123456789  # a number that would be found
+    codes = (X["x"].fillna(0) > 4).astype(int).to_numpy() + (X["g"].to_numpy() if domain.n_classes > 2 else 0)
+    return X, pd.Series([domain.classes[code] for code in codes], index=X.index)
+
+
+def subjects() -> list[Any]:
+    found = []
+    for name, entry in papers.estimators().items():
+        found += [pytest.param(entry, entry.model(p), id=f"{name}, {p}") for p in entry.private]
+        found += [
+            pytest.param(entry, make(**entry.small), id=f"{name}, {p}") for p, make in entry.leaking.items()
+        ]
+    entry = papers.estimators()["DPAda"]
+    found += [
+        pytest.param(entry, DPAda.as_written(reading=r, n_rounds=3), id=f"DPAda, {p}")
+        for p, r in READINGS.items()
+    ]
+    return found
+
+
+def fitted(entry: Entry, model: Any) -> tuple[Any, pd.DataFrame]:
+    domain = DOMAIN
+    if entry.estimator.two_classes:
+        domain = Domain(domain.attributes, domain.classes[:2], domain.target)
+    X, y = sample(domain)
+    if entry.estimator.discrete_only:
+        X = domain.discretise_records(X, 4)
+        domain = domain.discretise(4)
+    return model.set_params(domain=domain, random_state=SECRET).fit(X, y), X
+
+
+def booster(**parameters: Any) -> Any:
+    entry = papers.estimators()["PrivateBooster"]
+    return fitted(entry, entry.model("pure", **parameters))[0]
+
+
+@pytest.mark.parametrize(("entry", "model"), subjects())
+def test_a_document_predicts_the_same_to_the_bit(entry: Entry, model: Any, tmp_path: Path) -> None:
+    model, X = fitted(entry, model)
+    path = tmp_path / "model.json"
+    model.release(path)
+    again = dpnb.read(path)
+    assert again.predict_proba(X).tobytes() == model.predict_proba(X).tobytes()
+    assert again.predict(X).tolist() == model.predict(X).tolist()
+    assert str(again.ledger_) == str(model.ledger_)
+    assert again.ledger_.epsilon == model.ledger_.epsilon
+    assert again.ledger_.leaks == model.ledger_.leaks
+    assert again.domain_ == model.domain_
+    assert again.classes_.tolist() == model.classes_.tolist()
+    assert again.get_params() == model.get_params() | {"random_state": None}
+    assert pickle.loads(pickle.dumps(again)).predict(X).tolist() == model.predict(X).tolist()
+    again.release(tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == path.read_bytes()
+    assert secrets_in(path.read_text(encoding="utf-8")) == []
+
+
+def secrets_in(text: str) -> list[str]:
+    """What a document must not hold: the seed, the generator's name or state, records, their keys or their number."""
+    words = (str(SECRET), "random_state", "PCG64", "Generator", "person ", "0123456789")
+    return [word for word in words if word in text]
+
+
+def test_secrets_would_be_found() -> None:
+    """Broken twins: a document with the seed, with a generator, with records."""
+    X, _ = sample(DOMAIN)
+    twins = (
+        f'{{"random_state": {SECRET}}}',
+        str(np.random.default_rng(SECRET)),
+        X.to_json(double_precision=15, date_format="iso"),
+    )
+    assert all(secrets_in(twin) for twin in twins)
+
+
+@pytest.mark.parametrize("seed", [SECRET, np.random.default_rng(SECRET)])
+def test_neither_seed_nor_generator_leave_in_a_pickle_or_in_text(seed: Any) -> None:
+    entry = papers.estimators()["EDPRF"]
+    model, _ = fitted(entry, entry.model("default"))
+    model.set_params(random_state=seed)
+    assert "random_state" not in repr(model)
+    assert str(SECRET) not in model._repr_html_()
+    state = pickle.dumps(model)
+    assert b"PCG64" not in state
+    assert SECRET.to_bytes(5, "little") not in state
+    twin = pickle.dumps(vars(model))  # broken twin: what a pickle was
+    assert SECRET.to_bytes(5, "little") in twin or b"PCG64" in twin
+
+
+def test_the_default_noise_does_not_repeat() -> None:
+    entry = papers.estimators()["PearsonTree"]
+    first, second = (
+        fitted(entry, entry.model("C", epsilon=0.1))[0].set_params(random_state=None) for _ in range(2)
+    )
+    X, y = sample(DOMAIN)
+    leaves = [model.fit(X, y).trees_[0].value for model in (first, second)]
+    assert leaves[0].shape != leaves[1].shape or not np.array_equal(leaves[0], leaves[1], equal_nan=True)
+
+
+def test_values_come_back_as_they_were() -> None:
+    for value in (
+        None,
+        True,
+        1,
+        0.1,
+        math.pi,
+        math.inf,
+        -math.inf,
+        "nan and all",
+        [1, [2.5]],
+        np.arange(3),
+        np.eye(2),
+    ):
+        back = unplain(json.loads(json.dumps(plain(value), allow_nan=False)), DOMAIN)
+        np.testing.assert_array_equal(np.asarray(back, object), np.asarray(value, object))
+    assert math.isnan(unplain(plain(math.nan), DOMAIN))
+    assert unplain(plain(DOMAIN), DOMAIN) is DOMAIN
+    array = unplain(plain(np.array([np.nan, np.inf, 5e-324])), DOMAIN)
+    np.testing.assert_array_equal(array, [np.nan, np.inf, 5e-324])
+    with pytest.raises(TypeError, match="no part of a released model"):
+        plain(np.random.default_rng(0))
+
+
+DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
+    "foreign format": (lambda d: d.update(format="pmml"), "is not a model: expected format 'dpnb model'"),
+    "later version": (lambda d: d.update(version=2), "has version 2: this package reads version 1"),
+    "no estimator": (lambda d: d.pop("estimator"), "lacks 'estimator'"),
+    "foreign class": (lambda d: d.update(estimator="os:system"), "'os:system' is no class of this package"),
+    "class that is gone": (lambda d: d.update(estimator="dpnb.booster:Gone"), "written by a later one"),
+    "no class": (lambda d: d.update(estimator="dpnb.booster:select_stump"), "is not what"),
+    "no estimator of ours": (lambda d: d.update(estimator="dpnb.trees:Tree"), "is no estimator"),
+    "estimator is a number": (lambda d: d.update(estimator=3), "is damaged"),
+    "no domain": (lambda d: d.pop("domain"), "lacks 'domain'"),
+    "domain without classes": (lambda d: d["domain"].pop("classes"), "target, classes, attributes"),
+    "attribute without bounds": (
+        lambda d: d["domain"]["attributes"][0].pop("continuous"),
+        "an attribute must read",
+    ),
+    "unknown parameter": (lambda d: d["parameters"].update(colour="red"), "is damaged"),
+    "no model": (lambda d: d.pop("model"), "lacks 'model'"),
+    "empty model": (lambda d: d["model"].clear(), "damaged: a PrivateBooster has models_"),
+    "array of the wrong size": (lambda d: d["model"]["models_"][0]["alpha"]["data"].pop(), "is damaged"),
+    "array of objects": (
+        lambda d: d["model"]["models_"][0]["alpha"].update(array="object"),
+        "damaged: an array of object",
+    ),
+    "no ledger": (lambda d: d.pop("ledger"), "lacks 'ledger'"),
+    "ledger without entries": (lambda d: d["ledger"].pop("entries"), "is damaged"),
+    "ledger that says less": (lambda d: d["ledger"].update(epsilon=0.01), "its ledger does not add up"),
+    "foreign object": (
+        lambda d: d["model"]["models_"][0].update(object="subprocess:Popen"),
+        "'subprocess:Popen' is no class of this package",
+    ),
+    "object that runs": (
+        lambda d: d["model"]["models_"][0].update(object="dpnb.papers.dpada:Written"),
+        "is not what a model's document holds",
+    ),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_damaged_documents_are_refused(damage: str, tmp_path: Path) -> None:
+    change, message = DAMAGE[damage]
+    path = tmp_path / "model.json"
+    booster().release(path)
+    document = json.loads(path.read_text(encoding="utf-8"))
+    change(document)
+    path.write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(DataError, match=message) as error:
+        dpnb.read(path)
+    assert str(path) in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is not a JSON document"),
+        (b'{"format": "dpnb mod', "is not a JSON document"),
+        (b"\xff\xfe\x00", "is not a JSON document"),
+        (b"[]", "is not a model"),
+        (b'"dpnb model"', "is not a model"),
+        (b"NaN", "is not a model"),
+    ],
+)
+def test_other_files_are_refused(content: bytes, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=message):
+        dpnb.read(path)
+    with pytest.raises(DataError, match="cannot read"):
+        dpnb.read(tmp_path / "nothing.json")
+    with pytest.raises(DataError, match="cannot read"):
+        dpnb.read(tmp_path)
+
+
+def test_cut_short_anywhere_a_document_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    booster().release(path)
+    whole = path.read_bytes()
+    for end in range(0, len(whole) - 2, max(len(whole) // 60, 1)):
+        path.write_bytes(whole[:end])
+        with pytest.raises(DataError):
+            dpnb.read(path)
+
+
+def test_only_fitted_models_are_released(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="not fitted"):
+        dpnb.PrivateBooster().release(tmp_path / "model.json")
+    model = booster()
+    with pytest.raises(OSError, match="nowhere"):
+        model.release(tmp_path / "nowhere" / "model.json")
+
+
+def test_values_that_json_cannot_hold_are_refused_before_anything_is_written(tmp_path: Path) -> None:
+    domain = Domain((Categorical("c", ((1, 2), (3, 4))),), (0, 1))
+    X = pd.DataFrame({"c": [(1, 2), (3, 4)]})
+    model = dpnb.PrivateBooster(domain=domain, n_rounds=1, random_state=0).fit(X, [0, 1])
+    with pytest.raises(dpnb.DomainError, match="only str, int, float and bool"):
+        model.release(tmp_path / "model.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_classes_of_the_package_only() -> None:
+    assert find_class("dpnb.booster:PrivateBooster") is dpnb.PrivateBooster
+    for name in ("builtins:eval", "dpnb", "dpnb.booster:np.array", ":", "dpnb.nothing:at_all"):
+        with pytest.raises(DataError):
+            find_class(name)
+
+
+def test_the_page_says_what_a_document_holds(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (root / "book" / "releasing.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    code = "".join(re.findall(r"^```python\n(.*?)^```", page, flags=re.DOTALL | re.MULTILINE))
+    exec(code.replace("PrivateBooster(", "PrivateBooster(n_rounds=2, "), {})
+    document = json.loads((tmp_path / "model.json").read_text(encoding="utf-8"))
+    table = page.partition("## What the document holds")[2].partition("In `model`")[0]
+    named = [
+        name
+        for row in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)
+        for name in re.findall(r"`(\w+)`", row)
+    ]
+    assert named == list(document)
+    for kind, number in (
+        ("threshold", 0),
+        ("one category", 1),
+        ("a branch a category", 2),
+        ("a branch a bin", 3),
+    ):
+        assert f"{number} {kind}" in page

@@ -354,9 +354,7 @@ def crashes(n: int, **bags: Any) -> int:
     found = 0
     for seed in range(12):
         try:
-            kind(domain=domain, random_state=seed, max_depth=4, **bags).fit(
-                pd.DataFrame({"zip": range(n)}), [0] * n
-            )
+            kind(domain=domain, random_state=seed, **bags).fit(pd.DataFrame({"zip": range(n)}), [0] * n)
         except ValueError:
             found += 1
     return found

@@ -28,7 +28,7 @@ from dpnb.papers.edprf import EDPRF
 from dpnb.papers.pearson import PearsonTree
 
 ENTRIES = papers.estimators()
-FITS = 900  # of the tests; as many as take half a minute
+FITS = 1800  # of the tests; as many as take half a minute
 WRITTEN = (DPAda, DiffPRFs, EDPRF, PearsonTree)
 # fmt: off
 ODD: tuple[Any, ...] = (

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpnb import Categorical, Continuous, Domain, Ledger, PrivateBooster, papers
+from dpnb import Categorical, Continuous, Domain, Ledger, PrivateBooster, counts, papers
 from dpnb.audit.replay import replay_estimator
 from dpnb.counts import Records
 from dpnb.domain import encoding
@@ -345,3 +345,31 @@ def test_records_say_what_they_were_moved_from() -> None:
         Records(X, y, domain=DOMAIN)
     moved_records = Records(X, y, domain=DOMAIN, strict=False)
     assert moved_records.cohort().class_counts(1).sum() == len(X)
+
+
+def crashes(n: int, **bags: Any) -> int:
+    """Of twelve fits, how many raise: on many cells the records are counted by sorting, also those of an empty bag."""
+    domain = Domain((Categorical("zip", tuple(range(200))),), (0, 1))
+    kind: Any = papers.estimators()["DiffPRFs"].estimator
+    found = 0
+    for seed in range(12):
+        try:
+            kind(domain=domain, random_state=seed, **bags).fit(pd.DataFrame({"zip": range(n)}), [0] * n)
+        except ValueError:
+            found += 1
+    return found
+
+
+def test_an_empty_bag_is_a_bag(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That a fit on two records crashed, and one on six did not, told them apart."""
+    assert [crashes(n) for n in (0, 1, 2, 6)] == [0, 0, 0, 0]
+    assert crashes(60, bags="disjoint") == 0
+    tally = counts._tally
+
+    def without_an_initial_value(keys: Any, copies: Any, **sizes: int) -> Any:
+        if sizes["n_cells"] * sizes["classes"] > 8 * len(keys) + 4096 and copies is not None:
+            copies.max()
+        return tally(keys, copies, **sizes)
+
+    monkeypatch.setattr(counts, "_tally", without_an_initial_value)
+    assert crashes(2) > 0  # broken twin

@@ -47,8 +47,8 @@ class SparkTable(RecordsDoor):
         bags and shards need: :meth:`check_keys` tells whether it is kept, a fit does not. With the row numbers of a
         pandas frame as keys, a model equals the one that is fitted in memory. None suffices where every tree sees every
         record.
-    strict : whether misfits, and keys that repeat in a block of about 2¹⁸ records, are errors at the first fit; these tell
-        whoever sees them something of the records.
+    strict : whether misfits, and keys that repeat in a block of about 2¹⁸ records, are errors at the first fit; these
+        tell whoever sees them something of the records.
     persist : whether Spark keeps the encoded blocks, one to four bytes a value, in memory or on disk. Without, every
         pass reads the table again.
 

@@ -134,6 +134,9 @@ def _releases(model: PrivateClassifier) -> str:
         cost = entry.worst if isinstance(entry, Event) else entry.cost
         how = entry.mechanism if isinstance(entry, Event) else entry.rule
         delta = f"{entry.sensitivity:g}" if isinstance(entry, Event) and entry.sensitivity > 0 else ""
+        delta += (
+            f", range {entry.change_range:.4g}" if isinstance(entry, Event) and entry.change_range > 0 else ""
+        )
         indent = "&nbsp;" * 4 * depth
         what = f"{indent}{f'{times} × ' if times > 1 else ''}{escape(entry.what)}"
         numbers = "".join(

@@ -162,7 +162,8 @@ def _entry(child: Scope | Event) -> dict[str, Any]:
     if isinstance(child, Scope):
         return entry | {"rule": child.rule, "entries": list(_entries(child.children))}
     nodes = None if child.parts is None else child.n_parts
-    return entry | {"mechanism": child.mechanism, "sensitivity": plain(child.sensitivity), "nodes": nodes}
+    bounds = {"sensitivity": plain(child.sensitivity), "change_range": plain(child.change_range)}
+    return entry | {"mechanism": child.mechanism, **bounds, "nodes": nodes}
 
 
 def read_ledger(document: Mapping[str, Any]) -> Ledger:
@@ -189,6 +190,7 @@ def _children(entries: Sequence[Mapping[str, Any]]) -> Iterator[Scope | Event]:
                     epsilon=np.array(cost.epsilon),
                     rho=np.array(cost.rho),
                     sensitivity=float(entry["sensitivity"]),
+                    change_range=float(entry["change_range"]),
                     parts=None if entry["nodes"] is None else np.arange(entry["nodes"]),
                 )
 

@@ -209,7 +209,8 @@ def test_a_task_that_fails_twice_changes_nothing(session: SparkSession, three: A
     X, y, domain = three
     frame = table_of(session, X, y, parts=2)
     flaky = frame.mapInArrow(FailsTwice(tmp_path), frame.schema)
-    table = spark.SparkTable(flaky, domain, key="id", persist=False)  # every pass reads, and fails, again
+    # Every pass reads, and fails, again; a strict table is checked by a pass of its own.
+    table = spark.SparkTable(flaky, domain, key="id", persist=False, strict=True)
     make = partial(EDPRF, n_trees=2, max_depth=1)
     check_equal(make, Records(X, y, domain=domain), table)
     attempts = pd.Series([path.name.rsplit("-", 1)[1] for path in tmp_path.iterdir()]).value_counts()
@@ -489,7 +490,7 @@ def test_nothing_is_kept_of_records_that_do_not_fit(session: SparkSession, three
     X, y, domain = three
     kept = session.sparkContext._jsc.getPersistentRDDs
     before = kept().size()
-    table = spark.SparkTable(table_of(session, X.assign(c="mauve"), y, parts=1), domain)
+    table = spark.SparkTable(table_of(session, X.assign(c="mauve"), y, parts=1), domain, strict=True)
     with pytest.raises(DomainError, match="unknown values"):
         PrivateBooster().fit(table)
     assert kept().size() == before

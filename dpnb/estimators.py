@@ -68,9 +68,11 @@ def check_count(name: str, value: object, *, low: int) -> None:
 
 
 def _are_codes(y: Any, domain: Domain) -> bool:
-    """Whether labels are of a type that says that they are codes: whole numbers, where no class is one."""
-    dtype = getattr(y, "dtype", None)
-    whole = isinstance(dtype, np.dtype) and dtype.kind in "iu"
+    """Whether labels are an array whose type says that they are codes: whole numbers, where no class is one.
+
+    The type of a table's column does not count: whoever read the table took it from the records.
+    """
+    whole = isinstance(y, np.ndarray) and y.dtype.kind in "iu"
     return whole and all(np.isnan(spelt_number(label)) for label in domain.classes)
 
 

@@ -156,3 +156,18 @@ def test_a_forest_that_would_fill_the_memory_is_refused() -> None:
         ValueError, match=r"would have \d+ nodes at depth \d+, more than 1048576: lower max_depth"
     ):
         forest.fit(X[:29], y[:29])
+
+
+def test_the_type_of_a_column_decides_nothing() -> None:
+    """A table's reader makes whole numbers of a column, or objects if one record has a word: no model may tell."""
+    X, _ = sample()
+    numbers = pd.Series(np.arange(len(X)) % 2, index=X.index)
+    with_a_word = numbers.astype(object)
+    with_a_word.iloc[0] = "yes"
+    assert numbers.dtype != with_a_word.dtype
+    fits = [learner().fit(X, labels) for labels in (numbers, with_a_word)]
+    assert fits[0].classes_.tolist() == fits[1].classes_.tolist() == ["no", "yes"]
+    assert learner().fit(X, numbers.to_numpy()).classes_.tolist() == [
+        0,
+        1,
+    ]  # broken twin: the same as an array

@@ -9,7 +9,7 @@ records and are kept for the papers that use them: ``bootstrap``, n draws of pos
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import poisson
 
-from .arrays import Floats
+from .arrays import Floats, Ints
 from .ledger import Cost, Ledger, Scope
 
 Keys = NDArray[np.uint64]
@@ -31,26 +31,52 @@ PARTS = "parts"
 POSITIONAL = ("bootstrap", PARTS)  # one record more changes the bags of others
 
 
-def record_keys(index: pd.Index) -> Keys:
-    """64-bit key of every record, from its index label.
+def label_keys(labels: pd.Index | NDArray[Any]) -> Keys:
+    """64-bit hashes of labels (n,), each by itself: whatever type the others give to all of them.
 
-    Raises
-    ------
-    ValueError
-        If labels repeat: two records with one key would always share their bags.
+    Equal whole numbers have equal hashes, and so have equal strings; 1 and "1" have different ones.
     """
-    if not index.is_unique:
-        repeated = index[index.duplicated()].unique()
-        raise ValueError(
-            f"the index has {len(repeated)} repeated labels, first {list(repeated[:3])}: bags need one unique key "
-            "a record; call reset_index(drop=True) before any record is added or removed"
-        )
-    return hash_keys(index.to_numpy())
+    if labels.dtype.kind == "i":
+        return np.asarray(pd.util.hash_array(np.asarray(labels, np.int64)), np.uint64)
+    plain = [_plain(label) for label in labels.tolist()]
+    whole = np.array([type(label) is int and -(2**63) <= label < 2**63 for label in plain], np.bool_)
+    texts = [label if isinstance(label, str) else f"\0{type(label).__name__}\0{label!r}" for label in plain]
+    keys: Keys = np.asarray(pd.util.hash_array(np.array(texts, object), categorize=False), np.uint64)
+    keys[whole] = label_keys(
+        np.array([label for label, one in zip(plain, whole, strict=True) if one], np.int64)
+    )
+    return keys
 
 
-def hash_keys(labels: NDArray[Any]) -> Keys:
-    """64-bit keys of labels (n,): equal whole numbers, or equal strings, have equal keys wherever they are hashed."""
-    return np.asarray(pd.util.hash_array(labels), np.uint64)
+def _plain(label: Any) -> Any:
+    """A label as Python has it; a whole number of any type as an integer."""
+    if isinstance(label, tuple):
+        return tuple(map(_plain, label))
+    label = label.item() if isinstance(label, np.generic) else label
+    return int(label) if isinstance(label, float) and label.is_integer() else label
+
+
+def record_keys(labels: Keys, columns: Iterable[Floats], classes: Ints) -> Keys:
+    """64-bit key of every record, from its label, its encoded values and its class; no other record plays a part.
+
+    Parameters
+    ----------
+    labels : (n,) from :func:`label_keys`.
+    columns : (n,) values of each attribute.
+    classes : (n,) codes.
+    """
+    keys = labels
+    for column in columns:
+        keys = _mix(keys ^ (column + 0.0).view(np.uint64))  # -0.0 becomes 0.0
+    return _mix(keys ^ classes.astype(np.uint64))
+
+
+def numbered(keys: Keys) -> Keys:
+    """Keys in which exact copies of a record are told apart by their number: the first one keeps its key."""
+    if not (np.diff(np.sort(keys)) == 0).any():
+        return keys
+    copy: Keys = np.asarray(pd.Series(keys).groupby(keys).cumcount(), np.uint64)
+    return np.where(copy > 0, _mix(keys ^ _mix(copy)), keys)
 
 
 def uniforms(keys: Keys, *, seed: int, stream: int) -> Floats:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from .arrays import Floats, Ints, check_cells
 from .counts import ValueCounts
 from .domain import Domain
+from .lattice import Lattice
 from .scores import Score
 
 
@@ -28,7 +29,9 @@ class Candidates:
     starts : (questions,) first candidate of each question.
     question : (candidates,) number of the question.
     low, high : (candidates,) ends of an interval of thresholds; twice the code of a category.
-    log_measure : (candidates,) log of the share of the question's public domain, -inf for empty intervals.
+    lattice : (questions,) public lattices of the thresholds.
+    log_measure : (candidates,) log of the share of the lattice's points, -inf for intervals without one; of a category
+        by the number of categories.
     left : (candidates, classes) counts of the first branch.
     totals : (questions, classes) counts of the node of each question.
     """
@@ -37,6 +40,7 @@ class Candidates:
     question: Ints
     low: Floats
     high: Floats
+    lattice: Lattice
     log_measure: Floats
     left: Floats
     totals: Floats
@@ -61,6 +65,7 @@ class Candidates:
             "option": self.question[offered],
             "low": self.low[offered],
             "high": self.high[offered],
+            "lattice": self.lattice,
             "log_measure": self.log_measure[offered],
         }
 
@@ -118,10 +123,15 @@ def binary_candidates(
     low[cuts] = np.clip(counts.value[cell_continuous], low[cuts], high[cuts])
     high[cuts - 1] = low[cuts]
 
-    width = np.where(continuous, highs[attributes] - lows[attributes], cards)
+    lattice = Lattice.of(lows, highs).of_each(attributes)
+    width = np.where(continuous, lattice.size, cards)
+    points = np.where(is_interval, np.repeat(width, sizes), 1.0)
+    up_to_cut = lattice.of_each(counts.question[cell_continuous]).up_to(low[cuts])
+    points[cuts - 1] = up_to_cut
+    points[cuts] -= up_to_cut
     with np.errstate(divide="ignore"):
-        log_measure = np.log(np.where(is_interval, high - low, 1.0)) - np.repeat(np.log(width), sizes)
-    return Candidates(starts, question, low, high, log_measure, left, totals)
+        log_measure = np.log(points) - np.repeat(np.log(width), sizes)
+    return Candidates(starts, question, low, high, lattice, log_measure, left, totals)
 
 
 def multiway_scores(counts: ValueCounts, *, totals: Floats, score: Score) -> Floats:

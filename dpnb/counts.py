@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from .arrays import Floats, Ints, check_cells
-from .bags import Bags, Copies, Keys, record_keys, uniforms
+from .bags import Bags, Copies, Keys, label_keys, numbered, record_keys, uniforms
 from .domain import Domain
 from .grid import Grid, Stump, grid_of
 from .splits import THRESHOLD, Splits
@@ -250,11 +250,14 @@ class Records(RecordsDoor):
 
     Parameters
     ----------
-    X : table or array (n, attributes); a frame's index labels are the record keys and must be unique.
+    X : table or array (n, attributes). A record's key is a hash of its index label (of its position in an array), its
+        values in the domain and its class; exact copies, label included, are numbered.
     y : (n,) labels.
     domain : public domain.
     strict : whether values and labels outside of it raise :class:`~dpnb.errors.DomainError`; else they are moved into
         it, see :meth:`~dpnb.Domain.move`.
+    by_content : whether keys follow from values and class too; not where the domain was read off the records, as one
+        more of them would change the codes of all.
     """
 
     def __init__(
@@ -264,6 +267,7 @@ class Records(RecordsDoor):
         *,
         domain: Domain,
         strict: bool = True,
+        by_content: bool = True,
     ) -> None:
         matrix = domain.encode(X) if strict else domain.move(X)
         self.domain = domain
@@ -272,10 +276,16 @@ class Records(RecordsDoor):
             raise ValueError(
                 f"inconsistent numbers of samples: X has {len(matrix)} records, y has {len(self._y)} labels"
             )
-        self.keys = record_keys(X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(len(matrix)))
+        self._index = X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(len(matrix))
+        self._by_content = by_content
         self._binned: tuple[Grid, Ints] | None = None
         self._one_hot: tuple[Grid, csr_array] | None = None
         self._columns = np.ascontiguousarray(matrix.T)
+
+    @cached_property
+    def keys(self) -> Keys:  # type: ignore[override]
+        labels = label_keys(self._index)
+        return numbered(record_keys(labels, self._columns, self._y) if self._by_content else labels)
 
     @cached_property
     def _values(self) -> list[Floats]:

@@ -18,7 +18,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .arrays import Floats, Ints
+from .lattice import Lattice
 from .laws import (
+    DiscreteGaussian,
     Exact,
     Exponential,
     Gaussian,
@@ -42,6 +44,11 @@ RHO = {
     "interval exponential": 0.125,
     "permute-and-flip": 0.5,
 }
+
+
+# Of every ε and ρ, what pays for the rounding of weights and probabilities, whose logarithms are off by less than
+# 2⁻⁴⁴: a probability is computed from at most a hundred numbers with a relative error of 2⁻⁵² each.
+ROUNDING = 2.0**-40
 
 
 class Curator:
@@ -86,7 +93,9 @@ class Curator:
         what : purpose, for the ledger.
         parts : node numbers of the rows of ``values``.
 
-        **Privacy**: ε-DP for a record of each part (Dwork, McSherry, Nissim, Smith 2006).
+        **Privacy**: ε-DP for a record of each part (Dwork, McSherry, Nissim, Smith 2006), as real numbers. For what the
+        texts do: the last digits of floating-point numbers betray their centre, so what is released should be whole
+        numbers, :meth:`geometric`.
         """
         centre = np.asarray(values, float)
         event = _pure("laplace", epsilon=epsilon, sensitivity=sensitivity, what=what, parts=parts)
@@ -94,40 +103,72 @@ class Curator:
         return self._settle(Laplace(centre=centre, scale=scale), event)
 
     def geometric(
-        self, values: ArrayLike, *, epsilon: ArrayLike, sensitivity: int, what: str, parts: Ints | None = None
-    ) -> NDArray[np.int64]:
-        """Add two-sided geometric noise to integer counts: the discrete Laplace mechanism.
+        self,
+        values: ArrayLike,
+        *,
+        epsilon: ArrayLike,
+        sensitivity: float,
+        what: str,
+        parts: Ints | None = None,
+        unit: float = 1,
+    ) -> NDArray[Any]:
+        """Add two-sided geometric noise of scale ``sensitivity / epsilon`` to whole numbers: discrete Laplace noise.
 
-        **Privacy**: ε-DP for integer queries of L1 sensitivity ``sensitivity`` (Ghosh, Roughgarden, Sundararajan
-        2009). Whole numbers have no low bits that betray anything; their probabilities are right up to rounding.
+        Parameters
+        ----------
+        values : (...) or (parts, ...) multiples of ``unit``.
+        epsilon, sensitivity, what, parts : as of :meth:`laplace`.
+        unit : step of the values and of the noise.
+
+        Returns
+        -------
+        Multiples of ``unit``, shaped as ``values``; whole numbers for ``unit=1``.
+
+        **Privacy**: ε-DP for a record of each part (Ghosh, Roughgarden, Sundararajan 2009), also as computed: the
+        draws are exact, and 2⁻⁴⁰ of ε pays for the rounding of their probabilities.
         """
-        centre = np.asarray(values)
-        if not np.issubdtype(centre.dtype, np.integer):
-            raise TypeError(f"values of dtype {centre.dtype}: the geometric mechanism needs integers")
+        centre = _whole(values, unit)
         event = _pure("geometric", epsilon=epsilon, sensitivity=sensitivity, what=what, parts=parts)
-        scale = _by_row(sensitivity / event.epsilon, centre)
-        return self._settle(TwoSidedGeometric(centre=centre, scale=scale), event)
+        scale = _by_row(sensitivity / unit / _net(event.epsilon), centre)
+        return self._settle(TwoSidedGeometric(centre=centre, scale=scale), event) * unit
 
     def gaussian(
         self, values: ArrayLike, *, rho: ArrayLike, sensitivity: float, what: str, parts: Ints | None = None
     ) -> Floats:
         """Add normal noise of variance ``sensitivity² / (2 rho)``.
 
-        **Privacy**: ρ-zCDP for L2 sensitivity ``sensitivity``; no finite pure ε (Bun and Steinke 2016).
+        **Privacy**: ρ-zCDP for L2 sensitivity ``sensitivity``; no finite pure ε (Bun and Steinke 2016). As real
+        numbers: to release, take :meth:`discrete_gaussian`.
         """
-        rhos = _budget(rho, name="rho")
-        _check_sensitivity(sensitivity)
         centre = np.asarray(values, float)
-        event = Event(
-            what=what,
-            mechanism="gaussian",
-            epsilon=np.full_like(rhos, np.inf),
-            rho=rhos,
-            sensitivity=sensitivity,
-            parts=parts,
-        )
-        sd = _by_row(sensitivity / np.sqrt(2 * rhos), centre)
+        event = _concentrated("gaussian", rho=rho, sensitivity=sensitivity, what=what, parts=parts)
+        sd = _by_row(sensitivity / np.sqrt(2 * event.rho), centre)
         return self._settle(Gaussian(centre=centre, sd=sd), event)
+
+    def discrete_gaussian(
+        self,
+        values: ArrayLike,
+        *,
+        rho: ArrayLike,
+        sensitivity: float,
+        what: str,
+        parts: Ints | None = None,
+        unit: float = 1,
+    ) -> NDArray[Any]:
+        """Add discrete Gaussian noise of variance about ``sensitivity² / (2 rho)`` to whole numbers.
+
+        Parameters
+        ----------
+        values, unit : as of :meth:`geometric`.
+        rho : > 0, scalar or (parts,).
+        sensitivity : L2 sensitivity of the whole vector of one part.
+
+        **Privacy**: ρ-zCDP (Canonne, Kamath, Steinke 2020), up to rounding, for which 2⁻⁴⁰ of ρ is kept back.
+        """
+        centre = _whole(values, unit)
+        event = _concentrated("discrete gaussian", rho=rho, sensitivity=sensitivity, what=what, parts=parts)
+        sd = _by_row(sensitivity / unit / np.sqrt(2 * _net(event.rho)), centre)
+        return self._settle(DiscreteGaussian(centre=centre, sd=sd), event) * unit
 
     def exponential(
         self,
@@ -159,6 +200,10 @@ class Curator:
         -------
         (groups,) position of the chosen candidate within its group.
 
+        Notes
+        -----
+        Draws are exact, and 2⁻⁴⁰ of ε pays for the rounding of the weights. Scores are taken as they are computed.
+
         **Privacy**: ε-DP and ε²/8-zCDP under add/remove, with rate ε/g, where g is ``change_range`` if it is given, Δ
         for monotone scores and 2Δ otherwise (fact F1; McSherry and Talwar 2007; Cesar and Rogers 2021 for zCDP).
         """
@@ -180,6 +225,7 @@ class Curator:
         option: Ints,
         low: Floats,
         high: Floats,
+        lattice: Lattice,
         log_measure: Floats,
         epsilon: ArrayLike,
         sensitivity: float,
@@ -188,16 +234,17 @@ class Curator:
         parts: Ints | None = None,
         change_range: float | None = None,
     ) -> Point:
-        """Exponential mechanism over a union of public intervals and atoms; see :meth:`exponential`.
+        """Exponential mechanism over thresholds on public lattices, and atoms; see :meth:`exponential`.
 
-        The score must be constant on each candidate interval ``low..high`` of its ``option``; the measure of an
-        interval is proportional to its length, so that the law is a density on the public domain.
+        The score must be constant on each candidate interval ``low < value ≤ high`` of its ``option``, and the measure
+        of an interval proportional to its number of points of the option's ``lattice``, (options,). A measure of 0 goes
+        with an interval that has none.
 
         Returns
         -------
-        Point with (groups,) chosen options and uniform points inside the chosen intervals.
+        Point with (groups,) chosen options and uniform lattice points inside the chosen intervals.
 
-        **Privacy**: as :meth:`exponential`, for the score as a function on the public domain.
+        **Privacy**: as :meth:`exponential`, for the score as a function on the public lattice.
         """
         event = _choice("interval exponential", epsilon, sensitivity, change_range, what=what, parts=parts)
         choice = Exponential(
@@ -206,7 +253,7 @@ class Curator:
             rate=_rate(event, monotone=monotone),
             log_measure=log_measure,
         )
-        law = IntervalExponential(choice=choice, option=option, low=low, high=high)
+        law = IntervalExponential(choice=choice, option=option, low=low, high=high, lattice=lattice)
         return self._settle(law, event)
 
     def permute_and_flip(
@@ -290,6 +337,21 @@ def _budget(epsilon: ArrayLike, *, name: str = "epsilon") -> Floats:
     return values
 
 
+def _net(budget: Floats) -> Floats:
+    """What of a budget the noise may use, once rounding is paid for."""
+    net: Floats = np.maximum(budget - ROUNDING, budget / 2)
+    return net
+
+
+def _whole(values: ArrayLike, unit: float) -> NDArray[np.int64]:
+    """Values as multiples of a unit."""
+    given = np.asarray(values)
+    whole = np.rint(given / unit)
+    if not np.array_equal(whole * unit, given):
+        raise TypeError(f"values of dtype {given.dtype}: discrete noise needs multiples of unit={unit!r}")
+    return whole.astype(np.int64)
+
+
 def _check_sensitivity(sensitivity: float) -> None:
     if not sensitivity > 0:
         raise ValueError(f"sensitivity={sensitivity!r}: expected a positive number")
@@ -314,6 +376,18 @@ def _pure(mechanism: str, *, epsilon: ArrayLike, sensitivity: float, what: str, 
     )
 
 
+def _concentrated(
+    mechanism: str, *, rho: ArrayLike, sensitivity: float, what: str, parts: Ints | None
+) -> Event:
+    """Event of a mechanism that is ρ-zCDP and has no pure ε."""
+    rhos = _budget(rho, name="rho")
+    _check_sensitivity(sensitivity)
+    epsilon = np.full_like(rhos, np.inf)
+    return Event(
+        what=what, mechanism=mechanism, epsilon=epsilon, rho=rhos, sensitivity=sensitivity, parts=parts
+    )
+
+
 def _choice(
     mechanism: str,
     epsilon: ArrayLike,
@@ -334,6 +408,7 @@ def _choice(
 
 def _rate(event: Event, *, monotone: bool) -> Floats:
     """Exponent per unit of score that a selection may use, by fact F1."""
+    epsilon = _net(event.epsilon)
     if not math.isnan(event.change_range):
-        return event.epsilon / event.change_range
-    return event.epsilon / (event.sensitivity if monotone else 2 * event.sensitivity)
+        return epsilon / event.change_range
+    return epsilon / (event.sensitivity if monotone else 2 * event.sensitivity)

@@ -182,7 +182,8 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
             X = as_frame(X)
             if isinstance(X, pd.DataFrame):
                 self.feature_names_in_ = np.array(self.domain_.names, dtype=object)
-        records = Records(X, y, domain=self.domain_, strict=self.strict or self.domain is None)
+        given = self.domain is not None
+        records = Records(X, y, domain=self.domain_, strict=self.strict or not given, by_content=given)
         self.classes_ = np.array(self.domain_.classes)
         return records, curator
 

@@ -16,6 +16,7 @@ from .splits import LEAF, THRESHOLD, Splits
 from .trees import Tree
 
 MOST_NODES = 2**20  # of a tree of two classes: a gigabyte for a forest of 25
+NOISES = ("geometric", "laplace")
 NODE_CELLS = 6  # numbers that a node takes beside one a class
 
 
@@ -169,7 +170,37 @@ def select_offered(mechanism: Callable[..., Ints], scores: Floats, offered: Bool
     return chosen
 
 
-def leaf_counts(curator: Curator, counts: Floats, *, nodes: Ints, epsilon: float | Floats) -> Floats:
+def noisy_counts(
+    curator: Curator,
+    counts: Floats,
+    *,
+    nodes: Ints,
+    epsilon: float | Floats,
+    what: str,
+    noise: str = "geometric",
+    sensitivity: float = 1.0,
+) -> Floats:
+    """Numbers of records of nodes with noise.
+
+    Parameters
+    ----------
+    counts : (nodes, ...) exact numbers.
+    nodes : (nodes,) node numbers.
+    epsilon : cost of a node, scalar or (nodes,).
+    what : purpose, for the ledger.
+    noise : ``"geometric"`` whole numbers, or ``"laplace"`` as the texts have it.
+    sensitivity : Δ of all numbers of a node together.
+
+    **Privacy**: ``epsilon``-DP for a record of each node.
+    """
+    mechanism = {"geometric": curator.geometric, "laplace": curator.laplace}[noise]
+    noisy = mechanism(counts, epsilon=epsilon, sensitivity=sensitivity, what=what, parts=nodes)
+    return noisy.astype(float)
+
+
+def leaf_counts(
+    curator: Curator, counts: Floats, *, nodes: Ints, epsilon: float | Floats, noise: str = "geometric"
+) -> Floats:
     """Noisy class counts of leaves.
 
     Parameters
@@ -177,14 +208,14 @@ def leaf_counts(curator: Curator, counts: Floats, *, nodes: Ints, epsilon: float
     counts : (leaves, classes) exact class counts.
     nodes : (leaves,) node numbers.
     epsilon : cost of a leaf, scalar or (leaves,).
+    noise : as of :func:`noisy_counts`.
 
     **Privacy**: ``epsilon``-DP for a record of each leaf; a record is in one class, so Δ = 1 for all together.
     """
     if not len(nodes):
         return counts
-    return curator.laplace(
-        counts, epsilon=epsilon, sensitivity=1.0, what="class counts of a leaf", parts=nodes
-    )
+    what = "class counts of a leaf"
+    return noisy_counts(curator, counts, nodes=nodes, epsilon=epsilon, noise=noise, what=what)
 
 
 def leaf_labels(

@@ -8,6 +8,7 @@ each group, as in ``numpy.add.reduceat``.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -15,9 +16,15 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from . import samplers
 from .arrays import Floats, Ints
+from .lattice import Lattice
 
 Outcome = TypeVar("Outcome")
+
+# Where the rate is finite, no candidate is less likely than 2⁻⁶⁰ times the best one of its measure: a limit on the
+# exponent moves two exponents no further apart, and leaves every weight a number with all its digits.
+LEAST_EXPONENT = -60 * math.log(2)
 
 
 class Law(Protocol[Outcome]):
@@ -36,7 +43,10 @@ def _point_mass(outcome: Floats, centre: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Laplace:
-    """Independent Laplace variables; a scale of 0 is a point mass."""
+    """Independent Laplace variables; a scale of 0 is a point mass.
+
+    As floating-point numbers, which their last digits betray: which of them can occur depends on the centre.
+    """
 
     centre: Floats
     scale: Floats
@@ -63,10 +73,11 @@ class TwoSidedGeometric:
     scale: Floats
 
     def draw(self, rng: np.random.Generator) -> NDArray[np.int64]:
-        success = -np.expm1(-1 / np.where(self.scale == 0, 1.0, self.scale))
-        success = np.broadcast_to(success, self.centre.shape)
-        noise = rng.geometric(success) - rng.geometric(success)
-        return np.where(self.scale == 0, self.centre, self.centre + noise)
+        scale = np.broadcast_to(np.asarray(self.scale, float), self.centre.shape)
+        noise = np.zeros(scale.shape, np.int64)
+        if (random := scale > 0).any():
+            noise[random] = samplers.two_sided_geometric(rng, scale[random])
+        return np.asarray(self.centre + noise, np.int64)
 
     def log_density(self, outcome: NDArray[np.int64]) -> Floats:
         steps = np.abs(outcome - self.centre)
@@ -93,9 +104,60 @@ class Gaussian:
         return np.where(self.sd == 0, _point_mass(outcome, self.centre), smooth)
 
 
+@dataclass(frozen=True)
+class DiscreteGaussian:
+    """Integers with P(centre + k) proportional to exp(-k² / (2 sd²)); a standard deviation of 0 is a point mass.
+
+    References
+    ----------
+    Canonne, Kamath, Steinke (2020), The discrete Gaussian for differential privacy.
+    """
+
+    centre: NDArray[np.int64]
+    sd: Floats
+
+    def draw(self, rng: np.random.Generator) -> NDArray[np.int64]:
+        sd = np.broadcast_to(np.asarray(self.sd, float), self.centre.shape)
+        noise = np.zeros(sd.shape, np.int64)
+        if (random := sd > 0).any():
+            noise[random] = samplers.discrete_gaussian(rng, sd[random])
+        return np.asarray(self.centre + noise, np.int64)
+
+    def log_density(self, outcome: NDArray[np.int64]) -> Floats:
+        steps = np.asarray(outcome, float) - self.centre
+        with np.errstate(divide="ignore", invalid="ignore"):
+            smooth = -0.5 * (steps / self.sd) ** 2 - _log_theta(np.asarray(self.sd, float))
+        exact = _point_mass(np.asarray(outcome, float), np.asarray(self.centre, float))
+        integral = np.where(steps == np.round(steps), smooth, -np.inf)
+        return np.where(self.sd == 0, exact, integral)
+
+
+def _log_theta(sd: Floats) -> Floats:
+    """Log of Σ exp(−k² / (2 sd²)) over all whole numbers k: as it stands, or by Poisson's formula where sd is large."""
+    k = np.arange(1, 16)[:, None]
+    flat = np.where(sd > 0, sd, 1.0).reshape(1, -1)
+    small, large = np.minimum(flat, 1.0), np.maximum(flat, 1.0)
+    direct = np.log1p(2 * np.exp(-0.5 * (k / small) ** 2).sum(axis=0))
+    turned = np.log(large[0] * np.sqrt(2 * np.pi)) + np.log1p(
+        2 * np.exp(-2 * (np.pi * k * large) ** 2).sum(axis=0)
+    )
+    both: Floats = np.where(flat[0] <= 1, direct, turned).reshape(sd.shape)
+    return both
+
+
 def group_of(starts: Ints, size: int) -> Ints:
     """Group number of each of ``size`` candidates."""
     return np.repeat(np.arange(len(starts)), np.diff(starts, append=size))
+
+
+def _exponents(rate: Floats, gaps: Floats) -> Floats:
+    """Exponents ``rate · gap`` of candidates, limited where the rate is finite; 0 for the best ones at any rate."""
+    with np.errstate(invalid="ignore"):
+        exponents = np.where(gaps == 0, 0.0, rate * gaps)
+    limited: Floats = np.where(
+        np.isinf(rate), np.nan_to_num(exponents, neginf=-np.inf), np.maximum(exponents, LEAST_EXPONENT)
+    )
+    return limited
 
 
 def _of_chosen(logs: Floats, starts: Ints, outcome: Ints) -> Floats:
@@ -130,22 +192,13 @@ class Exponential:
         possible = np.where(self.log_measure == -np.inf, -np.inf, self.scores)
         gaps = possible - np.maximum.reduceat(possible, self.starts)[group]
         rate = np.broadcast_to(self.rate, self.starts.shape)[group]
-        with np.errstate(invalid="ignore"):
-            tilt = np.where(gaps == 0, 0.0, rate * gaps)
-        logits = np.where(
-            gaps == -np.inf, -np.inf, np.nan_to_num(tilt, nan=0.0, neginf=-np.inf) + self.log_measure
-        )
+        logits = np.where(gaps == -np.inf, -np.inf, _exponents(rate, gaps) + self.log_measure)
         return logits - np.maximum.reduceat(logits, self.starts)[group], group
 
     def draw(self, rng: np.random.Generator) -> Ints:
         """Candidate chosen in each group, counted from the group's start."""
         logits, _ = self._logits()
-        ends = np.append(self.starts[1:], len(logits))
-        mass = np.cumsum(np.exp(logits))
-        below = np.append(0.0, mass)[self.starts]
-        target = below + rng.random(len(self.starts)) * (mass[ends - 1] - below)
-        chosen = np.searchsorted(mass, target, side="right")
-        position: Ints = np.clip(chosen, self.starts, ends - 1) - self.starts
+        position: Ints = samplers.chosen(rng, np.exp(logits), self.starts) - self.starts
         return position
 
     def log_probabilities(self) -> Floats:
@@ -167,26 +220,34 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class IntervalExponential:
-    """Exponential mechanism over unions of intervals of public continuous domains, and atoms.
+    """Exponential mechanism over the thresholds on public lattices, and atoms.
 
-    Each candidate is an interval ``low..high`` of one ``option`` (an attribute, say) on which the score is
-    constant, or an atom (``low == high`` with a finite measure). Measures are relative to public lengths, so the
-    density at a point does not depend on how the data cut the domain. An interval is drawn first, then a
-    uniform point in it.
+    Each candidate is an interval ``low < value ≤ high`` of one ``option`` (an attribute, say) on which the score is
+    constant, or an atom (``low == high`` with a finite measure). The measure of an interval is its number of points of
+    the option's public lattice, by their number in all, so that the law of a point does not depend on how the data cut
+    the domain. An interval is drawn first, then one of its points, all of them equally likely.
+
+    Parameters
+    ----------
+    choice : among the candidates.
+    option, low, high : (candidates,).
+    lattice : (options,) of each option.
     """
 
     choice: Exponential
     option: Ints
     low: Floats
     high: Floats
+    lattice: Lattice
 
     def draw(self, rng: np.random.Generator) -> Point:
-        chosen = self.choice.starts + self.choice.draw(rng)
-        low, high = self.low[chosen], self.high[chosen]
-        inside = low + (high - low) * rng.random(len(chosen))
-        # An interval of a few floating-point numbers holds its upper end and not its lower one.
-        inside = np.minimum(np.maximum(inside, np.nextafter(low, high)), high)
-        return Point(self.option[chosen], np.where(low == high, low, inside))
+        at = self.choice.starts + self.choice.draw(rng)
+        low, high, lattice = self.low[at], self.high[at], self.lattice.of_each(self.option[at])
+        atom = low == high
+        first = lattice.up_to(low)
+        count = np.where(atom, 1.0, lattice.up_to(high) - first)
+        inside = lattice.at(first + 1 + samplers.below(rng, count.astype(np.int64)))
+        return Point(self.option[at], np.where(atom, low, inside))
 
     def interval_of(self, outcome: Point) -> Ints:
         """Flat index of the candidate that holds each group's outcome; -1 where none does."""
@@ -200,10 +261,11 @@ class IntervalExponential:
 
     def log_density(self, outcome: Point) -> Floats:
         at = self.interval_of(outcome)
-        width = np.where(self.high > self.low, self.high - self.low, 1.0)
+        lattice = self.lattice.of_each(self.option[at])
         with np.errstate(divide="ignore"):
-            density = self.choice.log_probabilities() - np.log(width)
-        return np.where(at < 0, -np.inf, density[at])
+            count = np.log(lattice.up_to(self.high[at]) - lattice.up_to(self.low[at]))
+        each = self.choice.log_probabilities()[at] - np.where(self.low[at] == self.high[at], 0.0, count)
+        return np.where(at < 0, -np.inf, each)
 
 
 @lru_cache(maxsize=64)
@@ -214,11 +276,11 @@ def _quadrature(order: int) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True)
 class PermuteAndFlip:
-    """Permute-and-flip within each group, drawn as report-noisy-max with exponential noise.
+    """Permute-and-flip within each group: in random order, take a candidate with probability exp(rate · gap).
 
     References
     ----------
-    McKenna and Sheldon (2020), Permute-and-Flip; Ding et al. (2021) for the equality with exponential noise.
+    McKenna and Sheldon (2020), Permute-and-Flip: a new mechanism for differentially private selection.
     """
 
     scores: Floats
@@ -230,11 +292,12 @@ class PermuteAndFlip:
         group = group_of(self.starts, len(self.scores))
         gaps = self.scores - np.maximum.reduceat(self.scores, self.starts)[group]
         rate = np.broadcast_to(self.rate, self.starts.shape)[group]
-        with np.errstate(invalid="ignore"):
-            noisy = np.where(gaps == 0, 0.0, rate * gaps) + rng.exponential(size=len(gaps))
-        best = np.flatnonzero(noisy == np.maximum.reduceat(noisy, self.starts)[group])
-        first = np.searchsorted(best, self.starts)
-        return best[first] - self.starts
+        taken = samplers.bernoulli(
+            rng, np.exp(_exponents(rate, gaps))
+        )  # a best candidate is taken for certain
+        arrival = np.where(taken, rng.permutation(len(taken)), len(taken))
+        first = np.flatnonzero(arrival == np.minimum.reduceat(arrival, self.starts)[group])
+        return first - self.starts
 
     def probabilities(self) -> Floats:
         """Exact probability of every candidate within its group.
@@ -253,9 +316,7 @@ class PermuteAndFlip:
 
 
 def _flip(scores: Floats, rate: float) -> Floats:
-    gaps = scores - scores.max()
-    with np.errstate(invalid="ignore"):
-        accept = np.exp(np.where(gaps == 0, 0.0, rate * gaps))
+    accept = np.exp(_exponents(np.asarray(rate), scores - scores.max()))
     times, weights = _quadrature(min(len(scores) // 2 + 1, 512))
     log_reject = np.log1p(-times[:, None] * accept)
     others = np.exp(log_reject.sum(axis=1, keepdims=True) - log_reject)

@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.stats import binom, chisquare, poisson
 
-from dpnb.bags import MODES, Bags, bootstrap_bound, parts_bound, record_keys, uniforms
+from dpnb.bags import MODES, Bags, bootstrap_bound, label_keys, numbered, parts_bound, record_keys, uniforms
 from dpnb.ledger import Cost
 
 RATES = {"bernoulli": 0.3, "cover": 3}
@@ -25,7 +25,7 @@ def make(mode: str, n_trees: int = 8) -> Bags:
 @pytest.mark.parametrize("mode", PER_RECORD)
 def test_removing_any_record_moves_no_other(mode: str) -> None:
     index = pd.Index([f"person {i}" for i in range(60)])
-    keys = record_keys(index)
+    keys = label_keys(index)
     for tree in range(8):
         whole = make(mode).draw(keys, seed=7, tree=tree)
         for gone in range(60):
@@ -38,7 +38,7 @@ def test_removing_any_record_moves_no_other(mode: str) -> None:
 
 def test_the_bootstrap_moves_other_records() -> None:
     """Broken twin: draws of positions are not per record."""
-    keys = record_keys(pd.RangeIndex(60))
+    keys = label_keys(pd.RangeIndex(60))
     whole = make("bootstrap").draw(keys, seed=7, tree=0)
     rest = make("bootstrap").draw(keys[1:], seed=7, tree=0)
     assert not np.array_equal(rest, whole[1:])
@@ -48,7 +48,7 @@ def test_the_bootstrap_moves_other_records() -> None:
 @pytest.mark.parametrize("mode", ["poisson", "bernoulli", "disjoint", "cover"])
 def test_copies_have_the_stated_law(mode: str) -> None:
     n, bags = 40_000, make(mode)
-    keys = record_keys(pd.RangeIndex(n))
+    keys = label_keys(pd.RangeIndex(n))
     copies = np.stack([bags.draw(keys, seed=3, tree=b) for b in range(8)])
     if mode == "disjoint":
         assert np.all(copies.sum(axis=0) == 1)
@@ -72,16 +72,65 @@ def test_copies_have_the_stated_law(mode: str) -> None:
 
 
 def test_hashes_are_uniform_and_depend_on_seed_and_stream() -> None:
-    keys = record_keys(pd.RangeIndex(50_000))
+    keys = label_keys(pd.RangeIndex(50_000))
     u = uniforms(keys, seed=1, stream=0)
     assert chisquare(np.histogram(u, 50, (0, 1))[0]).pvalue > FALSE_ALARM
     for other in (uniforms(keys, seed=2, stream=0), uniforms(keys, seed=1, stream=1)):
         assert abs(np.corrcoef(u, other)[0, 1]) < 6 / math.sqrt(len(u))
 
 
-def test_repeated_labels_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"1 repeated labels, first \[3\]"):
-        record_keys(pd.Index([3, 4, 3]))
+LABELS = [1, 2, "1", "2", 1.5, None, math.nan, True, pd.Timestamp("2020-01-01"), ("a", 1), 2**70, "x"]
+
+
+def test_labels_of_any_kind_have_keys_of_their_own() -> None:
+    keys = label_keys(pd.Index(LABELS, dtype=object))
+    assert len(set(keys.tolist())) == len(LABELS)
+    twin = pd.util.hash_array(
+        np.array([str(label) for label in LABELS], object)
+    )  # broken twin: 1 is "1", None and NaN fall together
+    assert len(set(twin.tolist())) < len(LABELS)
+
+
+@pytest.mark.parametrize("more", ["a", 2.5, None, 2**70, ("a", 1)])
+def test_one_label_more_changes_no_other_key(more: object) -> None:
+    """It may change the type of the whole index."""
+    for others in ([1, 2, 3], [0, -7, 2**60]):
+        alone = label_keys(pd.Index(others))
+        np.testing.assert_array_equal(alone, label_keys(pd.Index([*others, more], dtype=object))[:3])
+    np.testing.assert_array_equal(label_keys(pd.Index([1, 2])), label_keys(pd.Index([1, 2, 2.5]))[:2])
+    strings = label_keys(pd.Index(["p", "q"]))
+    np.testing.assert_array_equal(strings, label_keys(pd.Index(["p", "q", more], dtype=object))[:2])
+    twin = pd.util.hash_array(
+        pd.Index([1, 2, 2.5]).to_numpy()
+    )  # broken twin: the index as numbers of one type
+    assert (twin[:2] != label_keys(pd.Index([1, 2]))).all()
+
+
+LABELLED = label_keys(pd.Index([5, 5, 5, 5, 6]))
+COLUMNS = [np.array([0.0, 1.0, 0.0, 0.0, 0.0]), np.array([2.0, 2.0, 3.0, 2.0, 2.0])]
+CLASSES = np.array([0, 0, 0, 1, 0])
+
+
+def test_records_of_one_label_are_told_apart_by_their_values_and_class() -> None:
+    keys = record_keys(LABELLED, COLUMNS, CLASSES)
+    assert len(set(keys.tolist())) == 5
+    assert (
+        len(set(record_keys(LABELLED, COLUMNS[:1], CLASSES).tolist())) == 4
+    )  # broken twin: a column left out
+    np.testing.assert_array_equal(keys, record_keys(LABELLED, [-0.0 + COLUMNS[0], COLUMNS[1]], CLASSES))
+    for gone in range(5):
+        rest = [np.delete(part, gone) for part in (LABELLED, *COLUMNS, CLASSES)]
+        np.testing.assert_array_equal(record_keys(rest[0], rest[1:3], rest[3]), np.delete(keys, gone))
+
+
+def test_an_exact_copy_has_a_key_of_its_own_and_moves_no_other() -> None:
+    keys = np.array([11, 12, 11, 13, 11], np.uint64)
+    apart = numbered(keys)
+    assert len(set(apart.tolist())) == 5
+    np.testing.assert_array_equal(apart[[0, 1, 3]], keys[[0, 1, 3]])
+    for gone in (0, 2, 4):  # whichever copy goes, the same keys are left
+        assert set(numbered(np.delete(keys, gone)).tolist()) == set(apart[:4].tolist())
+    np.testing.assert_array_equal(numbered(keys[1:4:2]), keys[1:4:2])
 
 
 @pytest.mark.parametrize("mode", PER_RECORD)
@@ -160,7 +209,7 @@ def test_bad_bags(arguments: tuple[object, ...], message: str) -> None:
 
 @pytest.mark.parametrize("n", [1, 7, 8, 9, 100])
 def test_parts_are_of_equal_size_and_one_more_record_makes_one_part_longer(n: int) -> None:
-    keys = record_keys(pd.RangeIndex(n + 1))
+    keys = label_keys(pd.RangeIndex(n + 1))
     bags = Bags("parts", 4)
     sizes = np.zeros((2, 4), int)
     for tree in range(4):

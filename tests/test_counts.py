@@ -142,5 +142,3 @@ def test_bad_records() -> None:
     assert Records(frame[:0], y[:0], domain=DOMAIN).cohort().class_counts(1).tolist() == [[0, 0]]
     with pytest.raises(ValueError, match="X has 5 records, y has 4 labels"):
         Records(frame, y[:4], domain=DOMAIN)
-    with pytest.raises(ValueError, match="repeated labels"):
-        Records(frame.set_axis([0, 0, 1, 2, 3]), y, domain=DOMAIN)

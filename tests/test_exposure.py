@@ -10,7 +10,7 @@ import pytest
 
 import dpnb
 from dpnb.audit.replay import replay_estimator
-from dpnb.bags import record_keys
+from dpnb.counts import Records
 from dpnb.book.exposure import exposed_by
 from dpnb.papers.diffprfs import DiffPRFs
 
@@ -20,7 +20,7 @@ DATA = dpnb.load("adult-standin")
 def sample(n: int = 1500) -> tuple[pd.DataFrame, pd.Series]:
     """Some records in the order of their keys, in which a replay draws its bags."""
     X, y = (part.iloc[:n] for part in DATA.train)
-    order = np.argsort(record_keys(X.index))
+    order = np.argsort(Records(X, y, domain=DATA.domain).keys)
     return X.iloc[order], y.iloc[order]
 
 

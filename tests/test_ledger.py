@@ -228,7 +228,7 @@ def test_mechanisms_refuse_bad_sensitivities_and_floats() -> None:
     for sensitivity in (0, -1):
         with pytest.raises(ValueError, match="positive number"):
             c.gaussian([1.0], rho=1, sensitivity=sensitivity, what="count")
-    with pytest.raises(TypeError, match="needs integers"):
+    with pytest.raises(TypeError, match="needs multiples of unit=1"):
         c.geometric([1.5], epsilon=1, sensitivity=1, what="count")
     with pytest.raises(TypeError):
         c.laplace([1.0], epsilon=1, what="count")  # no default sensitivity

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..curator import Curator, T, opening
+from ..lattice import Lattice
 from ..laws import (
     Exact,
     Exponential,
@@ -187,23 +188,26 @@ def _outcomes(a: Law[Any], b: Law[Any]) -> Iterator[Any]:
         yield np.array(combination)
 
 
-Ends = list[tuple[int, float, float]]
+Ends = list[tuple[int, float, float, Lattice]]
 
 
 def _points(law: IntervalExponential) -> list[Ends]:
-    """Option and ends of every candidate, by group."""
-    candidates = list(zip(law.option.tolist(), law.low.tolist(), law.high.tolist(), strict=True))
+    """Option, ends and lattice of every candidate, by group."""
+    lattices = [law.lattice.of_each(option) for option in law.option.tolist()]
+    candidates = list(zip(law.option.tolist(), law.low.tolist(), law.high.tolist(), lattices, strict=True))
     bounds = [*law.choice.starts.tolist(), len(candidates)]
     return [candidates[start:stop] for start, stop in itertools.pairwise(bounds)]
 
 
 def _refined(a: Ends, b: Ends) -> list[tuple[int, float]]:
-    """Atoms, and the middle of every interval between cuts of either side."""
+    """Atoms, and the last lattice point of every interval between cuts of either side, if it has one."""
     chosen: list[tuple[int, float]] = []
-    for option in sorted({o for o, _, _ in a + b}):
-        spans = [(low, high) for o, low, high in a + b if o == option]
+    for option in sorted({o for o, *_ in a + b}):
+        spans = [(low, high) for o, low, high, _ in a + b if o == option]
+        lattice = next(lattice for o, _, _, lattice in a + b if o == option)
         cuts = sorted({end for span in spans if span[0] < span[1] for end in span})
-        chosen += [(option, (low + high) / 2) for low, high in itertools.pairwise(cuts)]
+        last = [(low, float(lattice.at(lattice.up_to(high)))) for low, high in itertools.pairwise(cuts)]
+        chosen += [(option, point) for low, point in last if point > low]
         if not cuts:
             chosen += [(option, low) for low in sorted({low for low, _ in spans})]
     return chosen

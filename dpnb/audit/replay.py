@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import math
 import sys
+from collections import Counter
 from collections.abc import Callable, Hashable
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, NamedTuple
+from functools import cache, partial
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -23,7 +25,7 @@ from scipy.stats import bernoulli, poisson
 from sklearn.base import clone
 
 from ..arrays import Floats
-from ..bags import PARTS, POSITIONAL, Bags, Copies, Keys, drawing, record_keys
+from ..bags import PARTS, POSITIONAL, Bags, Copies, Keys, drawing
 from ..curator import Curator, T, opening
 from ..laws import Law
 from ..ledger import Event, Ledger
@@ -86,6 +88,7 @@ class Tape:
 
     releases: list[Release] = field(default_factory=list)
     bags: Bags | None = None
+    keys: Keys | None = None
     ledger: Ledger | None = None
 
     def by_bag(self) -> Floats:
@@ -158,7 +161,7 @@ def _take(fit: Fit, data: Any, *, rule: Callable[..., Copies | None], script: li
     tape = Tape()
 
     def draw(bags: Bags, keys: Keys, seed: int, tree: int) -> Copies | None:
-        tape.bags = bags
+        tape.bags, tape.keys = bags, keys
         return rule(bags, keys, seed, tree)
 
     with opening(partial(_Recorder, tape=tape, script=script)), drawing(draw):
@@ -178,6 +181,35 @@ def _take(fit: Fit, data: Any, *, rule: Callable[..., Copies | None], script: li
     return tape
 
 
+class _KeysFoundError(Exception):
+    """Ends a fit at its first bag."""
+
+
+def _keys_of(fit: Fit, data: Any) -> Keys:
+    """Keys of a data set's records, as a fit that draws bags hands them over."""
+    found: list[Keys] = []
+
+    def stop(bags: Bags, keys: Keys, seed: int, tree: int) -> Copies | None:
+        found.append(keys)
+        raise _KeysFoundError
+
+    with opening(Curator), drawing(stop), suppress(_KeysFoundError):
+        fit(data)
+    return found[0]
+
+
+def _own_key(keys: Keys, common: Keys) -> np.uint64:
+    """Key of the only record that is not among the common ones."""
+    own = np.setdiff1d(keys, common)
+    if len(own) != 1:
+        raise ValueError(
+            f"one record changes the keys of {len(own)} records, so that bags cannot be replayed: keys must follow "
+            "from each record alone"
+        )
+    key: np.uint64 = own[0]
+    return key
+
+
 def _with_copies(key: np.uint64, copies: int) -> Callable[..., Copies | None]:
     """Bags as hashed, but with a given number of copies of one record."""
 
@@ -190,16 +222,19 @@ def _with_copies(key: np.uint64, copies: int) -> Callable[..., Copies | None]:
     return rule
 
 
-def _shared_bootstrap(union: Keys) -> Callable[..., Copies | None]:
+def _shared_bootstrap(fit: Fit, first: Any, second: Any) -> Callable[..., Copies | None]:
     """Bags as hashed; a bootstrap is drawn once, on all records of both data sets, and restricted."""
-    order = np.sort(union)
+
+    @cache
+    def union() -> Keys:
+        return np.union1d(_keys_of(fit, first), _keys_of(fit, second))
 
     def rule(bags: Bags, keys: Keys, seed: int, tree: int) -> Copies | None:
         if bags.mode != "bootstrap":
             return bags.hashed(keys, seed, tree)
-        drawn = bags.hashed(order, seed, tree)
+        drawn = bags.hashed(union(), seed, tree)
         assert drawn is not None
-        return drawn[np.searchsorted(order, keys)]
+        return drawn[np.searchsorted(union(), keys)]
 
     return rule
 
@@ -257,9 +292,7 @@ class Replay:
     fits: int
 
 
-def replay_fit(
-    fit: Fit, first: Any, second: Any, *, common: Any, own: tuple[Any, Any], union: Keys
-) -> Replay:
+def replay_fit(fit: Fit, first: Any, second: Any, *, common: Any, own: tuple[bool, bool]) -> Replay:
     """Replay for anything that fits through the doors.
 
     Parameters
@@ -267,10 +300,9 @@ def replay_fit(
     fit : runs the subject on a data set.
     first, second : the neighbours; outputs are drawn on ``first``.
     common : the records that both hold.
-    own : key of the record that only ``first`` has, and that only ``second`` has; None where there is none.
-    union : keys of all records.
+    own : whether ``first`` has a record that ``second`` has not, and the other way round.
     """
-    shared = _shared_bootstrap(union)
+    shared = _shared_bootstrap(fit, first, second)
     recorded = _take(fit, first, rule=shared, script=None)
     script, bags = recorded.releases, recorded.bags
     assert recorded.ledger is not None
@@ -279,12 +311,14 @@ def replay_fit(
     try:
         without = _take(fit, common, rule=shared, script=script)
         likelihood, tapes = [], []
-        for data, key in ((first, own[0]), (second, own[1])):
-            if key is None:
+        for data, has_own in ((first, own[0]), (second, own[1])):
+            if not has_own:
                 copies = {}
             elif bags is None or bags.mode in POSITIONAL:
                 copies = {1: _take(fit, data, rule=shared, script=script)}
             else:
+                assert without.keys is not None
+                key = _own_key(_keys_of(fit, data), without.keys)
                 copies = {k: _take(fit, data, rule=_with_copies(key, k), script=script) for k in counts}
             fits += 1 + len(copies)
             likelihood.append(_log_likelihood(bags, without, copies))
@@ -311,8 +345,8 @@ def _blame(first: Tape, second: Tape, bags: Bags | None) -> tuple[tuple[str, ...
     return tuple(names), worst[0].place if worst else ""
 
 
-def split_pair(first: Part, second: Part) -> tuple[Part, tuple[Any, Any], Keys, str]:
-    """Common records, own keys, all keys and relation of two data sets that differ in one record.
+def split_pair(first: Part, second: Part) -> tuple[Part, tuple[bool, bool], str]:
+    """Common records, which of two data sets that differ in one record has one of its own, and their relation.
 
     Raises
     ------
@@ -320,27 +354,35 @@ def split_pair(first: Part, second: Part) -> tuple[Part, tuple[Any, Any], Keys, 
         If they are not neighbours under add/remove or replace.
     """
     rows = [_rows(part) for part in (first, second)]
-    only = [[key for key in a if a[key] != b.get(key)] for a, b in (rows, rows[::-1])]
-    sizes = (len(only[0]), len(only[1]))
+    shared = set(rows[0]) & set(rows[1])
+    sizes = (len(rows[0]) - len(shared), len(rows[1]) - len(shared))
     if sizes not in ((0, 1), (1, 0), (1, 1)):
         raise ValueError(
             f"first has {sizes[0]} records of its own and second has {sizes[1]}: neighbours differ in one record "
-            "that is added, removed or replaced; records are told apart by their index labels"
+            "that is added, removed or replaced; records are told apart by their index labels and their values"
         )
-    keys = [record_keys(part[0].index) for part in (first, second)]
-    own = [
-        keys[i][part[0].index.get_loc(only[i][0])] if only[i] else None
-        for i, part in enumerate((first, second))
-    ]
-    keep: Any = [label for label in rows[0] if label not in only[0]]
-    common = (first[0].loc[keep], first[1].loc[keep])
-    union = np.unique(np.concatenate(keys))
-    return common, (own[0], own[1]), union, "replace" if sizes == (1, 1) else "add-remove"
+    keep = np.array([row in shared for row in rows[0]], np.bool_)
+    common = (first[0][keep], first[1][keep])
+    return common, (sizes[0] > 0, sizes[1] > 0), "replace" if sizes == (1, 1) else "add-remove"
 
 
-def _rows(part: Part) -> dict[Hashable, tuple[Any, ...]]:
+def _rows(part: Part) -> list[Hashable]:
+    """What tells the records of a data set apart: label, values and class; exact copies by their number."""
     X, y = part
-    return {label: (*values, target) for label, values, target in zip(X.index, X.to_numpy(), y, strict=True)}
+    rows: list[Hashable] = []
+    seen: Counter[Hashable] = Counter()
+    for label, values, target in zip(X.index, X.astype(object).to_numpy(), y, strict=True):
+        row = (label, *(_comparable(value) for value in (*values, target)))
+        rows.append((row, seen[row]))
+        seen[row] += 1
+    return rows
+
+
+def _comparable(value: Any) -> Hashable:
+    """A value that equals itself, as NaN does not, and can be looked up."""
+    if isinstance(value, Hashable) and np.ndim(cast("Any", value)) == 0:
+        return None if pd.isna(cast("Any", value)) else value
+    return repr(value)
 
 
 def replay_mechanism(
@@ -361,8 +403,7 @@ def replay_mechanism(
     first, second : the neighbours.
     claimed : ε that it promises.
     """
-    nobody = np.empty(0, np.uint64)
-    outcome = replay_fit(run, first, second, common=first, own=(0, 0), union=nobody)
+    outcome = replay_fit(run, first, second, common=first, own=(True, True))
     return Finding(
         instrument="replay",
         subject=subject,
@@ -379,12 +420,12 @@ def replay_mechanism(
 
 def replay_estimator(estimator: Any, first: Part, second: Part, *, seed: int = 0) -> tuple[Replay, str]:
     """Replay of a ``dpnb`` estimator; returns the neighbouring relation of the pair as well."""
-    common, own, union, relation = split_pair(first, second)
+    common, own, relation = split_pair(first, second)
 
     def fit(part: Part) -> object:
         return clone(estimator).set_params(random_state=seed).fit(*part)
 
-    return replay_fit(fit, first, second, common=common, own=own, union=union), relation
+    return replay_fit(fit, first, second, common=common, own=own), relation
 
 
 def replay(

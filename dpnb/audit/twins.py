@@ -15,6 +15,7 @@ import numpy as np
 
 from ..arrays import Floats
 from ..curator import Curator, open_curator
+from ..lattice import Lattice
 from ..ledger import Ledger
 
 Run = Callable[[Any, np.random.Generator], Floats]
@@ -75,14 +76,16 @@ def _threshold(values: list[float], rng: np.random.Generator, *, public: bool) -
     ends = (0.0, 1.0) if public else (min(values), max(values))
     cuts = np.array([ends[0], *sorted(values), ends[1]])
     below = np.arange(len(values) + 1)
+    lattice = Lattice.of(*np.reshape(ends, (2, 1)))
     with np.errstate(divide="ignore"):
-        lengths = np.log(np.diff(cuts)) - math.log(ends[1] - ends[0])
+        lengths = np.log(np.diff(np.append(0, lattice.up_to(cuts[1:])))) - np.log(lattice.size)
     point = _door(rng).exponential_intervals(
         -np.abs(below - len(values) / 2.0),
         starts=np.array([0]),
         option=np.zeros(len(below), np.intp),
         low=cuts[:-1],
         high=cuts[1:],
+        lattice=lattice,
         log_measure=lengths,
         epsilon=EPSILON,
         sensitivity=0.5,

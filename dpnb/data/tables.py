@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..bags import record_keys, uniforms
+from ..bags import label_keys, uniforms
 from ..domain import Categorical, Domain, read_domain_file
 from ..domain.encoding import decoded, spelt_values
 from ..errors import DataError, DomainError
@@ -118,7 +118,7 @@ def load_csv(
     _check_keys(tables, key=layout.key)
     records = [_records(t, domain=public, layout=layout, file=f) for t, f in zip(tables, files, strict=True)]
     if test is None:
-        held_back = uniforms(record_keys(records[0].index), seed=int(seed), stream=_SPLIT_STREAM)
+        held_back = uniforms(label_keys(records[0].index), seed=int(seed), stream=_SPLIT_STREAM)
         records = [records[0][held_back >= layout.test_share], records[0][held_back < layout.test_share]]
     for part, purpose, file in zip(records, ("train", "test"), (files[0], files[-1]), strict=True):
         if part.empty:

@@ -24,12 +24,18 @@ Leaves = Callable[[Floats, Ints], Floats]
 """Exact class counts of leaves and their node numbers → what the leaves release."""
 
 
-def build_tree(curator: Curator, builder: TreeBuilder, *, max_depth: int, leaves: Leaves) -> Tree:
+def public_stream(curator: Curator) -> np.random.Generator:
+    """Generator of all splits of a forest: no noise that is drawn between two trees changes the second one."""
+    seed = curator.public(lambda rng: int(rng.integers(2**63)), what="seed of the random splits")
+    return np.random.default_rng(seed)
+
+
+def build_tree(rng: np.random.Generator, builder: TreeBuilder, *, max_depth: int, leaves: Leaves) -> Tree:
     """Draw the splits of one tree, then release its leaves."""
     low, high = builder.domain.lows[None], builder.domain.highs[None]
     for depth in builder.levels():
         if depth < max_depth:
-            splits = random_splits(curator, builder.domain, low=low, high=high)
+            splits = random_splits(rng, builder.domain, low=low, high=high)
             low, high = ranges_below(splits, builder.split(splits), low=low, high=high)
         else:
             released = leaves(builder.class_counts(), builder.nodes)
@@ -37,9 +43,9 @@ def build_tree(curator: Curator, builder: TreeBuilder, *, max_depth: int, leaves
     return builder.finish()
 
 
-def random_splits(curator: Curator, domain: Domain, *, low: Floats, high: Floats) -> Splits:
+def random_splits(rng: np.random.Generator, domain: Domain, *, low: Floats, high: Floats) -> Splits:
     """One random split of each node's public box ``low..high``, (nodes, attributes) each."""
-    u = curator.public(lambda rng: rng.random((2, len(low))), what="random splits")
+    u = rng.random((2, len(low)))
     attribute = (u[0] * domain.n_attributes).astype(np.intp)
     numeric = domain.continuous[attribute]
     low, high = (bound[np.arange(len(bound)), attribute] for bound in (low, high))
@@ -93,11 +99,13 @@ class RandomSplitForest(PrivateForest):
     _least: ClassVar = {"n_trees": 1, "max_depth": 0}
 
     def _fit(self, records: RecordsDoor, curator: Curator) -> None:
+        public = public_stream(curator)
+
         def build(builder: TreeBuilder, per_copy: float) -> Tree:
             def labels(counts: Floats, nodes: Ints) -> Floats:
                 return leaf_labels(curator, counts, nodes=nodes, epsilon=per_copy)
 
-            return build_tree(curator, builder, max_depth=self.max_depth, leaves=labels)
+            return build_tree(public, builder, max_depth=self.max_depth, leaves=labels)
 
         self.trees_ = self._plant(records, curator, build, n_trees=self.n_trees)
 
@@ -142,7 +150,7 @@ class RandomTrees(PrivateForest):
     -----
     **Privacy**: ``epsilon``-DP under ``neighbours`` for a given domain. Splits are drawn from the public bounds
     alone, so the trees are public. Each record is in one leaf of every tree and adds 1 to one class count there:
-    Laplace with Δ = 1 and scale t/ε costs ε/t a tree, and t trees cost ε. Prediction averages the leaves' class
+    geometric noise with Δ = 1 and scale t/ε costs ε/t a tree, and t trees cost ε. Prediction averages the leaves' class
     shares, negative counts cut off at 0: post-processing.
 
     References
@@ -164,11 +172,13 @@ class RandomTrees(PrivateForest):
     _least: ClassVar = {"n_trees": 1, "max_depth": 0}
 
     def _fit(self, records: RecordsDoor, curator: Curator) -> None:
+        public = public_stream(curator)
+
         def build(builder: TreeBuilder, per_copy: float) -> Tree:
             def counts_of(counts: Floats, nodes: Ints) -> Floats:
                 return leaf_counts(curator, counts, nodes=nodes, epsilon=per_copy)
 
-            return build_tree(curator, builder, max_depth=self.max_depth, leaves=counts_of)
+            return build_tree(public, builder, max_depth=self.max_depth, leaves=counts_of)
 
         self.trees_ = self._plant(records, curator, build, n_trees=self.n_trees)
 

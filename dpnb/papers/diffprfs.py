@@ -20,7 +20,8 @@ from ..counts import RecordsDoor, ValueCounts
 from ..curator import Curator
 from ..domain import Domain
 from ..estimators import PrivateForest, check_count
-from ..growth import TreeBuilder, leaf_counts
+from ..growth import NOISES, TreeBuilder, leaf_counts, noisy_counts
+from ..lattice import Lattice
 from ..ledger import Neighbours
 from ..registry import register
 from ..scores import SCORES
@@ -82,7 +83,8 @@ class BuildTree:
         for depth in builder.levels():  # step 5
             counts, nodes = builder.class_counts(), builder.nodes
             leaf = self.stops(counts, epsilon, last=depth == forest.max_depth)  # steps 6 and 7
-            values = leaf_counts(self.curator, counts[leaf], nodes=nodes[leaf], epsilon=epsilon[leaf])
+            how: dict[str, Any] = {"epsilon": epsilon[leaf], "noise": forest.noise}
+            values = leaf_counts(self.curator, counts[leaf], nodes=nodes[leaf], **how)
             going = builder.close(leaf, values)
             if len(going):
                 splits, spent = self.choose(counts[going], epsilon[going])  # steps 8 to 11
@@ -94,9 +96,8 @@ class BuildTree:
         """Steps 6 and 7: the noisy size of each node, and which nodes become leaves, (nodes,)."""
         stop, nodes = np.full(len(counts), last), self.builder.nodes
         if self.forest.size_query:
-            size = self.curator.laplace(
-                counts.sum(axis=1), epsilon=epsilon, sensitivity=1.0, what="size of a node", parts=nodes
-            )
+            how: dict[str, Any] = {"epsilon": epsilon, "noise": self.forest.noise, "what": "size of a node"}
+            size = noisy_counts(self.curator, counts.sum(axis=1), nodes=nodes, **how)
         if self.forest.stop == "pure":
             pure = (counts > 0).sum(axis=1) <= 1
             why = "purity of a node, tested without noise (step 7)"
@@ -193,6 +194,7 @@ class BuildTree:
             option=asked.attributes[candidates.question],
             low=candidates.low,
             high=candidates.high,
+            lattice=Lattice.of(self.lows, self.highs),
             log_measure=candidates.log_measure,
             epsilon=epsilon,
             what="split of a node",
@@ -213,6 +215,7 @@ CHOICES = {
     "thresholds": ("uniform", "midpoint", "data"),
     "bounds": ("public", "data"),
     "gain_sensitivity": ("unit", "log-classes"),
+    "noise": NOISES,
     "vote": ("probability", "majority"),
 }
 
@@ -243,6 +246,7 @@ class DiffPRFs(PrivateForest):
     gain_sensitivity : Δ declared for the information gain, 1 (``"unit"``) or ln |C| (ambiguity f).
     monotone_rate : whether monotone scores get the rate ε/Δ instead of ε/(2Δ).
     size_query : whether half of each level's budget pays for a noisy node size (step 6).
+    noise : of sizes and class counts, ``"geometric"``, or ``"laplace"`` as in the text, whose last digits leak.
     vote : ``"probability"`` or ``"majority"`` (ambiguity g).
     neighbours : ``"add-remove"`` or ``"replace"``; the latter halves the budget.
     random_state : seed, Generator or None. Noise and bags follow from it: keep it secret.
@@ -257,8 +261,8 @@ class DiffPRFs(PrivateForest):
     -----
     **Privacy**: with the default ``stop``, ``thresholds`` and ``bounds``, any bag mode but ``"bootstrap"``, and a
     given domain, the model is ``epsilon``-DP under ``neighbours``. Per copy of a record one node a level contains
-    it; the choice there costs the level's share (fact F1), the leaf counts (Laplace, Δ = 1) theirs; bags
-    multiply by fact F2 and trees compose. Numbers are idealised reals.
+    it; the choice there costs the level's share (fact F1), the leaf counts (geometric noise, Δ = 1) theirs; bags
+    multiply by fact F2 and trees compose. Draws are exact; scores are taken as computed.
 
     References
     ----------
@@ -282,6 +286,7 @@ class DiffPRFs(PrivateForest):
     gain_sensitivity: str = "unit"
     monotone_rate: bool = True
     size_query: bool = False
+    noise: str = "geometric"
     vote: str = "probability"
     neighbours: Neighbours = "add-remove"
     random_state: Any = None
@@ -312,6 +317,7 @@ class DiffPRFs(PrivateForest):
             "categorical": "multiway",
             "monotone_rate": False,
             "size_query": True,
+            "noise": "laplace",
             "vote": "majority",
         }
         return cls(utility=utility, **(text | readings))

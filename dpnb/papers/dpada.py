@@ -25,7 +25,7 @@ from ..booster import (
     round_budget,
     select_stump,
 )
-from ..counts import RecordsDoor, WeightedDoor
+from ..counts import FIXED_POINT, RecordsDoor, WeightedDoor
 from ..curator import Curator
 from ..domain import Domain
 from ..estimators import PrivateClassifier, check_choice, check_count
@@ -35,6 +35,7 @@ from ..registry import register
 
 SCHEDULES = ("all", "swing", "random", "improved")
 RULES = ("definition7", "causal")
+UNIT = 1 / FIXED_POINT  # of sums of weights, and of their noise
 LEAST_ERROR = 0.05  # the repaired α is at most that of this error
 
 
@@ -155,12 +156,12 @@ class Repaired:
 
     def noisy_alpha(self, outcome: Floats) -> float:
         """Steps 5 and 6: α from noisy weights of right and wrong records; a record is in one of them, so Δ = 1."""
-        what, share = "weight of right and wrong records", 1 - self.owner.selection_share
-        curator, budget = self.curator, self.budget
+        curator, budget, share = self.curator, self.budget, 1 - self.owner.selection_share
+        how: dict[str, Any] = {"sensitivity": 1.0, "unit": UNIT, "what": "weight of right and wrong records"}
         if budget.rho is None:
-            noisy = curator.laplace(outcome, epsilon=share * budget.epsilon, sensitivity=1.0, what=what)
+            noisy = curator.geometric(outcome, epsilon=share * budget.epsilon, **how)
         else:
-            noisy = curator.gaussian(outcome, rho=share * budget.rho, sensitivity=1.0, what=what)
+            noisy = curator.discrete_gaussian(outcome, rho=share * budget.rho, **how)
         total = float(noisy.sum())
         error = 0.5 if total <= 0 else float(np.clip(noisy[1] / total, LEAST_ERROR, 0.5))
         return half_log_odds(error)

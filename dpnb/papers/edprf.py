@@ -19,7 +19,7 @@ from ..curator import Curator
 from ..domain import Domain
 from ..estimators import PrivateForest, check_count
 from ..grid import public_grid
-from ..growth import TreeBuilder, leaf_counts, leaf_labels, select_offered
+from ..growth import NOISES, TreeBuilder, leaf_counts, leaf_labels, noisy_counts, select_offered
 from ..ledger import Neighbours
 from ..registry import register
 from ..scores import SCORES
@@ -118,9 +118,8 @@ class BuildTree:
             return Stop(leaf | self.curator.exact(one, why=why, parts=nodes), none, 0.0)
         asked = share * self.forest.stop_share
         epsilon = asked * self.per_copy
-        noisy = self.curator.laplace(
-            counts, epsilon=epsilon, sensitivity=1.0, what="class counts for the stop", parts=nodes
-        )
+        what, noise = "class counts for the stop", self.forest.noise
+        noisy = noisy_counts(self.curator, counts, nodes=nodes, epsilon=epsilon, noise=noise, what=what)
         others = noisy.sum(axis=1) - noisy.max(axis=1)
         return Stop(leaf | (others < LEAST_OTHERS / epsilon), noisy, asked)
 
@@ -186,7 +185,7 @@ class BuildTree:
         if self.forest.leaf == "label":
             monotone = self.forest.monotone_rate
             return leaf_labels(self.curator, counts, nodes=nodes, epsilon=epsilon, monotone=monotone)
-        fresh = leaf_counts(self.curator, counts, nodes=nodes, epsilon=epsilon)
+        fresh = leaf_counts(self.curator, counts, nodes=nodes, epsilon=epsilon, noise=self.forest.noise)
         if stop.share == 0:
             return fresh
         # Inverse-variance mean of the two noisy counts: their variances are as 1/ε².
@@ -231,6 +230,7 @@ CHOICES = {
     "leaf": ("counts", "label"),
     "levels": ("uniform", "harmonic", "geometric"),
     "bags": ("disjoint", "cover", "full", "poisson", "bernoulli", PARTS),
+    "noise": NOISES,
     "vote": ("probability", "majority"),
 }
 
@@ -286,6 +286,7 @@ class EDPRF(PrivateForest):
     levels : how a path's budget is shared out, see :func:`level_shares`.
     align : whether an early leaf takes all that is left on its path, equation (10), or its level's share only.
     monotone_rate : whether choices get the rate ε/Δ that monotone scores allow, instead of ε/(2Δ).
+    noise : of class counts, ``"geometric"``, or ``"laplace"`` as in the texts, whose last digits leak.
     bags, bag_rate : how records enter the trees, see :class:`~dpnb.bags.Bags`.
     vote : ``"probability"`` or ``"majority"``.
     neighbours : ``"add-remove"`` or ``"replace"``; the latter halves the budget.
@@ -304,7 +305,7 @@ class EDPRF(PrivateForest):
     costs the level's share (Δ = 2; the Gini score by counts is monotone; fact F1) and a noisy stop a part of it
     (class counts, Δ = 1); a leaf costs at most what is left of its path. The budget of a node follows from what
     was released above it, and every path sums to at most the tree's, with ``align`` exactly. Bags compose by
-    fact F2. Numbers are idealised reals.
+    fact F2. Draws are exact; scores are taken as computed.
 
     References
     ----------
@@ -331,6 +332,7 @@ class EDPRF(PrivateForest):
     monotone_rate: bool = True
     bags: str = "disjoint"
     bag_rate: float | None = None
+    noise: str = "geometric"
     vote: str = "probability"
     neighbours: Neighbours = "add-remove"
     random_state: Any = None
@@ -372,6 +374,7 @@ class EDPRF(PrivateForest):
             "levels": "harmonic",
             "monotone_rate": False,
             "bags": PARTS,
+            "noise": "laplace",
             "vote": "majority",
         }
         return cls(n_trees=n_trees, max_depth=max_depth, **(text | readings))

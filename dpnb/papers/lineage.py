@@ -21,7 +21,7 @@ from ..counts import RecordsDoor, ValueCounts
 from ..curator import Curator
 from ..domain import Continuous, Domain
 from ..estimators import PrivateForest, check_count
-from ..growth import TreeBuilder
+from ..growth import TreeBuilder, noisy_counts
 from ..registry import register
 from ..scores import CONDITIONAL_ENTROPY, GINI, INFO_GAIN, MAX_CLASS_SUM, Score
 from ..splits import MULTIWAY, THRESHOLD, Splits
@@ -90,12 +90,13 @@ def _noisy_tables(run: Run, front: Front, *, partition: bool) -> tuple[Floats, B
     price = np.full(n_nodes, run.choice)
     if not partition:
         price = price / (listed.sum(axis=(1, 2)) * (1 + run.domain.n_classes)) * sensitivity
-    noisy = run.curator.laplace(
+    noisy = noisy_counts(
+        run.curator,
         np.where(listed[..., None], both, 0.0),
+        nodes=front.builder.nodes,
         epsilon=price,
         sensitivity=sensitivity,
         what="value and class counts of all attributes",
-        parts=front.builder.nodes,
     )
     return noisy, listed
 

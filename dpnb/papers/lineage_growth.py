@@ -19,7 +19,7 @@ from ..arrays import Bools, Floats, Ints
 from ..candidates import Candidates
 from ..curator import Curator
 from ..domain import Continuous, Domain
-from ..growth import TreeBuilder, leaf_counts, ranges_below
+from ..growth import TreeBuilder, leaf_counts, noisy_counts, ranges_below
 from ..ledger import Event, Ledger
 from ..splits import LEAF, MULTIWAY, Splits
 from ..trees import Tree, leaf_votes
@@ -55,7 +55,7 @@ class Run:
         if not self.size:
             return np.full(len(nodes), np.nan)
         total, what = counts.sum(axis=1), "size of a node"
-        return self.curator.laplace(total, epsilon=self.size, sensitivity=1.0, what=what, parts=nodes)
+        return noisy_counts(self.curator, total, nodes=nodes, epsilon=self.size, what=what)
 
     def end(self, builder: TreeBuilder, counts: Floats, leaf: Bools) -> Floats:
         """Noisy class counts of the leaves; what their paths did not spend is kept back."""

@@ -20,7 +20,7 @@ from ..curator import Curator
 from ..domain import Domain
 from ..estimators import PrivateForest
 from ..grid import public_grid
-from ..growth import TreeBuilder, leaf_counts, select_offered
+from ..growth import NOISES, TreeBuilder, leaf_counts, select_offered
 from ..ledger import Neighbours
 from ..registry import register
 from ..scores import ABS_PHI, ABS_S_XY, PHI, PHI_RANGE_MANY
@@ -108,7 +108,8 @@ class BuildTree:
         counted = free[leaf].any(axis=1) | (options.open_leaves == "counted")
         left = 1 - level * self.choice_share if options.levels == "shared" else options.leaf_share
         nodes, epsilon = self.builder.nodes[leaf][counted], left * options._budget
-        values[counted] = leaf_counts(self.curator, counts[leaf][counted], nodes=nodes, epsilon=epsilon)
+        how: dict[str, Any] = {"epsilon": epsilon, "noise": options.noise}
+        values[counted] = leaf_counts(self.curator, counts[leaf][counted], nodes=nodes, **how)
         return values
 
     def choose(self, free: Bools) -> Splits:
@@ -266,6 +267,7 @@ CHOICES = {
     "levels": ("shared", "whole"),
     "rate": ("range", "sensitivity"),
     "open_leaves": ("counted", "empty"),
+    "noise": NOISES,
 }
 
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -299,6 +301,7 @@ class PearsonTree(PrivateForest):
     rate : whether a choice is drawn at ε over the ``"range"`` of the changes of its scores, where a proof puts that
         below 2Δ (``"phi"``, and ``"phi-codes"`` with two classes), or over twice the ``"sensitivity"``.
     open_leaves : whether leaves that have no attribute left to be split on are ``"counted"`` or left ``"empty"``.
+    noise : of class counts, ``"geometric"``, or ``"laplace"`` as in the text, whose last digits leak.
     leaf_share : share of the budget for a leaf's class counts, in (0, 1), the rest pays for choices; with ``levels``
         shared, a leaf above full depth takes all that is left on its path.
     neighbours : ``"add-remove"`` or ``"replace"``; the latter halves the budget.
@@ -318,9 +321,8 @@ class PearsonTree(PrivateForest):
     and the mean of m by at most Δ = Δ₁/m, whatever m; the divisor must not be the number of shards that hold records.
     A choice costs its level's share (fact F1): at rate ε/(2Δ), or ε/g for ``rate="range"``, where g = (½ + 1/√3)/m for
     ``"phi"`` and ``"phi-codes"`` with two classes, and 1.5/m for ``"phi"`` with more. The class counts of a leaf
-    (Laplace, Δ = 1) cost what is left, so every path sums to the budget. A replaced record whose key stays changes one
-    shard, Δ = Δ₁/m; if its key changes too it changes two, and the ledger books the removal and the addition. Numbers
-    are idealised reals.
+    (geometric noise, Δ = 1) cost what is left, so every path sums to the budget. A replaced record has another key and
+    may change two shards: the ledger books the removal and the addition. Draws are exact; scores are taken as computed.
 
     References
     ----------
@@ -341,6 +343,7 @@ class PearsonTree(PrivateForest):
     levels: str = "shared"
     rate: str = "range"
     open_leaves: str = "counted"
+    noise: str = "geometric"
     leaf_share: float = 0.3
     neighbours: Neighbours = "add-remove"
     random_state: Any = None
@@ -386,6 +389,7 @@ class PearsonTree(PrivateForest):
             "levels": "whole",
             "rate": "sensitivity",
             "open_leaves": "empty",
+            "noise": "laplace",
             "leaf_share": 0.5,
         }
         return cls(max_depth=max_depth, n_shards=n_shards, **(text | readings))

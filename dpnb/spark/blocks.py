@@ -20,7 +20,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
 from ..arrays import Floats, Ints
-from ..bags import hash_keys
+from ..bags import Keys, label_keys, record_keys
 from ..counts import Records
 from ..domain import Domain, Misfit
 from ..domain.misfits import raise_misfits
@@ -82,6 +82,7 @@ class Encoder:
     def _block(self, table: pa.Table) -> dict[str, Any]:
         columns = dict(zip(table.column_names, (_whole(c) for c in table.columns), strict=True))
         misfits: dict[int, Misfit] = {}
+        values: list[Floats] = []
         codes: NDArray[Any] = np.zeros((self.domain.n_attributes, len(table)), self.dtype)
         for a, attribute in enumerate(self.domain.attributes):
             misfit, column = None, columns[attribute.name]
@@ -93,19 +94,21 @@ class Encoder:
                 misfits[a] = misfit
             else:
                 cuts = self.cuts[a]
+                values.append(numbers)
                 codes[a] = numbers if cuts is None else np.searchsorted(cuts, numbers)
         labels, misfit = label_column(columns[self.domain.target], self.domain.classes, strict=self.strict)
         if misfit is not None:
             misfits[-1] = misfit
-        keys = np.empty(0, np.uint64)
+        named: Keys = np.empty(0, np.uint64)
         if self.key is not None:
-            keys = hash_keys(key_column(columns[self.key]))
+            named = label_keys(key_column(columns[self.key]))
+        keys = record_keys(named, values, labels) if len(named) and not misfits else named
         return {
             "n": len(table),
             "codes": codes.tobytes(),
             "labels": labels.astype(_label_type(self.domain)).tobytes(),
             "keys": keys.tobytes(),
-            "repeated": int(np.sum(np.diff(np.sort(keys)) == 0)),
+            "repeated": int(np.sum(np.diff(np.sort(named)) == 0)),
             "misfits": pickle.dumps(misfits),
         }
 

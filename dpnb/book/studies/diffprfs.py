@@ -28,7 +28,7 @@ LADDER = ladder(
         "3 no unused size query": {"size_query": False},
         "4 one joint choice": {"selection": "joint", "categorical": "one-vs-rest"},
         "5 monotone rate": {"monotone_rate": True},
-        "6 vote by probability": {"vote": "probability"},
+        "6 vote by probability": {"vote": "probability", "noise": "geometric"},
         "7 Gini score": {"utility": "gini"},
         "8 five disjoint trees, all attributes": {"bags": "disjoint", "n_trees": 5, "max_features": "all"},
     },

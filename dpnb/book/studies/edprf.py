@@ -98,7 +98,10 @@ STEPS: dict[str, tuple[dict[str, Any], str]] = {
     "05 depth 6": ({"max_depth": 6}, "six splits on a path"),
     "06 uniform levels": ({"levels": "uniform"}, "instead of equation (9)"),
     "07 monotone rate": ({"monotone_rate": True}, "ε/Δ instead of ε/(2Δ)"),
-    "08 leaf counts": ({"leaf": "counts", "vote": "probability"}, "and a vote by probability"),
+    "08 leaf counts": (
+        {"leaf": "counts", "vote": "probability", "noise": "geometric"},
+        "in whole numbers, and a vote by probability",
+    ),
     "09 noisy stop": ({"stop": "noisy"}, "aligned: early leaves take the rest"),
     "10 trees by the budget": ({"n_trees": None}, "3√ε: the package's default"),
     "11 full depth again": ({"stop": "depth"}, "no stop to pay for, nothing to align"),
@@ -216,7 +219,12 @@ def edprf_attack_grid() -> Study:
     return Study("edprf_attack", attack_cells(TARGETS), partial(measure_attack, TARGETS))
 
 
-_PRIVATE_TEXT: dict[str, Any] = {"bins": "public", "stop": "depth", "bags": "disjoint"}
+_PRIVATE_TEXT: dict[str, Any] = {
+    "bins": "public",
+    "stop": "depth",
+    "bags": "disjoint",
+    "noise": "geometric",
+}
 REPLAYED: dict[str, Callable[..., Any]] = {
     "repaired": EDPRF,
     "Poisson bags": partial(EDPRF, bags="poisson"),

@@ -54,6 +54,7 @@ PRIVATE_TEXT: dict[str, Any] = DRAWN | {
     "stop": "depth",
     "shards": "record",
     "levels": "shared",
+    "noise": "geometric",
 }
 """The least that makes the text private."""
 AS_WRITTEN, CHOICES_DRAWN, MADE_PRIVATE = "as written", "as written, choices drawn", "text, made private"
@@ -141,7 +142,10 @@ STEPS: dict[str, tuple[dict[str, Any], str]] = {
     "03 stop at full depth": ({"stop": "depth"}, "no test for one class"),
     "04 shards by record": ({"shards": "record"}, "a hash of the key, not blocks"),
     "05 levels share ε₁": ({"levels": "shared"}, "from here on ε is true"),
-    "06 open leaves counted": ({"open_leaves": "counted"}, "step 9 forgets them"),
+    "06 open leaves counted": (
+        {"open_leaves": "counted", "noise": "geometric"},
+        "step 9 forgets them; noise in whole numbers",
+    ),
     "07 attributes per path": ({"attributes": "path"}, "instead of one set for the tree"),
     "08 a class against the rest": ({"statistic": "phi"}, "instead of class numbers"),
     "09 less for the leaves": ({"leaf_share": 0.3}, "30 % instead of half"),

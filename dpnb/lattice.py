@@ -1,0 +1,60 @@
+"""The public lattice of thresholds of a continuous attribute: what a released threshold can be."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .arrays import Floats
+
+MOST_STEPS = 32  # binary digits of a threshold
+GUARD = 2  # a step is at least 2² distances of floating-point numbers, so that steps differ
+
+
+class Lattice(NamedTuple):
+    """Points that cut domains into equal steps, a power of two of them, at most 2³² and fewer where floats are coarse.
+
+    NaN stands for the ends of an attribute without thresholds, and comes out again.
+
+    Point 0 is the low end and no threshold: no record is below it.
+
+    Parameters
+    ----------
+    high : public upper ends.
+    step : distances of the points.
+    size : numbers of steps.
+    """
+
+    high: Floats
+    step: Floats
+    size: Floats
+
+    @classmethod
+    def of(cls, low: Floats | float, high: Floats | float) -> Lattice:
+        """Lattice between public ends, ``low < high``."""
+        low, high = np.asarray(low, float), np.asarray(high, float)
+        finest = np.spacing(np.maximum(np.abs(low), np.abs(high)))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            digits = np.floor(np.log2((high - low) / finest)) - GUARD
+        size = np.ldexp(1.0, np.where(digits > 0, np.minimum(digits, MOST_STEPS), 0).astype(np.intp))
+        return cls(high, (high - low) / size, size)
+
+    def of_each(self, index: Any) -> Lattice:
+        """The lattices of some of the domains, or of repeated ones."""
+        return Lattice(*(field[index] for field in self))
+
+    def at(self, number: Floats | float) -> Floats:
+        """Points by number, 0 to ``size``."""
+        point: Floats = self.high - self.step * (self.size - number)
+        return point
+
+    def up_to(self, value: Floats | float) -> Floats:
+        """Number of the last point that is not above a value: how many thresholds are there."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            number = self.size - np.ceil((self.high - value) / self.step)
+        number = np.minimum(np.maximum(number, 0.0), self.size)
+        # Rounding may be off by a step: compare with the points themselves.
+        number = np.where((number > 0) & (self.at(number) > value), number - 1, number)
+        upper = np.minimum(number + 1, self.size)
+        return np.where(self.at(upper) <= value, upper, number)

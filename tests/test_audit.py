@@ -74,7 +74,10 @@ def test_exact_catches_a_doubled_rate_in_a_tree(monkeypatch: pytest.MonkeyPatch)
     sides = PURE.first, PURE.second
     assert not exact(lambda part: forest.fit(*part), *sides, claimed=1.0, subject="leaf").violated
     monkeypatch.setattr(Bags, "per_copy_epsilon", lambda self, epsilon: 2 * epsilon)
-    assert exact(lambda part: forest.fit(*part), *sides, claimed=1.0, subject="leaf").lower_bound == 2.0 - ROUNDING
+    assert (
+        exact(lambda part: forest.fit(*part), *sides, claimed=1.0, subject="leaf").lower_bound
+        == 2.0 - ROUNDING
+    )
 
 
 def test_replay_names_the_purity_test() -> None:

@@ -10,8 +10,8 @@ import pytest
 
 import dpnb
 from dpnb.audit.replay import replay_estimator
-from dpnb.counts import Records
 from dpnb.book.exposure import exposed_by
+from dpnb.counts import Records
 from dpnb.papers.diffprfs import DiffPRFs
 
 DATA = dpnb.load("adult-standin")

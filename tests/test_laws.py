@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, kstest, laplace
 
+from dpnb.lattice import Lattice
 from dpnb.laws import (
+    DiscreteGaussian,
     Exact,
     Exponential,
     Gaussian,
@@ -132,22 +134,26 @@ def test_impossible_candidates_are_never_chosen() -> None:
     assert set(drawn) == {0, 2}
 
 
+UNIT = Lattice.of(np.zeros(1), np.ones(1))
+
+
 def intervals(rate: float, copies: int = 1) -> IntervalExponential:
-    """One continuous option cut at .2 and .7 with scores 0, 2, 1, and an atom of an option of two values."""
-    scores, low, high = [0.0, 2.0, 1.0, 1.5], [0.0, 0.2, 0.7, 1.0], [0.2, 0.7, 1.0, 1.0]
-    measure = np.log([0.2, 0.5, 0.3, 0.5])
+    """One continuous option cut at .25 and .75 with scores 0, 2, 1, and an atom of an option of two values."""
+    scores, low, high = [0.0, 2.0, 1.0, 1.5], [0.0, 0.25, 0.75, 1.0], [0.25, 0.75, 1.0, 1.0]
+    measure = np.log([0.25, 0.5, 0.25, 0.5])
     choice = Exponential(
         np.tile(scores, copies), np.arange(copies) * 4, np.array(rate), np.tile(measure, copies)
     )
+    lattice = UNIT.of_each(np.zeros(2, int))
     return IntervalExponential(
-        choice, np.tile([0, 0, 0, 1], copies), np.tile(low, copies), np.tile(high, copies)
+        choice, np.tile([0, 0, 0, 1], copies), np.tile(low, copies), np.tile(high, copies), lattice
     )
 
 
-def test_interval_exponential_matches_its_density() -> None:
+def test_interval_exponential_matches_its_law() -> None:
     point = intervals(1.0, DRAWS).draw(np.random.default_rng(6))
     mass = np.exp(intervals(1.0).choice.log_probabilities())
-    edges = np.array([0, 0.1, 0.2, 0.45, 0.7, 1.0])
+    edges = np.array([0, 0.125, 0.25, 0.5, 0.75, 1.0])
     inside, _ = np.histogram(point.value[point.option == 0], edges)
     share = np.array([0.5, 0.5, 0.5, 0.5, 1.0])
     cells = np.append(inside, np.sum(point.option == 1))
@@ -155,27 +161,29 @@ def test_interval_exponential_matches_its_density() -> None:
     assert fits(cells, exact)
     assert not fits(cells, np.append(np.diff(edges) * (1 - mass[3]), mass[3]))  # broken twin: lengths alone
     assert np.all(point.value[point.option == 1] == 1.0)
+    drawn = point.value[point.option == 0]
+    assert (UNIT.at(UNIT.up_to(drawn)) == drawn).all()  # on the lattice
+    assert (drawn > 0).all()
 
 
-def test_interval_density_does_not_depend_on_how_the_data_cut_the_domain() -> None:
+def test_the_law_of_a_point_does_not_depend_on_how_the_data_cut_the_domain() -> None:
     whole = intervals(1.0)
     c = whole.choice
     at = [0, 1, 1, 2, 3]
     finer = IntervalExponential(
-        Exponential(c.scores[at], c.starts, c.rate, np.log([0.2, 0.1, 0.4, 0.3, 0.5])),
+        Exponential(c.scores[at], c.starts, c.rate, np.log([0.25, 0.125, 0.375, 0.25, 0.5])),
         whole.option[at],
-        np.array([0.0, 0.2, 0.3, 0.7, 1.0]),
-        np.array([0.2, 0.3, 0.7, 1.0, 1.0]),
+        np.array([0.0, 0.25, 0.375, 0.75, 1.0]),
+        np.array([0.25, 0.375, 0.75, 1.0, 1.0]),
+        whole.lattice,
     )
-    for option, value in ((0, 0.05), (0, 0.25), (0, 0.65), (0, 0.9), (1, 1.0)):
+    for option, value in ((0, 0.0625), (0, 0.25), (0, 0.375), (0, 0.9375), (1, 1.0)):
         point = Point(np.array([option]), np.array([value]))
         assert finer.log_density(point) == pytest.approx(whole.log_density(point))
     assert whole.log_density(Point(np.array([1]), np.array([0.5]))) == -np.inf
-    area = sum(
-        np.exp(whole.log_density(Point(np.array([0]), np.array([v])))) * 0.01
-        for v in np.arange(0.005, 1, 0.01)
-    )
-    assert area + np.exp(whole.log_density(Point(np.array([1]), np.array([1.0])))) == pytest.approx(1.0)
+    points = [Point(np.array([0]), np.array([v])) for v in np.arange(0.005, 1, 0.01)]
+    mass = sum(float(np.exp(whole.log_density(p))[0] * UNIT.size[0] * 0.01) for p in points)
+    assert mass + np.exp(whole.log_density(Point(np.array([1]), np.array([1.0])))) == pytest.approx(1.0)
 
 
 def test_laplace() -> None:
@@ -205,7 +213,7 @@ def test_gaussian() -> None:
     assert law.log_density(np.zeros(1))[0] == pytest.approx(-np.log(3 * np.sqrt(2 * np.pi)))
 
 
-@pytest.mark.parametrize("law", [Laplace, Gaussian, TwoSidedGeometric])
+@pytest.mark.parametrize("law", [Laplace, Gaussian, TwoSidedGeometric, DiscreteGaussian])
 def test_zero_scale_is_a_point_mass(law: type) -> None:
     exact = law(np.array([4, 7]), np.array(0.0))
     np.testing.assert_array_equal(exact.draw(np.random.default_rng(0)), [4, 7])
@@ -218,15 +226,31 @@ def test_exact_release() -> None:
     assert law.log_density(np.array([True, True])) == -np.inf
 
 
-def test_a_point_between_neighbouring_numbers_is_in_its_interval() -> None:
-    """An interval holds its upper end and not its lower one, also where no number lies between them."""
+def test_a_point_of_a_narrow_domain_is_in_its_interval() -> None:
+    """An interval holds its upper end and not its lower one, also where few numbers lie between them."""
     low, high = np.array([1e15]), np.array([1e15 + 0.125])
     choice = Exponential(
         scores=np.zeros(1), starts=np.array([0]), rate=np.array(1.0), log_measure=np.zeros(1)
     )
-    law = IntervalExponential(choice=choice, option=np.array([0]), low=low, high=high)
+    lattice = Lattice.of(low, high)
+    law = IntervalExponential(choice=choice, option=np.array([0]), low=low, high=high, lattice=lattice)
     rng = np.random.default_rng(0)
     drawn = [law.draw(rng) for _ in range(50)]
     assert all(np.isfinite(law.log_density(point)).all() for point in drawn)
     twin = [point._replace(value=low) for point in drawn]  # broken twin: what rounding gave half of the time
     assert all(np.isneginf(law.log_density(point)).all() for point in twin)
+
+
+def test_real_numbers_in_an_interval_betray_its_ends() -> None:
+    """Broken twin of the lattice: a uniform real number between cuts has digits that follow from them."""
+    rng, cuts = np.random.default_rng(1), (0.1, 0.123456789)
+    reachable = [low + (0.7 - low) * np.arange(2**12) / 2**12 for low in cuts]  # of a coarse uniform number
+    assert len(np.intersect1d(*reachable)) < 10
+    seen = []
+    for low in cuts:
+        choice = Exponential(np.zeros(1), np.array([0]), np.array(1.0), np.zeros(1))
+        ends = np.array([low]), np.array([0.7])
+        law = IntervalExponential(choice, np.array([0]), *ends, Lattice.of(np.zeros(1), np.ones(1)))
+        seen.append(np.concatenate([law.draw(rng).value for _ in range(200)]))
+    for drawn in seen:
+        assert (UNIT.at(UNIT.up_to(drawn)) == drawn).all()

@@ -428,8 +428,19 @@ SAID = [
     ),
     Said(
         "book/limitations.md",
-        "The keys are unique. The code checks it.",
-        "test_bags.py::test_repeated_labels_are_refused",
+        "In memory, exact copies of a record, label included, are numbered; in a Spark table they share a key.",
+        "test_bags.py::test_an_exact_copy_has_a_key_of_its_own_and_moves_no_other",
+    ),
+    Said(
+        "book/limitations.md",
+        "Among a million records the chance of it is about $3\\cdot10^{-8}$",
+        lambda chance: 2.5e-8 < chance < 3.5e-8,
+        lambda: [math.comb(10**6, 2) / 2**64],
+    ),
+    Said(
+        "book/limitations.md",
+        "a coin whose probability lies between two multiples of $2^{-53}$ is decided by further bits",
+        "test_samplers.py::test_bernoulli_takes_the_branch_that_the_binary_digits_say",
     ),
     Said(
         "book/own-data.md",
@@ -654,7 +665,7 @@ SAID = [
     Said(
         "book/api.md",
         "never default a sensitivity",
-        lambda n, mechanisms: n == 0 and mechanisms == 6,
+        lambda n, mechanisms: n == 0 and mechanisms == 7,
         lambda: with_defaults("sensitivity"),
     ),
     Said(

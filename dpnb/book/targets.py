@@ -35,6 +35,18 @@ def leaf_counts(model: PrivateForest) -> Floats:
     return released
 
 
+def last_digits(model: PrivateForest) -> Floats:
+    """Whether the count that the own record of ``LONELY`` adds to, in its leaf of the first tree, is no sum with 1.
+
+    A floating-point number between -½ and ½ that is made by adding noise to 1 is a multiple of 2⁻⁵³. Noise added to 0
+    has more digits there.
+    """
+    X, y = LONELY.second
+    tree = model.trees_[0]
+    count = tree.value[tree.apply(LONELY.domain.encode(X[:1]))[0], int(y.iloc[0])]
+    return np.array([abs(count) < 0.5 and (count * 2.0**53) % 1 != 0], float)
+
+
 def splits(model: PrivateForest) -> Floats:
     """Number of splits in the forest."""
     return np.array([sum(tree.n_nodes > 1 for tree in model.trees_)], float)

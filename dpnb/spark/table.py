@@ -44,9 +44,9 @@ class SparkTable(RecordsDoor):
         give the same rows whenever it is computed: no random functions without a seed.
     domain : public domain. Values and labels outside of it are moved into it, as :meth:`~dpnb.Domain.move` does.
     key : column of whole numbers or strings that is different for every record, which is a promise that the proofs for
-        bags and shards need: :meth:`check_keys` tells whether it is kept, a fit does not. With the row numbers of a
-        pandas frame as keys, a model equals the one that is fitted in memory. None suffices where every tree sees every
-        record.
+        bags and shards need: :meth:`check_keys` tells whether it is kept, a fit does not. Records that share a key are
+        told apart by their values and classes; exact copies are not. With the index labels of a pandas frame as keys, a
+        model equals the one that is fitted in memory. None suffices where every tree sees every record.
     strict : whether misfits, and keys that repeat in a block of about 2¹⁸ records, are errors at the first fit; these
         tell whoever sees them something of the records.
     persist : whether Spark keeps the encoded blocks, one to four bytes a value, in memory or on disk. Without, every

@@ -10,8 +10,10 @@ import numpy as np
 from ...arrays import Floats
 from ...audit.search import DOMAIN
 from ...audit.twins import TWINS
+from ...growth import NOISES
 from ...laws import PermuteAndFlip
 from ...papers.diffprfs import DiffPRFs
+from ...papers.pearson import PearsonTree
 from ..runs import Cell, Study, cells
 from ..targets import (
     ADD,
@@ -23,6 +25,7 @@ from ..targets import (
     bounds,
     labels,
     largest_threshold,
+    last_digits,
     leaf_counts,
     measure_attack,
     replay_study,
@@ -84,6 +87,15 @@ TARGETS = {
     "Poisson bags: a leaf": Target(
         partial(DiffPRFs, **_ONE), LONELY, leaf_counts, 100_000, (1.0, 3.0), private=True
     ),
+    **{
+        f"last digits of a leaf, {noise} noise": Target(
+            partial(PearsonTree, domain=DOMAIN, noise=noise),
+            LONELY,
+            last_digits,
+            private=noise == "geometric",
+        )
+        for noise in NOISES
+    },
     "repaired: predicted probabilities": Target(
         partial(DiffPRFs, domain=DOMAIN, n_trees=3, max_depth=2), PURE, None, private=True
     ),

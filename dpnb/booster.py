@@ -192,7 +192,8 @@ class PrivateBooster(PrivateClassifier):
     gets right, with ``u_i = min(1, exp(−y_i F(x_i)))``. Given the past outputs, F is fixed and one more record
     adds u ∈ [0, 1] to some c(h) and 0 to the others. So the choice costs the round's budget (fact F1), rounds
     compose, and steps are constants. A record is in each of the K > 2 one-against-the-rest problems: each gets
-    1/K of the budget. Numbers are idealised reals.
+    1/K of the budget. Draws are exact, and so are sums of the weights, which are multiples of 2⁻²⁸, for up to 2²⁵
+    records.
 
     ``n_rounds`` and ``learning_rate`` are free to choose before the data are seen. Choose them on public data such
     as the stand-in; every further fit on the private records spends its own budget.

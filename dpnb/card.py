@@ -15,6 +15,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from .curator import REAL_NOISE
 from .documents import read_document
 from .domain import Attribute, Continuous, Domain
 from .errors import DataError
@@ -120,7 +121,20 @@ def _total(model: PrivateClassifier) -> str:
         leaks = "".join(f"<li>{escape(what)} ({n} times)</li>" for what, n in ledger.leaks.items())
         return f'<div class="total leak"><strong>Not differentially private: {claim}.</strong><ul>{leaks}</ul></div>'
     kind = "(ε, δ)-differential privacy" if ledger.delta else "ε-differential privacy"
-    return f'<p class="total"><strong>{claim}</strong>: {kind}, by the ledger of all releases below.</p>'
+    total = f'<p class="total"><strong>{claim}</strong>: {kind}, by the ledger of all releases below.</p>'
+    return total + _digits(model)
+
+
+def _digits(model: PrivateClassifier) -> str:
+    """What is to be said of noise in floating-point numbers."""
+    found = [event.what for event in model.ledger_.events if event.mechanism in REAL_NOISE]
+    if not found:
+        return ""
+    names = ", ".join(dict.fromkeys(found))
+    return (
+        '<p class="total leak"><strong>Do not publish this model.</strong> The last digits of noise in floating-point '
+        f"numbers betray what they hide: {escape(names)} ({len(found)} times). Whole-number noise does not.</p>"
+    )
 
 
 def _unit() -> list[str]:

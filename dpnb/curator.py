@@ -51,6 +51,10 @@ RHO = {
 ROUNDING = 2.0**-40
 
 
+REAL_NOISE = ("laplace", "gaussian")
+"""Mechanisms whose outcomes are floating-point numbers around the value that they hide."""
+
+
 class Curator:
     """Holds the random generator and the ledger; mechanisms are its methods.
 

@@ -19,6 +19,7 @@ import dpnb
 from dpnb import card, commands
 from dpnb.domain import drafts
 from dpnb.papers.diffprfs import DiffPRFs
+from dpnb.papers.pearson import PearsonTree
 from dpnb.yaml_text import parse
 
 DOMAIN = """\
@@ -297,6 +298,17 @@ def gaps(text: str, model: Any) -> list[str]:
         "signature",
     ]
     return [part for part in needed if part not in text and part.replace("'", "&#x27;") not in text]
+
+
+def test_a_card_warns_of_noise_of_real_numbers(folder: Path) -> None:
+    parts = dpnb.load("adult-standin")
+    pages = [
+        card.page(
+            PearsonTree(domain=parts.domain, noise=noise, random_state=0).fit(*parts.train), versions={}
+        )
+        for noise in ("laplace", "geometric")  # the second is the broken twin of the first
+    ]
+    assert ["Do not publish this model" in page for page in pages] == [True, False]
 
 
 def test_a_card_of_a_model_that_is_not_private_says_so(folder: Path) -> None:

@@ -21,6 +21,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from dpnb import Categorical, Continuous, Domain, Ledger, PrivacyLeakWarning, papers, registry
 from dpnb.audit.replay import replay, replay_estimator
 from dpnb.audit.search import Pair, families, random_pair
+from dpnb.curator import REAL_NOISE
+from dpnb.lattice import Lattice
 from dpnb.registry import Entry
 
 ENTRIES = papers.estimators()
@@ -209,3 +211,41 @@ def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyLeakWarning)
         check(estimator)
+
+
+# --- Numbers that are released ------------------------------------------------------------------------------------
+
+
+def real_noise(model: Any) -> set[str]:
+    """Releases of a fit whose last digits leak."""
+    return {event.what for event in model.ledger_.events if event.mechanism in REAL_NOISE}
+
+
+@pytest.mark.parametrize(("entry", "name"), PRIVATE)
+def test_no_private_estimator_releases_noise_of_real_numbers(entry: Entry, name: str) -> None:
+    assert not real_noise(fitted(entry, name))
+
+
+def test_texts_as_written_are_caught_with_noise_of_real_numbers() -> None:
+    """Broken twins."""
+    for entry in ENTRIES.values():
+        if "noise" in entry.estimator.__dataclass_fields__:
+            first = next(iter(entry.private))
+            assert "class counts of a leaf" in real_noise(fitted(entry, first, noise="laplace"))
+
+
+def cuts(model: Any) -> np.ndarray:
+    """Thresholds of a forest on its first attribute."""
+    found = [t.splits.cut[(t.splits.attribute == 0) & (t.first_child >= 0)] for t in model.trees_]
+    return np.concatenate(found).ravel()
+
+
+@pytest.mark.parametrize("name", ["default", "in two steps"])
+def test_thresholds_that_are_drawn_lie_on_the_public_lattice(name: str) -> None:
+    entry = ENTRIES["DiffPRFs"]
+    lattice = Lattice.of(0.0, 10.0)
+    drawn = cuts(fitted(entry, name, n_trees=12, max_depth=4, stop="depth"))
+    assert len(drawn) > 20
+    assert (lattice.at(lattice.up_to(drawn)) == drawn).all()
+    twin = drawn * (1 + 2.0**-50)  # broken twin: digits below the lattice's
+    assert (lattice.at(lattice.up_to(twin)) != twin).any()

@@ -443,7 +443,7 @@ def test_accuracy_grows_with_epsilon(name: str) -> None:
                 .set_params(domain=data.domain, epsilon=e, random_state=s)
                 .fit(*data.train)
                 .score(*data.test)
-                for s in range(4)
+                for s in range(12)
             ]
         )
         for e in (0.005, 500.0)

@@ -45,7 +45,7 @@ def test_the_ledger_keeps_the_budget(name: str) -> None:
         assert model.ledger_.leaks == {}
 
 
-def losses(model: Any, pairs: int = 30) -> list[float]:
+def losses(model: Any, pairs: int = 90) -> list[float]:
     """Privacy losses of replays on random neighbours."""
     rng, found = np.random.default_rng(0), []
     for seed in range(pairs):

@@ -326,7 +326,8 @@ class DPAda(PrivateClassifier):
     weight that a stump gets right or to the weight that it gets wrong, never to both: the choice costs ρ of the
     round (fact F1), the two noisy weights, Δ = 1 together, cost the rest. With ``filter_rounds`` a round costs the
     record that differs u·B/R0, given past outputs; it takes part while that sum is at most B, and whether another
-    record takes part follows from that record and past outputs. Numbers are idealised reals.
+    record takes part follows from that record and past outputs. Draws are exact, and so are sums of the weights,
+    which are multiples of 2⁻²⁸, for up to 2²⁵ records.
 
     References
     ----------

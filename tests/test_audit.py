@@ -18,6 +18,7 @@ from dpnb.audit.replay import replay_estimator, split_pair
 from dpnb.audit.search import DOMAIN, random_pair
 from dpnb.audit.twins import TWINS, Twin
 from dpnb.bags import Bags, drawing
+from dpnb.counts import Records
 from dpnb.curator import ROUNDING, open_curator
 from dpnb.papers.diffprfs import DiffPRFs
 
@@ -279,3 +280,36 @@ def test_findings_read_well() -> None:
     assert "ε ≥ 2.5 (99 % confidence, attack" in text
     assert "δ = 1e-05" in text
     assert "no violation found" in str(changed(found, lower_bound=1.0))
+
+
+# --- Records that share a label -----------------------------------------------------------------------------------
+
+
+def labelled(labels: list[object], classes: list[int]) -> tuple[pd.DataFrame, pd.Series]:
+    index = pd.Index(labels, dtype=object)
+    return pd.DataFrame({"x": [0.5] * len(labels), "c": 0}, index=index), pd.Series(classes, index=index)
+
+
+SHARED = {
+    "1 and '1'": ([1, "1"], [0, 1]),
+    "None and NaN": ([None, math.nan], [0, 1]),
+    "one label twice": ([7, 7], [0, 1]),
+    "an exact copy": ([7, 7], [1, 1]),
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+@pytest.mark.parametrize("epsilon", [1.0, 3.0])
+def test_records_that_share_a_label_are_in_bags_of_their_own(name: str, epsilon: float) -> None:
+    """With bags in common, one record more would cost e^{2ε₀} − e^{ε₀} of a leaf: 12 of a claim of 3."""
+    labels, classes = SHARED[name]
+    sides = labelled(labels[:1], classes[:1]), labelled(labels, classes)
+    model = DiffPRFs(domain=DOMAIN, n_trees=1, max_depth=0, epsilon=epsilon)
+    for first, second in (sides, sides[::-1]):
+        losses = [replay_estimator(model, first, second, seed=seed)[0].loss for seed in range(25)]
+        assert max(losses) <= epsilon
+    keys = Records(*sides[1], domain=DOMAIN).keys
+    copies = np.array([Bags("poisson", 1).hashed(keys, seed, 0) for seed in range(200)])
+    assert abs(np.corrcoef(copies.T)[0, 1]) < 0.4  # 5.6 standard errors
+    twin = np.array([Bags("poisson", 1).hashed(keys[[0, 0]], seed, 0) for seed in range(200)])
+    assert np.corrcoef(twin.T)[0, 1] > 0.99  # broken twin: keys that collide

@@ -123,7 +123,8 @@ def parts_of(model: Any) -> bytes:
 def check_equal(make: Callable[..., Any], records: Records, table: spark.SparkTable) -> None:
     one, other = make(random_state=3).fit(records), make(random_state=3).fit(table)
     assert parts_of(one) == parts_of(other)
-    assert parts_of(one) != parts_of(make(random_state=4).fit(records))  # broken twin: another seed
+    # Broken twins: other seeds, of which one may well choose the same stumps.
+    assert any(parts_of(one) != parts_of(make(random_state=seed).fit(records)) for seed in range(4, 12))
 
 
 @pytest.mark.parametrize("name", [name for name in MODELS if name not in TWO_CLASSES])

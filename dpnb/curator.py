@@ -49,6 +49,7 @@ RHO = {
 # Of every ε and ρ, what pays for the rounding of weights and probabilities, whose logarithms are off by less than
 # 2⁻⁴⁴: a probability is computed from at most a hundred numbers with a relative error of 2⁻⁵² each.
 ROUNDING = 2.0**-40
+MOST_STEPS = 2.0**51  # of a scale of noise: its outcomes, up to 745 scales, are whole numbers of 62 bits
 
 
 REAL_NOISE = ("laplace", "gaussian")
@@ -133,7 +134,8 @@ class Curator:
         """
         centre = _whole(values, unit)
         event = _pure("geometric", epsilon=epsilon, sensitivity=sensitivity, what=what, parts=parts)
-        scale = _by_row(sensitivity / unit / _net(event.epsilon), centre)
+        scale = _check_spread(sensitivity / unit / _net(event.epsilon), event.epsilon, unit)
+        scale = _by_row(scale, centre)
         return self._settle(TwoSidedGeometric(centre=centre, scale=scale), event) * unit
 
     def gaussian(
@@ -171,7 +173,8 @@ class Curator:
         """
         centre = _whole(values, unit)
         event = _concentrated("discrete gaussian", rho=rho, sensitivity=sensitivity, what=what, parts=parts)
-        sd = _by_row(sensitivity / unit / np.sqrt(2 * _net(event.rho)), centre)
+        sd = _check_spread(sensitivity / unit / np.sqrt(2 * _net(event.rho)), event.rho, unit)
+        sd = _by_row(sd, centre)
         return self._settle(DiscreteGaussian(centre=centre, sd=sd), event) * unit
 
     def exponential(
@@ -348,12 +351,28 @@ def _net(budget: Floats) -> Floats:
 
 
 def _whole(values: ArrayLike, unit: float) -> NDArray[np.int64]:
-    """Values as multiples of a unit."""
+    """Values as multiples of a unit.
+
+    Raises
+    ------
+    TypeError
+        If they are none: that is a mistake of the program's.
+    """
     given = np.asarray(values)
     whole = np.rint(given / unit)
     if not np.array_equal(whole * unit, given):
         raise TypeError(f"values of dtype {given.dtype}: discrete noise needs multiples of unit={unit!r}")
     return whole.astype(np.int64)
+
+
+def _check_spread(spread: Floats, budget: Floats, unit: float) -> Floats:
+    """Raise ValueError for noise that 64 bits do not hold."""
+    if np.any(spread > MOST_STEPS):
+        raise ValueError(
+            f"a budget of {float(budget.min()):.3g} is too small for noise in steps of {unit:g}: expected noise of at "
+            f"most {MOST_STEPS:.3g} steps"
+        )
+    return spread
 
 
 def _check_sensitivity(sensitivity: float) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from dpnb.audit.replay import replay_estimator
 from dpnb.audit.search import DOMAIN, pair_of, random_pair
 from dpnb.booster import RoundBudget
 from dpnb.counts import Records, WeightedRecords
+from dpnb.curator import opening
 from dpnb.grid import public_grid
 from dpnb.papers import dpada
 from dpnb.papers.dpada import (
@@ -383,3 +385,39 @@ def test_errors_name_the_value(wrong: dict[str, object], message: str) -> None:
         DPAda(**({"domain": domain} | wrong)).fit(X[list(domain.names)], y)
     with pytest.raises(ValueError, match="clip=2"):
         Reading(clip=2)
+
+
+@pytest.mark.parametrize("delta", [None, 1e-5])
+def test_weights_are_released_in_public_steps_of_which_one_is_a_multiple(delta: float | None) -> None:
+    """The step follows from the budget alone; a record moves the released sums by at most 1, whatever the step."""
+    rng = np.random.default_rng(0)
+    for epsilon in (1e-6, 1e-3, 1.0, 1e6):
+        model = DPAda(epsilon=epsilon, delta=delta, n_rounds=5, domain=DOMAIN, random_state=0)
+        asked: list[tuple[np.ndarray, float]] = []
+        note = partial(noted, asked)
+        with opening(note):
+            X = pd.DataFrame({"x": rng.random(40), "c": rng.integers(0, 2, 40)})
+            model.fit(X, (X["x"] > 0.5).astype(int))
+        for values, unit in asked:
+            assert 1 / unit == round(1 / unit)
+            assert (values / unit == np.floor(values / unit)).all()
+    sums, step = np.arange(0, 3, 2.0**-7), 2.0**-3
+    for added in (1.0, 0.3, 2.0**-7):
+        assert np.abs(np.floor((sums + added) / step) - np.floor(sums / step)).max() * step <= 1
+    half = np.array([0.5, 1.5])  # broken twin: rounded to even in steps of 1, one record moves a sum by 2
+    assert np.ptp(np.rint(half)) == 2
+
+
+def noted(asked: list[tuple[np.ndarray, float]], **how: Any) -> Curator:
+    """A curator that notes what discrete noise is added to."""
+
+    class Noting(Curator):
+        def geometric(self, values: Any, **more: Any) -> Any:
+            asked.append((np.asarray(values), more["unit"]))
+            return super().geometric(values, **more)
+
+        def discrete_gaussian(self, values: Any, **more: Any) -> Any:
+            asked.append((np.asarray(values), more["unit"]))
+            return super().discrete_gaussian(values, **more)
+
+    return Noting(**how)

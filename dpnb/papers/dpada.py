@@ -35,7 +35,8 @@ from ..registry import register
 
 SCHEDULES = ("all", "swing", "random", "improved")
 RULES = ("definition7", "causal")
-UNIT = 1 / FIXED_POINT  # of sums of weights, and of their noise
+UNIT = 1 / FIXED_POINT  # sums of weights are multiples of it
+STEPS_A_SCALE = 2.0**40  # at most; coarser steps than that of weights where the noise is large
 LEAST_ERROR = 0.05  # the repaired α is at most that of this error
 
 
@@ -157,7 +158,10 @@ class Repaired:
     def noisy_alpha(self, outcome: Floats) -> float:
         """Steps 5 and 6: α from noisy weights of right and wrong records; a record is in one of them, so Δ = 1."""
         curator, budget, share = self.curator, self.budget, 1 - self.owner.selection_share
-        how: dict[str, Any] = {"sensitivity": 1.0, "unit": UNIT, "what": "weight of right and wrong records"}
+        scale = 1 / (share * budget.epsilon) if budget.rho is None else 1 / np.sqrt(2 * share * budget.rho)
+        unit = min(max(UNIT, 2.0 ** np.ceil(np.log2(max(scale, UNIT))) / STEPS_A_SCALE), 1.0)
+        how: dict[str, Any] = {"sensitivity": 1.0, "unit": unit, "what": "weight of right and wrong records"}
+        outcome = np.floor(outcome / unit) * unit  # 1 is a multiple of the step: Δ stays 1
         if budget.rho is None:
             noisy = curator.geometric(outcome, epsilon=share * budget.epsilon, **how)
         else:

@@ -169,7 +169,7 @@ def measure_replays(
         pair = random_pair(rng, neighbours=cell.neighbours)
         sides = (pair.first, pair.second) if i % 2 else (pair.second, pair.first)
         model.set_params(domain=pair.domain, neighbours=told[i // 2 % len(told)])
-        outcome, relation = replay_estimator(model, *sides, seed=int(rng.integers(2**31)))
+        outcome, relation = replay_estimator(model, *sides, seed=int(rng.integers(2**31)), encoded=True)
         twice = relation == "replace" and model.neighbours == ADD
         shares.append(outcome.loss / (outcome.ledger.epsilon * (2 if twice else 1)))
     excess = float(np.sum(np.array(shares) > 1 + 1e-9))

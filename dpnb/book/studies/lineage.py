@@ -64,25 +64,25 @@ _LEVELS = "e = ε/(2(d+1)): size and choice at each level, class counts at the l
 _PATH = "sum along a path, siblings in parallel"
 _GAIN = "Σ N_j H(C|j): log₂(N+1) + 1/ln 2"
 _SCORES = f"{_GAIN}; max: 1; Gini: 2"
-_BOTH = "Laplace counts, exponential choice of the attribute"
+_BOTH = "geometric counts, exponential choice of the attribute"
 _HALF = "information gain: log₂|C|; max: 1"
 _TABLE = "sum over the steps, groups in parallel"
 _TREES = "ε/t for each tree, then as DiffP-ID3"
 
 LINEAGE = (
-    Method("SuLQ-ID3", 2005, SuLQID3, "Laplace counts", f"{_LEVELS}; a choice divided by its number of counts",
+    Method("SuLQ-ID3", 2005, SuLQID3, "geometric counts", f"{_LEVELS}; a choice divided by its number of counts",
            "gain from noisy counts: 1 a count", "sum over all counts of a node", {}),
-    Method("PINQ-ID3", 2010, PINQID3, "Laplace counts of a partition", f"{_LEVELS}; a choice divided by 2|attributes|",
-           "gain from noisy counts: 1 a partition", _PATH, {}),
+    Method("PINQ-ID3", 2010, PINQID3, "geometric counts of a partition",
+           f"{_LEVELS}; a choice divided by 2|attributes|", "gain from noisy counts: 1 a partition", _PATH, {}),
     Method("DiffP-ID3", 2010, DiffPID3, _BOTH, _LEVELS, _SCORES, _PATH, {}),
     Method("DiffP-ID3, N from the data", 2010, DiffPID3, _BOTH, _LEVELS, _GAIN, _PATH,
            {"max_records": None, "utility": "info_gain"}),
     Method("DiffP-C4.5", 2010, DiffPC45, f"{_BOTH}, after one for the threshold of each continuous attribute",
            "e = ε/((2+n)d+2): size, n thresholds and choice at each level, class counts at the leaf", _SCORES, _PATH,
            {}),
-    Method("DiffGen", 2011, DiffGen, "exponential choice of thresholds and values, Laplace counts",
+    Method("DiffGen", 2011, DiffGen, "exponential choice of thresholds and values, geometric counts",
            "ε/2 for the counts; e = ε/(2(n+2h)) for n thresholds, h choices, h pairs of thresholds", _HALF, _TABLE, {}),
-    Method("DT-Diff", 2013, DTDiff, "one exponential choice of value and threshold, Laplace counts",
+    Method("DT-Diff", 2013, DTDiff, "one exponential choice of value and threshold, geometric counts",
            "ε/2 for the counts; e = ε/(2h) for h choices", _HALF, _TABLE, {}),
     Method("DiffPRF", 2014, DiffPRF, _BOTH, _TREES, _SCORES, "sum over the trees", {}),
     Method("DiffPRF, 5 trees", 2014, DiffPRF, _BOTH, _TREES, _SCORES, "sum over the trees", {"n_trees": 5}),

@@ -2,8 +2,8 @@
 
 What Table 1 and section 2.3 say of a method is taken as it stands. What they leave open comes from memory of the
 original papers, or from code that cites them, and is marked [INF]; of several readings the private one is the default.
-ε-DP is meant for add/remove. Counts have geometric noise where the papers have Laplace noise. Chapter 2 compares them in "The lineage, measured". The steps come first; an estimator
-names those that it is made of.
+ε-DP is meant for add/remove. Counts have geometric noise where the papers have Laplace noise. Chapter 2 compares the
+methods in "The lineage, measured". The steps come first; an estimator names those that it is made of.
 """
 
 from __future__ import annotations
@@ -413,8 +413,8 @@ class SuLQID3(_Lineage):
     Notes
     -----
     A node's share e is divided by the number Σ_A |A| (1 + |C|) of its counts, a leaf's by |C|. Stated: the gain comes
-    from noisy counts, the noise is high and uses up the budget. [INF]: geometric noise (the original adds Gaussian noise
-    for a number of queries fixed in advance), and counting the nodes of a level once.
+    from noisy counts, the noise is high and uses up the budget. [INF]: geometric noise (the original adds Gaussian
+    noise for a number of queries fixed in advance), and counting the nodes of a level once.
 
     **Privacy**: ε-DP by adding up queries. The ledger knows that the cells of a table are disjoint and states less;
     the difference is what Partition saves, for the same noise.

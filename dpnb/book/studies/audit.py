@@ -92,6 +92,7 @@ TARGETS = {
             partial(PearsonTree, domain=DOMAIN, noise=noise),
             LONELY,
             last_digits,
+            encoded=True,
             private=noise == "geometric",
         )
         for noise in NOISES

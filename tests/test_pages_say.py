@@ -563,6 +563,36 @@ SAID = [
         "test_spark.py::test_a_task_that_fails_twice_changes_nothing",
     ),
     Said(
+        "book/cluster.md",
+        "A test takes one that does not, kills a worker, and finds another model",
+        "test_spark_cluster.py::test_the_comparison_notices",
+    ),
+    Said(
+        "book/cluster.md",
+        "It kills a worker between two passes of a booster",
+        "test_spark_cluster.py::test_a_worker_dies_between_two_passes",
+    ),
+    Said(
+        "book/cluster.md",
+        "and one that is in the middle of a pass of a forest",
+        "test_spark_cluster.py::test_a_worker_dies_in_the_middle_of_a_pass",
+    ),
+    Said(
+        "book/cluster.md",
+        "it lets a slow task be counted twice",
+        "test_spark_cluster.py::test_a_slow_task_is_run_twice",
+    ),
+    Said(
+        "book/cluster.md",
+        "It runs `fit.py` with the line above as well",
+        "test_spark_cluster.py::test_the_fit_of_the_page",
+    ),
+    Said(
+        "book/cluster.md",
+        "Only the master's page is published, at `http://127.0.0.1:8080`",
+        "test_compose.py::test_the_services_find_each_other",
+    ),
+    Said(
         "book/data-standin.md",
         '`dpnb.load("adult-standin")` gives 30162 training and 15060 test rows with the 14 attributes',
         lambda sizes: sizes == [30162, 15060, 14],

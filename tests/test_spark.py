@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import pickle
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -21,7 +21,8 @@ pytest.importorskip("pyspark")
 
 import pyarrow as pa
 from pyspark import TaskContext, cloudpickle
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
+from spark_models import DOMAIN, N, check_equal, parts_of, table_of, three_classes
 
 import dpnb
 from dpnb import Categorical, Continuous, DataError, Domain, DomainError, PrivateBooster, papers, spark
@@ -38,18 +39,6 @@ from dpnb.spark import table as table_module
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
 
-DOMAIN = Domain(
-    (
-        Continuous("x", 0, 1),
-        Categorical("c", ("red", "green", "blue")),
-        Continuous("hours-per-week", 0, 99),
-        Categorical("flag", (False, True)),
-    ),
-    ("no", "perhaps", "yes"),
-    "label",
-)
-N = 900
-
 
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
@@ -57,12 +46,6 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     found = spark.local_session(cores=2, memory="1g", spark__local__dir=own)
     yield found
     found.stop()
-
-
-def table_of(session: SparkSession, X: pd.DataFrame, y: pd.Series[Any], *, parts: int) -> DataFrame:
-    """Records in another order, in so many partitions, with their index labels as the column ``id``."""
-    frame = X.assign(**{str(y.name): y}, id=X.index).sample(frac=1, random_state=parts)
-    return session.createDataFrame(frame).repartition(parts)
 
 
 @pytest.fixture(scope="module")
@@ -74,18 +57,7 @@ def adult() -> tuple[pd.DataFrame, pd.Series[Any], Domain]:
 
 @pytest.fixture(scope="module")
 def three() -> tuple[pd.DataFrame, pd.Series[Any], Domain]:
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame(
-        {
-            "x": rng.random(N).round(2),
-            "c": rng.choice(["red", "green", "blue"], N),
-            "hours-per-week": rng.integers(0, 100, N),
-            "flag": rng.integers(0, 2, N).astype(bool),
-        }
-    )
-    signal = 2 * (X["x"] > 0.6) + (X["c"] == "red") + rng.normal(0, 0.5, N)
-    y = pd.Series(np.array(DOMAIN.classes)[np.digitize(signal, [0.8, 1.8])], name="label")
-    return X, y, DOMAIN
+    return three_classes()
 
 
 @pytest.fixture(scope="module")
@@ -108,23 +80,6 @@ MODELS: dict[str, Callable[..., Any]] = {
 } | {"DiffPRFs, purity, one bag": partial(DiffPRFs, n_trees=2, max_depth=2, stop="pure", bags="full")}
 TWO_CLASSES = [name for name in MODELS if ENTRIES[name.split(",")[0]].estimator.two_classes]
 MAIN = ("PrivateBooster, pure", "PearsonTree, C", "EDPRF, default", "DiffPRFs, default")
-
-
-def parts_of(model: Any) -> bytes:
-    """Everything that a model releases, to the bit."""
-    if hasattr(model, "trees_"):
-        found: list[Any] = [(*t.splits, t.first_child, t.depth, t.value) for t in model.trees_]
-    else:
-        found = [(m.stumps, m.alpha) for m in getattr(model, "models_", None) or [model.model_]]
-    flat = [np.asarray(array, float).tobytes() for tree in found for array in tree]
-    return pickle.dumps((flat, str(model.ledger_)))
-
-
-def check_equal(make: Callable[..., Any], records: Records, table: spark.SparkTable) -> None:
-    one, other = make(random_state=3).fit(records), make(random_state=3).fit(table)
-    assert parts_of(one) == parts_of(other)
-    # Broken twins: other seeds, of which one may well choose the same stumps.
-    assert any(parts_of(one) != parts_of(make(random_state=seed).fit(records)) for seed in range(4, 12))
 
 
 @pytest.mark.parametrize("name", [name for name in MODELS if name not in TWO_CLASSES])
@@ -554,6 +509,38 @@ def test_no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(fake_java(tmp_path, "?")))
     with pytest.raises(DataError, match="-version says"):
         spark.check_java()
+
+
+def in_a_nameless_host(code: str) -> subprocess.CompletedProcess[str]:
+    """Run Python where the host's name has no address, as in some containers."""
+    command = [
+        "unshare",
+        "--uts",
+        "sh",
+        "-c",
+        'hostname nowhere.invalid && exec "$0" -c "$1"',
+        sys.executable,
+    ]
+    clean = {name: value for name, value in os.environ.items() if name != "SPARK_LOCAL_IP"}
+    return subprocess.run([*command, code], env=clean, capture_output=True, text=True, check=False)
+
+
+NAMELESS = (
+    "import socket\ntry: socket.gethostbyname(socket.gethostname())\nexcept OSError: print('no address')"
+)
+
+
+@pytest.mark.skipif(shutil.which("unshare") is None, reason="needs unshare, and the right to use it")
+def test_a_host_without_an_address() -> None:
+    if "no address" not in in_a_nameless_host(NAMELESS).stdout:
+        pytest.skip("needs the right to change the host's name")
+    ours = "from dpnb.spark import local_session as start"
+    theirs = "from pyspark.sql import SparkSession\nstart = SparkSession.builder.master('local').getOrCreate"
+    count = "print('counted', start().range(10).count())"
+    assert "counted 10" in in_a_nameless_host(f"{ours}\n{count}").stdout
+    twin = in_a_nameless_host(f"{theirs}\n{count}")  # broken twin: a session that looks the name up
+    assert twin.returncode != 0
+    assert "UnknownHostException" in twin.stderr
 
 
 # --- Prediction -----------------------------------------------------------------------------------------------

@@ -64,6 +64,9 @@ def local_session(*, cores: int | str = "*", memory: str = "2g", **conf: str) ->
     if running := SparkSession.getActiveSession():
         return running
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else the workers may miss this environment
+    os.environ.setdefault(
+        "SPARK_LOCAL_IP", "127.0.0.1"
+    )  # else Java looks up the host's name, which may have none
     builder = SparkSession.builder.master(f"local[{cores},4]").appName("dpnb")
     settings = {
         "spark.driver.memory": memory,

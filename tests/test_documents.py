@@ -180,7 +180,7 @@ DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "domain without classes": (lambda d: d["domain"].pop("classes"), "target, classes, attributes"),
     "attribute without bounds": (
         lambda d: d["domain"]["attributes"][0].pop("continuous"),
-        "an attribute must read",
+        "attribute 'x' reads",
     ),
     "unknown parameter": (lambda d: d["parameters"].update(colour="red"), "is damaged"),
     "no model": (lambda d: d.pop("model"), "lacks 'model'"),

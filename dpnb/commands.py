@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -72,11 +73,20 @@ def predict(
 
     **Privacy**: post-processing of the released model, free.
     """
-    if table is not None and out is not None and Path(out).exists() and Path(out).samefile(table):
+    if out is not None and _is_read(Path(out), table):
         raise DataError(f"cannot write {out}: it is the table itself; name another file")
     with _Sink(out) as sink:
         for part in _parts(table):
             sink.write(_predicted(model, part, missing=missing))
+
+
+def _is_read(out: Path, table: str | None) -> bool:
+    """Whether a file is the one that is read, from a path or as standard input."""
+    try:
+        source = os.fstat(sys.stdin.fileno()) if table is None else os.stat(table)
+        return os.path.samestat(source, out.stat())
+    except (OSError, ValueError):  # no such file, or no stream of the system's
+        return False
 
 
 def _predicted(model: PrivateClassifier, part: pd.DataFrame, *, missing: tuple[str, ...]) -> pd.DataFrame:
@@ -117,6 +127,8 @@ def _parts(table: str | None) -> Iterator[pd.DataFrame]:
     except DomainError:
         raise
     except ValueError as error:
+        if table is not None and table.endswith(".parquet"):
+            raise DataError(f"{table} is not a Parquet file: {error}; write it again") from error
         raise DataError(f"cannot read {table or 'standard input'}: {csv_problem(error)}") from error
 
 

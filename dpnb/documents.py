@@ -49,6 +49,8 @@ def read_document(path: Path) -> dict[str, Any]:
         document = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise DataError(unreadable(path, error)) from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} is not a JSON document: it is no text; {written}") from error
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path} is not a JSON document: {error}; {written}") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:

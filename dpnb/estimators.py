@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
@@ -183,7 +184,9 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
         if y is not None:
             raise ValueError("y given beside encoded records: they carry their labels, call fit(records)")
         if self.domain not in (None, records.domain):
-            raise ValueError("domain differs from the one that the records were encoded with")
+            raise ValueError(
+                "domain differs from the one that the records were encoded with: leave it None, or encode them on it"
+            )
         self.domain_ = records.domain
         self.classes_ = np.array(self.domain_.classes)
         self.n_features_in_ = self.domain_.n_attributes
@@ -222,7 +225,7 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
 
     def __getattr__(self, name: str) -> Any:
         told = f"{type(self).__name__!r} object has no attribute {name!r}"
-        if name.endswith("_") and not name.startswith("_"):
+        if name.endswith("_") and not name.startswith("_") and "ledger_" not in vars(self):
             told += " before it is fitted: expected a fitted model, call fit(X, y) first"
         raise AttributeError(told)
 
@@ -323,6 +326,8 @@ def _revived(document: dict[str, Any]) -> PrivateClassifier:
     domain = Domain.from_document(document["domain"])
     if set(document["model"]) != set(kind._released):
         raise DataError(f"damaged: a {kind.__name__} has {', '.join(kind._released)}")
+    if unknown := sorted(set(document["parameters"]) - set(inspect.signature(kind).parameters)):
+        raise DataError(f"damaged: a {kind.__name__} has no parameter {unknown[0]!r}")
     model: PrivateClassifier = kind(
         domain=domain, **{name: unplain(value, domain) for name, value in document["parameters"].items()}
     )

@@ -52,6 +52,7 @@ def unreadable(path: Path, error: OSError) -> str:
         return told
     if not folder.is_dir():
         return f"{told}; there is no folder {folder}"
-    stems = {entry.stem: entry.name for entry in sorted(folder.iterdir())}
+    alike = [p for p in sorted(folder.iterdir()) if path.suffix == p.suffix or path.stem == p.stem]
+    stems = {entry.stem: entry.name for entry in alike}
     close = stems.get(closest(path.stem, stems) or "")
     return f"{told}; {f'did you mean {close!r}' if close else 'is the name right'}, in {folder}?"

@@ -252,6 +252,9 @@ def test_a_stream(folder: Path) -> None:
     run = shell("dpnb predict model.json < data.csv > out.csv", folder)
     assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
     assert len(pd.read_csv(folder / "out.csv")) == 300
+    itself = shell("dpnb predict model.json --out data.csv < data.csv", folder)
+    assert (itself.returncode, "it is the table itself" in itself.stderr) == (1, True)
+    assert len(pd.read_csv(folder / "data.csv").columns) == 5
     cut = shell("dpnb predict model.json < data.csv | head -1", folder)
     assert (cut.stdout.count("\n"), cut.stderr) == (1, "")
 
@@ -331,7 +334,7 @@ def test_dollars_in_names_start_no_formula() -> None:
             assert all(re.search(r"(?<!\\)\$", text.get_text()) is None for text in texts)
     figure, axis = plt.subplots()
     axis.set_title("pay$_{$")
-    with pytest.raises(ValueError, match="pay"):  # broken twin: as it stands
+    with pytest.raises(ValueError, match=r"_\{"):  # broken twin: as it stands
         figure.canvas.draw()
     plt.close("all")
 
@@ -415,7 +418,7 @@ MISTAKES = [
     ("domain draft nothing.csv --target y", "nothing.csv is not a CSV file in UTF-8: it is empty"),
     ("domain draft ragged.csv --target y", "ragged.csv is not a CSV file in UTF-8: line 3 has 4 cells"),
     ("domain draft no.parquet --target y", "no.parquet"),
-    ("domain draft data.csv --target outcome", "no column 'outcome' to predict: data.csv lacks the columns 'outcome'; it has 'income'"),
+    ("domain draft data.csv --target outcome", "no column 'outcome' to predict: data.csv lacks the columns 'outcome'"),
     ("domain draft data.csv --target default --out data.csv", "data.csv exists"),
     ("domain draft data.csv --target default --out nowhere/d.yml", "cannot write nowhere"),
     ("domain check nowhere.yml data.csv", "nowhere.yml"),

@@ -11,6 +11,7 @@ import importlib
 import math
 import os
 import pickle
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -159,7 +160,7 @@ def _load(name: str, *, jobs: int) -> Callable[[], Any]:
     if jobs > 1:
         with _misused(f"{name} cannot be sent to other processes, use --jobs 1 or a plain function"):
             pickle.dumps(factory)
-    with _misused(f"{name}() failed"):
+    with _misused(f"{name}() failed, expected a function without arguments that returns an estimator"):
         model = factory()
     lacking = [method for method in ("fit", "predict") if not callable(getattr(model, method, None))]
     if lacking or isinstance(model, type):
@@ -177,7 +178,8 @@ def _misused(complaint: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        raise MisuseError(f"{complaint}: {type(error).__name__}: {error}") from error
+        why = re.sub(r" at 0x[0-9a-f]+", "", str(error))
+        raise MisuseError(f"{complaint}: {type(error).__name__}: {why}") from error
 
 
 def _lacks_domain(model: Any) -> bool:

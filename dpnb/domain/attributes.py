@@ -218,9 +218,8 @@ def check_values(values: object, *, of: str) -> tuple[Hashable, ...]:
                 f"{of} must not hold the missing value {value!r}; give it a name such as 'missing'"
             )
     if repeats := repeated(checked):
-        raise DomainError(
-            f"{of} must be unique, repeated: {listed(repeats)}; 1 and 1.0 are one value; remove repeats"
-        )
+        why = "" if all(isinstance(v, str) for v in repeats) else " (1, 1.0 and True are one value)"
+        raise DomainError(f"{of} must be unique, repeated: {listed(repeats)}{why}; list each once")
     numbers = [v for v in checked if isinstance(v, int | float) and abs(v) > 2**53]
     if len({*map(float, numbers)}) < len(numbers):
         # One missing value makes floats of a column of whole numbers.

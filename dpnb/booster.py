@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .arrays import Floats, Ints
+from .checks import check_delta as check_delta
+from .checks import check_step as check_step
 from .counts import RecordsDoor
 from .curator import Curator
 from .domain import Domain
@@ -138,30 +140,6 @@ def half_log_odds(error: float) -> float:
     return 0.5 * float(np.log((1 - error) / error))
 
 
-LARGEST_DELTA = 0.01
-
-
-def check_delta(delta: object) -> None:
-    """Raise ValueError unless δ is None or a number in (0, 1)."""
-    if delta is not None and not (isinstance(delta, float | np.floating) and 0 < delta < 1):
-        raise ValueError(f"delta={delta!r}: expected a number in (0, 1), or None for pure DP")
-    if delta is not None and delta > LARGEST_DELTA:
-        raise ValueError(
-            f"delta={delta!r}: to publish each record with probability δ would be allowed; take far less than one in "
-            "the number of records, such as 1e-6"
-        )
-
-
-def check_step(name: str, value: object) -> None:
-    """Raise ValueError unless a step is a positive finite number."""
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float | np.number)
-        or not 0 < value < float("inf")
-    ):
-        raise ValueError(f"{name}={value!r}: expected a positive number")
-
-
 @dataclass(kw_only=True, eq=False, repr=False)
 class PrivateBooster(PrivateClassifier):
     """Boosted decision stumps, ε-DP or (ε, δ)-DP; an additive model whose shapes can be looked at.
@@ -268,6 +246,7 @@ class PrivateBooster(PrivateClassifier):
     @property
     def feature_importances_(self) -> Floats:
         """Share of each attribute in the steps, (attributes,), summing to 1 (0 if only constants were chosen)."""
+        check_is_fitted(self)
         total: Floats = np.sum([model.importances() for model in self.models_], axis=0)
         shares: Floats = total / max(float(total.sum()), 1e-300)
         return shares
@@ -308,6 +287,7 @@ class PrivateBooster(PrivateClassifier):
 
         **Privacy**: post-processing, free.
         """
+        check_is_fitted(self)
         self.domain_[name]  # raises for an unknown name
         return self._model(label).shape(self.domain_.names.index(name))
 
@@ -315,8 +295,12 @@ class PrivateBooster(PrivateClassifier):
         """Booster of a class."""
         if len(self.models_) > 1:
             if label not in self.domain_.classes:
-                raise ValueError(f"label={label!r}: expected one of {', '.join(map(repr, self.classes_))}")
+                raise ValueError(
+                    f"label={label!r}: expected one of {', '.join(map(repr, self.domain_.classes))}"
+                )
             return self.models_[self.domain_.classes.index(label)]
-        if label not in (None, self.domain_.classes[1]):
-            raise ValueError(f"label={label!r}: with two classes, shapes are those of {self.classes_[1]!r}")
+        if label not in (None, second := self.domain_.classes[1]):
+            raise ValueError(
+                f"label={label!r}: expected {second!r} or None; with two classes the others are these upside down"
+            )
         return self.models_[0]

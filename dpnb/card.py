@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import argparse
 import base64
+import hashlib
 import io
 import math
 import sys
 from collections.abc import Iterator, Sequence
 from html import escape
+from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 from .curator import REAL_NOISE
 from .documents import read_document
 from .domain import Attribute, Continuous, Domain
 from .errors import DataError
 from .estimators import PrivateClassifier, PrivateForest, read
-from .files import write_whole
+from .files import unreadable, write_whole
 from .ledger import Event, Scope
 
 RELATIONS = {
@@ -42,21 +43,33 @@ LIMITS = (
 STYLE = """
 :root { color-scheme: light dark; }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem;
-  color: #1c1c1c; background: #fff; }
-img { max-width: 100%; height: auto; background: #fff; }
+  color: #1c1c1c; background: #fff; overflow-wrap: break-word; }
+code { overflow-wrap: anywhere; }
+figure { margin: 0 0 1rem; break-inside: avoid; }
+figcaption { font-size: 0.9em; }
+img { max-width: 100%; height: auto; }
+.pictures { columns: 2 27rem; column-gap: 2rem; }
 table { border-collapse: collapse; width: 100%; margin: 0.5rem 0 1rem; }
-th, td { text-align: left; vertical-align: top; padding: 0.25rem 0.8rem 0.25rem 0; border-bottom: 1px solid #ccc; }
+th, td { text-align: left; vertical-align: top; padding: 0.25rem 0.8rem 0.25rem 0; border-bottom: 1px solid #8886; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .total { border-left: 0.5rem solid #0173b2; padding: 0.4rem 0.8rem; font-size: 1.15rem; }
 .leak { border-left-color: #b00020; }
-.sign td { height: 3rem; border-bottom: 1px solid #444; width: 33%; }
+.boxes { list-style: none; padding-left: 1.4rem; }
+.boxes li { text-indent: -1.4rem; }
+.sign tbody th, .sign tbody td { height: 3rem; vertical-align: bottom; border-bottom-color: currentcolor; }
+.sign tbody th { width: 20%; font-weight: normal; }
 .wide { overflow-x: auto; }
-@media (prefers-color-scheme: dark) { body { color: #e8e8e8; background: #161616; } }
+@media (prefers-color-scheme: dark) {
+  body { color: #e8e8e8; background: #161616; }
+  img { filter: invert(0.915) hue-rotate(180deg); }
+}
 @media print { body { max-width: none; margin: 0; } h2 { break-after: avoid; } }
 """
 
 
-def page(model: PrivateClassifier, *, versions: dict[str, str], audit: str = "") -> str:
+def page(
+    model: PrivateClassifier, *, versions: dict[str, str], audit: str = "", document: Path | None = None
+) -> str:
     """The card as a self-contained HTML page.
 
     Parameters
@@ -64,10 +77,12 @@ def page(model: PrivateClassifier, *, versions: dict[str, str], audit: str = "")
     model : read with :func:`dpnb.read`.
     versions : of the packages that made the model.
     audit : what an audit found, as text; empty if there was none.
+    document : the file that was read; the card holds its name and checksum.
     """
     name = type(model).__name__
     sections = [
-        f"<h1>Card of a model: {escape(name)}</h1>",
+        f"<h1>Card of a model: {escape(name)} for {escape(model.domain_.target)}</h1>",
+        *_identity(document),
         _total(model),
         _section("Whose privacy", [_paragraph(RELATIONS[model.ledger_.neighbours]), *_unit()]),
         _section("What was released", [_releases(model)]),
@@ -84,7 +99,7 @@ def page(model: PrivateClassifier, *, versions: dict[str, str], audit: str = "")
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Card of a model: {escape(name)}</title>
+<title>Card of a model: {escape(name)} for {escape(model.domain_.target)}</title>
 <style>{STYLE}</style>
 </head>
 <body>
@@ -110,7 +125,19 @@ def _section(title: str, parts: Sequence[str]) -> str:
 
 def _list(texts: Sequence[str], *, box: bool = False) -> str:
     mark = "☐ " if box else ""
-    return "<ul>" + "".join(f"<li>{mark}{escape(text)}</li>" for text in texts) + "</ul>"
+    return (
+        ('<ul class="boxes">' if box else "<ul>")
+        + "".join(f"<li>{mark}{escape(text)}</li>" for text in texts)
+        + "</ul>"
+    )
+
+
+def _identity(document: Path | None) -> list[str]:
+    """Which document the card is of: a signature under a card holds for that one only."""
+    if document is None:
+        return []
+    digest = hashlib.sha256(document.read_bytes()).hexdigest()
+    return [f"<p>Of the document <code>{escape(document.name)}</code>, SHA-256 <code>{digest}</code>.</p>"]
 
 
 def _total(model: PrivateClassifier) -> str:
@@ -121,7 +148,12 @@ def _total(model: PrivateClassifier) -> str:
         leaks = "".join(f"<li>{escape(what)} ({n} times)</li>" for what, n in ledger.leaks.items())
         return f'<div class="total leak"><strong>Not differentially private: {claim}.</strong><ul>{leaks}</ul></div>'
     kind = "(ε, δ)-differential privacy" if ledger.delta else "ε-differential privacy"
-    total = f'<p class="total"><strong>{claim}</strong>: {kind}, by the ledger of all releases below.</p>'
+    factor = f"{math.exp(ledger.epsilon):.3g}" if ledger.epsilon < 700 else f"exp({_number(ledger.epsilon)})"
+    rest = f", and by {ledger.delta:g} beside that" if ledger.delta else ""
+    total = (
+        f'<p class="total"><strong>{claim}</strong>: {kind}, by the ledger of all releases below. '
+        f"One record changes the probability of anything the model shows by a factor of {factor} at most{rest}.</p>"
+    )
     return total + _digits(model)
 
 
@@ -179,7 +211,8 @@ def _entries(children: Sequence[Scope | Event], depth: int) -> Iterator[tuple[in
     seen: list[tuple[str, int, Scope | Event]] = []
     for child in children:
         cost = child.worst if isinstance(child, Event) else child.cost
-        look = f"{child.what} {cost} {child.n_parts if isinstance(child, Event) else len(child.children)}"
+        # Levels of a tree look alike: a record pays for one node of each, however many there are.
+        look = f"{child.what} {cost} {'' if isinstance(child, Event) else len(child.children)}"
         if seen and seen[-1][0] == look:
             seen[-1] = (look, seen[-1][1] + 1, child)
         else:
@@ -191,9 +224,10 @@ def _entries(children: Sequence[Scope | Event], depth: int) -> Iterator[tuple[in
 
 
 def _domain(domain: Domain) -> str:
+    alike = groupby(domain.attributes, key=lambda a: (_public(a), _moved(a)))
     rows = "".join(
-        f"<tr><td>{escape(a.name)}</td><td>{escape(_public(a))}</td><td>{escape(_moved(a))}</td></tr>"
-        for a in domain.attributes
+        f"<tr><td>{', '.join(escape(a.name) for a in group)}</td><td>{escape(public)}</td><td>{escape(moved)}</td></tr>"
+        for (public, moved), group in alike
     )
     classes = ", ".join(map(str, domain.classes))
     return (
@@ -208,14 +242,14 @@ def _domain(domain: Domain) -> str:
 
 def _public(attribute: Attribute) -> str:
     if isinstance(attribute, Continuous):
-        return f"{attribute.shown(attribute.low)} to {attribute.shown(attribute.high)}"
+        return attribute.span
     shown = ", ".join(map(str, attribute.levels[:12]))
     return shown + (f", … ({len(attribute.levels)} in all)" if len(attribute.levels) > 12 else "")
 
 
 def _moved(attribute: Attribute) -> str:
     if isinstance(attribute, Continuous):
-        missing = "has its own place" if attribute.missing else "counts as the middle"
+        missing = "a place of its own" if attribute.missing else "the middle"
         return f"outside: the next bound; missing: {missing}"
     stand_in = attribute.levels[attribute.stand_in]
     return f"unknown: {stand_in}; missing: {attribute.levels[attribute.missing_code]}"
@@ -229,6 +263,7 @@ def _pictures(model: PrivateClassifier) -> Iterator[str]:
         return
     from . import pictures
 
+    yield '<div class="pictures">'
     for figure, words in pictures.of_model(model):
         buffer = io.BytesIO()
         figure.savefig(buffer, format="png", dpi=110, metadata={"Software": None})
@@ -236,6 +271,7 @@ def _pictures(model: PrivateClassifier) -> Iterator[str]:
         data = base64.b64encode(buffer.getvalue()).decode()
         alt = escape(words, quote=True)
         yield f'<figure><img src="data:image/png;base64,{data}" alt="{alt}"><figcaption>{alt}</figcaption></figure>'
+    yield "</div>"
     if isinstance(model, PrivateForest):
         yield "<details><summary>The first tree in words</summary>"
         yield f"<pre>{escape(model.trees_[0].export_text(model.domain_, max_depth=6))}</pre></details>"
@@ -246,35 +282,51 @@ def _made(model: PrivateClassifier, versions: dict[str, str]) -> str:
     rows = {name: value for name, value in parameters.items() if name not in ("domain", "random_state")}
     rows |= {f"version of {package}": number for package, number in versions.items()}
     cells = "".join(
-        f'<tr><th scope="row">{escape(k)}</th><td>{escape(str(v))}</td></tr>' for k, v in rows.items()
+        f'<tr><th scope="row">{escape(k)}</th><td>{escape("by default" if v is None else str(v))}</td></tr>'
+        for k, v in rows.items()
     )
     return f"<table><tbody>{cells}</tbody></table>"
 
 
 def _signature() -> str:
-    cells = "".join(f"<td><small>{word}</small></td>" for word in ("name", "date", "signature"))
-    return f'<table class="sign"><tbody><tr>{cells}</tr></tbody></table>'
+    head = "".join(f'<th scope="col">{word}</th>' for word in ("for", "name", "date", "signature"))
+    rows = "".join(
+        f'<tr><th scope="row">{who}</th><td></td><td></td><td></td></tr>'
+        for who in ("data holder", "privacy officer")
+    )
+    return f'<table class="sign"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m dpnb.card") -> int:
     """Command line: write the card of a released model."""
-    parser = argparse.ArgumentParser(prog="python -m dpnb.card", description=main.__doc__)
+    parser = argparse.ArgumentParser(prog=prog, description=main.__doc__)
     parser.add_argument("model", type=Path, help="document that model.release() wrote")
     parser.add_argument("--report", type=Path, required=True, help="HTML file to write")
     parser.add_argument("--audit", type=Path, help="text of an audit, to be shown on the card")
     options = parser.parse_args(arguments)
+    if options.report.suffix not in (".html", ".htm"):
+        parser.exit(1, f"cannot write {options.report}: expected a name that ends in .html\n")
     try:
         versions = read_document(options.model)["versions"]
-        audit: Any = "" if options.audit is None else options.audit.read_text(encoding="utf-8")
-        write_whole(options.report, page(read(options.model), versions=versions, audit=audit))
-    except OSError as error:
-        parser.exit(1, f"cannot open {error.filename or options.report}: {error.strerror}\n")
-    except UnicodeDecodeError as error:
-        parser.exit(1, f"{options.audit} is not a text in UTF-8: {error}\n")
+        audit = "" if options.audit is None else _text(options.audit)
+        text = page(read(options.model), versions=versions, audit=audit, document=options.model)
+        write_whole(options.report, text)
     except DataError as error:
         parser.exit(1, f"{error}\n")
+    except OSError as error:
+        parser.exit(1, f"cannot write {options.report}: {error.strerror}\n")
     print(f"card in {options.report}")
     return 0
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise DataError(unreadable(path, error)) from error
+    except UnicodeDecodeError as error:
+        what = "what `python -m dpnb.audit` prints, with > audit.txt"
+        raise DataError(f"{path} is not a text in UTF-8: {error.reason}; expected {what}") from error
 
 
 if __name__ == "__main__":

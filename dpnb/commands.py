@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,19 +14,23 @@ import pandas as pd
 
 from . import card
 from .domain import drafts
+from .domain.cells import check_head, csv_problem, read_parts
+from .domain.misfits import lacking
 from .errors import DataError, DomainError
 from .estimators import PrivateClassifier, read
+from .files import check_writable, unreadable
 
 CHUNK = 50_000  # records that are held at a time
+SUFFIXES = (".csv", ".parquet")  # of what is written
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Command line; returns the exit status: 0 done, 1 the data or the model are not what they should be."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words[:1] == ["card"]:
-        return card.main(words[1:])
+        return card.main(words[1:], prog="dpnb card")
     if words[:1] == ["domain"]:
-        return drafts.main(words[1:])
+        return drafts.main(words[1:], prog="dpnb domain")
     parser = argparse.ArgumentParser(prog="dpnb", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="predict | card | domain")
     commands.add_parser("card", help="write the card of a released model")
@@ -43,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # whoever read the output has gone
         sys.stderr.close()
     except OSError as error:
-        parser.exit(1, f"cannot write {error.filename or options.out}: {error.strerror}\n")
+        parser.exit(1, f"cannot write {options.out or 'standard output'}: {error.strerror or error}\n")
     except (DataError, DomainError) as error:
         parser.exit(1, f"{error}\n")
     return 0
@@ -68,17 +73,30 @@ def predict(
 
     **Privacy**: post-processing of the released model, free.
     """
+    if out is not None and _is_read(Path(out), table):
+        raise DataError(f"cannot write {out}: it is the table itself; name another file")
     with _Sink(out) as sink:
         for part in _parts(table):
             sink.write(_predicted(model, part, missing=missing))
 
 
+def _is_read(out: Path, table: str | None) -> bool:
+    """Whether a file is the one that is read, from a path or as standard input."""
+    try:
+        source = os.fstat(sys.stdin.fileno()) if table is None else os.stat(table)
+        return os.path.samestat(source, out.stat())
+    except (OSError, ValueError):  # no such file, or no stream of the system's
+        return False
+
+
 def _predicted(model: PrivateClassifier, part: pd.DataFrame, *, missing: tuple[str, ...]) -> pd.DataFrame:
     domain = model.domain_
-    if lacking := [name for name in domain.names if name not in part]:
-        raise DomainError(f"the table lacks the columns {', '.join(map(repr, lacking))}")
+    if told := lacking(domain.names, part):
+        raise DomainError(f"the table {told}")
     if taken := [name for name in map(str, part) if name == "prediction" or name.startswith("probability ")]:
-        raise DomainError(f"the table has a column {taken[0]!r} already: rename it")
+        raise DomainError(
+            f"the table has a column {taken[0]!r} already, which is to be added: rename or remove it"
+        )
     records = domain.spelt(part[list(domain.names)], missing=missing)
     probabilities = model.predict_proba(records)
     more = {"prediction": model.classes_[probabilities.argmax(axis=1)]}
@@ -96,17 +114,22 @@ def _parts(table: str | None) -> Iterator[pd.DataFrame]:
             for batch in file.iter_batches(CHUNK):
                 yield _pandas(batch)
             return
-        source: Any = sys.stdin if table is None else table
-        yield from pd.read_csv(source, dtype=str, na_filter=False, skipinitialspace=True, chunksize=CHUNK)
+        source: Any = getattr(sys.stdin, "buffer", sys.stdin)
+        if table is not None:
+            source = table
+            with open(table, "rb") as file:
+                check_head(file.read(4), name=table)
+        yield from read_parts(source, size=CHUNK, name=table or "standard input")
     except ImportError as error:
         raise DataError(f"Parquet files need pyarrow: pip install pyarrow ({error})") from error
-    except (OSError, ValueError) as error:
-        if isinstance(error, DomainError):
-            raise
-        why = (
-            error.strerror if isinstance(error, OSError) and error.strerror else " ".join(str(error).split())
-        )
-        raise DataError(f"cannot read {table or 'standard input'}: {why}") from error
+    except OSError as error:
+        raise DataError(unreadable(Path(table or "standard input"), error)) from error
+    except DomainError:
+        raise
+    except ValueError as error:
+        if table is not None and table.endswith(".parquet"):
+            raise DataError(f"{table} is not a Parquet file: {error}; write it again") from error
+        raise DataError(f"cannot read {table or 'standard input'}: {csv_problem(error)}") from error
 
 
 def _pandas(table: Any) -> pd.DataFrame:
@@ -120,8 +143,10 @@ class _Sink:
 
     def __init__(self, out: str | None) -> None:
         self._path = None if out is None else Path(out)
-        if self._path is not None and self._path.is_dir():
-            raise DataError(f"cannot write {out}: it is a folder")
+        if self._path is not None:
+            check_writable(self._path)
+            if self._path.suffix not in SUFFIXES:
+                raise DataError(f"cannot write {out}: expected a name that ends in {' or '.join(SUFFIXES)}")
         self._part = (
             None if self._path is None else self._path.with_name(f".{self._path.name}.{token_hex(4)}")
         )

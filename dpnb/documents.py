@@ -12,19 +12,21 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import partial
-from itertools import groupby
+from itertools import count, groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from .arrays import MOST_CELLS
 from .domain import Domain
 from .errors import DataError
-from .files import write_whole
+from .files import unreadable, write_whole
 from .ledger import Cost, Event, Ledger, Scope
 
 FORMAT, VERSION = "dpnb model", 1
 _HOMES = ("papers", "booster", "grid", "splits", "trees")  # of what a model is made of
+MOST_ENTRIES = 2**20  # of a ledger: a document that asks for more is not one of ours
 _NUMBERS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
@@ -42,21 +44,24 @@ def read_document(path: Path) -> dict[str, Any]:
     DataError
         If the file cannot be read, is no such document, or one of a later version.
     """
+    written = "expected a whole document, as model.release(path) writes it"
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}") from error
-    except ValueError as error:
-        raise DataError(f"{path} is not a JSON document: {error}") from error
+        raise DataError(unreadable(path, error)) from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} is not a JSON document: it is no text; {written}") from error
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path} is not a JSON document: {error}; {written}") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise DataError(f"{path} is not a model: expected format {FORMAT!r}; model.release(path) writes one")
-    if document.get("version") != VERSION:
-        raise DataError(
-            f"{path} has version {document.get('version')!r}: this package reads version {VERSION}"
-        )
+    if (found := document.get("version")) != VERSION:
+        later = isinstance(found, int) and found > VERSION
+        way_out = "install the dpnb that wrote it, or a later one" if later else written
+        raise DataError(f"{path} has version {found!r}: this package reads version {VERSION}; {way_out}")
     for part in ("estimator", "domain", "parameters", "model", "ledger", "versions"):
         if not isinstance(document.get(part), str if part == "estimator" else dict):
-            raise DataError(f"{path} is damaged: it lacks {part!r}")
+            raise DataError(f"{path} is damaged: it lacks {part!r}; {written}")
     return document
 
 
@@ -124,7 +129,7 @@ def find_class(name: str, *, is_data: bool = False) -> Any:
         found = getattr(importlib.import_module(module), path)
     except (ImportError, AttributeError) as error:
         raise DataError(
-            f"{name!r} is no class of this package; was the model written by a later one?"
+            f"{name!r} is no class of this package; was the model written by a later one? Update dpnb"
         ) from error
     if not isinstance(found, type) or (is_data and not (is_dataclass(found) or hasattr(found, "_fields"))):
         raise DataError(f"{name!r} is not what a model's document holds")
@@ -171,17 +176,37 @@ def read_ledger(document: Mapping[str, Any]) -> Ledger:
     ledger = Ledger(
         neighbours=document["neighbours"], delta=document["delta"], claimed=float(document["claimed"])
     )
-    ledger.root.children = list(_children(document["entries"]))
+    ledger.root.children = list(_children(document["entries"], count(1)))
+    if (
+        not np.isclose(ledger.epsilon, float(document["epsilon"]), rtol=1e-9)
+        or ledger.leaks != document["leaks"]
+    ):
+        raise DataError("damaged: its ledger does not add up")
     return ledger
 
 
-def _children(entries: Sequence[Mapping[str, Any]]) -> Iterator[Scope | Event]:
+def _children(entries: Sequence[Mapping[str, Any]], number: Iterator[int]) -> Iterator[Scope | Event]:
+    """Entries of a ledger, each as often as it is there; ``number`` counts all of them."""
     for entry in entries:
-        for _ in range(entry["times"]):
-            cost = Cost(float(entry["epsilon"]), float(entry["rho"]))
+        cost, times, nodes = (
+            Cost(float(entry["epsilon"]), float(entry["rho"])),
+            entry["times"],
+            entry.get("nodes"),
+        )
+        if not (cost.epsilon >= 0 and cost.rho >= 0 and times >= 1 and 0 <= (nodes or 0) <= MOST_CELLS):
+            raise DataError(f"damaged: an entry of the ledger says {dict(entry, entries=None)}")
+        words = [entry[name] for name in ("what", "rule" if "entries" in entry else "mechanism")]
+        if not all(isinstance(word, str) for word in words):
+            raise DataError(f"damaged: an entry of the ledger is called {words}")
+        for _ in range(times):
+            if next(number) > MOST_ENTRIES:
+                raise DataError(f"damaged: its ledger has more than {MOST_ENTRIES} entries")
             if "entries" in entry:
                 yield Scope(
-                    entry["what"], entry["rule"], partial(_fixed, cost), list(_children(entry["entries"]))
+                    entry["what"],
+                    entry["rule"],
+                    partial(_fixed, cost),
+                    list(_children(entry["entries"], number)),
                 )
             else:
                 yield Event(
@@ -191,7 +216,7 @@ def _children(entries: Sequence[Mapping[str, Any]]) -> Iterator[Scope | Event]:
                     rho=np.array(cost.rho),
                     sensitivity=float(entry["sensitivity"]),
                     change_range=float(entry["change_range"]),
-                    parts=None if entry["nodes"] is None else np.arange(entry["nodes"]),
+                    parts=None if nodes is None else np.arange(nodes),
                 )
 
 

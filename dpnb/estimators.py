@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from os import PathLike
-from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -20,22 +20,19 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from .arrays import Floats
 from .bags import Bags
+from .checks import check_choice as check_choice
+from .checks import check_count as check_count
+from .checks import check_epsilon, check_kinds, check_path, check_seed
 from .counts import Records, RecordsDoor
 from .curator import Curator, open_curator, source_of_noise
 from .documents import find_class, ledger_document, plain, read_document, read_ledger, unplain, write_document
-from .domain import Domain, as_frame
-from .domain.encoding import spelt_number
+from .domain import Domain, as_frame, as_series
+from .domain.encoding import distinct, spelt_number
+from .domain.frames import columns_of
 from .errors import DataError
 from .growth import TreeBuilder
 from .ledger import Ledger, Neighbours
 from .trees import Tree, leaf_votes
-
-
-def check_epsilon(epsilon: object) -> float:
-    """Return ε as a float; raise ValueError unless it is a positive number (``inf`` switches privacy off)."""
-    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float | np.number) or not epsilon > 0:
-        raise ValueError(f"epsilon={epsilon!r}: expected a positive number, or inf for no privacy")
-    return float(epsilon)
 
 
 def check_domain(domain: object) -> None:
@@ -53,18 +50,6 @@ def check_domain(domain: object) -> None:
         raise TypeError(
             f"domain is of type {type(domain).__name__}: expected a Domain, or None to read it off the records; {hint}"
         )
-
-
-def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
-    """Raise ValueError unless ``value`` is one of ``choices``."""
-    if value not in choices:
-        raise ValueError(f"{name}={value!r}: expected one of {', '.join(map(repr, choices))}")
-
-
-def check_count(name: str, value: object, *, low: int) -> None:
-    """Raise ValueError unless ``value`` is a whole number of at least ``low``."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
-        raise ValueError(f"{name}={value!r}: expected a whole number of at least {low}")
 
 
 def _are_codes(y: Any, domain: Domain) -> bool:
@@ -151,6 +136,9 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
 
     def _check_parameters(self) -> None:
         """Raise ValueError for a parameter out of range."""
+        check_epsilon(self.epsilon)
+        check_seed(self.random_state)
+        check_kinds(self, but=("epsilon", "delta", "domain"))
         for name, choices in self._choices.items():
             check_choice(name, getattr(self, name), choices)
         check_choice("neighbours", self.neighbours, ("add-remove", "replace"))
@@ -161,16 +149,21 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
 
     def _open(self, X: Any, y: Any) -> tuple[RecordsDoor, Curator]:
         """Open the three doors for a fit: records, releases, budget."""
-        epsilon = check_epsilon(self.epsilon)
-        ledger = Ledger(neighbours=self.neighbours, delta=self.delta, claimed=epsilon)
+        ledger = Ledger(neighbours=self.neighbours, delta=self.delta, claimed=float(self.epsilon))
         curator = open_curator(rng=source_of_noise(self.random_state), ledger=ledger)
         if isinstance(X, RecordsDoor):
             return self._open_records(X, y), curator
         if y is None:
-            raise ValueError("a classifier requires y to be passed, but the target y is None")
+            raise ValueError(
+                "a classifier requires y to be passed, but the target y is None: pass a label for each record"
+            )
         if self.domain is None:
+            columns_of(X)
             X = as_frame(X)
+            if not isinstance(y, np.ndarray | pd.DataFrame):
+                y = as_series(y).infer_objects()
             y = y if isinstance(y, pd.Series) else column_or_1d(y, warn=True)
+            distinct(as_series(y), of="the labels")
             validate_data(self, X, skip_check_array=True)
             check_classification_targets(y)
             why = "no domain given: bounds, categories and classes read off the records"
@@ -192,7 +185,9 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
         if y is not None:
             raise ValueError("y given beside encoded records: they carry their labels, call fit(records)")
         if self.domain not in (None, records.domain):
-            raise ValueError("domain differs from the one that the records were encoded with")
+            raise ValueError(
+                "domain differs from the one that the records were encoded with: leave it None, or encode them on it"
+            )
         self.domain_ = records.domain
         self.classes_ = np.array(self.domain_.classes)
         self.n_features_in_ = self.domain_.n_attributes
@@ -211,11 +206,12 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
 
         **Privacy**: post-processing of the released model, free.
         """
+        file = check_path("path", path, such="model.json")
         check_is_fitted(self)
         parameters = self.get_params(deep=False)
         secret = ("random_state", "domain")
         write_document(
-            Path(path),
+            file,
             {
                 "estimator": f"{type(self).__module__}:{type(self).__qualname__}",
                 "versions": {name: version(name) for name in ("dpnb", "numpy", "scikit-learn")},
@@ -227,6 +223,12 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
                 "ledger": ledger_document(self.ledger_),
             },
         )
+
+    def __getattr__(self, name: str) -> Any:
+        told = f"{type(self).__name__!r} object has no attribute {name!r}"
+        if name.endswith("_") and not name.startswith("_") and "ledger_" not in vars(self):
+            told += " before it is fitted: expected a fitted model, call fit(X, y) first"
+        raise AttributeError(told)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -305,16 +307,17 @@ def read(path: str | PathLike[str]) -> PrivateClassifier:
     DataError
         If the file is no such document.
     """
-    document = read_document(Path(path))
+    document = read_document(check_path("path", path, such="model.json"))
+    again = "fetch it again, or release the model again"
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return _revived(document)
     except DataError as error:
-        raise DataError(f"{path}: {error}") from error
+        raise DataError(f"{path}: {error}; {again}") from error
     except Exception as error:  # whatever a wrong entry leads to
         why = " ".join(str(error).split())
-        raise DataError(f"{path} is damaged: {type(error).__name__}: {why}") from error
+        raise DataError(f"{path} is damaged: {type(error).__name__}: {why}; {again}") from error
 
 
 def _revived(document: dict[str, Any]) -> PrivateClassifier:
@@ -324,17 +327,23 @@ def _revived(document: dict[str, Any]) -> PrivateClassifier:
     domain = Domain.from_document(document["domain"])
     if set(document["model"]) != set(kind._released):
         raise DataError(f"damaged: a {kind.__name__} has {', '.join(kind._released)}")
+    if unknown := sorted(set(document["parameters"]) - set(inspect.signature(kind).parameters)):
+        raise DataError(f"damaged: a {kind.__name__} has no parameter {unknown[0]!r}")
     model: PrivateClassifier = kind(
         domain=domain, **{name: unplain(value, domain) for name, value in document["parameters"].items()}
     )
+    model._check_parameters()
     for name, value in document["model"].items():
-        setattr(model, name, unplain(value, domain))
+        found = unplain(value, domain)
+        for part in found if isinstance(found, list) else [found]:
+            part.check(domain)
+        setattr(model, name, found)
     model.domain_, model.classes_ = domain, np.array(domain.classes)
     model.n_features_in_ = domain.n_attributes
     model.ledger_ = read_ledger(document["ledger"])
-    if not np.isclose(model.ledger_.epsilon, float(document["ledger"]["epsilon"]), rtol=1e-9):
-        raise DataError("damaged: its ledger does not add up")
-    model._probabilities(np.nan_to_num(domain.lows)[None])  # whatever is wrong shows here
+    shares = model._probabilities(np.nan_to_num(domain.lows)[None])  # whatever is wrong shows here
+    if shares.shape != (1, domain.n_classes) or not np.isfinite(shares).all():
+        raise DataError(f"damaged: its model has no probabilities for {domain.n_classes} classes")
     return model
 
 

@@ -1,10 +1,13 @@
-"""Files that are written whole or not at all."""
+"""Files that are written whole or not at all, and what to say where one cannot be read or written."""
 
 from __future__ import annotations
 
+import errno
 import secrets
 import shutil
 from pathlib import Path
+
+from .errors import closest
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
@@ -14,7 +17,13 @@ def write_whole(path: Path, content: str | bytes) -> None:
     ----------
     path : the file, in a folder that exists. Its permissions stay; a new file gets those that are usual.
     content : a text is written in UTF-8 with its line ends as they are.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written; it names the path and what to do.
     """
+    check_writable(path)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         temporary.write_bytes(content.encode() if isinstance(content, str) else content)
@@ -23,3 +32,27 @@ def write_whole(path: Path, content: str | bytes) -> None:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def check_writable(path: Path) -> None:
+    """Raise OSError, with the way out, if a path is a folder, or in none."""
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "it is a folder, name a file in it", str(path))
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, f"there is no folder {path.parent}, make it first", str(path))
+
+
+def unreadable(path: Path, error: OSError) -> str:
+    """Why a file cannot be read, where it was looked for, and which one may have been meant."""
+    told = f"cannot read {path}: {error.strerror or error}"
+    folder = path.absolute().parent
+    if isinstance(error, IsADirectoryError):
+        return f"{told}; name a file in it"
+    if not isinstance(error, FileNotFoundError):
+        return told
+    if not folder.is_dir():
+        return f"{told}; there is no folder {folder}"
+    alike = [p for p in sorted(folder.iterdir()) if path.suffix == p.suffix or path.stem == p.stem]
+    stems = {entry.stem: entry.name for entry in alike}
+    close = stems.get(closest(path.stem, stems) or "")
+    return f"{told}; {f'did you mean {close!r}' if close else 'is the name right'}, in {folder}?"

@@ -15,6 +15,7 @@ from .arrays import Floats, Ints
 from .domain import Categorical, Domain
 from .splits import LEAF, ONE_VS_REST, THRESHOLD
 
+LARGEST_WEIGHT = 1e100  # of a stump: sums of weights, and pictures of them, stay finite
 DECADES = 4  # the finest geometric threshold lies at 10⁻⁴ of the domain's width
 
 
@@ -226,6 +227,22 @@ class Additive:
     domain: Domain
     stumps: tuple[Stump, ...]
     alpha: Floats
+
+    def check(self, domain: Domain) -> None:
+        """Raise ValueError unless the stumps are such over a domain, each with a finite weight."""
+        if self.alpha.shape != (len(self.stumps),) or not (np.abs(self.alpha) < LARGEST_WEIGHT).all():
+            raise ValueError(f"{len(self.stumps)} stumps have weights that are not as many finite numbers")
+        for place, stump in enumerate(self.stumps):
+            if stump.kind == LEAF:
+                fits = stump.attribute == -1
+            elif not 0 <= stump.attribute < domain.n_attributes:
+                fits = False
+            elif domain.continuous[stump.attribute]:
+                fits = stump.kind == THRESHOLD and np.isfinite(stump.cut)
+            else:
+                fits = stump.kind == ONE_VS_REST and stump.cut in range(domain.cardinalities[stump.attribute])
+            if not fits or abs(stump.sign) != 1:
+                raise ValueError(f"stump {place} does not fit the domain: {stump}")
 
     @property
     def constant(self) -> float:

@@ -19,6 +19,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from .arrays import Floats, Ints
+from .checks import check_choice, check_delta, check_epsilon
 
 Neighbours = Literal["add-remove", "replace"]
 
@@ -178,6 +179,10 @@ def zcdp_epsilon(*, rho: float, delta: float) -> float:
     ----------
     Canonne, Kamath, Steinke (2020), The discrete Gaussian for differential privacy, Proposition 12.
     """
+    if not (rho >= 0 and 0 < delta < 1):
+        raise ValueError(
+            f"rho={rho!r}, delta={delta!r}: expected rho of at least 0, and delta in (0, 1) such as 1e-6"
+        )
     if rho == 0 or math.isinf(rho):
         return rho
 
@@ -193,7 +198,9 @@ def zcdp_epsilon(*, rho: float, delta: float) -> float:
 
 def zcdp_rho(*, epsilon: float, delta: float) -> float:
     """Largest ρ whose :func:`zcdp_epsilon` at ``delta`` does not exceed ``epsilon``."""
-    low, high = 0.0, epsilon + 1.0
+    low, high = 0.0, check_epsilon(epsilon) + 1.0
+    if math.isinf(high):
+        return high
     while zcdp_epsilon(rho=high, delta=delta) < epsilon:
         high *= 2
     for _ in range(200):
@@ -227,10 +234,15 @@ class Ledger:
     def __init__(
         self, *, neighbours: Neighbours = "add-remove", delta: float | None = None, claimed: float
     ) -> None:
-        if neighbours not in ("add-remove", "replace"):
-            raise ValueError(f"neighbours={neighbours!r}: expected 'add-remove' or 'replace'")
-        if delta is not None and not 0 < delta < 1:
-            raise ValueError(f"delta={delta!r}: expected a number in (0, 1), or None for pure DP")
+        check_choice("neighbours", neighbours, ("add-remove", "replace"))
+        if delta is not None and not (isinstance(delta, int | float | np.number) and 0 < delta < 1):
+            raise ValueError(
+                f"delta={delta!r}: expected a number in (0, 1), such as 1e-6, or None for pure DP"
+            )
+        if not (isinstance(claimed, int | float | np.number) and claimed >= 0):
+            raise ValueError(
+                f"claimed={claimed!r}: expected a number of at least 0, the ε that the text promises"
+            )
         self.neighbours: Neighbours = neighbours
         self.delta = delta
         self.claimed = claimed
@@ -239,6 +251,10 @@ class Ledger:
 
     def book(self, event: Event) -> None:
         """Add an event to the innermost open scope."""
+        if not isinstance(event, Event):
+            raise TypeError(
+                f"event is of type {type(event).__name__}: expected an Event; Budget.book adds whole ledgers"
+            )
         self._open[-1].children.append(event)
 
     @contextmanager
@@ -355,9 +371,8 @@ class Budget:
     def __init__(
         self, *, epsilon: float, delta: float | None = None, neighbours: Neighbours = "add-remove"
     ) -> None:
-        if not epsilon > 0:
-            raise ValueError(f"epsilon={epsilon!r}: expected a positive number")
-        self.total = epsilon
+        self.total = check_epsilon(epsilon)
+        check_delta(delta)
         self._ledger = Ledger(neighbours=neighbours, delta=delta, claimed=epsilon)
 
     @property
@@ -377,6 +392,8 @@ class Budget:
         ----------
         epsilon, delta : what the fit claims.
         """
+        check_epsilon(epsilon)
+        check_delta(delta)
         pure = self._ledger.pure_epsilon + (epsilon if delta is None else math.inf)
         after = pure
         if self._ledger.delta is not None:
@@ -387,6 +404,7 @@ class Budget:
             raise BudgetExceededError(
                 f"{more} more would make ε = {_number(after)}, and the total is {_number(self.total)}; after "
                 f"{len(self._ledger.root.children)} fits {_number(self.left)} is left. No record was read"
+                + ("; state a delta for the budget too" if delta and self._ledger.delta is None else "")
             )
 
     def fit(self, model: Fitted, X: Any, y: Any = None) -> Fitted:
@@ -402,7 +420,23 @@ class Budget:
         BudgetExceededError
             If the claim passes the total; no record is read.
         """
-        self.check(epsilon=float(model.epsilon), delta=model.delta)
+        if isinstance(model, type) or not all(
+            hasattr(model, name) for name in ("epsilon", "delta", "neighbours")
+        ):
+            what = (
+                f"the class {model.__name__}"
+                if isinstance(model, type)
+                else f"of type {type(model).__name__}"
+            )
+            raise TypeError(
+                f"model is {what}: expected an estimator of this package, such as PrivateBooster(epsilon=0.5)"
+            )
+        self.check(epsilon=model.epsilon, delta=model.delta)
+        if getattr(model, "domain", None) is None and not hasattr(X, "domain"):
+            raise BudgetExceededError(
+                "domain=None reads bounds and categories off the records, ε = ∞: expected a Domain, pass it to the "
+                "estimator. No record was read"
+            )
         if model.neighbours != self._ledger.neighbours:
             raise ValueError(
                 f"neighbours={model.neighbours!r} in a budget for {self._ledger.neighbours!r}: fit with the same"
@@ -419,6 +453,9 @@ class Budget:
         ValueError
             If it is for another relation. A fit that passed the total is booked all the same: it happened.
         """
+        if not isinstance(ledger, Ledger):
+            way_out = "pass its ledger_" if hasattr(ledger, "ledger_") else "a fitted model has one, ledger_"
+            raise TypeError(f"ledger is of type {type(ledger).__name__}: expected a Ledger; {way_out}")
         if ledger.neighbours != self._ledger.neighbours:
             raise ValueError(
                 f"a ledger for {ledger.neighbours!r} in a budget for {self._ledger.neighbours!r}: fit with the same"

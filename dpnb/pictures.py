@@ -12,10 +12,15 @@ from .booster import PrivateBooster
 from .domain import Attribute, Continuous
 from .estimators import PrivateClassifier, PrivateForest
 from .grid import Additive, Shape
+from .trees import literal
 
 
 def plot_shapes(
-    shapes: Mapping[str, tuple[Attribute, Shape]], *, log: Sequence[str] = (), bars: int | None = None
+    shapes: Mapping[str, tuple[Attribute, Shape]],
+    *,
+    log: Sequence[str] = (),
+    bars: int | None = None,
+    columns: int = 2,
 ) -> Figure:
     """What attributes add to an additive score: steps over a continuous domain, bars for categories.
 
@@ -24,47 +29,44 @@ def plot_shapes(
     shapes : panel title → the public attribute and its shape.
     log : titles of the panels with a logarithmic axis.
     bars : most categories in a panel, those of the largest scores; None for all.
-
-    Returns
-    -------
-    Figure with two panels a row.
+    columns : panels a row.
     """
-    rows = (len(shapes) + 1) // 2
-    figure, axes = plt.subplots(rows, 2, figsize=(9.5, 3.2 * rows), layout="constrained", squeeze=False)
+    rows, size = -(-len(shapes) // columns), (4.75 * columns, 3.2 * -(-len(shapes) // columns))
+    figure, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
     for axis, (title, (attribute, shape)) in zip(axes.flat, shapes.items(), strict=False):
         if isinstance(attribute, Continuous):
             edges = np.concatenate([[attribute.floor], shape.at, [attribute.high]])
             axis.stairs(shape.score, edges, baseline=None, color="C0", linewidth=1.8)
-            axis.set(
-                xlabel=f"{attribute.name}, from {attribute.shown(attribute.low)} to {attribute.shown(attribute.high)}"
-            )
+            axis.set(xlabel=literal(f"{attribute.name}, from {attribute.span}"))
             if title in log:
                 axis.set_xscale("symlog", linthresh=float(np.diff(edges).min()))
             axis.set_ylabel("added to the score")
         else:
             shown = np.sort(np.argsort(-np.abs(shape.score), kind="stable")[:bars])
-            axis.barh([str(attribute.levels[k]) for k in shown], shape.score[shown], color="C0")
+            axis.barh([literal(attribute.levels[k]) for k in shown], shape.score[shown], color="C0")
             axis.invert_yaxis()
             axis.axvline(0, color="black", linewidth=0.8)
             some = f", {len(shown)} of {len(attribute.levels)}" if len(shown) < len(attribute.levels) else ""
-            axis.set(xlabel="added to the score", ylabel=f"{attribute.name}{some}")
-        axis.set_title(title)
+            axis.set(xlabel="added to the score", ylabel=literal(f"{attribute.name}{some}"))
+        axis.set_title(literal(title))
     for axis in axes.flat[len(shapes) :]:
         figure.delaxes(axis)
     return figure
 
 
-def plot_importances(shares: Mapping[str, float], *, xlabel: str) -> Figure:
+def plot_importances(shares: Mapping[str, float], *, xlabel: str, width: float = 7.5) -> Figure:
     """Bars of the attributes' shares, the largest on top.
 
     Parameters
     ----------
     shares : attribute → share.
     xlabel : what a share is of.
+    width : of the figure, in inches.
     """
     ordered = sorted(shares.items(), key=lambda item: item[1])
-    figure, axis = plt.subplots(figsize=(7.5, 0.6 + 0.28 * len(ordered)), layout="constrained")
-    axis.barh([name for name, _ in ordered], [share for _, share in ordered], color="C0")
+    figure, axis = plt.subplots(figsize=(width, 0.6 + 0.28 * len(ordered)), layout="constrained")
+    axis.barh([literal(name) for name, _ in ordered], [share for _, share in ordered], color="C0")
+    axis.margins(y=0.01)
     axis.set_xlabel(xlabel)
     return figure
 
@@ -84,8 +86,11 @@ def of_model(model: PrivateClassifier, *, shapes: int = 6) -> Iterator[tuple[Fig
         split = np.concatenate([tree.splits.attribute for tree in model.trees_])
         counts = np.bincount(split[split >= 0], minlength=len(names))
         shares = dict(zip(names, (counts / max(counts.sum(), 1)).tolist(), strict=True))
-        yield plot_importances(shares, xlabel="share of the splits"), "Share of the splits by attribute."
-        figure, axis = plt.subplots(figsize=(11, 5), layout="constrained")
+        yield (
+            plot_importances(shares, xlabel="share of the splits", width=4.75),
+            "Share of the splits by attribute.",
+        )
+        figure, axis = plt.subplots(figsize=(5.5, 4), layout="constrained")
         model.trees_[0].plot(model.domain_, ax=axis, max_depth=2)
         yield figure, "The upper levels of the first tree."
         return
@@ -96,12 +101,11 @@ def of_model(model: PrivateClassifier, *, shapes: int = 6) -> Iterator[tuple[Fig
         sizes = booster.importances()
         shares = dict(zip(names, (sizes / max(float(sizes.sum()), 1e-300)).tolist(), strict=True))
         yield (
-            plot_importances(shares, xlabel="share of the steps"),
+            plot_importances(shares, xlabel="share of the steps", width=4.75),
             f"Share of the steps by attribute, class {label}.",
         )
         largest = sorted(range(len(names)), key=lambda a: -sizes[a])[:shapes]
-        drawn = {
-            names[a]: (model.domain_.attributes[a], booster.shape(a)) for a in sorted(largest) if sizes[a] > 0
-        }
-        if drawn:
-            yield plot_shapes(drawn, bars=12), f"What an attribute adds to the score of class {label}."
+        for a in sorted(a for a in largest if sizes[a] > 0):
+            drawn = {names[a]: (model.domain_.attributes[a], booster.shape(a))}
+            words = f"What {names[a]} adds to the score of class {label}."
+            yield plot_shapes(drawn, bars=12, columns=1), words

@@ -10,7 +10,7 @@ import numpy as np
 
 from .arrays import Floats, Ints
 from .domain import Categorical, Continuous, Domain
-from .splits import BINNED, LEAF, MULTIWAY, THRESHOLD, Splits
+from .splits import BINNED, LEAF, MULTIWAY, ONE_VS_REST, THRESHOLD, Splits
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,6 +68,47 @@ class Tree:
         """Leaf values of every record, (n, classes)."""
         result: Floats = self.value[self.apply(codes)]
         return result
+
+    def check(self, domain: Domain) -> None:
+        """Raise ValueError unless the arrays make a tree over a domain, which no record can get lost in."""
+        (kind, attribute, cut), n = self.splits, self.n_nodes
+        arrays = {
+            "kind": kind,
+            "attribute": attribute,
+            "cut": cut[..., :1].reshape(-1) if cut.ndim == 2 else cut,
+        }
+        arrays |= {"first_child": self.first_child, "depth": self.depth}
+        for name, array in arrays.items():
+            if array.shape != (n,):
+                raise ValueError(f"a tree of {n} nodes has {name} of shape {array.shape}")
+        if self.value.shape != (n, domain.n_classes):
+            raise ValueError(
+                f"a tree of {n} nodes and {domain.n_classes} classes has values of {self.value.shape}"
+            )
+        inner = kind != LEAF
+        known = np.isin(kind, [LEAF, THRESHOLD, ONE_VS_REST, MULTIWAY, BINNED])
+        if not (known.all() and (attribute[inner] >= 0).all() and (attribute < domain.n_attributes).all()):
+            raise ValueError("a tree has splits of no known kind or attribute")
+        numeric, levels = domain.continuous[attribute], domain.cardinalities[attribute]
+        named = (kind == ONE_VS_REST) | (kind == MULTIWAY)
+        codes = arrays["cut"]
+        fits = ~inner | np.where(named, ~numeric, (kind == THRESHOLD) | numeric)
+        fits &= ~((kind == ONE_VS_REST) | ((kind == THRESHOLD) & ~numeric)) | (
+            (codes >= 0) & (codes < levels)
+        )
+        fits &= ~np.isin(kind, [THRESHOLD, BINNED]) | ~np.isnan(cut).reshape(n, -1).any(axis=1)
+        if not fits.all():
+            raise ValueError(
+                f"a tree has a split that does not fit the domain, at node {int(np.argmin(fits))}"
+            )
+        branches = self.splits.n_branches(domain.cardinalities)
+        parents = np.repeat(np.arange(n), branches)
+        within = np.arange(len(parents)) - np.repeat(np.cumsum(branches) - branches, branches)
+        children = self.first_child[parents] + within
+        if n == 0 or not np.array_equal(np.sort(children), np.arange(1, n)) or (children <= parents).any():
+            raise ValueError("a tree has nodes that are no child, or children that come before their parent")
+        if not np.isfinite(self.value[~inner]).all():
+            raise ValueError("a tree has a leaf without finite values")
 
     def children(self, node: int, domain: Domain) -> list[tuple[str, int]]:
         """Condition and number of each child of a node."""
@@ -146,15 +187,22 @@ class Tree:
                 ax.plot([position, x[child]], [y, y - 1], color="0.5", lw=1, zorder=1)
                 answer = ("yes", "no")[branch] if binary else test.split(" = ")[-1]
                 middle = ((position + x[child]) / 2, y - 0.5)
-                ax.annotate(answer, middle, ha="center", va="center", backgroundcolor="white", fontsize=9)
+                ax.annotate(
+                    literal(answer), middle, ha="center", va="center", backgroundcolor="white", fontsize=9
+                )
             if node in children:
                 text = children[node][0][0] if binary else domain.names[self.splits.attribute[node]]
             else:
                 leaf = self.splits.kind[node] == LEAF
                 text = self.describe(node, domain).replace(", ", "\n") if leaf else "…"
             box = {"boxstyle": "round", "fc": "white", "ec": "0.4"}
-            ax.annotate(text, (position, y), ha="center", va="center", fontsize=10, bbox=box)
+            ax.annotate(literal(text), (position, y), ha="center", va="center", fontsize=10, bbox=box)
         ax.set_axis_off()
+
+
+def literal(value: object) -> str:
+    """A text that matplotlib shows as it is: a dollar starts no formula."""
+    return str(value).replace("$", r"\$")
 
 
 def leaf_votes(counts: Floats, *, vote: str) -> Floats:

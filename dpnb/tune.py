@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,11 +15,12 @@ from scipy.optimize import brentq
 from scipy.special import gammaln
 
 from .arrays import Floats, Ints
-from .booster import check_delta
+from .checks import check_delta, check_epsilon, check_kinds, check_seed, check_share
 from .counts import Records
 from .curator import Curator, open_curator
 from .domain import Categorical, Domain
-from .estimators import PrivateClassifier, check_epsilon
+from .errors import closest
+from .estimators import PrivateClassifier, check_domain
 from .ledger import Cost, Event, Ledger, zcdp_epsilon
 
 BELOW = 1 - 1e-9  # rounding in an estimator's own accounting must not carry a trial past its budget
@@ -65,6 +67,7 @@ class Trials:
     shape: float = 0.0
 
     def __post_init__(self) -> None:
+        check_kinds(self)
         if not 1 < self.mean < math.inf:
             raise ValueError(f"mean={self.mean!r}: expected a number of trials above 1")
         if not -0.5 <= self.shape < math.inf:
@@ -213,8 +216,9 @@ def tune(
 
     Raises
     ------
-    ValueError
-        For no candidates, a budget or share out of range, and an estimator that spends more than its budget.
+    ValueError, TypeError
+        For no candidates or none that ``make`` takes, a budget or share out of range, and an estimator that spends more
+        than its budget; never for what the records hold: misfits are moved into the domain, as by a fit.
 
     Notes
     -----
@@ -224,16 +228,23 @@ def tune(
     earlier trial: the trials are independent and alike, so this is a fair draw. K, the other trials and their counts
     are not released; the running time tells of K, hide it where others can see it.
     """
-    if not candidates:
-        raise ValueError("candidates is empty: give at least one setting, {} stands for the defaults")
-    if not 0 < score_share < 1:
-        raise ValueError(f"score_share={score_share!r}: expected a share in (0, 1)")
+    _check_candidates(make, candidates, delta=delta)
+    check_share("score_share", score_share)
     check_delta(delta)
-    trials = trials or Trials()
+    check_seed(random_state)
+    if domain is None:
+        raise TypeError(
+            "domain is None: expected a Domain, since what a trial reads off the records is not private"
+        )
+    check_domain(domain)
+    trials = Trials() if trials is None else trials
+    if not isinstance(trials, Trials):
+        raise TypeError(f"trials={trials!r}: expected Trials(mean=10), the law of their number")
     trial = trial_cost(trials, epsilon=check_epsilon(epsilon), delta=delta)
     fit, score = _shares(trial, score_share=score_share, delta=delta)
     budget = {"epsilon": fit.epsilon, "domain": domain} | ({} if delta is None else {"delta": delta})
-    records = Records(X, y, domain=domain)
+    records = Records(X, y, domain=domain, strict=False)
+    codes = domain.move(X)
     ledger = TunedLedger(trials, trial, delta=delta, claimed=epsilon)
     curator = open_curator(rng=np.random.default_rng(random_state), ledger=ledger)
     best: Tuned | None = None
@@ -243,14 +254,41 @@ def tune(
         model = make(**budget, random_state=fit_seed, **candidates[at])
         _check_spent(model.fit(records), fit, delta=delta)
         scratch = Ledger(claimed=score)
-        n_right = _noisy_score(
-            open_curator(rng=np.random.default_rng(score_seed), ledger=scratch), model, X, y, epsilon=score
-        )
+        door = open_curator(rng=np.random.default_rng(score_seed), ledger=scratch)
+        n_right = _noisy_score(door, model, codes, y, epsilon=score)
         if best is None or n_right > best.n_right:
             best = Tuned(model, dict(candidates[at]), n_right)
     assert best is not None
     best.model.set_params(random_state=None).ledger_ = ledger  # the seed would give the noise away
     return best
+
+
+def _check_candidates(make: object, candidates: object, *, delta: object) -> None:
+    """Raise unless ``make`` can be called with each of the candidates."""
+    if not callable(make):
+        raise TypeError(
+            f"make is of type {type(make).__name__}: expected an estimator class, such as PrivateBooster, or a function"
+        )
+    if isinstance(candidates, Mapping) or not isinstance(candidates, Sequence):
+        grid = "list(sklearn.model_selection.ParameterGrid(candidates)) makes one of a grid"
+        raise TypeError(f"candidates={candidates!r}: expected a list of dicts of parameters; {grid}")
+    if not candidates:
+        raise ValueError("candidates is empty: give at least one setting, {} stands for the defaults")
+    takes = inspect.signature(make).parameters.values()
+    known = [p.name for p in takes]
+    anything = any(p.kind is p.VAR_KEYWORD for p in takes)
+    if delta is not None and not anything and "delta" not in known:
+        name = getattr(make, "__name__", make)
+        raise ValueError(f"delta={delta!r}: {name} takes none; expected None for pure DP, or PrivateBooster")
+    for setting in candidates:
+        if not isinstance(setting, Mapping):
+            raise TypeError(
+                f"candidate {setting!r}: expected a dict of parameters, such as {{'max_depth': 3}}"
+            )
+        if not anything and (unknown := [name for name in setting if name not in known]):
+            close = closest(unknown[0], known)
+            hint = f"did you mean {close!r}?" if close else f"there are {', '.join(known)}"
+            raise ValueError(f"candidate {dict(setting)}: expected parameters, got {unknown[0]!r}; {hint}")
 
 
 def trial_cost(trials: Trials, *, epsilon: float, delta: float | None) -> Cost:
@@ -302,21 +340,22 @@ def _check_spent(model: PrivateClassifier, budget: Cost, *, delta: float | None)
     )
     if not spent * BELOW <= allowed:
         raise ValueError(
-            f"{model!r} spent {unit} = {spent:.6g} of {allowed:.6g}: a trial must keep to its budget; take a private "
-            "variant, and with delta one that composes by zCDP over many rounds"
+            f"{type(model).__name__} spent {unit} = {spent:.6g} of {allowed:.6g}: a trial must keep to its budget; "
+            "take a private variant, and with delta one that composes by zCDP over many rounds"
         )
 
 
 def _noisy_score(
-    curator: Curator, model: PrivateClassifier, X: pd.DataFrame, y: pd.Series[Any], *, epsilon: float
+    curator: Curator, model: PrivateClassifier, codes: Floats, y: pd.Series[Any], *, epsilon: float
 ) -> int:
-    """Number of records that a model classifies rightly, with geometric noise.
+    """Number of encoded records that a model classifies rightly, with geometric noise.
 
     **Privacy**: ``epsilon``-DP and ε²/2-zCDP given the model: one record more adds 0 or 1.
     """
     classes = model.domain_.classes
-    answers = pd.DataFrame({"answer": model.predict(X)}, index=X.index)
-    cohort = Records(answers, y, domain=Domain((Categorical("answer", classes),), classes)).cohort()
+    answers = pd.DataFrame({"answer": model.classes_[model._probabilities(codes).argmax(axis=1)]})
+    public = Domain((Categorical("answer", classes),), classes)
+    cohort = Records(answers, y, domain=public, strict=False).cohort()
     found = cohort.value_counts(np.array([[0]]))
     right = found.counts[np.arange(len(found.value)), found.value.astype(np.intp)].sum()
     noisy = curator.geometric(

@@ -8,12 +8,21 @@ from typing import Any
 import yaml
 from yaml import YAMLError
 
-__all__ = ["YAMLError", "dump", "parse"]
+__all__ = ["YAMLError", "dump", "parse", "why"]
 
 
 def parse(text: str) -> Any:
     """Read a document."""
     return yaml.load(text, Loader=_Loader)
+
+
+def why(error: YAMLError) -> str:
+    """What is wrong with a document, in which line, and where to look."""
+    mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+    if mark is None or problem is None:
+        return " ".join(str(error).split())
+    hint = "indent with spaces" if "'\\t'" in problem else "check brackets, quotes and indentation there"
+    return f"line {mark.line + 1}: {problem}; {hint}"
 
 
 def dump(document: object) -> str:
@@ -37,7 +46,16 @@ _RESOLVERS = [
 
 
 class _Loader(yaml.SafeLoader):
-    pass
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        # YAML forbids a key that comes twice; PyYAML would take the last one.
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if key.value in seen:
+                where = f"line {key.start_mark.line + 1}"
+                raise YAMLError(f"the key {key.value!r} comes twice, again in {where}: remove one")
+            if isinstance(key.value, str):
+                seen.add(key.value)
+        return super().construct_mapping(node, deep=deep)
 
 
 class _Dumper(yaml.SafeDumper):

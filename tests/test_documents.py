@@ -6,7 +6,7 @@ import json
 import math
 import pickle
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from dpnb.documents import find_class, plain, unplain
 from dpnb.errors import DataError
 from dpnb.papers.dpada import READINGS, DPAda
 from dpnb.registry import Entry
+from dpnb.trees import Tree
 
 DOMAIN = Domain(
     (
@@ -102,6 +103,21 @@ def test_a_document_predicts_the_same_to_the_bit(entry: Entry, model: Any, tmp_p
     assert secrets_in(path.read_text(encoding="utf-8")) == []
 
 
+def kept(model: Any) -> set[str]:
+    """What a fitted model has beside its parameters, what is public, its ledger, and what it released."""
+    public = {"domain_", "classes_", "n_features_in_", "feature_names_in_", "ledger_"}
+    public |= {"schedule_"}  # DPAda draws it before it reads the records
+    return set(vars(model)) - set(model.get_params()) - public - set(type(model)._released)
+
+
+@pytest.mark.parametrize(("entry", "model"), subjects())
+def test_a_fitted_model_keeps_nothing_else(entry: Entry, model: Any) -> None:
+    model, X = fitted(entry, model)
+    assert kept(model) == set()
+    model.n_records_, model._fit_X = len(X), X  # broken twins, as an adversary found them in other models
+    assert kept(model) == {"n_records_", "_fit_X"}
+
+
 def secrets_in(text: str) -> list[str]:
     """What a document must not hold: the seed, the generator's name or state, records, their keys or their number."""
     words = (str(SECRET), "random_state", "PCG64", "Generator", "person ", "0123456789")
@@ -180,9 +196,9 @@ DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "domain without classes": (lambda d: d["domain"].pop("classes"), "target, classes, attributes"),
     "attribute without bounds": (
         lambda d: d["domain"]["attributes"][0].pop("continuous"),
-        "an attribute must read",
+        "attribute 'x' reads",
     ),
-    "unknown parameter": (lambda d: d["parameters"].update(colour="red"), "is damaged"),
+    "unknown parameter": (lambda d: d["parameters"].update(colour="red"), "has no parameter 'colour'"),
     "no model": (lambda d: d.pop("model"), "lacks 'model'"),
     "empty model": (lambda d: d["model"].clear(), "damaged: a PrivateBooster has models_"),
     "array of the wrong size": (lambda d: d["model"]["models_"][0]["alpha"]["data"].pop(), "is damaged"),
@@ -238,6 +254,69 @@ def test_other_files_are_refused(content: bytes, message: str, tmp_path: Path) -
         dpnb.read(tmp_path / "nothing.json")
     with pytest.raises(DataError, match="cannot read"):
         dpnb.read(tmp_path)
+
+
+ODD: tuple[Any, ...] = (
+    None, -1, 0, 1, 2, 7, 1e308, -1e308, 10**12, "nan", "inf", "x", "", [], {}, [1], True, 0.5, {"the": "domain"},
+)  # fmt: skip
+
+
+def places(found: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Every place in a document."""
+    for key, value in (
+        found.items() if isinstance(found, dict) else enumerate(found) if isinstance(found, list) else ()
+    ):
+        yield (*at, key)
+        yield from places(value, (*at, key))
+
+
+@pytest.mark.parametrize("name", ["PrivateBooster", "EDPRF", "DiffPRFs", "RandomSplitForest"])
+def test_whatever_stands_in_a_document_is_refused_or_predicts(name: str, tmp_path: Path) -> None:
+    """One value changed or gone, anywhere: no hang, no other error, no probability that is none."""
+    entry, path, rng = papers.estimators()[name], tmp_path / "model.json", np.random.default_rng(0)
+    model, _ = fitted(entry, entry.model(next(iter(entry.private))))
+    model.release(path)
+    whole = path.read_text(encoding="utf-8")
+    everywhere = [at for at in places(json.loads(whole)) if at[0] != "versions"]
+    refused = 0
+    for _ in range(150):
+        document = json.loads(whole)
+        *way, last = everywhere[rng.integers(len(everywhere))]
+        part = document
+        for key in way:
+            part = part[key]
+        if rng.random() < 0.15:
+            del part[last]
+        else:
+            part[last] = ODD[rng.integers(len(ODD))]
+        path.write_text(json.dumps(document), encoding="utf-8")
+        try:
+            again = dpnb.read(path)
+        except DataError:
+            refused += 1
+            continue
+        ends = np.where(again.domain_.continuous, again.domain_.highs, again.domain_.cardinalities - 1)[None]
+        assert np.isfinite(again._probabilities(ends)).all(), (*way, last)
+        assert str(again.ledger_)
+    assert 50 < refused < 150
+
+
+def test_a_document_that_is_not_looked_at_is_found_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken twin: trees that are taken as they come predict what is no number."""
+    entry, path = papers.estimators()["DiffPRFs"], tmp_path / "model.json"
+    fitted(entry, entry.model("default"))[0].release(path)
+    document = json.loads(path.read_text(encoding="utf-8"))
+    values = document["model"]["trees_"][0]["value"]["data"]
+    values[-1] = values[-2] = "inf"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(DataError, match="leaf without finite values"):
+        dpnb.read(path)
+    monkeypatch.setattr(Tree, "check", lambda *_: None)
+    again = dpnb.read(path)
+    leaves = again.trees_[0].value
+    assert not np.isfinite(leaves[-1]).all()
 
 
 def test_cut_short_anywhere_a_document_is_refused(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_lists_and_numpy_scalars_become_plain_tuples() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Continuous("a", 1, 1), "low < high, got low=1.0, high=1.0"),
+        (lambda: Continuous("a", 1, 1), "low < high, got low=1, high=1; an attribute of one value"),
         (lambda: Continuous("a", 2, 1), "low < high"),
         (lambda: Continuous("a", 0, np.inf), "must be finite"),
         (lambda: Continuous("a", np.nan, 1), "must be finite"),
@@ -66,8 +66,8 @@ def test_lists_and_numpy_scalars_become_plain_tuples() -> None:
         (lambda: Continuous("a", "low", 1), "must be two numbers or two dates"),
         (lambda: Continuous("", 0, 1), "non-empty str"),
         (lambda: Categorical("a", ()), "must not be empty"),
-        (lambda: Categorical("a", "yes"), "must be a tuple, got 'yes'"),
-        (lambda: Categorical("a", 3), "must be a tuple, got 3"),
+        (lambda: Categorical("a", "yes"), "must be a list such as .*, got 'yes'"),
+        (lambda: Categorical("a", 3), "must be a list such as .*, got 3"),
         (lambda: Categorical("a", ("x", "y", "x")), "unique, repeated: 'x'"),
         (lambda: Categorical("a", (1, 1.0)), "unique, repeated"),
         (lambda: Categorical("a", ("x", None)), "missing value None"),
@@ -144,7 +144,7 @@ def changed(column: str, *values: object) -> pd.DataFrame:
 BROKEN = [
     (
         changed("age", -1, 101),
-        r"'age' lies outside \[0, 100\] in 2 of 3 records: -1.0, 101.0; write `clip: true`",
+        r"'age' lies outside \[0, 100\] in 2 of 3 records: -1, 101; write `clip: true`",
     ),
     (changed("age", np.nan), "'age' hold NaN in 1 of 3 records"),
     (changed("age", None), "'age' hold NaN in 1 of 3 records"),
@@ -220,7 +220,7 @@ def test_encode_labels() -> None:
         (["yes", None], "the labels hold NaN in 1 of 2 records"),
         ([0.5, np.nan], "the labels"),
         ([["yes"], ["no"]], r"one-dimensional, got shape \(2, 1\)"),
-        ("yes", r"got shape \(\)"),
+        ("yes", "one-dimensional, got y of type str, 'yes'; pass a column"),
     ],
 )
 def test_encode_labels_refuses(labels: Any, message: str) -> None:
@@ -330,14 +330,14 @@ attributes:
         ("[", "not a YAML file"),
         ("", "expected the keys"),
         ("classes: [a, b]", "expected the keys"),
-        ("{classes: [a, b], attributes: [], more: 1}", "expected the keys"),
+        ("{classes: [a, b], attributes: [], more: 1}", "an unknown key 'more': Expected the keys"),
         ("{classes: [a, b], attributes: 3}", "must be a list"),
         (
             "{classes: [a, b], attributes: [{name: x, continuous: 3}]}",
-            "an attribute must read .*'continuous': 3",
+            "bounds of 'x' must read continuous: .low, high., got 3",
         ),
         ("{classes: [a, b], attributes: [{name: x, continuous: [3, 1]}]}", "low < high"),
-        ("{classes: ab, attributes: [{name: x, categorical: [1]}]}", "classes must be a tuple"),
+        ("{classes: ab, attributes: [{name: x, categorical: [1]}]}", "classes must be a list"),
         ("{classes: [!!python/name:os.system x, b], attributes: []}", "not a YAML file"),
     ],
 )

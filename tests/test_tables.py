@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import textwrap
@@ -222,10 +221,10 @@ def line(*lines: str) -> list[str]:
     [
         (
             line("x,121,true,1,no", "x,-1,true,1,no"),
-            r"own\.csv: column 'age' lies outside \[0, 120\] in 2 of 62 records: 121.0, -1.0; .*wider",
+            r"own\.csv: column 'age' lies outside \[0, 120\] in 2 of 62 records: 121, -1; .*wider",
         ),
         (line("x,old,true,1,no"), r"own\.csv: column 'age' must hold numbers, got 'old' in 1 of 61 records"),
-        (line("x,,true,1,no"), "'age' must hold numbers, got '' in 1 of 61 .*csv: missing"),
+        (line("x,,true,1,no"), "column 'age' hold NaN in 1 of 61 .*`missing: true`.*csv: missing"),
         (line("x,nan,true,1,no"), "'age' must hold numbers, got 'nan' in 1 of 61 .*csv: missing"),
         (line("x,inf,true,1,no"), "'age' holds inf in 1 of 61 records; write `clip: true`"),
         (
@@ -236,10 +235,10 @@ def line(*lines: str) -> list[str]:
         (line("x,40,true,1.5,no"), "column 'grade': 1 of 61 records, first '1.5'; write `unknown: other`"),
         (
             line("x,40,true,1,perhaps"),
-            r"own\.csv, column 'ill': unknown values in the labels: 1 of 61 records, first 'perhaps'; "
+            r"own\.csv: column 'ill': unknown values in the labels: 1 of 61 records, first 'perhaps'; "
             "the domain's classes are 'no', 'yes'; .*csv: missing",
         ),
-        (line("x,40,true,1"), "in the labels: 1 of 61 records, first ''"),
+        (line("x,40,true,1"), "the labels hold NaN in 1 of 61 records; give what is missing a name"),
     ],
     ids=["bounds", "word", "empty", "nan", "inf", "bool", "number", "fraction", "label", "short"],
 )
@@ -257,7 +256,7 @@ def test_refuses_values_of_the_test_file_too(write: Write) -> None:
 def test_a_bound_narrower_than_the_data_is_caught(write: Write) -> None:
     """The broken twin of a domain that fits."""
     read(write(domain=DOMAIN.replace("[0, 120]", "[20, 79]")))
-    with pytest.raises(DomainError, match=r"'age' lies outside \[20, 78\] in 1 of 60 records: 79.0"):
+    with pytest.raises(DomainError, match=r"'age' lies outside \[20, 78\] in 1 of 60 records: 79;"):
         read(write(domain=DOMAIN.replace("[0, 120]", "[20, 78]")))
 
 
@@ -266,7 +265,7 @@ def test_a_bound_narrower_than_the_data_is_caught(write: Write) -> None:
     [
         (
             "name,ages,smoker,grade,ill",
-            r"own\.csv lacks the columns 'age'; the file has 'name', 'ages', 'smoker'",
+            r"own\.csv lacks the columns 'age'; it has 'name', 'ages', 'smoker'.*is 'ages' one of them",
         ),
         ("name,age,smoker,grade,sick", "lacks the columns 'ill'"),
         (
@@ -301,10 +300,10 @@ def test_refuses_repeated_keys(write: Write) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "not a CSV file in UTF-8: No columns"),
+        (b"", "not a CSV file in UTF-8: it is empty; expected a line"),
         (b"\xff\xfe", "not a CSV file in UTF-8"),
-        (b"a,b\n1,2,3\n", "Expected 2 fields in line 2, saw 3"),
-        (b'a,b\n"1,2\n', "EOF inside string"),
+        (b"a,b\n1,2,3\n", "line 2 has 3 cells, expected 2"),
+        (b'a,b\n"1,2\n', "a quote in line 2 is never closed"),
         (HEADER.encode(), "leaves no record to train on"),
     ],
     ids=["empty", "other encoding", "long line", "open quote", "header alone"],
@@ -329,7 +328,9 @@ def test_refuses_an_empty_part(write: Write) -> None:
 @pytest.mark.parametrize("name", ["csv:other.csv", "csv:", "csv:."])
 def test_refuses_a_file_that_is_not_there(write: Write, name: str) -> None:
     write()
-    with pytest.raises(DataError, match=f"cannot read {os.getcwd()}"):
+    with pytest.raises(
+        DataError, match=r"cannot read (other\.csv: No such file|\.: Is a directory; name a file)"
+    ):
         read(name)
 
 
@@ -358,9 +359,9 @@ def test_needs_a_domain_file(write: Write, domain: Any) -> None:
         (DOMAIN, "\x00", "not a YAML file"),
         ("classes: [no, yes]", "", "expected the keys target, classes, attributes"),
         ("[no, yes]", "[no]", "at least two classes"),
-        ("continuous: [0, 120]", "continuous:", "an attribute must read .*continuous: .*low, high"),
-        (", continuous: [0, 120]", "", "an attribute must read .*got {'name': 'age'}"),
-        ("[0, 120]", "[0]", "an attribute must read"),
+        ("continuous: [0, 120]", "continuous:", "bounds of 'age' must read continuous: .low, high., got ''"),
+        (", continuous: [0, 120]", "", "attribute 'age' reads {'name': 'age'}: expected"),
+        ("[0, 120]", "[0]", r"must read continuous: .low, high., got \[0\]"),
         ("[0, 120]", "[120, 0]", "low < high"),
         ("[0, 120]", "[0, many]", "must be two numbers or two dates"),
         ("ignore: name", "ignored: name", "csv may hold ignore, missing, key, test_share, split_seed, got"),
@@ -411,7 +412,7 @@ def test_refuses_options(write: Write, options: dict[str, Any], error: type[Exce
 @pytest.mark.parametrize("name", ["csv", "CSV:own.csv", "own.csv", Path("csv:own.csv")])
 def test_only_the_prefix_names_a_file(write: Write, name: Any) -> None:
     write()
-    with pytest.raises(ValueError, match=r"no data set .*csv:FILE"):
+    with pytest.raises(ValueError, match=r"no data set .*csv:(FILE|own\.csv')"):
         load(name)
 
 

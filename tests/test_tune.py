@@ -371,12 +371,15 @@ def test_what_cannot_be_booked_is_refused() -> None:
         ({"epsilon": math.nan}, "epsilon=nan"),
         ({"epsilon": math.inf}, "GridSearchCV"),
         ({"delta": 1.0}, "delta=1"),
-        ({"epsilon": 1e-12, "delta": 1e-5}, "too small"),
         ({"score_share": 0.0}, "score_share=0"),
         ({"score_share": 1.0}, "score_share=1"),
     ):
         with pytest.raises(ValueError, match=words):
             tune(Majority, SETTINGS, **(how | change))
+    with pytest.raises(ValueError, match="too small"):
+        tune(PrivateBooster, [{}], **(how | {"epsilon": 1e-12, "delta": 1e-5}))
+    with pytest.raises(ValueError, match="delta=1e-05: Majority takes none"):
+        tune(Majority, SETTINGS, delta=1e-5, **how)
     with pytest.raises(ValueError, match="candidates is empty"):
         tune(Majority, [], **how)
     with pytest.raises(ValueError, match="spent ε = inf"):

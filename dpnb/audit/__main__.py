@@ -11,6 +11,7 @@ import importlib
 import math
 import os
 import pickle
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..domain import Domain
+from ..errors import closest
 from ..estimators import PrivateClassifier
 from ..trees import Tree
 from .attack import AttackError, BlackBox, attack, black_box, white_box, white_names
@@ -75,7 +77,7 @@ class Released:
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise MisuseError(message)
+        raise MisuseError(f"{message}; see python -m dpnb.audit --help")
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -99,10 +101,19 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--report", type=Path, help="file to write, .html or .png")
     options = parser.parse_args(arguments)
     checks = (
-        (0 < options.epsilon < math.inf, f"--epsilon {options.epsilon:g}: expected a positive number"),
-        (options.runs >= MIN_RUNS, f"--runs {options.runs}: expected at least {MIN_RUNS}"),
-        (0 <= options.delta < 1, f"--delta {options.delta:g}: expected a number from 0 to below 1"),
-        (0 < options.confidence < 1, f"--confidence {options.confidence:g}: expected between 0 and 1"),
+        (
+            0 < options.epsilon < math.inf,
+            f"--epsilon {options.epsilon:g}: expected a positive number, such as 1",
+        ),
+        (options.runs >= MIN_RUNS, f"--runs {options.runs}: expected at least {MIN_RUNS}; 20000 is usual"),
+        (
+            0 <= options.delta < 1,
+            f"--delta {options.delta:g}: expected a number from 0 to below 1, such as 1e-6",
+        ),
+        (
+            0 < options.confidence < 1,
+            f"--confidence {options.confidence:g}: expected between 0 and 1, such as 0.99",
+        ),
         (options.jobs >= 1, f"--jobs {options.jobs}: expected at least 1"),
         (options.seed >= 0, f"--seed {options.seed}: expected at least 0"),
     )
@@ -130,13 +141,17 @@ def _check_report(path: Path) -> None:
 def _load(name: str, *, jobs: int) -> Callable[[], Any]:
     """Import a factory by its name and check what it makes."""
     module_name, colon, attribute = name.partition(":")
-    if not (module_name and colon and attribute):
-        raise MisuseError(f"{name!r}: expected module:function, such as my_models:forest")
+    if not (module_name and colon and attribute) or module_name.endswith(".py"):
+        raise MisuseError(f"{name!r}: expected module:function, such as my_models:forest for my_models.py")
     sys.path.insert(0, os.getcwd())
     with _misused(f"cannot import {module_name!r}, looked for in {os.getcwd()} first"):
         module = importlib.import_module(module_name)
     if not hasattr(module, attribute):
-        raise MisuseError(f"module {module_name!r} has no {attribute!r}")
+        close = closest(attribute, vars(module))
+        hint = (
+            f"did you mean {close!r}?" if close else "expected a function that returns an unfitted estimator"
+        )
+        raise MisuseError(f"module {module_name!r} has no {attribute!r}: {hint}")
     factory: Any = getattr(module, attribute)
     if not callable(factory):
         raise MisuseError(
@@ -145,7 +160,7 @@ def _load(name: str, *, jobs: int) -> Callable[[], Any]:
     if jobs > 1:
         with _misused(f"{name} cannot be sent to other processes, use --jobs 1 or a plain function"):
             pickle.dumps(factory)
-    with _misused(f"{name}() failed"):
+    with _misused(f"{name}() failed, expected a function without arguments that returns an estimator"):
         model = factory()
     lacking = [method for method in ("fit", "predict") if not callable(getattr(model, method, None))]
     if lacking or isinstance(model, type):
@@ -163,7 +178,8 @@ def _misused(complaint: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        raise MisuseError(f"{complaint}: {type(error).__name__}: {error}") from error
+        why = re.sub(r" at 0x[0-9a-f]+", "", str(error))
+        raise MisuseError(f"{complaint}: {type(error).__name__}: {why}") from error
 
 
 def _lacks_domain(model: Any) -> bool:

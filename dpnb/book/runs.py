@@ -150,7 +150,8 @@ def results_folder() -> Path:
         if (folder / "results").is_dir() and (folder / "_toc.yml").is_file():
             return folder / "results"
     raise FileNotFoundError(
-        f"no results folder above {Path.cwd().name!r}: run from the project's folder, or name a folder of your own"
+        f"no results folder above {Path.cwd().name!r}: run from the project's folder, or name a folder of your own, "
+        "with --results"
     )
 
 
@@ -382,8 +383,11 @@ def check_writable(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
+    except FileExistsError as error:
+        raise DataError(f"cannot write results to {folder}: it is a file; name a folder") from error
     except OSError as error:
-        raise DataError(f"cannot write results to {folder}: {error.strerror}") from error
+        way_out = "name a folder that you may write to"
+        raise DataError(f"cannot write results to {folder}: {error.strerror}; {way_out}") from error
 
 
 def _end_with_parent() -> None:

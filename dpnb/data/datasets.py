@@ -25,10 +25,12 @@ from typing import Any
 import pandas as pd
 from sklearn.model_selection import train_test_split
 
+from ..checks import check_path
 from ..domain import Categorical, Continuous, Domain
+from ..domain.cells import check_split_seed, read_csv
 from ..errors import DataError, closest
 from ..files import write_whole
-from .tables import check_split_seed, load_csv, read_csv
+from .tables import load_csv
 
 Part = tuple[pd.DataFrame, "pd.Series[Any]"]
 _Values = tuple[Hashable, ...]
@@ -250,8 +252,12 @@ def load(
     for option in options:
         if option not in known:
             raise TypeError(f"data set {name!r} has no option {option!r}{_hint(option, ['drop', *known])}")
+    if data_dir is not None:
+        data_dir = check_path("data_dir", data_dir, such="data")
     folder = data_dir if data_dir is not None else os.environ.get("DPNB_DATA") or None
     train, test, domain = loader(data_dir=None if folder is None else Path(folder), **options)
+    if not isinstance(drop, Iterable):
+        raise TypeError(f"drop={drop!r}: expected names of attributes, such as {list(domain.names[:2])}")
     domain = domain.drop(*([drop] if isinstance(drop, str) else drop))
     return Dataset(name, part_of(train, domain), part_of(test, domain), domain)
 
@@ -316,9 +322,20 @@ _LOADERS: dict[str, Callable[..., _Frames]] = {
 def _loader(name: str) -> Callable[..., _Frames]:
     if isinstance(name, str) and name.startswith("csv:"):
         return partial(load_csv, path=Path(name.removeprefix("csv:")))
-    if name not in _LOADERS:
-        raise ValueError(f"no data set {name!r}{_hint(name, [*_LOADERS, 'csv:FILE'])}")
+    if not isinstance(name, str) or name not in _LOADERS:
+        raise ValueError(f"no data set {name!r}{_file_hint(name) or _hint(name, [*_LOADERS, 'csv:FILE'])}")
     return _LOADERS[name]
+
+
+def _file_hint(name: object) -> str | None:
+    """What to write for what looks like a file."""
+    file = str(name) if isinstance(name, str | os.PathLike) else ""
+    file = file[4:] if file.lower().startswith("csv:") else file
+    if file.endswith((".parquet", ".feather", ".xlsx")):
+        return "; expected csv:FILE: pandas reads other files, whose columns a fit takes with Domain.from_yaml(...)"
+    if isinstance(name, os.PathLike) or file.endswith((".csv", ".csv.gz", ".data", ".txt")):
+        return f"; expected {f'csv:{file}'!r} for a file of your own, with domain=..."
+    return None
 
 
 def _hint(name: object, known: list[str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import Any, Literal
@@ -52,29 +52,42 @@ class Continuous:
         check_name(self.name)
         for option in ("missing", "clip"):
             _check_switch(self.name, option, getattr(self, option))
+        if not isinstance(self.unit, str):
+            raise DomainError(f"unit of {self.name!r} must be a text, got {self.unit!r}; write unit: years")
         dates = [_as_date(bound) for bound in (self.low, self.high)]
         if all(day is not None for day in dates):
             low, high = (float((day - EPOCH).days) for day in dates if day is not None)
             object.__setattr__(self, "unit", "date")
         else:
             low, high = self._bounds()
-        # Sums of some values, and multiples of the width, stay finite too.
-        if not (low < high and max(abs(low), abs(high)) <= LARGEST):
-            raise DomainError(
-                f"bounds of {self.name!r} must be finite, at most {LARGEST:g} in size, with low < high, "
-                f"got low={low}, high={high}"
-            )
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
+        self._check_bounds()
 
     def _bounds(self) -> tuple[float, float]:
+        given = self.low, self.high
         try:
+            # A switch is no number, nor is 1_0, which Python reads as ten.
+            if any(isinstance(bound, bool | np.bool_) or "_" in str(bound) for bound in given):
+                raise ValueError
             return float(self.low), float(self.high)
         except (TypeError, ValueError) as error:
             raise DomainError(
-                f"bounds of {self.name!r} must be two numbers or two dates, "
-                f"got low={self.low!r}, high={self.high!r}"
+                f"bounds of {self.name!r} must be two numbers or two dates, got low={given[0]!r}, high={given[1]!r}; "
+                "write numbers as 2500.5 and dates as 2001-12-31"
             ) from error
+
+    def _check_bounds(self) -> None:
+        # Sums of some values, and multiples of the width, stay finite too.
+        if not all(abs(bound) <= LARGEST for bound in (self.low, self.high)):
+            raise DomainError(
+                f"bounds of {self.name!r} must be finite, at most {LARGEST:g} in size, got low={self.low}, "
+                f"high={self.high}; state bounds that are wide enough, with clip: true for what lies beyond"
+            )
+        if not self.low < self.high:
+            told = f"low={self.shown(self.low)}, high={self.shown(self.high)}"
+            way_out = "swap them" if self.low > self.high else "an attribute of one value can be left out"
+            raise DomainError(f"bounds of {self.name!r} must be low < high, got {told}; {way_out}")
 
     @property
     def is_date(self) -> bool:
@@ -95,7 +108,15 @@ class Continuous:
         """An encoded number in the words of the attribute."""
         if self.is_date:
             return (EPOCH + timedelta(days=math.floor(number))).isoformat()
-        return f"{number:.{digits}g}" + (f" {self.unit}" if self.unit else "")
+        whole = float(number).is_integer() and abs(number) < 1e15
+        return (f"{number:.0f}" if whole else f"{number:.{digits}g}") + (f" {self.unit}" if self.unit else "")
+
+    @property
+    def span(self) -> str:
+        """The bounds in the words of the attribute."""
+        if self.is_date or not self.unit:
+            return f"{self.shown(self.low)} to {self.shown(self.high)}"
+        return f"{self.shown(self.low).removesuffix(self.unit).strip()} to {self.shown(self.high)}"
 
     def test(self, cut: float, *, holds: bool) -> str:
         """The condition ``value ≤ cut``, or its negation, in words."""
@@ -132,7 +153,10 @@ class Categorical:
         object.__setattr__(self, "values", check_values(self.values, of=f"values of {self.name!r}"))
         _check_switch(self.name, "missing", self.missing)
         if self.unknown not in ("error", OTHER):
-            raise DomainError(f"unknown of {self.name!r} must be 'error' or 'other', got {self.unknown!r}")
+            raise DomainError(
+                f"unknown of {self.name!r} must be 'error' or 'other', got {self.unknown!r}; write unknown: other for "
+                "one level more, or leave it out"
+            )
 
     @property
     def levels(self) -> tuple[Hashable, ...]:
@@ -167,32 +191,35 @@ def _as_date(value: object) -> date | None:
 
 def _check_switch(name: str, option: str, value: object) -> None:
     if not isinstance(value, bool):
-        raise DomainError(f"{option} of {name!r} must be true or false, got {value!r}")
+        raise DomainError(f"{option} of {name!r} must be true or false, got {value!r}; write {option}: true")
 
 
 def check_name(name: object) -> None:
     """Raise DomainError unless a name is a text that is not empty."""
     if not isinstance(name, str) or not name:
-        raise DomainError(f"a name must be a non-empty str, got {name!r}")
+        raise DomainError(
+            f"a name must be a non-empty str, got {name!r}; write a text, in quotes if it is a number"
+        )
 
 
 def check_values(values: object, *, of: str) -> tuple[Hashable, ...]:
     """Public values as a tuple; raises DomainError if they are none, repeated, missing or unhashable."""
-    # A str is iterable too, but ("yes") with its comma forgotten is hardly meant as y, e, s.
-    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        raise DomainError(f"{of} must be a tuple, got {values!r}")
+    # A str is iterable too, but ("yes") with its comma forgotten is hardly meant as y, e, s. A set has no order.
+    if isinstance(values, str | bytes | Mapping | Set) or not isinstance(values, Iterable):
+        raise DomainError(f"{of} must be a list such as [a, b, c], got {values!r}; list all that can occur")
     checked = tuple(v.item() if isinstance(v, np.generic) else v for v in values)
     if not checked:
-        raise DomainError(f"{of} must not be empty")
+        raise DomainError(f"{of} must not be empty, got {values!r}; list all that can occur")
     for value in checked:
         if not isinstance(value, Hashable):
-            raise DomainError(f"{of} must be hashable, got {value!r}")
+            raise DomainError(f"{of} must be hashable, got {value!r}; list plain texts or numbers")
         if value is None or value is pd.NA or value is pd.NaT or value != value:
             raise DomainError(
                 f"{of} must not hold the missing value {value!r}; give it a name such as 'missing'"
             )
     if repeats := repeated(checked):
-        raise DomainError(f"{of} must be unique, repeated: {listed(repeats)}")
+        why = "" if all(isinstance(v, str) for v in repeats) else " (1, 1.0 and True are one value)"
+        raise DomainError(f"{of} must be unique, repeated: {listed(repeats)}{why}; list each once")
     numbers = [v for v in checked if isinstance(v, int | float) and abs(v) > 2**53]
     if len({*map(float, numbers)}) < len(numbers):
         # One missing value makes floats of a column of whole numbers.

@@ -11,15 +11,15 @@ import warnings
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import DomainError, PrivacyLeakWarning, closest
-from ..files import write_whole
+from ..checks import check_path
+from ..errors import DataError, DomainError, PrivacyLeakWarning, closest
+from ..files import unreadable, write_whole
 from .attributes import (
     LARGEST,
     UNFILLED,
@@ -31,9 +31,9 @@ from .attributes import (
     listed,
     repeated,
 )
-from .encoding import distinct, encoded, moved, moved_positions, positions, spelt_values
+from .encoding import decoded, distinct, encoded, moved, moved_positions, positions, spelt_values
 from .frames import as_series, columns_of, is_table
-from .misfits import raise_misfits
+from .misfits import lacking, raise_misfits
 
 
 @dataclass(frozen=True)
@@ -62,20 +62,29 @@ class Domain:
     target: str = "class"
 
     def __post_init__(self) -> None:
+        if isinstance(self.attributes, Continuous | Categorical):
+            raise DomainError(
+                f"attributes must be a list of attributes, got one, {self.attributes.name!r}; write [...]"
+            )
         object.__setattr__(self, "attributes", tuple(self.attributes))
         object.__setattr__(self, "classes", check_values(self.classes, of="classes"))
         check_name(self.target)
         if not self.attributes:
-            raise DomainError("a domain needs at least one attribute, got none")
+            raise DomainError("a domain needs at least one attribute, got none; keep or list one")
         for attribute in self.attributes:
             if not isinstance(attribute, Continuous | Categorical):
-                raise DomainError(f"attributes must be Continuous or Categorical, got {attribute!r}")
+                raise DomainError(
+                    f"attributes must be Continuous or Categorical, got {attribute!r}; Domain.from_yaml(path) and "
+                    "Domain.from_document({...}) read them"
+                )
         if repeats := repeated(self.names):
-            raise DomainError(f"attribute names must be unique, repeated: {listed(repeats)}")
+            raise DomainError(f"attribute names must be unique, repeated: {listed(repeats)}; rename one")
         if self.target in self.names:
             raise DomainError(f"target {self.target!r} is also the name of an attribute; rename one of them")
         if len(self.classes) < 2:
-            raise DomainError(f"a domain needs at least two classes, got one class: {self.classes!r}")
+            raise DomainError(
+                f"a domain needs at least two classes, got one class: {self.classes!r}; list all that can occur"
+            )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -119,7 +128,10 @@ class Domain:
         The bins have equal widths; where a value may be missing, the first one is for that.
         """
         public = self.attributes[attribute]
-        assert isinstance(public, Continuous)
+        if not isinstance(public, Continuous):
+            raise DomainError(
+                f"{public.name!r} is categorical and has no edges: ask for those of a continuous attribute"
+            )
         missing = [(public.floor + public.low) / 2] * public.missing
         given = n_bins - public.missing
         return np.append(missing, public.low + (public.high - public.low) * np.arange(1, given) / given)
@@ -273,14 +285,27 @@ class Domain:
 
         Columns are in the domain's order; the index of ``X`` is kept. Categories are left alone.
 
+        Raises
+        ------
+        DomainError
+            If a continuous column holds what is no number.
+
         Notes
         -----
         **Privacy.** Clipping acts on each record by itself, with public bounds: it costs nothing.
         """
-        clipped = {
-            a.name: column.clip(a.low, a.high) if isinstance(a, Continuous) else column.copy()
-            for a, column in zip(self.attributes, self._columns(X), strict=True)
-        }
+        clipped: dict[str, Any] = {}
+        for a, column in zip(self.attributes, self._columns(X), strict=True):
+            if isinstance(a, Continuous) and pd.api.types.is_numeric_dtype(column):
+                clipped[a.name] = column.clip(a.low, a.high)
+            elif isinstance(a, Continuous):  # texts or dates
+                loose = replace(a, missing=True, clip=True)
+                numbers, misfit = encoded(column, loose, bounds=False)
+                if misfit is not None:
+                    raise DomainError(misfit.told(a, total=len(column)))
+                clipped[a.name] = pd.Series(decoded(numbers, loose), index=column.index)
+            else:
+                clipped[a.name] = column.copy()
         return pd.DataFrame(clipped)
 
     def discretise(self, bins: int) -> Domain:
@@ -394,7 +419,10 @@ class Domain:
             *(v for a in self.attributes if isinstance(a, Categorical) for v in a.values),
         ]
         if bad := [v for v in everything if not isinstance(v, str | int | float)]:
-            raise DomainError(f"such documents hold only str, int, float and bool values, got {listed(bad)}")
+            raise DomainError(
+                f"such documents hold only str, int, float and bool values, got {listed(bad)}; "
+                "name them by texts"
+            )
         return {
             "target": self.target,
             "classes": list(self.classes),
@@ -410,13 +438,17 @@ class Domain:
         DomainError
             If it is not of that form; the message names the entry.
         """
-        if not isinstance(document, dict) or set(document) - {"target"} != {"classes", "attributes"}:
-            raise DomainError("expected the keys target, classes, attributes, and csv for a table")
+        _check_keys(document)
+        if not isinstance(document["attributes"], list):
+            got = document["attributes"]
+            raise DomainError(
+                f"attributes must be a list of `- name: ...` with bounds or values, got {got!r}"
+            )
         if unfilled := [name for name, entry in _entries(document) if UNFILLED in entry]:
             raise DomainError(f"{UNFILLED!r} has still to be filled in for {listed(unfilled, limit=20)}")
-        if not isinstance(document["attributes"], list):
-            raise DomainError("attributes must be a list")
-        attributes = tuple(map(_read_attribute, document["attributes"]))
+        attributes = tuple(
+            _read_attribute(entry, place) for place, entry in enumerate(document["attributes"], 1)
+        )
         return cls(attributes, document["classes"], document.get("target", "class"))
 
     def to_yaml(self, path: str | os.PathLike[str]) -> None:
@@ -448,7 +480,7 @@ class Domain:
         """
         from ..yaml_text import dump
 
-        write_whole(Path(path), dump(self.document()))
+        write_whole(check_path("path", path, such="domain.yml"), dump(self.document()))
 
     @classmethod
     def from_yaml(cls, path: str | os.PathLike[str]) -> Domain:
@@ -458,8 +490,10 @@ class Domain:
 
         Raises
         ------
+        DataError
+            If the file cannot be read.
         DomainError
-            If the file is not YAML or not of that form; the message names the entry.
+            If it is not YAML or not of that form; the message names the entry.
         """
         return read_domain_file(path)[0]
 
@@ -468,10 +502,13 @@ class Domain:
         columns = columns_of(X)
         if not is_table(X):
             if len(columns) != self.n_attributes:
-                raise DomainError(f"X has {len(columns)} features, but the domain has {self.n_attributes}")
+                raise DomainError(
+                    f"X has {len(columns)} features, but the domain has {self.n_attributes}; pass one column each, in "
+                    f"this order: {listed(self.names, limit=20)}"
+                )
             return list(columns.values())
-        if missing := [name for name in self.names if name not in columns]:
-            raise DomainError(f"X lacks the columns {listed(missing, limit=20)} of the domain")
+        if told := lacking(self.names, columns):
+            raise DomainError(f"X {told}")
         if extra := [name for name in columns if name not in self._positions]:
             raise DomainError(
                 f"X has columns that the domain does not know: {listed(extra, limit=20)}; "
@@ -488,20 +525,29 @@ def read_domain_file(path: str | os.PathLike[str]) -> tuple[Domain, object]:
 
     Raises
     ------
+    DataError
+        If the file cannot be read.
     DomainError
-        If the file is not YAML or not of the form that :meth:`Domain.to_yaml` documents.
+        If it is not YAML or not of the form that :meth:`Domain.to_yaml` documents.
     """
-    from ..yaml_text import YAMLError, parse
+    from ..yaml_text import YAMLError, parse, why
 
+    file = check_path("path", path, such="domain.yml")
     try:
-        document = parse(Path(path).read_text(encoding="utf-8"))
+        document = parse(file.read_text(encoding="utf-8"))
         known = {k: v for k, v in document.items() if k != "csv"} if isinstance(document, dict) else document
         domain = Domain.from_document(known)
-    except (YAMLError, UnicodeDecodeError) as error:
-        raise DomainError(f"{path}: not a YAML file: {' '.join(str(error).split())}") from error
+    except OSError as error:
+        raise DataError(
+            unreadable(file, error).replace("cannot read", "cannot read the domain file", 1)
+        ) from error
+    except UnicodeDecodeError as error:
+        raise DomainError(f"{path}: not a YAML file in UTF-8: {error.reason}; save it as UTF-8") from error
+    except YAMLError as error:
+        raise DomainError(f"{path}: not a YAML file: {why(error)}") from error
     except DomainError as error:
         raise DomainError(f"{path}: {error}") from error
-    return domain, document.get("csv", {})
+    return domain, document.get("csv") or {}
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:
@@ -511,7 +557,7 @@ def _frozen(array: NDArray[Any]) -> NDArray[Any]:
 
 def _check_bins(bins: object) -> None:
     if isinstance(bins, bool) or not isinstance(bins, int | np.integer) or bins < 1:
-        raise DomainError(f"bins must be an integer of at least 1, got {bins!r}")
+        raise DomainError(f"bins must be an integer of at least 1, got {bins!r}; 10 is usual")
 
 
 def _infer_attribute(name: str, column: pd.Series[Any]) -> Attribute:
@@ -548,24 +594,68 @@ def _entries(document: dict[str, Any]) -> Iterator[tuple[str, list[object]]]:
     """Lists of a document that a draft leaves open, each with what it is for."""
     if isinstance(document["classes"], list):
         yield "classes", document["classes"]
-    for entry in document["attributes"] if isinstance(document["attributes"], list) else []:
-        for kind in ("categorical", "continuous"):
+    for entry in document["attributes"]:
+        for kind in KINDS:
             if isinstance(entry, dict) and isinstance(entry.get(kind), list):
                 yield str(entry.get("name")), entry[kind]
 
 
-def _read_attribute(entry: object) -> Attribute:
-    """Attribute of one entry of a YAML file."""
-    if isinstance(entry, dict):
-        if {"name", "categorical"} <= set(entry) <= {"name", "categorical", "missing", "unknown"}:
-            options = {option: value for option, value in entry.items() if option != "categorical"}
-            return Categorical(values=entry["categorical"], **options)
-        if {"name", "continuous"} <= set(entry) <= {"name", "continuous", "missing", "clip", "unit"}:
-            options = {option: value for option, value in entry.items() if option != "continuous"}
-            bounds = entry["continuous"]
-            if isinstance(bounds, list) and len(bounds) == 2:
-                return Continuous(low=bounds[0], high=bounds[1], **options)
-    raise DomainError(
-        "an attribute must read {name: ..., continuous: [low, high]} or {name: ..., categorical: [...]}, with the "
-        f"options missing: true, clip: true and unit: ..., or missing: true and unknown: other; got {entry!r}"
-    )
+def _check_keys(document: object) -> None:
+    """Raise DomainError unless a document has the keys of a domain."""
+    expected = "expected the keys target, classes, attributes, and csv for a table; see `dpnb domain draft`"
+    if document is None or document == "":
+        raise DomainError(f"it is empty: {expected}")
+    if not isinstance(document, dict):
+        raise DomainError(f"it holds {_short(document)}: {expected}")
+    keys = ("target", "classes", "attributes")
+    if unknown := [key for key in document if key not in keys]:
+        close = closest(unknown[0], keys)
+        hint = f"did you mean {close!r}? " if close else ""
+        raise DomainError(f"it has an unknown key {unknown[0]!r}: {hint}{expected.capitalize()}")
+    if lacks := [key for key in keys[1:] if key not in document]:
+        raise DomainError(f"it lacks {', '.join(map(repr, lacks))}: {expected}")
+
+
+KINDS = {  # of attributes, with their options
+    "continuous": ("missing", "clip", "unit"),
+    "categorical": ("missing", "unknown"),
+}
+
+
+def _read_attribute(entry: object, place: int) -> Attribute:
+    """Attribute of one entry of a YAML file, the ``place``-th."""
+    way_out = "expected {name: ..., continuous: [low, high]} or {name: ..., categorical: [a, b, ...]}"
+    if not isinstance(entry, dict) or "name" not in entry:
+        raise DomainError(f"attribute {place} reads {_short(entry)}: {way_out}")
+    name = entry["name"]
+    kinds = [kind for kind in KINDS if kind in entry]
+    known = ("name", *(KINDS[kinds[0]] if kinds else ()), *KINDS)
+    unknown = [key for key in entry if key not in known]
+    if len(kinds) != 1 or unknown:
+        reads = f"attribute {name!r} reads {_short(entry)}"
+        close = closest(unknown[0], known) if unknown else None
+        hint = f"did you mean `{close}:`? " if close else ""
+        if len(kinds) == 1:
+            may = ", ".join(f"`{option}:`" for option in KINDS[kinds[0]])
+            raise DomainError(
+                f"{reads}: {kinds[0]} attributes have no `{unknown[0]}:`; {hint}they may have {may}"
+            )
+        raise DomainError(f"{reads}: {hint}{way_out.capitalize() if hint else way_out}")
+    value = entry[kinds[0]]
+    options = {option: entry[option] for option in entry if option != kinds[0]}
+    if kinds == ["categorical"]:
+        return Categorical(values=value, **options)
+    if not isinstance(value, list) or len(value) != 2:
+        raise DomainError(f"bounds of {name!r} must read continuous: [low, high], got {_short(value)}")
+    attribute = Continuous(low=value[0], high=value[1], **options)
+    if options.get("unit") == "date" and not isinstance(value[0], str):
+        raise DomainError(
+            f"unit of {name!r} is 'date', got {value}: write bounds as [2001-01-01, 2026-12-31]"
+        )
+    return attribute
+
+
+def _short(value: object) -> str:
+    """What a file says, not too much of it."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

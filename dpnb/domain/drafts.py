@@ -13,11 +13,12 @@ from typing import Any
 import pandas as pd
 
 from ..errors import DataError, DomainError
-from ..files import write_whole
+from ..files import unreadable, write_whole
 from ..yaml_text import dump
 from .attributes import UNFILLED
-from .domain import read_domain_file
+from .cells import check_columns, check_keys, encode_cells, read_cells, read_layout, read_typed
 from .encoding import spelt_values
+from .misfits import lacking
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
@@ -28,13 +29,23 @@ _HEAD = """\
 # category can have, all classes. The draft fills in none of them. Read off the records, the largest income would be
 # somebody's income, and a category that one person has would tell that this person is there. Take them from a
 # codebook, a law, a form or common sense, and rather too wide than too narrow.
-# Names and types come from the table: check the types.
+#
+# Names and types come from the table: check the types. Numbers that are codes, such as one for male and two for
+# female, are `categorical: [...]`. A column that names a person is no attribute: see the end of the file.
+# Options of an attribute, in lines of their own: `missing: true`; of bounds `clip: true` and `unit: years`; of a list
+# of values `unknown: other`.
 """
 _NOTES = {
-    "continuous": "lowest and highest possible value; options: missing: true, clip: true, unit: ...",
-    "dates": "first and last possible day, such as 2001-12-31; options: missing: true, clip: true",
-    "categorical": "all possible values; options: missing: true, unknown: other",
+    "continuous": "lowest and highest possible value",
+    "dates": "first and last possible day, such as 2001-12-31",
+    "categorical": "all possible values",
 }
+_END = """\
+# csv:                  # how to read the table; all of it may be left out
+#   ignore: [name]      # columns that are not used
+#   missing: ["", "?"]  # cells that stand for a missing value
+#   key: id             # column with a unique key for each record
+"""
 
 
 def draft(table: pd.DataFrame, *, name: str, target: str) -> str:
@@ -53,7 +64,9 @@ def draft(table: pd.DataFrame, *, name: str, target: str) -> str:
     """
     columns = [str(column) for column in table.columns]
     if target not in columns:
-        raise DomainError(f"no column {target!r} to predict; the table has {', '.join(columns)}")
+        raise DomainError(
+            f"no column {target!r} to predict: {name} {lacking([target], columns)}; --target names one"
+        )
     lines = [
         _HEAD.format(name=name, UNFILLED=UNFILLED),
         f"target: {_word(target)}",
@@ -66,7 +79,7 @@ def draft(table: pd.DataFrame, *, name: str, target: str) -> str:
             places = ", ".join([f'"{UNFILLED}"'] * (1 if kind == "categorical" else 2))
             entry = "categorical" if kind == "categorical" else "continuous"
             lines += [f"- name: {_word(column)}", f"  {entry}: [{places}]  # {_NOTES[kind]}"]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, _END])
 
 
 def _kind(column: pd.Series[Any]) -> str:
@@ -88,9 +101,9 @@ def _word(text: str) -> str:
     return dump([text]).strip().removeprefix("[").removesuffix("]").removeprefix("- ")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m dpnb.domain") -> int:
     """Command line: draft a domain file, or check a table against one."""
-    parser = argparse.ArgumentParser(prog="python -m dpnb.domain", description=main.__doc__)
+    parser = argparse.ArgumentParser(prog=prog, description=main.__doc__)
     commands = parser.add_subparsers(required=True, dest="command", metavar="draft | check")
     drafting = commands.add_parser("draft", help="write a skeleton: names and types, no bounds and no values")
     drafting.add_argument("table", type=Path, help="CSV or Parquet file")
@@ -103,11 +116,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if options.command == "check":
             return _check(options.domain, options.table)
-        text = draft(_table(options.table), name=options.table.name, target=options.target)
+        table = _parquet(options.table) if options.table.suffix == ".parquet" else read_typed(options.table)
+        text = draft(table, name=options.table.name, target=options.target)
         if options.out is None:
             sys.stdout.write(text)
         elif options.out.exists():
-            parser.exit(1, f"{options.out} exists: name another file, so that nothing is lost\n")
+            what = "is a folder: name a file in it" if options.out.is_dir() else "exists: name another file"
+            parser.exit(1, f"{options.out} {what}, so that nothing is lost\n")
         else:
             write_whole(options.out, text)
     except (DataError, DomainError) as error:
@@ -118,36 +133,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _check(domain_file: Path, table_file: Path) -> int:
-    try:
-        domain, layout = read_domain_file(domain_file)
-    except OSError as error:
-        raise DataError(f"cannot read {domain_file}: {error.strerror}") from error
-    table = _table(table_file, texts=True)
-    if lacking := [name for name in domain.names if name not in table]:
-        raise DomainError(f"{table_file} lacks the columns {', '.join(map(repr, lacking))}")
-    stated = layout.get("missing", []) if isinstance(layout, dict) else []
-    markers = ("", *map(str, stated if isinstance(stated, list) else [stated]))
-    if (labels := table.get(domain.target)) is not None:
-        labels = spelt_values(labels, domain.classes)
-    domain.check(domain.spelt(table[list(domain.names)], missing=markers), labels)
-    print(f"all {len(table)} records fit {domain_file.name}")
-    if labels is None:
+    domain, layout = read_layout(domain_file)
+    typed = table_file.suffix == ".parquet"
+    table = _parquet(table_file) if typed else read_cells(table_file)
+    check_columns(map(str, table), domain=domain, layout=layout, file=table_file, labels=False)
+    if layout.key is not None:
+        check_keys([table.set_axis(table[layout.key])], key=layout.key)
+    kept = len(table)
+    if typed:
+        labels = spelt_values(table[domain.target], domain.classes) if domain.target in table else None
+        domain.check(domain.spelt(table[list(domain.names)], missing=("", *map(str, layout.missing))), labels)
+    else:
+        kept = len(encode_cells(table, domain=domain, layout=layout, file=table_file)[0])
+    left = f"; {len(table) - kept} more lack a value and will be left out" if kept < len(table) else ""
+    print(f"all {kept} records fit {domain_file.name}{left}")
+    if domain.target not in table:
         print(f"there are no labels: the table has no column {domain.target!r}")
     return 0
 
 
-def _table(path: Path, *, texts: bool = False) -> pd.DataFrame:
-    """A table; with ``texts`` the cells of a CSV as they stand."""
-    how: dict[str, Any] = {"dtype": str, "na_filter": False} if texts else {}
+def _parquet(path: Path) -> pd.DataFrame:
     try:
-        if path.suffix == ".parquet":
-            records: pd.DataFrame = pd.read_parquet(path)
-        else:
-            records = pd.read_csv(path, skipinitialspace=True, encoding="utf-8-sig", **how)
+        records: pd.DataFrame = pd.read_parquet(path)
         return records
     except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror or error}") from error
+        raise DataError(unreadable(path, error)) from error
     except ImportError as error:
         raise DataError(f"Parquet files need pyarrow: pip install pyarrow ({error})") from error
     except ValueError as error:
-        raise DataError(f"{path} is not a table: {' '.join(str(error).split())}") from error
+        raise DataError(
+            f"{path} is not a Parquet file: {' '.join(str(error).split())}; write it again"
+        ) from error

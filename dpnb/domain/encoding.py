@@ -243,7 +243,10 @@ def distinct(column: pd.Series[Any], *, of: str) -> tuple[Hashable, ...]:
     try:
         values = column.unique().tolist()
     except TypeError as error:
-        raise TypeError(f"{of}: argument must be a string or a number: {error}") from error
+        odd = next((value for value in column if not isinstance(value, Hashable)), None)
+        raise TypeError(
+            f"{of}: argument must be a string or a number, got {odd!r}; convert them to texts"
+        ) from error
     try:
         return tuple(sorted(values))
     except TypeError:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import narwhals as nw
@@ -51,7 +52,7 @@ def columns_of(X: pd.DataFrame | ArrayLike) -> dict[str, pd.Series[Any]]:
     Raises
     ------
     TypeError
-        If X is sparse or lazy.
+        If X is sparse or lazy, or no table at all.
     DomainError
         If X is not two-dimensional, has no columns, or two of one name.
     """
@@ -59,30 +60,69 @@ def columns_of(X: pd.DataFrame | ArrayLike) -> dict[str, pd.Series[Any]]:
     if isinstance(X, pd.DataFrame):
         names = [str(name) for name in X.columns]
         if repeats := repeated(names):
-            raise DomainError(f"X has repeated columns: {listed(repeats)}")
+            raise DomainError(
+                f"X has repeated columns: {listed(repeats)}; rename or drop all but one of each"
+            )
         frame = X
     else:
         if hasattr(X, "toarray"):
-            raise TypeError("X is sparse; pass X.toarray()")
+            raise TypeError("X is sparse: expected a table or a dense array; pass X.toarray()")
         array = _rows(X)
         if array.ndim != 2:
-            raise DomainError(
-                f"X must be a table or a 2-D array, got {array.ndim} dimension(s), shape {array.shape}. "
-                "Reshape your data: X.reshape(-1, 1) for one attribute, X.reshape(1, -1) for one record"
-            )
+            raise DomainError(f"X must be a table or a 2-D array, got {_no_rows(X, array)}")
         frame = pd.DataFrame(array, dtype=array.dtype)  # objects stay objects
         names = [f"x{position}" for position in range(array.shape[1])]
     if not names:
-        raise DomainError(f"X has 0 feature(s) (shape={frame.shape}) while a minimum of 1 is required.")
+        raise DomainError(
+            f"X has 0 feature(s) (shape={frame.shape}) while a minimum of 1 is required; pass the attributes' columns"
+        )
     return {name: frame.iloc[:, position] for position, name in enumerate(names)}
 
 
 def _rows(X: Any) -> NDArray[Any]:
     """An array of what is no table; lists of mixed values are not all turned into strings."""
+    if not hasattr(X, "__array__") and not isinstance(X, list | tuple):
+        raise TypeError(f"X is {_called(X)}: expected a table or a 2-D array of records; {_way_out(X)}")
+    if isinstance(X, tuple) and len(X) == 2 and is_table(X[0]):
+        raise TypeError(
+            "X is a pair: expected a table or a 2-D array of records; pass both parts, fit(*data.train)"
+        )
     listed = isinstance(X, list | tuple) and all(isinstance(row, list | tuple) for row in X)
     if listed and len({len(row) for row in X}) == 1:
         return _objects(value for row in X for value in row).reshape(len(X), -1)
     return X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
+
+
+def _called(value: object) -> str:
+    """What an object is, in few words; nothing that may be a record."""
+    shown = f", {str(value)!r}" if isinstance(value, str | os.PathLike) and len(str(value)) <= 80 else ""
+    return "None" if value is None else f"of type {type(value).__name__}{shown}"
+
+
+def _way_out(X: object) -> str:
+    if isinstance(X, str | os.PathLike):
+        return (
+            'pd.read_csv reads a file; dpnb.load("csv:FILE", domain=...) also holds it against a domain file'
+        )
+    if hasattr(X, "train") and hasattr(X, "test"):
+        return "pass its parts, fit(*data.train)"
+    if isinstance(X, Mapping):
+        return "pd.DataFrame(X) makes a table of columns"
+    return (
+        "pd.DataFrame(list(X)) makes one of rows" if isinstance(X, Iterable) else "pandas.DataFrame makes one"
+    )
+
+
+def _no_rows(X: Any, array: NDArray[Any]) -> str:
+    """What has no rows of one length, and how to make some."""
+    if array.ndim == 1 and isinstance(X, list | tuple) and all(isinstance(row, list | tuple) for row in X):
+        return "1 dimension(s), rows of different lengths; give each record one value an attribute"
+    if array.ndim == 1 and isinstance(X, list | tuple) and all(isinstance(row, Mapping) for row in X):
+        return "1 dimension(s), a list of dicts; pd.DataFrame(X) makes a table of them"
+    return (
+        f"{array.ndim} dimension(s), shape {array.shape}. "
+        "Reshape your data: X.reshape(-1, 1) for one attribute, X.reshape(1, -1) for one record"
+    )
 
 
 def _objects(values: Iterable[Any]) -> NDArray[Any]:
@@ -104,10 +144,16 @@ def as_series(y: Any) -> pd.Series[Any]:
             return native.to_pandas()
         except Exception:  # as for tables
             return pd.Series(_objects(native.to_list()), dtype=object)
+    if hasattr(y, "toarray") or not (hasattr(y, "__array__") or isinstance(y, list | tuple | pd.Index)):
+        raise DomainError(
+            f"labels must be one-dimensional, got y {_called(y)}; pass a column, such as table['class']"
+        )
     try:
         array = y if isinstance(y, np.ndarray) else np.array(y, dtype=object)
     except Exception:  # some label is an odd object
         array = _objects(y)
     if array.ndim != 1:
-        raise DomainError(f"labels must be one-dimensional, got shape {array.shape}")
+        raise DomainError(
+            f"labels must be one-dimensional, got shape {array.shape}; pass one label a record, such as table['class']"
+        )
     return pd.Series(array, dtype=array.dtype)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any, cast
 
-from ..errors import DomainError
+from ..errors import DomainError, closest
 from .attributes import SHOWN, Attribute, Categorical, Continuous, listed
 
 _KINDS = ("no number", "missing", "infinite", "outside", "unknown")  # in the order in which they are checked
@@ -51,15 +53,18 @@ class Misfit:
             way_out = (
                 "write `missing: true` in the domain"
                 if isinstance(of, Continuous | Categorical)
-                else "name it"
+                else "give what is missing a name of its own"
             )
-            values = f"values of {name}" if isinstance(of, Continuous) else name
+            values = f"values of {name}" if name.startswith("column") else name
             return f"{values} hold NaN in {share}; {way_out}, or drop these records"
         if self.kind == "infinite":
             return f"{name} holds inf in {share}; write `clip: true` in the domain, or drop them"
         if isinstance(of, Continuous):
+            some = ", ".join(of.shown(float(cast(Any, value))) for value in self.first[:SHOWN]) + ", ..." * (
+                len(self.first) > SHOWN
+            )
             return (
-                f"{name} lies outside [{of.shown(of.low)}, {of.shown(of.high)}] in {share}: {listed(self.first)}; "
+                f"{name} lies outside [{of.shown(of.low)}, {of.shown(of.high)}] in {share}: {some}; "
                 "write `clip: true` in the domain, or state wider public bounds"
             )
         way_out = "map them to a known value, or drop these records"
@@ -78,6 +83,32 @@ def raise_misfits(told: list[str]) -> None:
         raise DomainError(told[0])
     if told:
         raise DomainError(f"{len(told)} columns do not fit the domain:\n- " + "\n- ".join(told))
+
+
+def lacking(names: Iterable[str], found: Iterable[object]) -> str | None:
+    """Which columns a table lacks, what it has, and what to rename; None if it has all.
+
+    Parameters
+    ----------
+    names : of the columns that are needed.
+    found : of those that are there.
+    """
+    there = [*map(str, found)]
+    if not (gone := [name for name in names if name not in there]):
+        return None
+    told = f"lacks the columns {listed(gone, limit=20)}; it has {listed(there, limit=20) or 'none'}"
+    if len(there) == 1 and (separators := [mark for mark in ";\t|" if mark in there[0]]):
+        return f"{told}: its cells seem to be separated by {separators[0]!r}, expected commas"
+    spare = {_folded(name): name for name in there if name not in names}
+    same = [f"{spare[_folded(name)]!r} to {name!r}" for name in gone if _folded(name) in spare]
+    alike = [close for name in gone if (close := closest(name, spare.values()))]
+    if same:
+        return f"{told}; rename {', '.join(same)}"
+    return f"{told}; rename or add columns" + (f", is {alike[0]!r} one of them?" if alike else "")
+
+
+def _folded(name: str) -> str:
+    return "".join(name.casefold().split())
 
 
 def _name_of(of: Attribute | tuple[object, ...] | str) -> str:

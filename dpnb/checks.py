@@ -1,0 +1,131 @@
+"""What parameters may be: one rule and one sentence for each kind; a message names the value and what is expected."""
+
+from __future__ import annotations
+
+import os
+import types
+import typing
+from collections.abc import Hashable, Sequence
+from contextlib import suppress
+from dataclasses import MISSING, fields
+from functools import lru_cache
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .errors import closest
+
+LARGEST_DELTA = 0.01
+LARGEST_STEP = 1e6
+
+
+def check_epsilon(epsilon: object) -> float:
+    """Return ε as a float; raise ValueError unless it is a positive number (``inf`` switches privacy off)."""
+    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float | np.number) or not epsilon > 0:
+        raise ValueError(f"epsilon={epsilon!r}: expected a positive number, or inf for no privacy")
+    return float(epsilon)
+
+
+def check_delta(delta: object) -> None:
+    """Raise ValueError unless δ is None or a number in (0, 1) that protects."""
+    if delta is not None and not (isinstance(delta, float | np.floating) and 0 < delta < 1):
+        raise ValueError(f"delta={delta!r}: expected a number in (0, 1), such as 1e-6, or None for pure DP")
+    if delta is not None and delta > LARGEST_DELTA:
+        raise ValueError(
+            f"delta={delta!r}: to publish each record with probability δ would be allowed; take far less than one in "
+            "the number of records, such as 1e-6"
+        )
+
+
+def check_step(name: str, value: object) -> None:
+    """Raise ValueError unless a step is a positive number that sums of steps survive."""
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not (number and 0 < value <= LARGEST_STEP):  # type: ignore[operator]
+        raise ValueError(
+            f"{name}={value!r}: expected a positive number, at most {LARGEST_STEP:g}; 0.1 to 1 are usual"
+        )
+
+
+def check_share(name: str, value: object) -> None:
+    """Raise ValueError unless a share is a number between 0 and 1."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 < value < 1:
+        raise ValueError(f"{name}={value!r}: expected a share in (0, 1)")
+
+
+def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
+    """Raise ValueError unless ``value`` is one of ``choices``."""
+    if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
+        close = closest(value, choices) if isinstance(value, str) else None
+        hint = f"; did you mean {close!r}?" if close else ""
+        raise ValueError(f"{name}={value!r}: expected one of {', '.join(map(repr, choices))}{hint}")
+
+
+def check_count(name: str, value: object, *, low: int) -> None:
+    """Raise ValueError unless ``value`` is a whole number of at least ``low``."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
+        raise ValueError(f"{name}={value!r}: expected a whole number of at least {low}")
+
+
+def check_seed(random_state: object) -> None:
+    """Raise ValueError unless a source of randomness is None, a seed or a Generator."""
+    if random_state is None or isinstance(random_state, np.random.Generator):
+        return
+    with suppress(TypeError, ValueError):
+        if not isinstance(random_state, bool):
+            np.random.default_rng(random_state)  # type: ignore[arg-type]
+            return
+    raise ValueError(
+        f"random_state={random_state!r}: expected None, whose noise comes from the operating system, a whole number "
+        "of at least 0, or a NumPy Generator"
+    )
+
+
+def check_path(name: str, value: object, *, such: str) -> Path:
+    """Return a path; raise TypeError unless ``value`` is one, ``such`` as the example."""
+    if isinstance(value, str | os.PathLike) and str(value):
+        return Path(value)
+    what = "empty" if value == "" else f"of type {type(value).__name__}"
+    raise TypeError(f"{name} is {what}: expected a path, such as {such!r}")
+
+
+def check_kinds(model: Any, *, but: Sequence[str] = ()) -> None:
+    """Raise ValueError unless switches, numbers and objects among a dataclass's fields are such.
+
+    Parameters
+    ----------
+    model : the object; the types are those that its class declares.
+    but : fields with a rule of their own.
+    """
+    for field in fields(model):
+        value, kinds = getattr(model, field.name), _hints(typing.cast(Hashable, type(model)))[field.name]
+        if field.name in but or any(_is(value, kind) for kind in kinds):
+            continue
+        default = "" if field.default is MISSING else f"; the default is {field.default!r}"
+        expected = " or ".join(_WORDS.get(kind) or f"a {kind.__name__}" for kind in kinds)
+        raise ValueError(f"{field.name}={value!r}: expected {expected}{default}")
+
+
+_WORDS: dict[Any, str] = {bool: "True or False", float: "a number", type(None): "None"}
+
+
+@lru_cache
+def _hints(kind: Hashable) -> dict[str, tuple[Any, ...]]:
+    return {name: _kinds(hint) for name, hint in typing.get_type_hints(typing.cast(type, kind)).items()}
+
+
+def _kinds(hint: Any) -> tuple[Any, ...]:
+    """Types that a declared type allows; of whole numbers, texts and choices other checks tell more."""
+    union = isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union
+    kinds = typing.get_args(hint) if union else (hint,)
+    loose = any(kind in (int, str, Any, object) or not isinstance(kind, type) for kind in kinds)
+    return (object,) if loose else kinds
+
+
+def _is(value: object, kind: type) -> bool:
+    if kind is bool:
+        return isinstance(value, bool | np.bool_)
+    if kind is float:
+        return isinstance(value, Real | Integral) and not isinstance(value, bool | np.bool_)
+    return isinstance(value, kind)

@@ -1,0 +1,306 @@
+"""A CSV file as texts, and what its domain file says of them: one rule for loading a table and for checking one."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import zlib
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ..arrays import Floats
+from ..errors import DataError, DomainError, closest
+from ..files import unreadable
+from .attributes import Categorical, listed
+from .domain import Domain, read_domain_file
+from .encoding import spelt_values
+from .misfits import lacking
+
+_FOREIGN = {  # how files begin that are no CSV
+    b"PK\x03\x04": "an Excel file or another archive; save the table as CSV",
+    b"\xd0\xcf\x11\xe0": "an Excel file; save the table as CSV",
+    b"PAR1": "a Parquet file; name it so, FILE.parquet, or write the table as CSV",
+    b"\xff\xfe": "text in UTF-16; save it in UTF-8",
+    b"\xfe\xff": "text in UTF-16; save it in UTF-8",
+}
+_GZIP = b"\x1f\x8b"
+# With a header, pandas would rename columns that repeat, and take a column too many for an index.
+AS_TEXTS: dict[str, Any] = {"dtype": str, "na_filter": False, "skipinitialspace": True}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The section ``csv`` of a domain file; a single text or number stands for a list of one."""
+
+    ignore: Any = ()
+    missing: Any = ()
+    key: str | None = None
+    test_share: float = 0.3
+    split_seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("ignore", "missing"):
+            value = getattr(self, name)
+            entries = tuple(value) if isinstance(value, list | tuple) else (value,)
+            if not all(isinstance(entry, str | int | float) for entry in entries):
+                raise DomainError(
+                    f"csv: {name} must be a list of texts or numbers, got {value!r}; write [a, b]"
+                )
+            object.__setattr__(self, name, entries)
+        if self.key is not None and not isinstance(self.key, str):
+            raise DomainError(f"csv: key must be the name of a column, got {self.key!r}; write it in quotes")
+        share = self.test_share
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share < 1:
+            raise DomainError(f"csv: test_share must be a number between 0 and 1, got {share!r}; such as 0.3")
+        try:
+            check_split_seed(self.split_seed)
+        except ValueError as error:
+            raise DomainError(f"csv: {error}") from error
+
+
+def check_split_seed(split_seed: object) -> None:
+    """Raise a ValueError unless the seed of a split is an integer from 0 to 2**32 - 1."""
+    is_integer = isinstance(split_seed, int | np.integer) and not isinstance(split_seed, bool)
+    if not is_integer or not 0 <= split_seed < 2**32:  # type: ignore[operator]
+        raise ValueError(
+            f"split_seed must be an integer of at least 0 and below 2**32, got {split_seed!r}; 0 is the default"
+        )
+
+
+def read_layout(file: Path) -> tuple[Domain, Layout]:
+    """Read a domain file, and check that its section ``csv`` agrees with the domain.
+
+    Raises
+    ------
+    DataError, DomainError
+        If the file cannot be read, or makes no sense.
+    """
+    domain, section = read_domain_file(file)
+    known = [field.name for field in fields(Layout)]
+    if not isinstance(section, dict) or not set(section) <= set(known):
+        unknown = (
+            next((key for key in section if key not in known), None) if isinstance(section, dict) else None
+        )
+        close = closest(unknown, known)
+        hint = f"; did you mean {close!r}?" if close else "; cells are separated by commas, in UTF-8"
+        raise DomainError(f"{file}: csv may hold {', '.join(known)}, got {section!r}{hint}")
+    try:
+        layout = Layout(**section)
+    except DomainError as error:
+        raise DomainError(f"{file}: {error}") from error
+    used = [*domain.names, domain.target]
+    if twice := [name for name in used if name in layout.ignore or name == layout.key]:
+        raise DomainError(
+            f"{file}: {twice[0]!r} is an attribute or the target, and cannot be ignored or key; name it once"
+        )
+    values = [v for a in domain.attributes if isinstance(a, Categorical) for v in a.values]
+    for marker in layout.missing:
+        if any(_spells(str(marker), value) for value in (*values, *domain.classes)):
+            raise DomainError(
+                f"{file}: {marker!r} marks a missing value and is a value or class as well; remove one of them"
+            )
+    return domain, layout
+
+
+def read_csv(content: bytes, **how: Any) -> pd.DataFrame:
+    """Read a CSV file's content, in which a category such as "?" or "None" stays what it is.
+
+    Parameters
+    ----------
+    content : the file's bytes.
+    **how : options of :func:`pandas.read_csv`.
+
+    Notes
+    -----
+    **Privacy.** Without ``dtype`` pandas takes the columns' types from the records.
+    """
+    frame: pd.DataFrame = pd.read_csv(io.BytesIO(content), na_filter=False, **how)
+    return frame
+
+
+def read_cells(file: Path) -> pd.DataFrame:
+    """All cells of a CSV file as texts, under the names in its first line; it may be compressed by gzip.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read, or is no CSV in UTF-8.
+    DomainError
+        If two columns have one name.
+    """
+    rows = _parsed(file, header=None, **AS_TEXTS)
+    return rows.iloc[1:].set_axis(_header(rows, name=str(file)), axis=1).reset_index(drop=True)
+
+
+def read_parts(source: Any, *, size: int, name: str) -> Iterator[pd.DataFrame]:
+    """The same of a file that is too large to be held, some records at a time; the first part may be empty.
+
+    Parameters
+    ----------
+    source : path or binary stream.
+    size : most records of a part.
+    name : of the source, for errors.
+    """
+    header: list[str] | None = None
+    for rows in pd.read_csv(source, header=None, encoding="utf-8-sig", chunksize=size, **AS_TEXTS):
+        first = header is None
+        header = header or _header(rows, name=name)
+        yield rows.iloc[int(first) :].set_axis(header, axis=1)
+
+
+def _header(rows: pd.DataFrame, *, name: str) -> list[str]:
+    columns: list[str] = rows.iloc[0].tolist()
+    if repeated := sorted({column for column in columns if columns.count(column) > 1}):
+        raise DomainError(f"{name} has more than one column {repeated[0]!r}; rename or remove the others")
+    return columns
+
+
+def read_typed(file: Path) -> pd.DataFrame:
+    """A CSV file with the types that pandas sees in its columns: for a draft, that tells types and no more.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read, or is no CSV in UTF-8.
+    """
+    return _parsed(file, skipinitialspace=True)
+
+
+def _parsed(file: Path, **how: Any) -> pd.DataFrame:
+    try:
+        content = file.read_bytes()
+        if content.startswith(_GZIP):
+            content = gzip.decompress(content)
+        check_head(content[:4], name=str(file))
+        found: pd.DataFrame = pd.read_csv(io.BytesIO(content), encoding="utf-8-sig", **how)
+        return found
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise DataError(f"{file} is a damaged gzip file: {error}; compress the table again") from error
+    except OSError as error:
+        raise DataError(unreadable(file, error)) from error
+    except ValueError as error:
+        raise DataError(f"{file} is not a CSV file in UTF-8: {csv_problem(error)}") from error
+
+
+def check_head(head: bytes, *, name: str) -> None:
+    """Raise DataError if a file that ought to be a CSV begins like something else."""
+    for mark, what in _FOREIGN.items():
+        if head.startswith(mark):
+            raise DataError(f"{name} is not a CSV file in UTF-8, but {what}")
+
+
+def csv_problem(error: Exception) -> str:
+    """What is wrong with a CSV file that pandas cannot read, and what to do."""
+    text = " ".join(str(error).split())
+    if isinstance(error, pd.errors.EmptyDataError):
+        return "it is empty; expected a line of column names, and a line for each record"
+    if isinstance(error, UnicodeDecodeError):
+        return f"{error.reason}, byte {error.object[error.start]:#x}; save it in UTF-8"
+    if found := re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", text):
+        expected, line, saw = found.groups()
+        return f"line {line} has {saw} cells, expected {expected}; put cells that hold commas in quotes"
+    if found := re.search(r"EOF inside string starting at row (\d+)", text):
+        return f"a quote in line {int(found[1]) + 1} is never closed; close it, or fetch the whole file"
+    return text
+
+
+def check_columns(
+    columns: Iterable[str], *, domain: Domain, layout: Layout, file: Path, labels: bool = True
+) -> None:
+    """Raise DomainError unless a table has all columns that a domain file names, and no others.
+
+    Parameters
+    ----------
+    labels : whether the class labels are needed.
+    """
+    found = list(columns)
+    known = [*domain.names, domain.target, *([] if layout.key is None else [layout.key])]
+    needed = [name for name in known if labels or name != domain.target]
+    if told := lacking(needed, found):
+        raise DomainError(f"{file} {told}")
+    if unknown := [name for name in found if name not in (*known, *layout.ignore)]:
+        raise DomainError(
+            f"{file} has columns that the domain file does not mention: {listed(unknown, limit=20)}; "
+            "add them to its attributes, or list them under csv: ignore"
+        )
+
+
+def check_keys(tables: Sequence[pd.DataFrame], *, key: str | None) -> None:
+    """Raise DomainError if index labels of tables repeat, which the column ``key`` holds."""
+    keys = pd.concat([table.index.to_series() for table in tables])
+    repeated = keys[keys.duplicated()]
+    if len(repeated):
+        raise DomainError(
+            f"column {key!r} repeats a key in {len(repeated)} of {len(keys)} records, first {repeated.iloc[0]!r}; keys "
+            "must be unique, over the test file too: name another column under csv: key, or leave it out"
+        )
+
+
+def encode_cells(
+    table: pd.DataFrame, *, domain: Domain, layout: Layout, file: Path
+) -> tuple[Floats, NDArray[np.intp] | None, pd.Index]:
+    """Codes of the records, of their labels if there are some, and index of those that are kept.
+
+    Records that lack a value where the domain has none for that are left out, if the layout says what marks it.
+
+    Parameters
+    ----------
+    table : texts, as :func:`read_cells` gives them.
+
+    Raises
+    ------
+    DomainError
+        If something does not fit; one message tells all columns and the labels.
+    """
+    with_labels = domain.target in table
+    cells = table[[*domain.names, *([domain.target] if with_labels else [])]]
+    gone = cells.apply(_is_missing, markers=layout.missing)
+    allowed = [a.name for a in domain.attributes if a.missing]
+    gone[allowed] |= cells[allowed] == ""
+    keep = ~gone.drop(columns=allowed).any(axis=1)
+    cells = cells[keep].mask(gone[keep], None)
+    problems, codes, labels = [], np.empty((0, 0)), None
+    try:
+        codes = domain.encode(_without_empty(domain.spelt(cells), domain))
+    except DomainError as error:
+        problems.append(str(error))
+    try:
+        if with_labels:
+            spelt = spelt_values(cells[domain.target], domain.classes)
+            labels = domain.encode_labels(spelt if "" in domain.classes else spelt.mask(spelt == "", None))
+    except DomainError as error:
+        problems.append(f"column {domain.target!r}: {error}")
+    if problems:
+        way_out = "If a value marks what is missing, list it under csv: missing in the domain file"
+        raise DomainError(f"{file}: " + "\n".join(problems) + f". {way_out}")
+    return codes, labels, cells.index
+
+
+def _without_empty(spelt: pd.DataFrame, domain: Domain) -> pd.DataFrame:
+    """Empty cells as missing values, but where an empty text is a value."""
+    nothing = {a.name: not (isinstance(a, Categorical) and "" in a.values) for a in domain.attributes}
+    return pd.DataFrame(
+        {name: spelt[name].mask((spelt[name] == "") & no, None) for name, no in nothing.items()}
+    )
+
+
+def _is_missing(column: pd.Series[str], markers: tuple[Hashable, ...]) -> pd.Series[bool]:
+    return column.isin([cell for cell in column.unique() if any(_spells(cell, m) for m in markers)])
+
+
+def _spells(cell: str, value: Hashable) -> bool:
+    if isinstance(value, bool):
+        return cell.lower() == str(value).lower()
+    if isinstance(value, int | float):
+        try:
+            return "_" not in cell and float(cell) == value
+        except ValueError:
+            return False
+    return cell == value

@@ -62,10 +62,13 @@ def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
         raise ValueError(f"{name}={value!r}: expected one of {', '.join(map(repr, choices))}{hint}")
 
 
-def check_count(name: str, value: object, *, low: int) -> None:
-    """Raise ValueError unless ``value`` is a whole number of at least ``low``."""
+def check_count(name: str, value: object, *, low: int, words: Sequence[str] = ()) -> None:
+    """Raise ValueError unless ``value`` is a whole number of at least ``low``, or one of ``words``."""
+    if isinstance(value, str) and value in words:
+        return
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
-        raise ValueError(f"{name}={value!r}: expected a whole number of at least {low}")
+        rest = "".join(f", or {word!r}" for word in words)
+        raise ValueError(f"{name}={value!r}: expected a whole number of at least {low}{rest}")
 
 
 def check_seed(random_state: object) -> None:

@@ -20,9 +20,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from .arrays import Floats
 from .bags import Bags
-from .checks import check_choice as check_choice
-from .checks import check_count as check_count
-from .checks import check_epsilon, check_kinds, check_path, check_seed
+from .checks import check_choice, check_count, check_epsilon, check_kinds, check_path, check_seed
 from .counts import Records, RecordsDoor
 from .curator import Curator, open_curator, source_of_noise
 from .documents import find_class, ledger_document, plain, read_document, read_ledger, unplain, write_document

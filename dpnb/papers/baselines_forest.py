@@ -124,6 +124,8 @@ def balanced_depth(n: float, *, epsilon: float, n_trees: int) -> int:
     -------
     ``floor(log2(n ε / t))``, at least 0: a leaf has n / 2^d records, and the scale of its noise is t / ε.
     """
+    if not 0 < n < math.inf:
+        raise ValueError(f"n={n!r}: expected a number of records above 0, public or a guess")
     return max(math.floor(math.log2(n * epsilon / n_trees)), 0)
 
 

@@ -16,10 +16,11 @@ import numpy as np
 from ..arrays import Bools, Floats, Ints
 from ..bags import MODES
 from ..candidates import Candidates, binary_candidates, multiway_scores
+from ..checks import check_count
 from ..counts import RecordsDoor, ValueCounts
 from ..curator import Curator
 from ..domain import Domain
-from ..estimators import PrivateForest, check_count
+from ..estimators import PrivateForest
 from ..growth import NOISES, TreeBuilder, leaf_counts, noisy_counts
 from ..lattice import Lattice
 from ..ledger import Neighbours
@@ -333,8 +334,7 @@ class DiffPRFs(PrivateForest):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.max_features not in ("sqrt", "all"):
-            check_count("max_features", self.max_features, low=1)
+        check_count("max_features", self.max_features, low=1, words=("sqrt", "all"))
         if self.stop == "noisy" and not self.size_query:
             raise ValueError("stop='noisy' reads the noisy size of a node: set size_query=True")
         if self.selection == "joint" and (self.categorical != "one-vs-rest" or self.thresholds != "uniform"):

@@ -25,10 +25,11 @@ from ..booster import (
     round_budget,
     select_stump,
 )
+from ..checks import check_choice, check_count, check_kinds, check_share
 from ..counts import FIXED_POINT, RecordsDoor, WeightedDoor
 from ..curator import Curator
 from ..domain import Domain
-from ..estimators import PrivateClassifier, check_choice, check_count
+from ..estimators import PrivateClassifier
 from ..grid import Additive, Grid, Stump, public_grid
 from ..ledger import Neighbours
 from ..registry import register
@@ -280,6 +281,7 @@ class Reading:
         check_choice("error", self.error, ("noised", "raw"))
         check_choice("stop", self.stop, ("break", "never"))
         check_choice("thresholds", self.thresholds, ("data", "grid"))
+        check_kinds(self)
         if not 0 < self.clip < 0.5:
             raise ValueError(f"clip={self.clip!r}: expected a number in (0, 0.5)")
 
@@ -387,13 +389,15 @@ class DPAda(PrivateClassifier):
         check_delta(self.delta)
         if self.learning_rate is not None:
             check_step("learning_rate", self.learning_rate)
-        check_step("selection_share", self.selection_share)
-        if not self.selection_share < 1:
-            raise ValueError(f"selection_share={self.selection_share!r}: expected a number in (0, 1)")
+        check_share("selection_share", self.selection_share)
         if self.filter_rounds is not None and (self.delta is not None or self.reading is not None):
-            raise ValueError(f"filter_rounds={self.filter_rounds}: the filter is for repaired, pure ε only")
+            raise ValueError(
+                f"filter_rounds={self.filter_rounds}: the filter is for repaired, pure ε; leave it None"
+            )
         if self.reading is not None and self.delta is not None:
-            raise ValueError(f"delta={self.delta!r}: the algorithm as written knows pure ε only")
+            raise ValueError(
+                f"delta={self.delta!r}: the algorithm as written knows pure ε only; set delta=None"
+            )
 
     def _draw_schedule(self, rng: np.random.Generator) -> Ints:
         """The schedule h_1, …, h_m of either listing."""

@@ -14,10 +14,11 @@ import numpy as np
 
 from ..arrays import Bools, Floats, Ints
 from ..bags import PARTS
+from ..checks import check_count, check_share
 from ..counts import BinnedRecords, RecordsDoor
 from ..curator import Curator
 from ..domain import Domain
-from ..estimators import PrivateForest, check_count
+from ..estimators import PrivateForest
 from ..grid import public_grid
 from ..growth import NOISES, TreeBuilder, leaf_counts, leaf_labels, noisy_counts, select_offered
 from ..ledger import Neighbours
@@ -391,10 +392,8 @@ class EDPRF(PrivateForest):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.max_features != "all":
-            check_count("max_features", self.max_features, low=1)
-        if not 0 < self.stop_share < 1:
-            raise ValueError(f"stop_share={self.stop_share!r}: expected a share in (0, 1)")
+        check_count("max_features", self.max_features, low=1, words=("all",))
+        check_share("stop_share", self.stop_share)
         if self.bins != "public" and self.splits != "multiway":
             raise ValueError(f"bins={self.bins!r} are of multiway splits: set splits='multiway'")
 

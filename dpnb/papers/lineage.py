@@ -17,10 +17,11 @@ import numpy as np
 
 from ..arrays import Bools, Floats, Ints, check_cells
 from ..candidates import Candidates, binary_candidates, multiway_scores
+from ..checks import check_count
 from ..counts import RecordsDoor, ValueCounts
 from ..curator import Curator
 from ..domain import Continuous, Domain
-from ..estimators import PrivateForest, check_count
+from ..estimators import PrivateForest
 from ..growth import TreeBuilder, noisy_counts
 from ..registry import register
 from ..scores import CONDITIONAL_ENTROPY, GINI, INFO_GAIN, MAX_CLASS_SUM, Score

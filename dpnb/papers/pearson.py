@@ -15,6 +15,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from ..arrays import Bools, Floats, Ints
+from ..checks import check_share
 from ..counts import CohortDoor, RecordsDoor
 from ..curator import Curator
 from ..domain import Domain
@@ -402,8 +403,7 @@ class PearsonTree(PrivateForest):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if not 0 < self.leaf_share < 1:
-            raise ValueError(f"leaf_share={self.leaf_share!r}: expected a share in (0, 1)")
+        check_share("leaf_share", self.leaf_share)
 
 
 register(

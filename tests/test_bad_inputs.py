@@ -361,7 +361,7 @@ PARAMETERS = [
     ),
     Bad(
         "filter and δ", lambda: DPAda(domain=D, filter_rounds=2, delta=1e-6).fit(X, Y), "filter_rounds=2",
-        "the filter is for repaired, pure ε only", "leave",
+        "the filter is for repaired, pure ε", "leave",
     ),
     Bad(
         "δ as written", lambda: DPAda(domain=D, reading=Reading(), delta=1e-6).fit(X, Y), "delta=1e-06",

@@ -282,7 +282,7 @@ def test_bad_input() -> None:
     forest = DiffPRFs(domain=DOMAIN, n_trees=2, random_state=0, strict=True)
     with pytest.raises(DomainError, match=r"c.*1 .*'e'"):
         forest.fit(X.assign(c=["e"] + ["a"] * 29), y)
-    with pytest.raises(DomainError, match=r"outside \[-5, 20\] in 1 of 30 records: 99.0"):
+    with pytest.raises(DomainError, match=r"outside \[-5, 20\] in 1 of 30 records: 99;"):
         forest.fit(X.assign(x=[99.0] + [1.0] * 29), y)
     with pytest.raises(DomainError, match="NaN in 1 of 30"):
         forest.fit(X.assign(x=[np.nan] + [1.0] * 29), y)

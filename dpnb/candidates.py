@@ -79,7 +79,12 @@ class Candidates:
 
 
 def binary_candidates(
-    counts: ValueCounts, *, attributes: Ints, totals: Floats, lows: Floats, highs: Floats, domain: Domain
+    counts: ValueCounts,
+    *,
+    attributes: Ints,
+    totals: Floats,
+    lattice: Lattice,
+    domain: Domain,
 ) -> Candidates:
     """Candidates of every question, from the values that occur.
 
@@ -88,7 +93,7 @@ def binary_candidates(
     counts : counts by question, value and class.
     attributes : (questions,) attribute position of each question.
     totals : (questions, classes) counts of each question's node.
-    lows, highs : (attributes,) bounds of the thresholds, public unless a reading leaks them.
+    lattice : (attributes,) of the thresholds; its ends are public unless a reading leaks them.
     domain : public domain.
     """
     continuous = domain.continuous[attributes]
@@ -116,14 +121,14 @@ def binary_candidates(
     below -= np.repeat(before, sizes, axis=0)
     left = np.where(is_interval[:, None], below, left)
 
+    lattice = lattice.of_each(attributes)
     code = np.arange(len(question)) - np.repeat(starts, sizes)
-    low = np.where(is_interval, np.repeat(lows[attributes], sizes), code)
-    high = np.where(is_interval, np.repeat(highs[attributes], sizes), code)
+    low = np.where(is_interval, np.repeat(lattice.low, sizes), code)
+    high = np.where(is_interval, np.repeat(lattice.high, sizes), code)
     cuts = at[cell_continuous]
     low[cuts] = np.clip(counts.value[cell_continuous], low[cuts], high[cuts])
     high[cuts - 1] = low[cuts]
 
-    lattice = Lattice.of(lows, highs).of_each(attributes)
     width = np.where(continuous, lattice.size, cards)
     points = np.where(is_interval, np.repeat(width, sizes), 1.0)
     up_to_cut = lattice.of_each(counts.question[cell_continuous]).up_to(low[cuts])

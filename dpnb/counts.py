@@ -297,6 +297,11 @@ class Records(RecordsDoor):
         ]
 
     @cached_property
+    def _listed_values(self) -> tuple[Floats, Ints]:
+        """The values of all attributes in one list, and how many each has."""
+        return np.concatenate(self._values), np.array([len(values) for values in self._values])
+
+    @cached_property
     def _cells(self) -> NDArray[np.integer[Any]]:
         """Position among the values, times the number of classes, plus the class; (attributes, n)."""
         classes, most = self.domain.n_classes, max(map(len, self._values))
@@ -356,7 +361,8 @@ class Cohort(CohortDoor):
         self._records = records
         self._columns = records._columns
         self._row = np.arange(len(records._y)) if copies is None else np.flatnonzero(copies)
-        self._copies = None if copies is None else copies[self._row].astype(float)
+        once = copies is None or copies.max(initial=0) <= 1
+        self._copies = None if copies is None or once else copies[self._row].astype(float)
         self._label = records._y[self._row]
         self._slot = np.zeros(len(self._row), np.intp)
 
@@ -366,8 +372,7 @@ class Cohort(CohortDoor):
         return counts.reshape(n_slots, self._classes).astype(float)
 
     def value_counts(self, asked: Ints) -> ValueCounts:
-        values, cells = self._records._values, self._records._cells
-        sizes = np.array([len(v) for v in values])
+        values, sizes, cells = *self._records._listed_values, self._records._cells
         first_value = np.cumsum(sizes) - sizes
         first = np.concatenate([[0], np.cumsum(sizes[asked])])
         base: Ints = first[:-1].reshape(asked.shape) * self._classes
@@ -382,7 +387,7 @@ class Cohort(CohortDoor):
         cells_of = np.diff(np.searchsorted(cell, first))
         question = np.repeat(np.arange(asked.size), cells_of)
         start = first_value[asked.reshape(-1)] - first[:-1]
-        value = np.concatenate(values).take(cell + np.repeat(start, cells_of))
+        value = values.take(cell + np.repeat(start, cells_of))
         return ValueCounts(question, value, counts)
 
     def bin_counts(self, binned: BinnedRecords, n_slots: int) -> Floats:

@@ -21,11 +21,12 @@ class Lattice(NamedTuple):
 
     Parameters
     ----------
-    high : public upper ends.
+    low, high : public ends.
     step : distances of the points.
     size : numbers of steps.
     """
 
+    low: Floats
     high: Floats
     step: Floats
     size: Floats
@@ -38,7 +39,7 @@ class Lattice(NamedTuple):
         with np.errstate(divide="ignore", invalid="ignore"):
             digits = np.floor(np.log2((high - low) / finest)) - GUARD
         size = np.ldexp(1.0, np.where(digits > 0, np.minimum(digits, MOST_STEPS), 0).astype(np.intp))
-        return cls(high, (high - low) / size, size)
+        return cls(low, high, (high - low) / size, size)
 
     def of_each(self, index: Any) -> Lattice:
         """The lattices of some of the domains, or of repeated ones."""

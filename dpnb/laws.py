@@ -147,16 +147,16 @@ def _log_theta(sd: Floats) -> Floats:
 
 def group_of(starts: Ints, size: int) -> Ints:
     """Group number of each of ``size`` candidates."""
-    return np.repeat(np.arange(len(starts)), np.diff(starts, append=size))
+    return np.repeat(np.arange(len(starts)), np.concatenate([starts[1:], [size]]) - starts)
 
 
 def _exponents(rate: Floats, gaps: Floats) -> Floats:
     """Exponents ``rate · gap`` of candidates, limited where the rate is finite; 0 for the best ones at any rate."""
     with np.errstate(invalid="ignore"):
         exponents = np.where(gaps == 0, 0.0, rate * gaps)
-    limited: Floats = np.where(
-        np.isinf(rate), np.nan_to_num(exponents, neginf=-np.inf), np.maximum(exponents, LEAST_EXPONENT)
-    )
+    limited: Floats = np.maximum(exponents, LEAST_EXPONENT)
+    if (exact := np.isinf(rate)).any():
+        return np.where(exact, np.nan_to_num(exponents, neginf=-np.inf), limited)
     return limited
 
 

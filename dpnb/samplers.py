@@ -114,13 +114,13 @@ def chosen(rng: np.random.Generator, weights: Floats, starts: Ints) -> Ints:
     -------
     (groups,) positions among all candidates.
     """
-    ends = np.append(starts[1:], len(weights))
-    mass = np.cumsum(weights)
-    before = np.append(0.0, mass)
+    ends = np.concatenate([starts[1:], [len(weights)]])
+    sums = np.zeros(len(weights) + 1)
+    before, mass = sums[:-1], np.cumsum(weights, out=sums[1:])
     total = mass[ends - 1] - before[starts]
     uniform = rng.random(len(starts))
     target = before[starts] + uniform * total
-    found: Ints = np.clip(np.searchsorted(mass, target, side="right"), starts, ends - 1)
+    found: Ints = np.minimum(np.maximum(np.searchsorted(mass, target, side="right"), starts), ends - 1)
     # The sums are off by less than this, and the bits that are not drawn yet move the target by less than this.
     doubt = np.ldexp(mass[-1] * (len(weights) + 4), -BITS) + np.ldexp(total, 1 - BITS)
     near = (found > starts) & (target - before[found] < doubt)

@@ -43,13 +43,17 @@ class Splits(NamedTuple):
         node : (n,) the record's node, as a position in these arrays.
         values : (n,) the record's value of that node's attribute, a category as its code.
         """
-        kind, cut = self.kind.take(node), self.cut.take(node, axis=0)
+        cut = self.cut.take(node, axis=0)
         if cut.ndim == 2:
+            kind = self.kind.take(node)
             codes = np.where(kind == BINNED, 0.0, values).astype(np.intp)
             return np.where(kind == BINNED, (values[:, None] > cut).sum(axis=1), codes)
-        binary = np.where(kind == THRESHOLD, values > cut, values != cut).astype(np.intp)
+        binary = values > cut
+        if (nominal := self.kind != THRESHOLD).any():
+            binary |= nominal.take(node) & (values != cut)
         if MULTIWAY not in self.kind:
-            return binary
+            return binary.astype(np.intp)
+        kind = self.kind.take(node)
         codes = np.where(kind == MULTIWAY, values, 0.0).astype(np.intp)
         return np.where(kind == MULTIWAY, codes, binary)
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from dpnb import Categorical, Continuous, Domain
 from dpnb.candidates import binary_candidates, multiway_scores
 from dpnb.counts import Records, _tally
+from dpnb.lattice import Lattice
 from dpnb.scores import GINI, MAX_CLASS_SUM
 from dpnb.splits import ONE_VS_REST, THRESHOLD, Splits
 
@@ -95,7 +96,11 @@ def test_candidates_score_like_the_split_that_they_stand_for(n: int, seed: int) 
     totals = np.repeat(cohort.class_counts(1), 3, axis=0)
     counts = cohort.value_counts(attributes[None])
     found = binary_candidates(
-        counts, attributes=attributes, totals=totals, lows=DOMAIN.lows, highs=DOMAIN.highs, domain=DOMAIN
+        counts,
+        attributes=attributes,
+        totals=totals,
+        lattice=Lattice.of(DOMAIN.lows, DOMAIN.highs),
+        domain=DOMAIN,
     )
     codes, labels = DOMAIN.encode(frame), DOMAIN.encode_labels(y)
     for score in (GINI, MAX_CLASS_SUM):
@@ -128,8 +133,7 @@ def test_a_node_without_records_offers_its_whole_domain() -> None:
         cohort.value_counts(asked),
         attributes=asked.reshape(-1),
         totals=totals,
-        lows=DOMAIN.lows,
-        highs=DOMAIN.highs,
+        lattice=Lattice.of(DOMAIN.lows, DOMAIN.highs),
         domain=DOMAIN,
     )
     empty = found.question == 2

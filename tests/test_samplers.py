@@ -274,7 +274,7 @@ def test_a_lattice_cuts_a_domain_into_steps_that_floats_tell_apart(low: float, h
 
 def test_more_steps_than_floats_would_be_equal_points() -> None:
     """Broken twin: 2³² steps wherever the domain lies."""
-    twin = Lattice(np.array(1e15 + 8), np.array(8 * 2.0**-32), np.array(2.0**32))
+    twin = Lattice(np.array(1e15), np.array(1e15 + 8), np.array(8 * 2.0**-32), np.array(2.0**32))
     assert twin.at(0.0) == twin.at(1000.0)
 
 

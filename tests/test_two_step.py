@@ -13,6 +13,7 @@ from dpnb import Categorical, Continuous, Domain
 from dpnb.book.two_step import Offer, Root, TwoSteps, root_of, two_step_tv
 from dpnb.candidates import binary_candidates
 from dpnb.counts import Records
+from dpnb.lattice import Lattice
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.scores import SCORES
 
@@ -87,7 +88,7 @@ def joint_tv(records: Records, rate: float) -> float:
     domain, every, root = records.domain, np.arange(records.domain.n_attributes), records.cohort()
     found = binary_candidates(
         root.value_counts(every[None]), attributes=every, totals=root.class_counts(1).repeat(len(every), axis=0),
-        lows=domain.lows, highs=domain.highs, domain=domain,
+        lattice=Lattice.of(domain.lows, domain.highs), domain=domain,
     )  # fmt: skip
     chance = np.exp(found.log_measure) / len(every)
     law = chance * np.exp(rate * found.scores(SCORES["max"]))

@@ -11,6 +11,7 @@ import numpy as np
 from ..arrays import Bools, Floats
 from ..candidates import binary_candidates, multiway_scores
 from ..counts import Records
+from ..lattice import Lattice
 from ..scores import SCORES
 
 LOWEST = -30.0  # log of the smallest s of the integrals: what lies below weighs less than 1e-12
@@ -48,7 +49,7 @@ def root_of(records: Records, utility: str) -> Root:
     every, root = np.arange(domain.n_attributes), records.cohort()
     counts, totals = root.value_counts(every[None]), root.class_counts(1).repeat(domain.n_attributes, axis=0)
     found = binary_candidates(
-        counts, attributes=every, totals=totals, lows=domain.lows, highs=domain.highs, domain=domain
+        counts, attributes=every, totals=totals, lattice=Lattice.of(domain.lows, domain.highs), domain=domain
     )
     binary, whole = found.scores(score), multiway_scores(counts, totals=totals, score=score)
     offers = []

@@ -66,7 +66,7 @@ class BuildTree:
         self.forest = forest
         self.curator = curator
         self.builder = builder
-        self.lows, self.highs = lows, highs
+        self.lattice = Lattice.of(lows, highs)
         self.domain = builder.domain
         self.score = SCORES[forest.utility]
         unit = forest.gain_sensitivity == "unit" or forest.utility != "info_gain"
@@ -134,8 +134,7 @@ class BuildTree:
             counts,
             attributes=drawn.reshape(-1),
             totals=np.repeat(totals, f, axis=0),
-            lows=self.lows,
-            highs=self.highs,
+            lattice=self.lattice,
             domain=self.domain,
         )
         return Asked(drawn.reshape(-1), f, counts, candidates, candidates.scores(self.score))
@@ -195,7 +194,7 @@ class BuildTree:
             option=asked.attributes[candidates.question],
             low=candidates.low,
             high=candidates.high,
-            lattice=Lattice.of(self.lows, self.highs),
+            lattice=self.lattice,
             log_measure=candidates.log_measure,
             epsilon=epsilon,
             what="split of a node",

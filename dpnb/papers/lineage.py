@@ -23,6 +23,7 @@ from ..curator import Curator
 from ..domain import Continuous, Domain
 from ..estimators import PrivateForest
 from ..growth import TreeBuilder, noisy_counts
+from ..lattice import Lattice
 from ..registry import register
 from ..scores import CONDITIONAL_ENTROPY, GINI, INFO_GAIN, MAX_CLASS_SUM, Score
 from ..splits import MULTIWAY, THRESHOLD, Splits
@@ -136,7 +137,11 @@ def choose_thresholds(
     numeric = np.flatnonzero(np.tile(domain.continuous, n_nodes))
     attributes = np.tile(np.arange(n_attributes), n_nodes)
     candidates = binary_candidates(
-        counts, attributes=attributes, totals=totals, lows=domain.lows, highs=domain.highs, domain=domain
+        counts,
+        attributes=attributes,
+        totals=totals,
+        lattice=Lattice.of(domain.lows, domain.highs),
+        domain=domain,
     )
     candidates = within(candidates, front.low.reshape(-1), front.high.reshape(-1))
     parts = np.repeat(front.builder.nodes, int(domain.continuous.sum()))
@@ -224,7 +229,11 @@ class Table:
         np.add.at(totals, question, counts.counts)
         attributes, lows, highs, _ = (np.array(column) for column in zip(*values, strict=True))
         found = binary_candidates(
-            counts, attributes=attributes, totals=totals, lows=view.lows, highs=view.highs, domain=view
+            counts,
+            attributes=attributes,
+            totals=totals,
+            lattice=Lattice.of(view.lows, view.highs),
+            domain=view,
         )
         return within(found, lows, highs)
 

@@ -214,7 +214,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, content in FILES.items():
         (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     (folder / "made_up.py").write_text(MODULE, encoding="utf-8")
-    (folder / "broken.py").write_text("def f(:\n", encoding="utf-8")
+    (folder / "half_written.py").write_text("def f(:\n", encoding="utf-8")
     (folder / "results").mkdir()
     (folder / "results" / "lineage.csv").write_text("garbage\n1,2\n", encoding="utf-8")
     return folder
@@ -910,7 +910,7 @@ AUDITS = [
         ("made_up.py:good --epsilon 1", "'made_up.py:good'", "expected module:function", "such as my_models:forest"),
         ("made_up:god --epsilon 1", "'god'", "has no", "did you mean 'good'"),
         ("no_such_module:f --epsilon 1", "cannot import 'no_such_module'", "No module named", "looked for in .* first"),
-        ("broken:f --epsilon 1", "cannot import 'broken'", "invalid syntax", r"broken.py, line 1"),
+        ("half_written:f --epsilon 1", "cannot import 'half_written'", "invalid syntax", r"half_written.py, line 1"),
         ("made_up:number --epsilon 1", "made_up:number is int", "expected a function", "that returns an estimator"),
         ("made_up:nothing --epsilon 1", "returned NoneType", "no fit and no predict", "expected an unfitted estimator"),
         ("made_up:kind --epsilon 1", "returned type with a class", "not an object", "expected an unfitted estimator"),

@@ -14,12 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 from .arrays import Floats, Ints
 from .checks import check_delta as check_delta
 from .checks import check_step as check_step
-from .counts import RecordsDoor
+from .counts import RecordsDoor, softmax
 from .curator import Curator
 from .domain import Domain
 from .estimators import PrivateClassifier
-from .grid import Additive, Shape, Stump, public_grid
+from .grid import Shape, Stump
 from .ledger import Neighbours, zcdp_rho
+from .shapes import PairShape, Shapes
+from .stages import boost, boost_purely, finest_cuts
 
 RATE_PURE, RATE_ZCDP = 0.4, 0.2  # few large steps, or many small ones: tuned on the stand-in
 BELOW = 1 - 1e-12  # with δ, rounding in sums must not carry the total past ε
@@ -142,44 +144,52 @@ def half_log_odds(error: float) -> float:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PrivateBooster(PrivateClassifier):
-    """Boosted decision stumps, ε-DP or (ε, δ)-DP; an additive model whose shapes can be looked at.
+    """Boosted stumps, and with δ pairs and noisy sweeps: an additive model that can be looked at, ε-DP or (ε, δ)-DP.
 
     Parameters
     ----------
     epsilon : total budget ε > 0; ``inf`` releases everything exactly.
-    delta : total δ in (0, 1) for composition by zCDP, or None for pure ε.
+    delta : total δ in (0, 1) for all stages by zCDP, or None for pure ε, by which stumps alone are chosen.
     domain : public domain; if None it is read off the records, with a warning and an infinite ε on the ledger.
-    n_rounds : number of stumps m ≥ 1 of each booster; None for :func:`default_rounds`.
-    learning_rate : first step λ > 0; the step shrinks linearly to λ/5 in the last round. None for 0.2 with
-        ``delta`` and 0.4 without.
-    uniform, geometric : thresholds of each continuous attribute, see :func:`~dpnb.grid.public_grid`.
+    n_rounds : number of stumps m ≥ 1; None for a number that follows from a noisy number of records times ε.
+    learning_rate : first step λ > 0 of the stumps; the step shrinks linearly to λ/5 in the last round. None for one
+        that follows from the number of rounds.
+    uniform, geometric : thresholds of each continuous attribute before the data are seen, see
+        :func:`~dpnb.grid.public_cuts`; with δ, bins that many records crowd into are halved.
+    additive : whether to do without pairs of attributes.
     neighbours : ``"add-remove"`` or ``"replace"``.
     random_state : seed, Generator or None. The noise follows from it: keep it secret.
 
     Attributes
     ----------
-    models_ : list of :class:`~dpnb.grid.Additive`, one for two classes (the second is +1), else one a class.
-    feature_importances_ : (attributes,) shares of the steps' absolute sum, post-processing.
+    models_ : list of :class:`~dpnb.shapes.Shapes`, one for two classes (the second is +1), else one a class.
+    feature_importances_ : (attributes,) shares of the attributes in the distances from lowest to highest score.
     ledger_ : :class:`~dpnb.ledger.Ledger` with the claimed and the true ε.
     domain_, classes_, n_features_in_ : as usual.
 
     Notes
     -----
-    **Privacy**: ``epsilon``-DP, or (``epsilon``, ``delta``)-DP, under ``neighbours`` for a given domain. A round
-    reads the data once: it chooses a stump of a public grid by the weight ``c(h) = Σ u_i [h(x_i) = y_i]`` that it
-    gets right, with ``u_i = min(1, exp(−y_i F(x_i)))``. Given the past outputs, F is fixed and one more record
-    adds u ∈ [0, 1] to some c(h) and 0 to the others. So the choice costs the round's budget (fact F1), rounds
-    compose, and steps are constants. A record is in each of the K > 2 one-against-the-rest problems: each gets
-    1/K of the budget. Draws are exact, and so are sums of the weights, which are multiples of 2⁻²⁸, for up to 2²⁵
-    records.
+    **Privacy**: ``epsilon``-DP, or (``epsilon``, ``delta``)-DP, under ``neighbours`` for a given domain. Given past
+    outputs the scores F of all records are fixed, and a record changes sums over cells by its own residual r: for two
+    classes ``y · min(1, exp(−y F))``, for more ``1[y = k] − p_k`` of each class.
 
-    ``n_rounds`` and ``learning_rate`` are free to choose before the data are seen. Choose them on public data such
-    as the stand-in; every further fit on the private records spends its own budget.
+    * A noisy number of records, with pure ε; with δ noisy counts of the bins of each attribute, some of them halved:
+      a record is in one bin of each.
+    * Stumps: ``½ Σ r h`` moves by at most ½ either way; permute-and-flip, or the exponential mechanism.
+    * Fine attributes: ``Σ max(|Σ r| − 1.5 √(Σ r² + 9), 0)`` over bins moves up by Σ|r| or down by Σ|r| + r²/4 at most.
+    * Pairs: the largest ``|½ Σ r h|`` over products h of two conditions moves by ½ Σ|r|, either way.
+    * Sweeps: a record is in one cell of each block, with a residual of at most 1 (√2 for more than two classes) in L2.
+
+    Draws are exact, and so are sums of residuals, which are multiples of 2⁻²⁸, for up to 2²⁵ records. The number of
+    rounds and what else follows from the noisy number of records is post-processing; budgets are fixed in advance.
+
+    ``n_rounds`` and ``learning_rate`` are free to choose before the data are seen; every further fit on the private
+    records spends its own budget.
 
     References
     ----------
     Domingo, Watanabe (2000), MadaBoost; McKenna, Sheldon (2020), Permute-and-Flip; Cesar, Rogers (2021), Bounding,
-    concentrating, and truncating.
+    concentrating, and truncating; Canonne, Kamath, Steinke (2020), The discrete Gaussian for differential privacy.
     """
 
     epsilon: float = 1.0
@@ -189,6 +199,7 @@ class PrivateBooster(PrivateClassifier):
     learning_rate: float | None = None
     uniform: int = 31
     geometric: int = 24
+    additive: bool = False
     neighbours: Neighbours = "add-remove"
     random_state: Any = None
 
@@ -196,22 +207,17 @@ class PrivateBooster(PrivateClassifier):
     _released: ClassVar = ("models_",)
 
     def _fit(self, records: RecordsDoor, curator: Curator) -> None:
-        n_classes = self.domain_.n_classes
-        positives = [1] if n_classes == 2 else list(range(n_classes))
-        rounds = self.n_rounds or default_rounds(epsilon=self.epsilon / len(positives), delta=self.delta)
-        budget = round_budget(
-            epsilon=self.epsilon,
-            delta=self.delta,
-            rounds=rounds * len(positives),
-            neighbours=self.neighbours,
-        )
-        models = []
-        for positive in positives:
-            with curator.ledger.sequential(
-                f"booster for class {self.domain_.classes[positive]!r}, {rounds} rounds"
-            ):
-                models.append(self._boost(records, curator, budget, positive=positive, rounds=rounds))
-        self.models_ = models
+        how: dict[str, Any] = {"uniform": self.uniform, "geometric": self.geometric}
+        how |= {"n_rounds": self.n_rounds, "learning_rate": self.learning_rate}
+        finest = finest_cuts(self.domain_, uniform=self.uniform, geometric=self.geometric)
+        data, budget = records.scored(finest), self._budget
+        with curator.ledger.sequential("booster"):
+            if self.delta is None:
+                self.models_ = boost_purely(data, curator, self.domain_, epsilon=budget, **how)
+            else:
+                rho = _rho(self.epsilon, self.delta) / (4 if self.neighbours == "replace" else 1)
+                how["additive"] = self.additive
+                self.models_ = boost(data, curator, self.domain_, rho=rho, epsilon=budget, **how)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -219,67 +225,56 @@ class PrivateBooster(PrivateClassifier):
         if self.learning_rate is not None:
             check_step("learning_rate", self.learning_rate)
 
-    def _boost(
-        self, records: RecordsDoor, curator: Curator, budget: RoundBudget, *, positive: int, rounds: int
-    ) -> Additive:
-        """One two-class booster."""
-        grid = public_grid(self.domain_, uniform=self.uniform, geometric=self.geometric)
-        data = records.weighted(grid, positive=positive)
-        steps = self._steps(rounds)
-        stumps = []
-        for step in steps:
-            stump = grid.stump(select_stump(curator, data.right(), budget))
-            data.advance(stump, step)
-            stumps.append(stump)
-        return Additive(self.domain_, tuple(stumps), steps)
-
-    def _steps(self, rounds: int) -> Floats:
-        rate = self.learning_rate or (RATE_PURE if self.delta is None else RATE_ZCDP)
-        return rate * np.linspace(1, LAST_STEP, rounds)
-
     def _votes(self, codes: Floats) -> Floats:
-        probabilities = np.stack([logistic(model.score(codes)) for model in self.models_], axis=1)
-        if len(self.models_) == 1:
-            return np.concatenate([1 - probabilities, probabilities], axis=1)
-        return np.maximum(probabilities, 1e-12)  # all classes may be ruled out: then they are equally likely
+        scores = np.stack([model.score(codes) for model in self.models_])
+        if len(scores) > 1:
+            return softmax(scores).T
+        second = logistic(scores[0])
+        return np.stack([1 - second, second], axis=1)
 
     @property
     def feature_importances_(self) -> Floats:
-        """Share of each attribute in the steps, (attributes,), summing to 1 (0 if only constants were chosen)."""
+        """Share of each attribute in the distances that scores span, (attributes,), summing to 1 or all 0."""
         check_is_fitted(self)
         total: Floats = np.sum([model.importances() for model in self.models_], axis=0)
         shares: Floats = total / max(float(total.sum()), 1e-300)
         return shares
 
     def explain(self, X: pd.DataFrame | ArrayLike, *, label: Any = None) -> pd.DataFrame:
-        """What each attribute adds to the score of each record.
+        """What each attribute, and each pair, adds to the score of each record.
 
         Parameters
         ----------
         X : (n, attributes) records, as for :meth:`predict_proba`.
-        label : class whose booster is meant, as for :meth:`shape`.
+        label : class whose score is meant, as for :meth:`shape`.
 
         Returns
         -------
-        DataFrame (n, 1 + attributes): "constant" and the attributes; a row sums to the score F, and with two classes
-        P(second class) = ``logistic(F)``.
+        DataFrame (n, 1 + attributes + pairs): "constant", the attributes, and pairs as "one × other"; a row sums to
+        the score F. With two classes P(second class) = ``logistic(F)``, else the probabilities are the softmax of the
+        classes' scores.
 
         **Privacy**: post-processing, free. The rows describe the records in ``X``.
         """
         check_is_fitted(self)
         codes = self.domain_.encode(X, strict=False)
-        model = self._model(label)
-        parts = {name: model.part(codes, a) for a, name in enumerate(self.domain_.names)}
+        model, names = self._model(label), self.domain_.names
+        parts = {"constant": np.full(len(codes), model.constant)}
+        parts |= {name: model.part(codes, a) for a, name in enumerate(names)}
+        for block, table in model.pairs():
+            name = " × ".join(names[axis.attribute] for axis in block.axes)
+            added = table.reshape(-1)[block.cells(lambda a: codes[:, a])]
+            parts[name] = parts.get(name, 0.0) + added
         index = X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(len(codes))
-        return pd.DataFrame({"constant": np.full(len(codes), model.constant)} | parts, index=index)
+        return pd.DataFrame(parts, index=index)
 
     def shape(self, name: str, *, label: Any = None) -> Shape:
-        """What an attribute adds to the score.
+        """What an attribute adds to the score by itself.
 
         Parameters
         ----------
         name : of an attribute.
-        label : class whose booster is meant; the second of two classes if None.
+        label : class whose score is meant; the second of two classes if None.
 
         Returns
         -------
@@ -291,8 +286,28 @@ class PrivateBooster(PrivateClassifier):
         self.domain_[name]  # raises for an unknown name
         return self._model(label).shape(self.domain_.names.index(name))
 
-    def _model(self, label: Any) -> Additive:
-        """Booster of a class."""
+    def pairs(self, *, label: Any = None) -> dict[tuple[str, str], PairShape]:
+        """What pairs of attributes add to the score beside their own shapes.
+
+        Parameters
+        ----------
+        label : class whose score is meant, as for :meth:`shape`.
+
+        Returns
+        -------
+        (name, other name) → :class:`~dpnb.shapes.PairShape`; empty without δ and with ``additive=True``.
+
+        **Privacy**: post-processing, free.
+        """
+        check_is_fitted(self)
+        names = self.domain_.names
+        return {
+            (names[first.attribute], names[second.attribute]): PairShape(first.at, second.at, table)
+            for (first, second), table in ((block.axes, table) for block, table in self._model(label).pairs())
+        }
+
+    def _model(self, label: Any) -> Shapes:
+        """Score of a class."""
         if len(self.models_) > 1:
             if label not in self.domain_.classes:
                 raise ValueError(

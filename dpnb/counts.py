@@ -23,6 +23,7 @@ from .arrays import Floats, Ints, check_cells
 from .bags import Bags, Copies, Keys, label_keys, numbered, record_keys, uniforms
 from .domain import Domain
 from .grid import Grid, Stump, grid_of
+from .shapes import Cuts, Layout
 from .splits import THRESHOLD, Splits
 
 FIXED_POINT = 2.0**28
@@ -92,6 +93,15 @@ class RecordsDoor(ABC):
     @abstractmethod
     def weighted(self, grid: Grid | None, *, positive: int) -> WeightedDoor:
         """These records with a weight each, for boosting; parameters as of :class:`WeightedRecords`."""
+
+    @abstractmethod
+    def scored(self, finest: Cuts) -> ScoredDoor:
+        """These records with scores, for boosting with tables.
+
+        Parameters
+        ----------
+        finest : all thresholds that will be asked about, of each attribute; None for categorical ones.
+        """
 
     @abstractmethod
     def observed_bounds(self) -> tuple[Floats, Floats]:
@@ -245,6 +255,115 @@ class WeightedDoor(Protocol):
         """Weight of +1 and -1 where each condition of the grid holds, then of both elsewhere, (conditions, 4)."""
 
 
+class ScoredDoor(Protocol):
+    """What boosting with tables may ask of all records; each has a score for every problem.
+
+    Two classes are one problem, more are one problem a class. Scores start at 0 and are multiples of 2⁻²⁸, and so is
+    what is added up; sums are exact in any order up to 2²⁵ records.
+
+    Attributes
+    ----------
+    loss : what residuals are, see :class:`Margins` and :class:`Softmax`.
+    """
+
+    loss: Loss
+
+    def counts(self, layout: Layout) -> Floats:
+        """Number of records in each cell, (cells,)."""
+
+    def residuals(self, layout: Layout) -> Floats:
+        """Sum of the residuals in each cell, (problems, cells)."""
+
+    def squares(self, layout: Layout) -> Floats:
+        """Sum of the residuals' squares in each cell, (problems, cells)."""
+
+    def curvatures(self, layout: Layout) -> Floats:
+        """Sum of the curvatures in each cell, (problems, cells)."""
+
+    def move(self, layout: Layout, table: Floats, constant: Floats) -> None:
+        """Add to every score what its cells say.
+
+        Parameters
+        ----------
+        table : (problems, cells) multiples of 2⁻²⁸.
+        constant : (problems,) the same.
+        """
+
+    def keep(self, layout: Layout) -> None:
+        """Say that a layout will be asked about often."""
+
+
+class Loss(Protocol):
+    """Residuals of records and what one record can change by them.
+
+    Attributes
+    ----------
+    n_problems : number of scores of a record.
+    absolute : most that the absolute residuals of a record add up to over the problems.
+    square : most that their squares add up to.
+    curvature : most that the curvatures of a record are in L2.
+    """
+
+    n_problems: int
+    absolute: float
+    square: float
+    curvature: float
+
+    def residuals(self, score: Floats, labels: Ints) -> Floats:
+        """Residuals (problems, n) at scores (problems, n) and class codes (n,)."""
+
+    def curvatures(self, score: Floats) -> Floats:
+        """Curvatures (problems, n)."""
+
+
+class Margins:
+    """MadaBoost's loss of two classes, ``y = ±1``: the residual is ``y · min(1, exp(−y F))``."""
+
+    n_problems = 1
+    absolute = square = curvature = 1.0
+
+    def residuals(self, score: Floats, labels: Ints) -> Floats:
+        sign = np.where(labels == 1, 1.0, -1.0)
+        return sign * bounded_weights(sign * score)
+
+    def curvatures(self, score: Floats) -> Floats:
+        return fixed(np.exp(-np.abs(score)))
+
+
+class Softmax:
+    """Log loss of K > 2 classes with one score each: the residual is 1 for the class less its probability.
+
+    A record's residuals are positive for its own class only, where 1 − p is, and −p for the others, which add up to
+    p − 1. The curvatures p (1 − p) add up to less than 1 in their squares, at most 4/27.
+    """
+
+    absolute = square = 2.0
+    curvature = 0.4
+
+    def __init__(self, n_classes: int) -> None:
+        self.n_problems = n_classes
+
+    def residuals(self, score: Floats, labels: Ints) -> Floats:
+        own = labels == np.arange(self.n_problems)[:, None]
+        return fixed(own - softmax(score))
+
+    def curvatures(self, score: Floats) -> Floats:
+        p = softmax(score)
+        return fixed(p * (1 - p))
+
+
+def softmax(score: Floats) -> Floats:
+    """Probability of each class, (classes, n), from scores of that shape."""
+    odds = np.exp(score - score.max(axis=0))
+    shares: Floats = odds / odds.sum(axis=0)
+    return shares
+
+
+def loss_of(n_classes: int) -> Loss:
+    """What a booster of so many classes minimises."""
+    return Margins() if n_classes == 2 else Softmax(n_classes)
+
+
 class Records(RecordsDoor):
     """A training set behind the records door.
 
@@ -316,6 +435,9 @@ class Records(RecordsDoor):
 
     def weighted(self, grid: Grid | None, *, positive: int) -> WeightedRecords:
         return WeightedRecords(self, grid, positive=positive)
+
+    def scored(self, finest: Cuts) -> ScoredRecords:
+        return ScoredRecords(self)
 
     def cohort(self, copies: Copies | None = None) -> Cohort:
         return Cohort(self, copies)
@@ -600,3 +722,57 @@ class WeightedRecords(WeightedDoor):
         outside = [side.sum() - within for side, within in zip(sides, inside, strict=True)]
         # A difference of sums may be a rounding error below zero.
         return np.asarray(np.maximum(np.stack([*inside, *outside], axis=1), 0.0), float)
+
+
+class ScoredRecords(ScoredDoor):
+    """All records with scores, in memory."""
+
+    def __init__(self, records: Records) -> None:
+        self.loss = loss_of(records.domain.n_classes)
+        self._columns = records._columns
+        self._labels = records._y
+        self._score = np.zeros((self.loss.n_problems, len(self._labels)))
+        self._kept: dict[int, tuple[Layout, csr_array]] = {}
+        self._residuals = self.loss.residuals(self._score, self._labels)
+
+    def keep(self, layout: Layout) -> None:
+        cells = [block.cells(self._columns.__getitem__) for block in layout.blocks]
+        small = [c.astype(np.min_scalar_type(size)) for c, size in zip(cells, layout.sizes, strict=True)]
+        record = np.concatenate([np.argsort(c, kind="stable").astype(np.int32) for c in small])
+        sizes = [np.bincount(c, minlength=size) for c, size in zip(cells, layout.sizes, strict=True)]
+        first = np.concatenate([[0], np.cumsum(np.concatenate(sizes))]).astype(np.int32)
+        shape = (layout.total, len(self._labels))
+        self._kept[id(layout)] = layout, csr_array((np.ones(len(record)), record, first), shape=shape)
+
+    def counts(self, layout: Layout) -> Floats:
+        counted: Floats = self._sums(layout, np.ones((1, len(self._labels))))[0]
+        return counted
+
+    def residuals(self, layout: Layout) -> Floats:
+        return self._sums(layout, self._residuals)
+
+    def squares(self, layout: Layout) -> Floats:
+        return self._sums(layout, fixed(self._residuals**2))
+
+    def curvatures(self, layout: Layout) -> Floats:
+        return self._sums(layout, self.loss.curvatures(self._score))
+
+    def move(self, layout: Layout, table: Floats, constant: Floats) -> None:
+        if id(layout) in self._kept:
+            added = np.asarray(table @ self._kept[id(layout)][1], float)
+        else:
+            added = np.zeros_like(self._score)
+            for block, part in zip(layout.blocks, np.split(table, layout.starts[1:], axis=1), strict=True):
+                added += part.take(block.cells(self._columns.__getitem__), axis=1)
+        self._score += added + constant[:, None]
+        self._residuals = self.loss.residuals(self._score, self._labels)
+
+    def _sums(self, layout: Layout, values: Floats) -> Floats:
+        if id(layout) in self._kept:
+            return np.asarray((self._kept[id(layout)][1] @ values.T).T, float)
+        sums = np.empty((len(values), layout.total))
+        for block, start in zip(layout.blocks, layout.starts, strict=True):
+            cells = block.cells(self._columns.__getitem__)
+            for problem, value in enumerate(values):
+                sums[problem, start : start + block.size] = np.bincount(cells, value, minlength=block.size)
+        return sums

@@ -160,6 +160,7 @@ class Curator:
         what: str,
         parts: Ints | None = None,
         unit: float = 1,
+        shares: Floats | None = None,
     ) -> NDArray[Any]:
         """Add discrete Gaussian noise of variance about ``sensitivity² / (2 rho)`` to whole numbers.
 
@@ -167,14 +168,16 @@ class Curator:
         ----------
         values, unit : as of :meth:`geometric`.
         rho : > 0, scalar or (parts,).
-        sensitivity : L2 sensitivity of the whole vector of one part.
+        sensitivity : L2 sensitivity of the whole vector of one part; with ``shares``, of each of its blocks.
+        shares : share in ρ of the block that each value belongs to, shaped as ``values`` or broadcast to them; those of
+            the blocks add up to 1.
 
         **Privacy**: ρ-zCDP (Canonne, Kamath, Steinke 2020), up to rounding, for which 2⁻⁴⁰ of ρ is kept back.
         """
         centre = _whole(values, unit)
         event = _concentrated("discrete gaussian", rho=rho, sensitivity=sensitivity, what=what, parts=parts)
         sd = _check_spread(sensitivity / unit / np.sqrt(2 * _net(event.rho)), event.rho, unit)
-        sd = _by_row(sd, centre)
+        sd = _by_row(sd, centre) if shares is None else sd / np.sqrt(shares)
         return self._settle(DiscreteGaussian(centre=centre, sd=sd), event) * unit
 
     def exponential(

@@ -25,7 +25,7 @@ from .files import unreadable, write_whole
 from .ledger import Cost, Event, Ledger, Scope
 
 FORMAT, VERSION = "dpnb model", 1
-_HOMES = ("papers", "booster", "grid", "splits", "trees")  # of what a model is made of
+_HOMES = ("papers", "booster", "grid", "shapes", "splits", "trees")  # of what a model is made of
 MOST_ENTRIES = 2**20  # of a ledger: a document that asks for more is not one of ours
 _NUMBERS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 

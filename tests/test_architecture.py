@@ -15,7 +15,8 @@ CORE = [
     "arrays", "errors", "checks", "files", "yaml_text", "domain.attributes", "domain.misfits",
     "domain.encoding", "domain.frames", "domain.domain", "domain", "domain.cells", "domain.drafts",
     "domain.__main__", "splits", "ledger", "lattice", "samplers", "laws", "curator", "scores",
-    "grid", "bags", "trees", "counts", "candidates", "growth", "documents", "estimators", "booster", "tune",
+    "grid", "shapes", "bags", "trees", "counts", "candidates", "growth", "documents", "estimators", "stages",
+    "booster", "tune",
     "registry", "pictures", "card", "commands",
 ]  # fmt: skip
 ROOMS = {  # room -> rooms that it may import besides itself

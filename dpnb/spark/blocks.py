@@ -26,6 +26,7 @@ from ..domain import Domain, Misfit
 from ..domain.misfits import raise_misfits
 from ..errors import DataError
 from ..grid import Grid
+from ..shapes import Cuts
 from ..splits import BINNED, THRESHOLD, Splits
 from .columns import encode_column, key_column, label_column, moved_column
 
@@ -226,7 +227,9 @@ def sparse(table: Floats) -> Counted:
 class Encoding:
     """Blocks of a table in which a continuous value is replaced by the number of cuts below it."""
 
-    def __init__(self, frame: DataFrame, encoder: Encoder, *, grid: Grid | None, persist: bool) -> None:
+    def __init__(
+        self, frame: DataFrame, encoder: Encoder, *, grid: Grid | Cuts | None, persist: bool
+    ) -> None:
         self.grid = grid
         self.cuts = encoder.cuts
         self.sizes = sizes_of(encoder)

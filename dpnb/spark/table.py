@@ -17,6 +17,7 @@ from ..counts import BinnedRecords, RecordsDoor
 from ..domain import Attribute, Continuous, Domain
 from ..errors import DataError
 from ..grid import Grid
+from ..shapes import Cuts
 from .blocks import (
     COUNTED,
     ONE_KEY,
@@ -30,6 +31,7 @@ from .blocks import (
 )
 from .boosting import SparkWeighted
 from .columns import SHOWN, check_columns, moved_column
+from .scoring import SparkScored
 from .trees import Bag, Descend, Move, SparkCohort, count_roots
 
 MAX_VALUES = 100_000  # different values of an attribute that the driver is willing to hold
@@ -137,6 +139,9 @@ class SparkTable(RecordsDoor):
             raise DataError("thresholds halfway between the values that occur: give a public grid")
         return SparkWeighted(self, grid, positive=positive)
 
+    def scored(self, finest: Cuts) -> SparkScored:
+        return SparkScored(self, finest)
+
     def bag(self, bags: Bags, *, seed: int, tree: int) -> SparkCohort:
         if bags.mode in POSITIONAL:
             raise DataError(
@@ -167,6 +172,10 @@ class SparkTable(RecordsDoor):
             self._roots = asked, dense(counted, (bag.bags.n_trees, self.domain.n_classes))
         return self._roots[1]
 
+    def _encoding_at(self, cuts: Cuts) -> Encoding:
+        """Blocks in which a value is replaced by the number of given cuts below it."""
+        return self._encoded(cuts, cuts)
+
     def _encoding(self, grid: Grid) -> Encoding:
         """Blocks in the bins of a grid."""
         for encoding in self._encodings:
@@ -191,7 +200,7 @@ class SparkTable(RecordsDoor):
                 return encoding
         return self._all_values()
 
-    def _encoded(self, cuts: tuple[Floats | None, ...], grid: Grid | None) -> Encoding:
+    def _encoded(self, cuts: tuple[Floats | None, ...], grid: Grid | Cuts | None) -> Encoding:
         encoder = Encoder(self.domain, self._key, cuts, self._strict)
         encoding = Encoding(self._frame, encoder, grid=grid, persist=self._persist)
         self._encodings.append(encoding)

@@ -65,9 +65,15 @@ def measure_booster(make: Callable[..., Any], cell: Cell, *, repeats: int = REPE
     fits = [make().fit(records) for _ in range(fits_of)]
     models = [fit.models_[0] if isinstance(fit, PrivateBooster) else fit.model_ for fit in fits]
     return over_repeats([np.mean((model.score(codes) > 0) == labels) for model in models]) | {
-        "stumps": float(np.mean([len(model.stumps) for model in models])),
+        "stumps": float(np.mean([n_stumps(fit) for fit in fits])),
         "ledger_epsilon": max(fit.ledger_.epsilon for fit in fits),
     }
+
+
+def n_stumps(fit: PrivateBooster | DPAda) -> int:
+    """Number of stumps that a fit chose."""
+    chosen = [event for event in fit.ledger_.events if event.what == "stump"]
+    return len(chosen) if isinstance(fit, PrivateBooster) else len(fit.model_.stumps)
 
 
 def _delta(cell: Cell) -> float:

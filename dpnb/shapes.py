@@ -1,0 +1,236 @@
+"""Layouts of cells over one or two attributes, and additive models made of tables on them.
+
+Nothing here reads records: a layout follows from the domain and from what was released, and a model is a function of
+what was released.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from .arrays import Floats, Ints
+from .domain import Domain
+from .grid import LARGEST_WEIGHT, Grid, Shape
+
+Cuts = tuple[Floats | None, ...]  # thresholds of each attribute, None for categorical ones
+Columns = Callable[[int], Floats]  # attribute → encoded values of records, (n,)
+
+
+class Axis(NamedTuple):
+    """How the values of an attribute are binned.
+
+    Parameters
+    ----------
+    attribute : its position.
+    cuts : increasing thresholds, each the upper end of a bin; empty for a categorical attribute.
+    size : number of bins: of a categorical attribute, its categories.
+    """
+
+    attribute: int
+    cuts: Floats
+    size: int
+
+    @property
+    def ordered(self) -> bool:
+        """Whether bins are intervals."""
+        return len(self.cuts) > 0 or self.size == 1
+
+    @property
+    def at(self) -> Floats:
+        """Thresholds, or category codes."""
+        return self.cuts if self.ordered else np.arange(self.size, dtype=float)
+
+    def coded(self, finest: Cuts) -> Axis:
+        """The same axis for the number of ``finest`` thresholds below a value instead of the value."""
+        cuts = finest[self.attribute]
+        return self if cuts is None else self._replace(cuts=np.searchsorted(cuts, self.cuts).astype(float))
+
+    def bins(self, values: Floats) -> Ints:
+        """Bin of each encoded value, (n,)."""
+        return np.searchsorted(self.cuts, values) if self.ordered else values.astype(np.intp)
+
+
+def interval_axis(attribute: int, cuts: Floats) -> Axis:
+    """Axis of a continuous attribute."""
+    return Axis(attribute, np.asarray(cuts, float), len(cuts) + 1)
+
+
+def category_axis(attribute: int, cardinality: int) -> Axis:
+    """Axis of a categorical attribute."""
+    return Axis(attribute, np.empty(0), int(cardinality))
+
+
+class Block(NamedTuple):
+    """Cells of one attribute, or of a pair: the second one's bins change fastest."""
+
+    axes: tuple[Axis, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of bins of each axis."""
+        return tuple(axis.size for axis in self.axes)
+
+    @property
+    def size(self) -> int:
+        """Number of cells."""
+        return int(np.prod(self.shape))
+
+    def cells(self, columns: Columns) -> Ints:
+        """Cell of each record, (n,)."""
+        first, *others = self.axes
+        cell = first.bins(columns(first.attribute))
+        for axis in others:
+            cell = cell * axis.size + axis.bins(columns(axis.attribute))
+        return cell
+
+    def coded(self, finest: Cuts) -> Block:
+        """The same block for codes, see :meth:`Axis.coded`."""
+        return Block(tuple(axis.coded(finest) for axis in self.axes))
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Several blocks; a record is in one cell of each, and cells are numbered through all of them."""
+
+    blocks: tuple[Block, ...]
+
+    @cached_property
+    def sizes(self) -> Ints:
+        """Number of cells of each block."""
+        return np.array([block.size for block in self.blocks], np.intp)
+
+    @cached_property
+    def starts(self) -> Ints:
+        """First cell of each block."""
+        return np.cumsum(self.sizes) - self.sizes
+
+    @property
+    def total(self) -> int:
+        """Number of cells."""
+        return int(self.sizes.sum())
+
+    @cached_property
+    def block_of(self) -> Ints:
+        """Number of each cell's block."""
+        return np.repeat(np.arange(len(self.sizes)), self.sizes)
+
+    def sums(self, table: Floats) -> Floats:
+        """Sum of a table over each block, (..., blocks)."""
+        total: Floats = np.add.reduceat(table, self.starts, axis=-1)
+        return total
+
+    def parts(self, table: Floats) -> list[Floats]:
+        """The table of each block, in its shape."""
+        pieces = np.split(table, self.starts[1:])
+        return [piece.reshape(block.shape) for piece, block in zip(pieces, self.blocks, strict=True)]
+
+
+class PairShape(NamedTuple):
+    """What the cells of two attributes add to the score.
+
+    Parameters
+    ----------
+    rows, columns : thresholds of each attribute, or category codes, as ``at`` of :class:`~dpnb.grid.Shape`.
+    score : (bins of the first, bins of the second).
+    """
+
+    rows: Floats
+    columns: Floats
+    score: Floats
+
+
+def layout_of(grid: Grid) -> Layout:
+    """A block for each attribute of a grid, its bins as cells."""
+    pairs = enumerate(zip(grid.cuts, grid.sizes, strict=True))
+    axes = (category_axis(a, size) if cuts is None else interval_axis(a, cuts) for a, (cuts, size) in pairs)
+    return Layout(tuple(Block((axis,)) for axis in axes))
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """Additive score ``F(x) = constant + Σ table[cell(x)]`` over the blocks of a layout.
+
+    Parameters
+    ----------
+    domain : public domain.
+    constant : score of every record.
+    blocks : of one or two attributes each.
+    table : (cells,) what the cells of all blocks add, one after the other.
+    """
+
+    domain: Domain
+    constant: float
+    blocks: tuple[Block, ...]
+    table: Floats
+
+    @property
+    def layout(self) -> Layout:
+        """Layout of the table."""
+        return Layout(self.blocks)
+
+    def check(self, domain: Domain) -> None:
+        """Raise ValueError unless the blocks are such over a domain, and all scores finite numbers."""
+        for place, block in enumerate(self.blocks):
+            if not 1 <= len(block.axes) <= 2 or not all(_fits(axis, domain) for axis in block.axes):
+                raise ValueError(f"block {place} does not fit the domain: {block.axes}")
+        if self.table.shape != (sum(block.size for block in self.blocks),):
+            raise ValueError(f"a table of {self.table.shape} for {len(self.blocks)} blocks of another size")
+        if not (np.abs([*self.table, self.constant]) < LARGEST_WEIGHT).all():
+            raise ValueError("some scores are no finite numbers")
+
+    def score(self, codes: Floats) -> Floats:
+        """Score F of encoded records, (n,)."""
+        total = np.full(len(codes), self.constant)
+        for block, table in zip(self.blocks, self.layout.parts(self.table), strict=True):
+            total += table.reshape(-1)[block.cells(lambda a: codes[:, a])]
+        return total
+
+    def shape(self, attribute: int) -> Shape:
+        """What an attribute by position adds by itself: the sum of its own blocks."""
+        mine = [
+            (block.axes[0], table)
+            for block, table in zip(self.blocks, self.layout.parts(self.table), strict=True)
+            if len(block.axes) == 1 and block.axes[0].attribute == attribute
+        ]
+        if self.domain.continuous[attribute]:
+            at = np.unique(np.concatenate([np.empty(0), *(axis.cuts for axis, _ in mine)]))
+            inside = np.append(at, np.inf)  # a value of each interval
+            score = np.sum([table[axis.bins(inside)] for axis, table in mine], axis=0)
+            return Shape(at, np.zeros(len(inside)) + score)
+        size = self.domain.cardinalities[attribute]
+        return Shape(np.arange(size, dtype=float), np.zeros(size) + np.sum([t for _, t in mine], axis=0))
+
+    def part(self, codes: Floats, attribute: int) -> Floats:
+        """What an attribute by position adds by itself to the score of encoded records, (n,)."""
+        at, score = self.shape(attribute)
+        column = codes[:, attribute]
+        ordered = self.domain.continuous[attribute]
+        added: Floats = score[np.searchsorted(at, column) if ordered else column.astype(np.intp)]
+        return added
+
+    def pairs(self) -> list[tuple[Block, Floats]]:
+        """Pairs of attributes, and what their cells add."""
+        both = zip(self.blocks, self.layout.parts(self.table), strict=True)
+        return [(block, table) for block, table in both if len(block.axes) == 2]
+
+    def importances(self) -> Floats:
+        """Half the distance from the lowest to the highest score of each attribute; of a pair each gets a half."""
+        spread = np.array([np.ptp(self.shape(a).score) / 2 for a in range(self.domain.n_attributes)])
+        for block, table in self.pairs():
+            for axis in block.axes:
+                spread[axis.attribute] += np.ptp(table) / 4
+        return spread
+
+
+def _fits(axis: Axis, domain: Domain) -> bool:
+    if not 0 <= axis.attribute < domain.n_attributes:
+        return False
+    if domain.continuous[axis.attribute]:
+        increasing = bool((np.diff(axis.cuts) > 0).all() and np.isfinite(axis.cuts).all())
+        return increasing and axis.size == len(axis.cuts) + 1
+    return len(axis.cuts) == 0 and axis.size == domain.cardinalities[axis.attribute]

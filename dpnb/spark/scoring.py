@@ -1,0 +1,127 @@
+"""Scored records of a Spark table, for boosting with tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays import Floats
+from ..counts import FIXED_POINT, Loss, ScoredDoor, fixed, loss_of
+from ..shapes import Cuts, Layout
+from .blocks import Block, Counted, Int64s, dense
+
+if TYPE_CHECKING:
+    from .table import SparkTable
+
+UNITS = int(FIXED_POINT)
+
+
+@dataclass(frozen=True)
+class FixedPointScores:
+    """Scores in units of 2⁻²⁸: tables over layouts of codes, (problems, cells) each, and a constant of each problem."""
+
+    loss: Loss
+    constant: Int64s
+    layouts: tuple[Layout, ...] = ()
+    tables: tuple[Int64s, ...] = field(default=())
+
+    def of(self, block: Block) -> Floats:
+        """Scores of a block's records, (problems, n)."""
+        total = np.repeat(self.constant[:, None], len(block._y), axis=1)
+        for layout, table in zip(self.layouts, self.tables, strict=True):
+            for cells, part in zip(layout.blocks, np.split(table, layout.starts[1:], axis=1), strict=True):
+                if part.any():
+                    total += part.take(cells.cells(block._columns.__getitem__), axis=1)
+        return total / FIXED_POINT
+
+    def plus(self, layout: Layout, table: Floats, constant: Floats) -> FixedPointScores:
+        """The scores and what a table adds."""
+        added, more = (np.rint(part * UNITS).astype(np.int64) for part in (table, constant))
+        tables, layouts = self.tables, self.layouts
+        if layout in layouts:
+            at = layouts.index(layout)
+            tables = (*tables[:at], tables[at] + added, *tables[at + 1 :])
+        else:
+            layouts, tables = (*layouts, layout), (*tables, added)
+        return replace(self, constant=self.constant + more, layouts=layouts, tables=tables)
+
+
+Question = Callable[[FixedPointScores, Block], Floats]  # → (problems, n) multiples of 2⁻²⁸
+
+
+def _ones(scores: FixedPointScores, block: Block) -> Floats:
+    return np.ones((1, len(block._y)))
+
+
+def _residuals(scores: FixedPointScores, block: Block) -> Floats:
+    return scores.loss.residuals(scores.of(block), block._y)
+
+
+def _squares(scores: FixedPointScores, block: Block) -> Floats:
+    return fixed(_residuals(scores, block) ** 2)
+
+
+def _curvatures(scores: FixedPointScores, block: Block) -> Floats:
+    return scores.loss.curvatures(scores.of(block))
+
+
+def _sums(block: Block, *, scores: FixedPointScores, layout: Layout, question: Question) -> Counted:
+    values: NDArray[np.float64] = question(scores, block) * FIXED_POINT
+    found = np.zeros((len(values), layout.total), np.int64)
+    for cells, start in zip(layout.blocks, layout.starts, strict=True):
+        cell = cells.cells(block._columns.__getitem__)
+        for problem, value in enumerate(values):
+            # Sums of a block are below 2⁵³, where floats are whole numbers.
+            part = np.bincount(cell, value, minlength=cells.size)
+            found[problem, start : start + cells.size] = part.astype(np.int64)
+    return np.arange(found.size), found.reshape(-1)
+
+
+class SparkScored(ScoredDoor):
+    """The records of a :class:`SparkTable` with scores; a question is one pass over the blocks.
+
+    Scores and what is asked of them are whole multiples of 2⁻²⁸ and are added up as whole numbers. Up to 2²⁵ records
+    the sums equal those of the in-memory door to the bit; beyond, only these are exact.
+    """
+
+    def __init__(self, table: SparkTable, finest: Cuts) -> None:
+        self.loss = loss_of(table.domain.n_classes)
+        self._finest = finest
+        self._encoding = table._encoding_at(finest)
+        self._scores = FixedPointScores(self.loss, np.zeros(self.loss.n_problems, np.int64))
+        self._coded: dict[int, tuple[Layout, Layout]] = {}
+
+    def keep(self, layout: Layout) -> None:
+        coded = Layout(tuple(block.coded(self._finest) for block in layout.blocks))
+        self._coded[id(layout)] = layout, coded
+
+    def counts(self, layout: Layout) -> Floats:
+        counted: Floats = self._ask(_ones, layout, 1)[0]
+        return counted
+
+    def residuals(self, layout: Layout) -> Floats:
+        return self._ask(_residuals, layout)
+
+    def squares(self, layout: Layout) -> Floats:
+        return self._ask(_squares, layout)
+
+    def curvatures(self, layout: Layout) -> Floats:
+        return self._ask(_curvatures, layout)
+
+    def move(self, layout: Layout, table: Floats, constant: Floats) -> None:
+        self._scores = self._scores.plus(self._code(layout), table, constant)
+
+    def _code(self, layout: Layout) -> Layout:
+        if id(layout) not in self._coded:
+            self.keep(layout)
+        return self._coded[id(layout)][1]
+
+    def _ask(self, question: Question, layout: Layout, problems: int | None = None) -> Floats:
+        task = partial(_sums, scores=self._scores, layout=self._code(layout), question=question)
+        shape = (problems or self.loss.n_problems, layout.total)
+        return dense(self._encoding.run(task), shape) / FIXED_POINT

@@ -1,0 +1,521 @@
+"""Stages of the booster with δ: thresholds, stumps, fine attributes, pairs, and noisy sweeps over all of them.
+
+Each stage asks the records door for sums over the cells of a layout, releases something, and moves the scores by what
+was released. A stage's docstring says what one record can change; budgets are zCDP ρ under add/remove.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from .arrays import Bools, Floats, Ints
+from .counts import ScoredDoor, fixed
+from .curator import Curator
+from .domain import Domain
+from .grid import grid_of, public_cuts
+from .shapes import Axis, Block, Cuts, Layout, Shapes, category_axis, interval_axis, layout_of
+
+STEPS_A_SCALE = 2.0**10  # noise is drawn in steps of about this share of its standard deviation
+SHRINKS_TO = 0.2  # a step shrinks linearly to this share of the first
+
+
+class Plan(NamedTuple):
+    """How much of each stage, and its share of ρ; what the shares leave is for the sweeps.
+
+    Parameters
+    ----------
+    stumps, step : number of stumps, and their first step.
+    of_stumps : share of ρ.
+    pairs, of_pairs : number of pairs of attributes, and their share.
+    fine, of_fine : number of fine attributes, and their share.
+    sweeps : number of sweeps.
+    """
+
+    stumps: int
+    step: float
+    of_stumps: float
+    pairs: int
+    of_pairs: float
+    fine: int
+    of_fine: float
+    sweeps: int
+
+
+# Chosen on public data sets, see chapter 7.
+OF_COUNTS, OF_THRESHOLDS, OF_CURVATURES = 0.02, 0.08, 0.04
+HALVINGS = 8  # of a crowded bin
+CROWDED = 1 / 16  # of the records
+FIRST_SWEEP = 0.4
+RIDGE = 5.0  # standard deviations of noise that a cell's curvature is raised by
+RESOLUTIONS = (256, 2048)
+COARSE = 8  # most bins of a continuous attribute in a pair
+MOST_CELLS_OF_A_PAIR = 128
+
+
+def plan_for(evidence: float, *, n_problems: int) -> Plan:
+    """What to spend the budget on.
+
+    Parameters
+    ----------
+    evidence : noisy number of records times ε.
+    n_problems : 1 for two classes, else their number.
+    """
+    rounds = min(max(evidence / 25, 20.0), 150.0)
+    pairs = sum(evidence >= limit for limit in (500, 5e3, 5e3, 15e3, 15e3, 60e3, 60e3, 60e3))
+    fine = 2 if evidence >= 15e3 else 0
+    return Plan(
+        stumps=round(rounds * n_problems),
+        step=2.45 / math.sqrt(rounds),
+        of_stumps=0.6 if evidence < 1500 else 0.4,
+        pairs=pairs,
+        of_pairs=0.03 if pairs <= 1 else 0.05 if pairs <= 5 else 0.08,
+        fine=fine,
+        of_fine=0.0225 * fine,
+        sweeps=10 if evidence < 2e3 else 20,
+    )
+
+
+@dataclass
+class Stages:
+    """A booster in the making.
+
+    Parameters
+    ----------
+    data : the records with their scores.
+    curator : releases.
+    domain : public domain.
+    rho : total budget.
+    """
+
+    data: ScoredDoor
+    curator: Curator
+    domain: Domain
+    rho: float
+
+    def __post_init__(self) -> None:
+        self.loss = self.data.loss
+        self.constant = np.zeros(self.loss.n_problems)
+        self.blocks: list[Block] = []
+        self.tables: list[Floats] = []
+        self.left = 1.0  # share of the budget
+
+    def models(self) -> list[Shapes]:
+        """What was learnt, one model a problem."""
+        table = np.concatenate([np.zeros((len(self.constant), 0)), *self.tables], axis=1)
+        blocks = tuple(self.blocks)
+        return [Shapes(self.domain, float(c), blocks, t) for c, t in zip(self.constant, table, strict=True)]
+
+    # --- Thresholds -----------------------------------------------------------------------------------------
+
+    def thresholds(self, *, uniform: int, geometric: int) -> float:
+        """Noisy counts of a public grid's bins; bins that are crowded are halved, again and again.
+
+        Returns
+        -------
+        Noisy number of records.
+
+        **Privacy**: a record is in one bin of every attribute that is counted, so that the counts of d attributes cost
+        d times 1/(2σ²). What is halved follows from counts that are released.
+        """
+        cuts = public_cuts(self.domain, uniform=uniform, geometric=geometric)
+        self.counted: list[Floats] = []
+        grid = grid_of(self.domain, cuts)
+        noisy, sd = self._count(layout_of(grid), OF_COUNTS, "records in the bins of the public grid")
+        self.counted = np.split(noisy, np.cumsum(grid.sizes)[:-1])
+        each = np.array([part.sum() for part in self.counted])
+        n = max(float(each @ (1 / grid.sizes) / np.sum(1 / grid.sizes)), 1.0)
+        found = list(cuts)
+        for _ in range(HALVINGS):
+            sd = self._halve(found, limit=max(CROWDED * n, 3 * sd))
+        self.grid = grid_of(self.domain, tuple(found))
+        return n
+
+    def _count(self, layout: Layout, part: float, what: str) -> tuple[Floats, float]:
+        """Noisy number of records in each cell for a part of the budget, and the noise's standard deviation."""
+        rho = self._spend(part)
+        share = 1 / len(layout.blocks)
+        exact = self.data.counts(layout)
+        noisy = self.curator.discrete_gaussian(
+            exact, rho=rho, sensitivity=1.0, shares=np.array(share), what=what
+        )
+        return noisy.astype(float), 1 / math.sqrt(2 * rho * share)
+
+    def _spend(self, part: float) -> float:
+        """ρ of a part of the budget, which is then gone."""
+        self.left -= part
+        return part * self.rho
+
+    def _halve(self, cuts: list[Floats | None], *, limit: float) -> float:
+        """Halve the bins of more records than the limit; returns the standard deviation of their new counts."""
+        halves = {}
+        for a, own in enumerate(cuts):
+            if own is not None and len(middle := self._middles(a, own, self.counted[a] > limit)):
+                halves[a] = np.union1d(own, middle)
+        if not halves:
+            return 0.0
+        layout = Layout(tuple(Block((interval_axis(a, finer),)) for a, finer in halves.items()))
+        noisy, sd = self._count(layout, OF_THRESHOLDS / HALVINGS, "records in the halves of crowded bins")
+        for (a, finer), part in zip(halves.items(), layout.parts(noisy), strict=True):
+            coarse = np.asarray(cuts[a])
+            old = np.searchsorted(coarse, np.append(finer, np.inf))  # the bin that each new one lies in
+            cut_up = np.bincount(old)[old] > 1
+            self.counted[a] = np.where(cut_up, part, self.counted[a][old])
+            cuts[a] = finer
+        return sd
+
+    def _middles(self, attribute: int, cuts: Floats, crowded: Bools) -> Floats:
+        """Middles of the bins that are crowded; the bin of missing values has none."""
+        low, middle, high = _halves(self.domain, attribute, cuts)
+        found: Floats = middle[crowded & (low < middle) & (middle < high)]
+        return found
+
+    # --- Stumps ---------------------------------------------------------------------------------------------
+
+    def stumps(self, plan: Plan) -> None:
+        """Choose stumps one after the other and move the scores by a public step each.
+
+        **Privacy**: the score of a stump h for a problem is ½ Σ r h, which a record moves by at most ½ either way, for
+        its residual is in [-1, 1]: a choice with ε = √(8ρ) is ρ-zCDP.
+        """
+        rho = self._spend(plan.of_stumps)
+        epsilon = math.sqrt(8 * rho / plan.stumps)
+        self.take_stumps(plan.stumps, plan.step, self.curator.exponential, epsilon)
+
+    def take_stumps(
+        self, rounds: int, first_step: float, mechanism: Callable[..., Ints], epsilon: float
+    ) -> None:
+        """Stumps that a mechanism chooses at so much ε each."""
+        grid, layout = self.grid, layout_of(self.grid)
+        self.data.keep(layout)
+        table = np.zeros((len(self.constant), layout.total))
+        self.chosen: dict[int, dict[float, float]] = {a: {} for a in range(self.domain.n_attributes)}
+        for step in fixed(first_step * np.linspace(1, SHRINKS_TO, rounds)):
+            problem, candidate = self._choose_stump(layout, mechanism, epsilon)
+            stump = grid.stump(candidate)
+            moved, constant = np.zeros_like(table), np.zeros_like(self.constant)
+            if stump.attribute < 0:
+                constant[problem] = step * stump.sign
+            else:
+                at = candidate % len(grid.kind)
+                own = slice(
+                    layout.starts[stump.attribute],
+                    layout.starts[stump.attribute] + grid.sizes[stump.attribute],
+                )
+                moved[problem, own] = -step * stump.sign
+                moved[problem, grid.start[at] : grid.stop[at]] = step * stump.sign
+                steps = self.chosen[stump.attribute]
+                steps[stump.cut] = steps.get(stump.cut, 0.0) + float(step)
+            self.data.move(layout, moved, constant)
+            self.constant += constant
+            table += moved
+        self._add(layout, table)
+
+    def _choose_stump(
+        self, layout: Layout, mechanism: Callable[..., Ints], epsilon: float
+    ) -> tuple[int, int]:
+        """Problem, and position of the stump in the order of :meth:`~dpnb.grid.Grid.stump`."""
+        sums = self.data.residuals(layout)
+        totals = sums[:, : layout.sizes[0]].sum(axis=1, keepdims=True)
+        half = self.grid.within(sums) - totals / 2
+        scores = np.concatenate([half, -half, totals / 2, -totals / 2], axis=1)
+        chosen = mechanism(
+            scores.reshape(-1),
+            starts=np.array([0]),
+            epsilon=epsilon,
+            sensitivity=0.5,
+            monotone=False,
+            what="stump",
+        )
+        problem, candidate = divmod(int(chosen[0]), scores.shape[1])
+        return problem, candidate
+
+    def _add(self, layout: Layout, table: Floats) -> None:
+        """Keep the blocks of a table that say anything."""
+        for block, part in zip(layout.blocks, np.split(table, layout.starts[1:], axis=1), strict=True):
+            if part.any():
+                self.blocks.append(block)
+                self.tables.append(part)
+
+    # --- Fine attributes ------------------------------------------------------------------------------------
+
+    def fine_attributes(self, plan: Plan) -> list[Block]:
+        """Choose attributes that have more to say in fine bins, or none.
+
+        **Privacy**: the score of an attribute is Σ max(|Σ r| − 1.5 √(Σ r² + 9), 0) over its bins and the problems. A
+        record adds its |r| at most, or takes away |r| + r²/4 at most; that is the range of changes.
+        """
+        options = [
+            Block((interval_axis(a, _even(self.domain, a, bins)),))
+            for a in np.flatnonzero(self.domain.continuous).tolist()
+            for bins in RESOLUTIONS
+        ]
+        if not plan.fine or not options:
+            return []
+        rho = self._spend(plan.of_fine)
+        layout = Layout(tuple(options))
+        above = np.abs(self.data.residuals(layout)) - 1.5 * np.sqrt(self.data.squares(layout) + 9)
+        scores = np.append(layout.sums(np.maximum(above, 0).sum(axis=0)), self._nothing())
+        most = self.loss.absolute + self.loss.square / 4
+        return [
+            options[i]
+            for i in self._choose(scores, plan.fine, rho, most, self.loss.absolute + most, "fine attribute")
+            if i < len(options)
+        ]
+
+    def _nothing(self) -> float:
+        """Score of no fine attribute."""
+        return 10 * math.sqrt(self.domain.n_attributes / (2 * self.rho))
+
+    def _choose(
+        self, scores: Floats, times: int, rho: float, sensitivity: float, change_range: float, what: str
+    ) -> list[int]:
+        """Choose several times, and nothing twice."""
+        found: list[int] = []
+        for _ in range(times):
+            chosen = self.curator.exponential(
+                scores,
+                starts=np.array([0]),
+                epsilon=math.sqrt(8 * rho / times),
+                sensitivity=sensitivity,
+                monotone=False,
+                change_range=change_range,
+                log_measure=np.where(np.isin(np.arange(len(scores)), found), -np.inf, 0.0),
+                what=what,
+            )
+            found.append(int(chosen[0]))
+        return found
+
+    # --- Pairs ----------------------------------------------------------------------------------------------
+
+    def pairs(self, plan: Plan) -> list[Block]:
+        """Choose pairs of attributes by the best product of two conditions.
+
+        **Privacy**: a pair's score is the largest |½ Σ r h| over products h = ±1 of a condition on each attribute, for
+        more than two classes the sum of these over the classes. A record moves it by half of its Σ|r|, either way.
+        """
+        axes = [self._coarse(a) for a in range(self.domain.n_attributes)]
+        both = [Block(two) for two in combinations([axis for axis in axes if axis.size > 1], 2)]
+        both = [block for block in both if block.size <= MOST_CELLS_OF_A_PAIR]
+        times = min(plan.pairs, len(both))
+        if not times:
+            return []
+        rho = self._spend(plan.of_pairs)
+        layout = Layout(tuple(both))
+        sums = self.data.residuals(layout)
+        scores = np.sum(
+            [
+                [_best_product(block, t) for block, t in zip(both, layout.parts(one), strict=True)]
+                for one in sums
+            ],
+            axis=0,
+        )
+        half = self.loss.absolute / 2
+        return [both[i] for i in self._choose(scores, times, rho, half, 2 * half, "pair of attributes")]
+
+    def _coarse(self, attribute: int) -> Axis:
+        """An attribute in few bins: cut where the stumps moved most; a categorical one as it is."""
+        if not self.domain.continuous[attribute]:
+            return category_axis(attribute, self.domain.cardinalities[attribute])
+        steps = self.chosen[attribute]
+        largest = sorted(steps, key=lambda cut: -steps[cut])[: COARSE - 1]
+        return interval_axis(attribute, np.sort(largest))
+
+    # --- Sweeps ---------------------------------------------------------------------------------------------
+
+    def sweeps(self, plan: Plan, more: list[Block]) -> None:
+        """Move all scores at once by noisy Newton steps, several times.
+
+        **Privacy**: a record is in one cell of each block. Block b has a share w_b of the budget ρ of a question and
+        noise of variance R²/(2ρ w_b), where R bounds a record's residuals (or curvatures) in L2; so a question costs ρ.
+        """
+        layout = Layout((*self._picked(), *more))
+        if not layout.blocks:
+            return
+        self.data.keep(layout)
+        fine = np.array([len(b.axes) == 1 and b.size >= RESOLUTIONS[0] for b in layout.blocks])
+        weight = np.where(fine, 2.0, 1.0)
+        shares = (weight / weight.sum())[layout.block_of]
+        curvature, counted = self._curvatures(
+            layout, self._spend(OF_CURVATURES), shares, fine[layout.block_of]
+        )
+        rho = self._spend(self.left) / plan.sweeps
+        sd = math.sqrt(self.loss.square / (2 * rho)) / np.sqrt(shares)
+        stiff = curvature + RIDGE * sd
+        table = np.zeros_like(curvature)
+        for step in FIRST_SWEEP * np.linspace(1, SHRINKS_TO, plan.sweeps):
+            slope = self._noisy(
+                self.data.residuals(layout), rho, math.sqrt(self.loss.square), shares, "residuals by cell"
+            )
+            newton = np.where(counted, slope / np.where(stiff > 0, stiff, np.inf), 0.0)
+            newton -= _mean(layout, newton, curvature) * (curvature > 0)
+            constant = _common(layout, slope, curvature, sd)
+            moved, shift = fixed(step * newton), fixed(step * constant)
+            self.data.move(layout, moved, shift)
+            table += moved
+            self.constant += shift
+        self._add(layout, table)
+
+    def _picked(self) -> list[Block]:
+        """The attributes that stumps were chosen on: cut where they were, a categorical one as it is."""
+        found = []
+        for a, steps in self.chosen.items():
+            if steps and self.domain.continuous[a]:
+                found.append(Block((interval_axis(a, np.sort(list(steps))),)))
+            elif steps:
+                found.append(Block((category_axis(a, self.domain.cardinalities[a]),)))
+        return found
+
+    def _noisy(self, sums: Floats, rho: float, reach: float, shares: Floats, what: str) -> Floats:
+        """Sums with discrete Gaussian noise, rounded down to its steps first."""
+        finest = reach * math.sqrt(1 / (2 * rho * float(shares.max())))
+        unit = min(max(2.0**-28, 2.0 ** math.ceil(math.log2(max(finest, 2.0**-18))) / STEPS_A_SCALE), 1.0)
+        whole = np.floor(sums / unit) * unit
+        # Rounding adds less than a step to a change; a change of at most 1 in one number stays one.
+        reach = reach if len(sums) == 1 else reach + math.sqrt(len(sums)) * unit
+        noisy = self.curator.discrete_gaussian(
+            whole, rho=rho, sensitivity=reach, unit=unit, shares=shares[None], what=what
+        )
+        return noisy.astype(float)
+
+    def _curvatures(self, layout: Layout, rho: float, shares: Floats, fine: Bools) -> tuple[Floats, Bools]:
+        """Curvature of the loss in each cell, from noisy counts and curvatures; and which cells hold enough records.
+
+        A cell's own number counts by how many records it has, measured in noise; the rest is a share of the block's.
+        """
+        count = self._noisy(self.data.counts(layout)[None], rho / 2, 1.0, shares, "records by cell")[0]
+        own = self._noisy(
+            self.data.curvatures(layout), rho / 2, self.loss.curvature, shares, "curvature by cell"
+        )
+        sd = 1 / np.sqrt(rho * shares)
+        records = np.maximum(count, 0.0)
+        total = np.maximum(layout.sums(count), 1.0)
+        mean = np.maximum(layout.sums(own), 0.01 * total) / total
+        trust = records / np.maximum(records + 5 * sd, 1e-300)
+        curvature = trust * np.maximum(own, 0.0) + (1 - trust) * mean[:, layout.block_of] * records
+        counted = ~fine | (count >= 2 * sd)
+        return curvature * counted, counted
+
+
+def _halves(domain: Domain, attribute: int, cuts: Floats) -> tuple[Floats, Floats, Floats]:
+    """Ends and middles of the bins between cuts; that of missing values is not halved."""
+    edges = np.concatenate([[domain.lows[attribute]], cuts, [domain.highs[attribute]]])
+    low, high = edges[:-1], edges[1:]
+    middle = low + (high - low) / 2
+    if domain.attributes[attribute].missing:
+        middle[0] = high[0]
+    return low, middle, high
+
+
+def finest_cuts(domain: Domain, *, uniform: int, geometric: int) -> Cuts:
+    """All thresholds that any stage can choose, of each attribute."""
+    found: list[Floats | None] = []
+    for a, cuts in enumerate(public_cuts(domain, uniform=uniform, geometric=geometric)):
+        if cuts is not None:
+            for _ in range(HALVINGS):
+                low, middle, high = _halves(domain, a, cuts)
+                cuts = np.union1d(cuts, middle[(low < middle) & (middle < high)])
+            cuts = np.unique(np.concatenate([cuts, *(_even(domain, a, bins) for bins in RESOLUTIONS)]))
+        found.append(cuts)
+    return tuple(found)
+
+
+def _even(domain: Domain, attribute: int, bins: int) -> Floats:
+    """Cuts of an attribute's domain into so many equal bins, and of the missing values."""
+    return np.asarray(public_cuts(domain, uniform=bins - 1, geometric=0)[attribute], float)
+
+
+def _best_product(block: Block, table: Floats) -> float:
+    """Largest |½ Σ r h| over products of a condition on each axis."""
+    rows, columns = (_conditions(axis) for axis in block.axes)
+    both = rows @ table @ columns.T
+    first, second = (rows @ table).sum(axis=1)[:, None], (table @ columns.T).sum(axis=0)
+    return float(np.abs(table.sum() - 2 * first - 2 * second + 4 * both).max() / 2)
+
+
+def _conditions(axis: Axis) -> Floats:
+    """In which bins each condition holds: up to a threshold, or a category."""
+    return np.tri(axis.size)[:-1] if axis.ordered else np.eye(axis.size)
+
+
+def _mean(layout: Layout, table: Floats, weight: Floats) -> Floats:
+    """Weighted mean of a table over each block, for each of its cells."""
+    mean = layout.sums(weight * table) / np.maximum(layout.sums(weight), 1e-9)
+    return mean[:, layout.block_of]
+
+
+def _common(layout: Layout, slope: Floats, curvature: Floats, sd: Floats) -> Floats:
+    """Newton step of the constant: every block's total says the same, each with its noise."""
+    precision = 1 / np.maximum(layout.sums(sd**2), 1e-300)
+    total = (layout.sums(slope) * precision).sum(axis=1) / precision.sum()
+    stiff = layout.sums(curvature).mean(axis=1) + RIDGE / math.sqrt(precision.sum())
+    found: Floats = total / np.maximum(stiff, 1.0)
+    return found
+
+
+def boost(
+    data: ScoredDoor,
+    curator: Curator,
+    domain: Domain,
+    *,
+    rho: float,
+    epsilon: float,
+    uniform: int,
+    geometric: int,
+    n_rounds: int | None,
+    learning_rate: float | None,
+    additive: bool,
+) -> list[Shapes]:
+    """All stages with a budget of ``rho``; other parameters as of :class:`~dpnb.PrivateBooster`."""
+    stages = Stages(data, curator, domain, rho)
+    n = stages.thresholds(uniform=uniform, geometric=geometric)
+    plan = plan_for(n * epsilon, n_problems=data.loss.n_problems)
+    plan = plan._replace(stumps=n_rounds or plan.stumps, step=learning_rate or plan.step)
+    plan = plan._replace(pairs=0) if additive else plan
+    stages.stumps(plan)
+    more = stages.fine_attributes(plan) + stages.pairs(plan)
+    stages.sweeps(plan, more)
+    return stages.models()
+
+
+# --- Pure ε ---------------------------------------------------------------------------------------------------
+
+OF_NUMBER = 0.02  # of ε, for the number of records
+
+
+def rounds_purely(evidence: float, *, n_problems: int) -> tuple[int, float]:
+    """Number of stumps and first step where the stumps are all there is."""
+    rounds = min(max(0.26 * math.sqrt(max(evidence, 0.0)), 5.0), 100.0)
+    return round(rounds * n_problems), min(2.7 / math.sqrt(rounds), 0.6)
+
+
+def boost_purely(
+    data: ScoredDoor,
+    curator: Curator,
+    domain: Domain,
+    *,
+    epsilon: float,
+    uniform: int,
+    geometric: int,
+    n_rounds: int | None,
+    learning_rate: float | None,
+) -> list[Shapes]:
+    """A noisy number of records, and stumps by permute-and-flip.
+
+    **Privacy**: one record more changes the number by 1; a stump's score ½ Σ r h moves by at most ½ either way.
+    """
+    grid = grid_of(domain, public_cuts(domain, uniform=uniform, geometric=geometric))
+    stages = Stages(data, curator, domain, 0.0)
+    stages.grid = grid
+    exact = data.counts(Layout(layout_of(grid).blocks[:1])).sum()
+    n = curator.geometric(exact, epsilon=OF_NUMBER * epsilon, sensitivity=1.0, what="number of records")
+    rounds, step = rounds_purely(float(n) * epsilon, n_problems=data.loss.n_problems)
+    rounds = n_rounds or rounds
+    each = (1 - OF_NUMBER) * epsilon / rounds
+    stages.take_stumps(rounds, learning_rate or step, curator.permute_and_flip, each)
+    return stages.models()

@@ -334,14 +334,16 @@ class Softmax:
     """Log loss of K > 2 classes with one score each: the residual is 1 for the class less its probability.
 
     A record's residuals are positive for its own class only, where 1 − p is, and −p for the others, which add up to
-    p − 1. The curvatures p (1 − p) add up to less than 1 in their squares, at most 4/27.
+    p − 1: their absolute values add up to 2 (1 − p), and their squares to less than 2. The squares of the curvatures
+    p (1 − p) add up to 4/27 at most. Rounding to multiples of 2⁻²⁸ adds to all of them.
     """
 
-    absolute = square = 2.0
     curvature = 0.4
 
     def __init__(self, n_classes: int) -> None:
         self.n_problems = n_classes
+        self.absolute = 2 + n_classes / FIXED_POINT
+        self.square = 2 + 2 * n_classes / FIXED_POINT
 
     def residuals(self, score: Floats, labels: Ints) -> Floats:
         own = labels == np.arange(self.n_problems)[:, None]

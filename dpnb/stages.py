@@ -54,6 +54,7 @@ CROWDED = 1 / 16  # of the records
 FIRST_SWEEP = 0.4
 RIDGE = 5.0  # standard deviations of noise that a cell's curvature is raised by
 RESOLUTIONS = (256, 2048)
+QUARTILES = (0.25, 0.5, 0.75)
 COARSE = 8  # most bins of a continuous attribute in a pair
 MOST_CELLS_OF_A_PAIR = 128
 
@@ -319,12 +320,20 @@ class Stages:
         return [both[i] for i in self._choose(scores, times, rho, half, 2 * half, "pair of attributes")]
 
     def _coarse(self, attribute: int) -> Axis:
-        """An attribute in few bins: cut where the stumps moved most; a categorical one as it is."""
+        """An attribute in few bins: cut at its noisy quartiles, and where the stumps moved most."""
         if not self.domain.continuous[attribute]:
             return category_axis(attribute, self.domain.cardinalities[attribute])
         steps = self.chosen[attribute]
-        largest = sorted(steps, key=lambda cut: -steps[cut])[: COARSE - 1]
-        return interval_axis(attribute, np.sort(largest))
+        quartiles = self._quantiles(attribute, np.array(QUARTILES))
+        largest = [cut for cut in sorted(steps, key=lambda cut: -steps[cut]) if cut not in quartiles]
+        return interval_axis(attribute, np.union1d(quartiles, largest[: COARSE - 1 - len(quartiles)]))
+
+    def _quantiles(self, attribute: int, shares: Floats) -> Floats:
+        """Thresholds below which about these shares of the records are, by the noisy counts of bins."""
+        cuts = np.asarray(self.grid.cuts[attribute])
+        below = np.cumsum(np.maximum(self.counted[attribute], 0.0))[:-1]
+        nearest = [np.abs(below - share * below[-1:]).argmin() for share in shares if len(below)]
+        return np.unique(cuts[nearest])
 
     # --- Sweeps ---------------------------------------------------------------------------------------------
 
@@ -491,7 +500,7 @@ OF_NUMBER = 0.02  # of ε, for the number of records
 def rounds_purely(evidence: float, *, n_problems: int) -> tuple[int, float]:
     """Number of stumps and first step where the stumps are all there is."""
     rounds = min(max(0.26 * math.sqrt(max(evidence, 0.0)), 5.0), 100.0)
-    return round(rounds * n_problems), min(2.7 / math.sqrt(rounds), 0.6)
+    return round(rounds * math.sqrt(n_problems)), min(2.7 / math.sqrt(rounds), 0.6)
 
 
 def boost_purely(

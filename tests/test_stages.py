@@ -1,0 +1,357 @@
+"""The booster's stages: what one record changes is what each stage pays for, and the ledger adds it up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from dpnb import Categorical, Continuous, Domain, PrivateBooster, counts, stages
+from dpnb.counts import Margins, Records, Softmax, fixed, loss_of
+from dpnb.curator import Curator, opening
+from dpnb.grid import grid_of, public_cuts
+from dpnb.ledger import zcdp_rho
+from dpnb.shapes import Block, Layout, category_axis, interval_axis, layout_of
+from dpnb.stages import Plan, finest_cuts, plan_for
+
+DELTA = 1e-5
+ATTRIBUTES = (
+    Continuous("x", -3, 5),
+    Categorical("c", ("a", "b", "c")),
+    Continuous("z", 0, 100, missing=True),
+    Categorical("one", ("only",)),
+    Continuous("w", 0, 1),
+)
+EVERYTHING = Plan(6, 0.4, 0.4, 2, 0.05, 2, 0.045, 3)
+
+
+def domain_of(n_classes: int) -> Domain:
+    return Domain(ATTRIBUTES, tuple("pqrs"[:n_classes]), "y")
+
+
+def sample(rng: np.random.Generator, n: int, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Encoded records that crowd, and classes that depend on two attributes at once."""
+    domain = domain_of(n_classes)
+    codes = np.stack(
+        [
+            rng.normal(1, 0.3, n).clip(-3, 5),
+            rng.integers(3, size=n),
+            np.where(rng.random(n) < 0.2, domain.lows[2], rng.exponential(2, n).clip(0, 100)),
+            np.zeros(n),
+            rng.random(n),
+        ],
+        axis=1,
+    )
+    hidden = (codes[:, 0] > 1) ^ (codes[:, 1] > 0)
+    return codes, (hidden + rng.integers(0, max(n_classes - 1, 1), n)) % n_classes
+
+
+class Encoded(Records):
+    """Records that are encoded already."""
+
+    def __init__(self, codes: np.ndarray, labels: np.ndarray, domain: Domain) -> None:
+        self.domain = domain
+        self._y = np.asarray(labels, np.intp)
+        self._columns = np.ascontiguousarray(codes.T)
+
+
+@dataclass
+class Asked:
+    """What a mechanism was asked, what it was told about, and what came out."""
+
+    mechanism: str
+    exact: np.ndarray
+    how: dict[str, Any]
+    outcome: Any = None
+
+
+class Recorder(Curator):
+    """A curator that writes down what it is asked; after a first run it repeats that run's outcomes."""
+
+    def __init__(self, **doors: Any) -> None:
+        super().__init__(**doors)
+        self.asked: list[Asked] = []
+        self.script: Iterator[Asked] | None = None
+
+    def _note(self, mechanism: str, exact: Any, how: dict[str, Any]) -> Any:
+        asked = Asked(mechanism, np.array(exact, float), how)
+        outcome = getattr(super(), mechanism)(exact, **how)
+        asked.outcome = outcome if self.script is None else next(self.script).outcome
+        self.asked.append(asked)
+        return asked.outcome
+
+    def exponential(self, scores: Any, **how: Any) -> Any:
+        return self._note("exponential", scores, how)
+
+    def permute_and_flip(self, scores: Any, **how: Any) -> Any:
+        return self._note("permute_and_flip", scores, how)
+
+    def discrete_gaussian(self, values: Any, **how: Any) -> Any:
+        return self._note("discrete_gaussian", values, how)
+
+    def geometric(self, values: Any, **how: Any) -> Any:
+        return self._note("geometric", values, how)
+
+
+@dataclass
+class Run:
+    model: PrivateBooster
+    asked: list[Asked] = field(default_factory=list)
+
+
+def run(data: Encoded, *, seed: int, script: list[Asked] | None = None, **parameters: Any) -> Run:
+    """A fit, or a fit of other records that gets the outcomes of an earlier one."""
+    recorders: list[Recorder] = []
+
+    def make(**doors: Any) -> Recorder:
+        recorders.append(Recorder(**doors))
+        recorders[-1].script = None if script is None else iter(script)
+        return recorders[-1]
+
+    with opening(make):
+        model = PrivateBooster(
+            **(
+                {"epsilon": 2.0, "delta": DELTA, "uniform": 7, "geometric": 6, "random_state": seed}
+                | parameters
+            )
+        )
+        model.fit(data)
+    return Run(model, recorders[0].asked)
+
+
+def neighbour(
+    codes: np.ndarray, labels: np.ndarray, rng: np.random.Generator, *, replaced: bool, n_classes: int
+) -> Any:
+    """Without a record, or with another one in its place."""
+    at = int(rng.integers(len(labels)))
+    if not replaced:
+        return np.delete(codes, at, axis=0), np.delete(labels, at)
+    other, label = sample(rng, 1, n_classes)
+    changed, classes = codes.copy(), labels.copy()
+    changed[at], classes[at] = other[0], label[0]
+    return changed, classes
+
+
+def excess(one: Asked, other: Asked, *, replaced: bool) -> float:
+    """How far a change passes what the mechanism was told and paid for, as a share of it; at most 0."""
+    change = (one.exact - other.exact).reshape(-1)
+    if one.mechanism in ("exponential", "permute_and_flip"):
+        allowed = one.how.get("change_range") or one.how["sensitivity"] * (1 if one.how["monotone"] else 2)
+        possible = np.isfinite(one.how.get("log_measure", np.zeros(len(change))))
+        spent = float(np.ptp(change[possible]))
+        return spent / (allowed * (1 + replaced)) - 1
+    if one.mechanism == "geometric":
+        return float(np.abs(change).sum()) / (one.how["sensitivity"] * (1 + replaced)) - 1
+    shares = np.broadcast_to(one.how["shares"], one.exact.shape).reshape(-1)
+    variance = one.how["sensitivity"] ** 2 / (2 * one.how["rho"] * shares)
+    cost = float((change**2 / (2 * variance)).sum())
+    return cost / (one.how["rho"] * (4 if replaced else 1)) - 1
+
+
+def worst(*, n_classes: int, replaced: bool, pairs: int, seed: int, **parameters: Any) -> tuple[float, int]:
+    """Largest excess of all questions over random neighbours, and how many there were."""
+    rng, domain, found, n = np.random.default_rng(seed), domain_of(n_classes), -1.0, 0
+    for k in range(pairs):
+        codes, labels = sample(rng, int(rng.integers(1, 60)), n_classes)
+        first = run(Encoded(codes, labels, domain), seed=k, **parameters)
+        changed = neighbour(codes, labels, rng, replaced=replaced, n_classes=n_classes)
+        second = run(Encoded(*changed, domain), seed=k, script=first.asked, **parameters)
+        assert len(first.asked) == len(second.asked)
+        both = zip(first.asked, second.asked, strict=True)
+        found = max(found, *(excess(one, other, replaced=replaced) for one, other in both))
+        n += len(first.asked)
+    return found, n
+
+
+@pytest.fixture
+def everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every stage, however few the records are."""
+    monkeypatch.setattr(stages, "plan_for", lambda evidence, **_: EVERYTHING)
+
+
+@pytest.mark.usefixtures("everything")
+@pytest.mark.parametrize("replaced", [False, True], ids=["add-remove", "replace"])
+@pytest.mark.parametrize("n_classes", [2, 3, 4])
+def test_no_record_changes_more_than_its_stage_pays_for(n_classes: int, replaced: bool) -> None:
+    found, n = worst(n_classes=n_classes, replaced=replaced, pairs=90, seed=n_classes)
+    assert found <= 1e-9
+    assert n > 1700  # 10 000 questions in all six
+
+
+@pytest.mark.parametrize("replaced", [False, True], ids=["add-remove", "replace"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_same_for_pure_epsilon(n_classes: int, replaced: bool) -> None:
+    found, n = worst(n_classes=n_classes, replaced=replaced, pairs=60, seed=n_classes, delta=None)
+    assert found <= 1e-9
+    assert n > 300
+
+
+def _twice(residuals: Any) -> Any:
+    return lambda self, score, labels: 2 * residuals(self, score, labels)
+
+
+def _too_narrow(choose: Any) -> Any:
+    def chosen(
+        self: Any, scores: Any, times: int, rho: float, sensitivity: float, change_range: float, what: str
+    ) -> Any:
+        return choose(self, scores, times, rho, sensitivity / 3, change_range / 3, what)
+
+    return chosen
+
+
+def _one_block(noisy: Any) -> Any:
+    """Noise as if a record were in one cell of all blocks together."""
+
+    def less(self: Any, sums: Any, rho: float, reach: float, shares: Any, what: str) -> Any:
+        return noisy(self, sums, rho, reach, np.ones_like(shares), what)
+
+    return less
+
+
+@pytest.mark.usefixtures("everything")
+@pytest.mark.parametrize(
+    ("where", "name", "twin"),
+    [
+        (Margins, "residuals", _twice),
+        (stages.Stages, "_choose", _too_narrow),
+        (stages.Stages, "_noisy", _one_block),
+    ],
+    ids=["weights above 1", "a range too narrow", "blocks that share their noise"],
+)
+def test_stages_that_pay_too_little_are_caught(
+    where: Any, name: str, twin: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(where, name, twin(getattr(where, name)))
+    found, _ = worst(n_classes=2, replaced=False, pairs=12, seed=1)
+    assert found > 0.05
+
+
+@pytest.mark.usefixtures("everything")
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_ledger_adds_up_what_was_asked(n_classes: int, neighbours: str) -> None:
+    codes, labels = sample(np.random.default_rng(0), 300, n_classes)
+    found = run(Encoded(codes, labels, domain_of(n_classes)), seed=0, neighbours=neighbours)
+    ledger = found.model.ledger_
+    rho = [a.how["rho"] if "rho" in a.how else a.how["epsilon"] ** 2 / 8 for a in found.asked]
+    assert ledger.rho == pytest.approx(math.fsum(rho) * (4 if neighbours == "replace" else 1), rel=1e-12)
+    total = zcdp_rho(epsilon=2.0, delta=DELTA)
+    assert 0.9 * total < ledger.rho <= total  # halvings that nobody needed are not paid for
+    assert ledger.epsilon <= 2.0
+    assert [len(ledger.events), len(found.asked)] == [len(found.asked)] * 2
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 4, 7])
+def test_residuals_and_curvatures_keep_their_bounds(n_classes: int) -> None:
+    loss, rng = loss_of(n_classes), np.random.default_rng(0)
+    score = rng.normal(0, 8, (loss.n_problems, 20000)) * rng.integers(0, 2, 20000)
+    labels = rng.integers(n_classes, size=20000)
+    r, h = loss.residuals(score, labels), loss.curvatures(score)
+    assert (fixed(r) == r).all()
+    assert (fixed(h) == h).all()
+    slack = n_classes * 2.0**-28
+    assert np.abs(r).sum(axis=0).max() <= loss.absolute
+    assert (r**2).sum(axis=0).max() <= loss.square
+    assert np.abs(r).max() <= 1
+    assert 0.5 * loss.curvature < np.sqrt((h**2).sum(axis=0)).max() <= loss.curvature + slack
+
+
+def test_the_largest_curvature_of_softmax() -> None:
+    """Σ p² (1 − p)² is at most 4/27, for three classes that are equally likely."""
+
+    def minus(scores: np.ndarray) -> float:
+        p = counts.softmax(scores[:, None])[:, 0]
+        return -float((p**2 * (1 - p) ** 2).sum())
+
+    for k in (2, 3, 4, 6):
+        starts = np.random.default_rng(k).normal(size=(20, k))
+        most = -min(minimize(minus, start).fun for start in starts)
+        assert most <= 4 / 27 + 1e-9
+        assert (k == 3) == (most > 4 / 27 - 1e-9) or k > 3
+    assert Softmax(3).curvature ** 2 > 4 / 27
+
+
+def test_layouts_count_every_record_once_a_block() -> None:
+    codes, labels = sample(np.random.default_rng(1), 200, 2)
+    domain, data = (
+        domain_of(2),
+        Encoded(codes, labels, domain_of(2)).scored(finest_cuts(domain_of(2), uniform=7, geometric=6)),
+    )
+    grid = grid_of(domain, public_cuts(domain, uniform=7, geometric=6))
+    pair = Block((interval_axis(0, [0.5, 1.0]), category_axis(1, 3)))
+    layout = Layout((*layout_of(grid).blocks, pair))
+    loose = data.counts(layout)
+    data.keep(layout)
+    kept = data.counts(layout)
+    assert (loose == kept).all()
+    assert (layout.sums(kept) == 200).all()
+    crossed = layout.parts(kept)[-1]
+    assert crossed.tolist() == [
+        [int(((np.searchsorted([0.5, 1.0], codes[:, 0]) == i) & (codes[:, 1] == j)).sum()) for j in range(3)]
+        for i in range(3)
+    ]
+
+
+def test_every_threshold_is_one_of_the_finest() -> None:
+    """Spark's blocks know no others."""
+    domain = domain_of(2)
+    codes, labels = sample(np.random.default_rng(2), 4000, 2)
+    finest = finest_cuts(domain, uniform=7, geometric=6)
+    model = run(Encoded(codes, labels, domain), seed=0, epsilon=30.0).model
+    seen = 0
+    for block in model.models_[0].blocks:
+        for axis in block.axes:
+            if domain.continuous[axis.attribute]:
+                assert np.isin(axis.cuts, finest[axis.attribute]).all()
+                seen += len(axis.cuts)
+    assert seen > 10
+    assert not np.isin([0.123], finest[0]).any()
+
+
+def test_crowded_bins_are_halved_and_others_are_not() -> None:
+    rng, domain = np.random.default_rng(0), Domain((Continuous("x", 0, 1000),), (0, 1), "y")
+    narrow, wide = 500 + 2 * rng.random(5000), 1000 * rng.random(5000)
+    sizes = []
+    for column in (narrow, wide):
+        data = Encoded(column[:, None], (column > np.median(column)).astype(int), domain)
+        model = PrivateBooster(delta=DELTA, epsilon=5.0, uniform=31, geometric=0, random_state=0).fit(data)
+        sizes.append(len([e for e in model.ledger_.events if "halves" in e.what]))
+        right = (model._votes(column[:, None]).argmax(axis=1) == data._y).mean()
+        assert right > 0.9
+    assert sizes == [8, 0]
+
+
+def test_pairs_find_what_no_single_attribute_has() -> None:
+    rng, domain = np.random.default_rng(0), domain_of(2)
+    codes, _ = sample(rng, 6000, 2)
+    labels = ((codes[:, 0] > 1) ^ (codes[:, 4] > 0.5)).astype(int)
+    data = Encoded(codes, labels, domain)
+    how: dict[str, Any] = {"delta": DELTA, "epsilon": 5.0, "random_state": 0}
+    with_pairs, without = (PrivateBooster(additive=a, **how).fit(data) for a in (False, True))
+    right = [(m._votes(codes).argmax(axis=1) == labels).mean() for m in (with_pairs, without)]
+    assert right[0] > 0.8 > 0.6 > right[1]
+    assert ("x", "w") in with_pairs.pairs()
+    assert without.pairs() == {}
+
+
+def test_plans_spend_no_more_than_there_is() -> None:
+    rest = stages.OF_COUNTS + stages.OF_THRESHOLDS + stages.OF_CURVATURES
+    for evidence in (0.0, 1.0, 499.0, 500.0, 1499.0, 2e3, 5e3, 15e3, 6e4, 1e9):
+        plan = plan_for(evidence, n_problems=1)
+        spent = plan.of_stumps + plan.of_pairs * (plan.pairs > 0) + plan.of_fine + rest
+        assert 0 < spent < 1
+        assert plan.stumps >= 20
+        assert plan_for(evidence, n_problems=4).stumps == pytest.approx(4 * plan.stumps, abs=4)
+
+
+def test_many_stumps_and_no_data_give_models() -> None:
+    domain = domain_of(3)
+    nobody = Encoded(np.zeros((0, 5)), np.zeros(0), domain)
+    for delta in (None, DELTA):
+        model = PrivateBooster(delta=delta, random_state=0).fit(nobody)
+        assert np.isfinite(model._votes(np.zeros((2, 5)))).all()

@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .arrays import Floats, Ints
-from .checks import check_delta as check_delta
-from .checks import check_step as check_step
+from .checks import check_delta, check_step
 from .counts import RecordsDoor, softmax
 from .curator import Curator
 from .domain import Domain
@@ -23,9 +22,7 @@ from .ledger import Neighbours, zcdp_rho
 from .shapes import PairShape, Shapes
 from .stages import boost, boost_purely, finest_cuts
 
-RATE_PURE, RATE_ZCDP = 0.4, 0.2  # few large steps, or many small ones: tuned on the stand-in
 BELOW = 1 - 1e-12  # with δ, rounding in sums must not carry the total past ε
-LAST_STEP = 0.2  # the step shrinks linearly to this share of the learning rate
 
 
 class RoundBudget(NamedTuple):
@@ -72,21 +69,6 @@ def round_budget(
     rho = _rho(epsilon, delta) / (4 if replace else 1) / rounds
     selection = float(np.sqrt(8 * rho))  # the pure ε of a selection that costs ρ
     return RoundBudget(selection, rho) if selection > pure else RoundBudget(pure * BELOW, None)
-
-
-def default_rounds(*, epsilon: float, delta: float | None) -> int:
-    """Number of rounds by the budget alone, tuned on the stand-in: more budget feeds more rounds.
-
-    Parameters
-    ----------
-    epsilon, delta : budget of one two-class booster.
-
-    Returns
-    -------
-    45 √ε within 20 to 100 for pure ε; 250 √ε within 150 to 300 with δ, where rounds compose better.
-    """
-    per_root, low, high = (45, 20, 100) if delta is None else (250, 150, 300)
-    return round(float(np.clip(per_root * np.sqrt(epsilon), low, high)))
 
 
 def select_stump(curator: Curator, right: Floats, budget: RoundBudget, *, share: float = 1.0) -> int:

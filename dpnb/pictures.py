@@ -8,10 +8,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
+from .arrays import Floats
 from .booster import PrivateBooster
 from .domain import Attribute, Continuous
 from .estimators import PrivateClassifier, PrivateForest
 from .grid import Additive, Shape
+from .shapes import PairShape, Shapes
 from .trees import literal
 
 
@@ -52,6 +54,34 @@ def plot_shapes(
     for axis in axes.flat[len(shapes) :]:
         figure.delaxes(axis)
     return figure
+
+
+def plot_pair(names: tuple[Attribute, Attribute], pair: PairShape) -> Figure:
+    """What the cells of two attributes add to an additive score, as a heat map.
+
+    Parameters
+    ----------
+    names : the public attributes of its rows and columns.
+    pair : thresholds or codes of both, and scores.
+    """
+    figure, axis = plt.subplots(figsize=(4.75, 3.6), layout="constrained")
+    most = max(float(np.abs(pair.score).max()), 1e-12)
+    image = axis.imshow(pair.score, cmap="PuOr", vmin=-most, vmax=most, aspect="auto")
+    rows, columns = (
+        _bin_names(attribute, at) for attribute, at in zip(names, (pair.rows, pair.columns), strict=True)
+    )
+    axis.set_yticks(range(len(rows)), rows)
+    axis.set_xticks(range(len(columns)), columns, rotation=90)
+    axis.set(ylabel=literal(names[0].name), xlabel=literal(names[1].name))
+    figure.colorbar(image, label="added to the score")
+    return figure
+
+
+def _bin_names(attribute: Attribute, at: Floats) -> list[str]:
+    """Names of categories, or upper ends of intervals."""
+    if isinstance(attribute, Continuous):
+        return [literal(f"≤ {cut:.4g}") for cut in at] + [literal(f"≤ {attribute.high:.4g}")]
+    return [literal(level) for level in attribute.levels]
 
 
 def plot_importances(shares: Mapping[str, float], *, xlabel: str, width: float = 7.5) -> Figure:
@@ -96,16 +126,23 @@ def of_model(model: PrivateClassifier, *, shapes: int = 6) -> Iterator[tuple[Fig
         return
     boosters = model.models_ if isinstance(model, PrivateBooster) else [getattr(model, "model_", None)]
     for booster, label in zip(boosters, model.classes_[-len(boosters) :], strict=True):
-        if not isinstance(booster, Additive):
+        if not isinstance(booster, Additive | Shapes):
             return
+        of = "steps" if isinstance(booster, Additive) else "distances from lowest to highest score"
         sizes = booster.importances()
         shares = dict(zip(names, (sizes / max(float(sizes.sum()), 1e-300)).tolist(), strict=True))
         yield (
-            plot_importances(shares, xlabel="share of the steps", width=4.75),
-            f"Share of the steps by attribute, class {label}.",
+            plot_importances(shares, xlabel=f"share of the {of}", width=4.75),
+            f"Share of the {of} by attribute, class {label}.",
         )
         largest = sorted(range(len(names)), key=lambda a: -sizes[a])[:shapes]
         for a in sorted(a for a in largest if sizes[a] > 0):
             drawn = {names[a]: (model.domain_.attributes[a], booster.shape(a))}
             words = f"What {names[a]} adds to the score of class {label}."
             yield plot_shapes(drawn, bars=12, columns=1), words
+        pairs = booster.pairs() if isinstance(booster, Shapes) else []
+        for block, score in sorted(pairs, key=lambda pair: -float(np.ptp(pair[1])))[: shapes // 2]:
+            one, other = block.axes
+            both = (model.domain_.attributes[one.attribute], model.domain_.attributes[other.attribute])
+            words = f"What {both[0].name} and {both[1].name} add together to the score of class {label}."
+            yield plot_pair(both, PairShape(one.at, other.at, score)), words

@@ -126,7 +126,7 @@ class Layout:
 
     def parts(self, table: Floats) -> list[Floats]:
         """The table of each block, in its shape."""
-        pieces = np.split(table, self.starts[1:])
+        pieces = np.split(table, self.starts[1:]) if self.blocks else []
         return [piece.reshape(block.shape) for piece, block in zip(pieces, self.blocks, strict=True)]
 
 
@@ -177,7 +177,8 @@ class Shapes:
         """Raise ValueError unless the blocks are such over a domain, and all scores finite numbers."""
         for place, block in enumerate(self.blocks):
             if not 1 <= len(block.axes) <= 2 or not all(_fits(axis, domain) for axis in block.axes):
-                raise ValueError(f"block {place} does not fit the domain: {block.axes}")
+                axes = "; ".join(f"attribute={axis.attribute}, size={axis.size}" for axis in block.axes)
+                raise ValueError(f"block {place} does not fit the domain: {axes}")
         if self.table.shape != (sum(block.size for block in self.blocks),):
             raise ValueError(f"a table of {self.table.shape} for {len(self.blocks)} blocks of another size")
         if not (np.abs([*self.table, self.constant]) < LARGEST_WEIGHT).all():

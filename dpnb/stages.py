@@ -59,26 +59,31 @@ COARSE = 8  # most bins of a continuous attribute in a pair
 MOST_CELLS_OF_A_PAIR = 128
 
 
-def plan_for(evidence: float, *, n_problems: int) -> Plan:
+def evidence(n: float, epsilon: float) -> float:
+    """A noisy number of records times ε: what decides how much can be learnt."""
+    return max(n, 0.0) * min(epsilon, 1e9)
+
+
+def plan_for(known: float, *, n_problems: int) -> Plan:
     """What to spend the budget on.
 
     Parameters
     ----------
-    evidence : noisy number of records times ε.
+    known : see :func:`evidence`.
     n_problems : 1 for two classes, else their number.
     """
-    rounds = min(max(evidence / 25, 20.0), 150.0)
-    pairs = sum(evidence >= limit for limit in (500, 5e3, 5e3, 15e3, 15e3, 60e3, 60e3, 60e3))
-    fine = 2 if evidence >= 15e3 else 0
+    rounds = min(max(known / 25, 20.0), 150.0)
+    pairs = sum(known >= limit for limit in (500, 5e3, 5e3, 15e3, 15e3, 60e3, 60e3, 60e3))
+    fine = 2 if known >= 15e3 else 0
     return Plan(
         stumps=round(rounds * n_problems),
         step=2.45 / math.sqrt(rounds),
-        of_stumps=0.6 if evidence < 1500 else 0.4,
+        of_stumps=0.6 if known < 1500 else 0.4,
         pairs=pairs,
         of_pairs=0.03 if pairs <= 1 else 0.05 if pairs <= 5 else 0.08,
         fine=fine,
         of_fine=0.0225 * fine,
-        sweeps=10 if evidence < 2e3 else 20,
+        sweeps=10 if known < 2e3 else 20,
     )
 
 
@@ -483,7 +488,7 @@ def boost(
     """All stages with a budget of ``rho``; other parameters as of :class:`~dpnb.PrivateBooster`."""
     stages = Stages(data, curator, domain, rho)
     n = stages.thresholds(uniform=uniform, geometric=geometric)
-    plan = plan_for(n * epsilon, n_problems=data.loss.n_problems)
+    plan = plan_for(evidence(n, epsilon), n_problems=data.loss.n_problems)
     plan = plan._replace(stumps=n_rounds or plan.stumps, step=learning_rate or plan.step)
     plan = plan._replace(pairs=0) if additive else plan
     stages.stumps(plan)
@@ -497,9 +502,9 @@ def boost(
 OF_NUMBER = 0.02  # of ε, for the number of records
 
 
-def rounds_purely(evidence: float, *, n_problems: int) -> tuple[int, float]:
+def rounds_purely(known: float, *, n_problems: int) -> tuple[int, float]:
     """Number of stumps and first step where the stumps are all there is."""
-    rounds = min(max(0.26 * math.sqrt(max(evidence, 0.0)), 5.0), 100.0)
+    rounds = min(max(0.26 * math.sqrt(known), 5.0), 100.0)
     return round(rounds * math.sqrt(n_problems)), min(2.7 / math.sqrt(rounds), 0.6)
 
 
@@ -523,7 +528,7 @@ def boost_purely(
     stages.grid = grid
     exact = data.counts(Layout(layout_of(grid).blocks[:1])).sum()
     n = curator.geometric(exact, epsilon=OF_NUMBER * epsilon, sensitivity=1.0, what="number of records")
-    rounds, step = rounds_purely(float(n) * epsilon, n_problems=data.loss.n_problems)
+    rounds, step = rounds_purely(evidence(float(n), epsilon), n_problems=data.loss.n_problems)
     rounds = n_rounds or rounds
     each = (1 - OF_NUMBER) * epsilon / rounds
     stages.take_stumps(rounds, learning_rate or step, curator.permute_and_flip, each)

@@ -562,7 +562,16 @@ def put(*path: Any, value: Any) -> Callable[[Any], None]:
     return change
 
 
-STUMP = ("model", "models_", 0, "stumps", 0)
+AXIS = ("model", "models_", 0, "blocks", 0, "axes", 0)
+
+
+def cut_short(found: Any) -> None:
+    """A score less."""
+    table = found["model"]["models_"][0]["table"]
+    table["data"].pop()
+    table["shape"][0] -= 1
+
+
 TREE = ("model", "trees_", 0)
 DOCUMENTS = [
     Bad(name, lambda file=file: dpnb.read(file), value, expected, way, DataError)
@@ -592,12 +601,12 @@ DOCUMENTS = [
     Bad("a parameter out of range", document(put("parameters", "epsilon", value=-5)), "epsilon=-5", "expected a positive number", AGAIN, DataError),
     Bad("a choice that is none", document(put("parameters", "vote", value="loud"), "f.json"), "vote='loud'", "expected one of", AGAIN, DataError),
     Bad("no boosters", document(put("model", value={})), "a PrivateBooster has models_", "damaged", AGAIN, DataError),
-    Bad("a weight that is no number", document(put("model", "models_", 0, "alpha", "data", 0, value="nan")), "2 stumps have weights", "finite numbers", AGAIN, DataError),
-    Bad("a stump less", document(lambda d: d["model"]["models_"][0]["stumps"].pop()), "1 stumps have weights", "not as many finite numbers", AGAIN, DataError),
-    Bad("a stump on no attribute", document(put(*STUMP, "attribute", value=99)), "attribute=99", "does not fit the domain", AGAIN, DataError),
-    Bad("a stump of no kind", document(put(*STUMP, "kind", value=77)), "kind=77", "does not fit the domain", AGAIN, DataError),
-    Bad("a stump with a large sign", document(put(*STUMP, "sign", value=100)), "sign=100", "does not fit the domain", AGAIN, DataError),
-    Bad("an array of objects", document(put("model", "models_", 0, "alpha", "array", value="object")), "an array of object", "damaged", AGAIN, DataError),
+    Bad("a score that is no number", document(put("model", "models_", 0, "table", "data", 0, value="nan")), "some scores", "no finite numbers", AGAIN, DataError),
+    Bad("a score less", document(cut_short), "a table of", r"for \d+ blocks of another size", AGAIN, DataError),
+    Bad("a block on no attribute", document(put(*AXIS, "attribute", value=99)), "attribute=99", "does not fit the domain", AGAIN, DataError),
+    Bad("a block of three attributes", document(lambda d: d["model"]["models_"][0]["blocks"][0].update(axes=3 * d["model"]["models_"][0]["blocks"][0]["axes"])), "block 0", "does not fit the domain", AGAIN, DataError),
+    Bad("an axis of another size", document(put(*AXIS, "size", value=100)), "size=100", "does not fit the domain", AGAIN, DataError),
+    Bad("an array of objects", document(put("model", "models_", 0, "table", "array", value="object")), "an array of object", "damaged", AGAIN, DataError),
     Bad("a ledger that says less", document(put("ledger", "epsilon", value=0.01)), "its ledger", "does not add up", AGAIN, DataError),
     Bad("a ledger with a negative cost", document(put("ledger", "entries", 0, "epsilon", value=-1)), "'epsilon': -1", "damaged: an entry of the ledger", AGAIN, DataError),
     Bad("a ledger of very many entries", document(put("ledger", "entries", 0, "times", value=10**12)), "more than 1048576 entries", "damaged: its ledger", AGAIN, DataError),

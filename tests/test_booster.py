@@ -19,11 +19,12 @@ from dpnb import (
     PrivateBooster,
     counts,
     load,
+    stages,
 )
 from dpnb.audit import Finding, exact, families
 from dpnb.audit.replay import replay_estimator
 from dpnb.audit.search import DOMAIN, pair_of, random_pair
-from dpnb.booster import default_rounds, logistic, round_budget
+from dpnb.booster import logistic, round_budget
 from dpnb.counts import Records, WeightedRecords
 from dpnb.grid import Additive, public_grid, stumps_of
 
@@ -59,16 +60,16 @@ def test_the_ledger_equals_epsilon(neighbours: str, epsilon: float) -> None:
     ).fit(X, y)
     assert model.ledger_.epsilon == pytest.approx(epsilon, abs=1e-12)
     assert model.ledger_.leaks == {}
-    assert len(model.ledger_.events) == 3 * 7
+    assert len(model.ledger_.events) == 1 + 7
     private = clone(model).set_params(delta=1e-5).fit(X, y)
-    assert 0.99 * epsilon < private.ledger_.epsilon <= epsilon
+    assert 0.9 * epsilon < private.ledger_.epsilon <= epsilon
     assert private.ledger_.delta == 1e-5
 
 
 @pytest.mark.parametrize("delta", [None, 1e-5])
 @pytest.mark.parametrize("relation", ["add-remove", "replace"])
 def test_replay_stays_below_the_ledger(delta: float | None, relation: str) -> None:
-    """Forty pairs; with δ the loss is held against the pure ε of the same ledger, which bounds every output."""
+    """Forty pairs; with δ the loss is held against what ρ-zCDP allows but for one output in 10⁹."""
     rng = np.random.default_rng(0)
     model = PrivateBooster(
         epsilon=2.0, delta=delta, n_rounds=6, learning_rate=0.4, uniform=5, geometric=2, neighbours=relation
@@ -79,7 +80,9 @@ def test_replay_stays_below_the_ledger(delta: float | None, relation: str) -> No
         sides = (pair.first, pair.second) if seed % 2 else (pair.second, pair.first)
         outcome, found = replay_estimator(model.set_params(domain=pair.domain), *sides, seed=seed)
         assert found == relation
-        assert outcome.loss <= outcome.ledger.pure_epsilon * (1 + 1e-9)
+        rho = outcome.ledger.rho
+        concentrated = rho + 2 * np.sqrt(rho * np.log(1e9))
+        assert outcome.loss <= min(outcome.ledger.pure_epsilon, concentrated) * (1 + 1e-9)
         losses.append(outcome.loss)
     assert max(losses) > 0.1
 
@@ -103,7 +106,7 @@ def test_explanations_sum_to_the_score() -> None:
     X = X.set_axis(X.index + 1000)[:50]
     for label, one in zip(THREE.classes, model.models_, strict=True):
         table = model.explain(X, label=label)
-        assert table.columns.tolist() == ["constant", "x", "c"]
+        assert table.columns.tolist()[:3] == ["constant", "x", "c"]
         assert table.index.equals(X.index)
         np.testing.assert_allclose(table.sum(axis=1), one.score(THREE.encode(X)), atol=1e-12)
     with pytest.raises(ValueError, match="label=None"):
@@ -122,8 +125,7 @@ def test_replay_of_three_classes() -> None:
 
 
 def test_a_doubled_rate_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dpnb import booster
-
+    take = stages.Stages.take_stumps
     pair = pair_of("ties", [(0.2, 0, 0)] * 3 + [(0.8, 1, 1)] * 3, (0.2, 0, 1), neighbours="add-remove")
     model = PrivateBooster(n_rounds=1, uniform=3, geometric=1, domain=DOMAIN, random_state=0)
 
@@ -131,9 +133,7 @@ def test_a_doubled_rate_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
         return exact(lambda part: clone(model).fit(*part), pair.first, pair.second, claimed=1.0, subject="")
 
     assert 0.5 < audit().lower_bound <= 1 + 1e-9
-    monkeypatch.setattr(
-        booster, "round_budget", lambda **how: round_budget(**(how | {"epsilon": 2 * how["epsilon"]}))
-    )
+    monkeypatch.setattr(stages.Stages, "take_stumps", lambda self, *how: take(self, *how[:-1], 2 * how[-1]))
     assert audit().violated
 
 
@@ -162,13 +162,15 @@ def test_shapes_add_up_to_the_log_odds() -> None:
             score += part[(codes[:, [a]] > at).sum(axis=1)]
         else:
             score += part[codes[:, a].astype(int)]
+    assert model.pairs()
+    for (one, other), (rows, columns, part) in model.pairs().items():
+        bins = []
+        for name, at in ((one, rows), (other, columns)):
+            a = adult.domain.names.index(name)
+            ordered = adult.domain.continuous[a]
+            bins.append((codes[:, [a]] > at).sum(axis=1) if ordered else codes[:, a].astype(int))
+        score += part[tuple(bins)]
     np.testing.assert_allclose(model.predict_proba(X)[:, 1], logistic(score), atol=1e-12)
-    stumps = model.models_[0]
-    direct = sum(
-        a * s.sign * (1 if s.attribute < 0 else np.where(_holds(s, codes), 1, -1))
-        for s, a in zip(stumps.stumps, stumps.alpha, strict=True)
-    )
-    np.testing.assert_allclose(score, direct, atol=1e-12)
     with pytest.raises(ValueError, match="label='no'"):
         model.shape(name, label="no")
     with pytest.raises(DomainError):
@@ -177,24 +179,12 @@ def test_shapes_add_up_to_the_log_odds() -> None:
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
-def _holds(stump: object, codes: np.ndarray) -> np.ndarray:
-    from dpnb.splits import THRESHOLD
-
-    column = codes[:, stump.attribute]
-    return column <= stump.cut if stump.kind == THRESHOLD else column == stump.cut
-
-
 def test_quality_on_the_stand_in() -> None:
     adult = load("adult-standin")
     positive = np.asarray(adult.test[1]) == adult.domain.classes[1]
-    for parameters, least in (({"delta": 1e-5}, 0.91), ({}, 0.89), ({"epsilon": 0.1, "delta": 1e-5}, 0.88)):
+    for parameters, least in (({"delta": 1e-5}, 0.915), ({}, 0.9), ({"epsilon": 0.1, "delta": 1e-5}, 0.88)):
         model = PrivateBooster(domain=adult.domain, random_state=0, **parameters).fit(*adult.train)
         assert roc_auc_score(positive, model.predict_proba(adult.test[0])[:, 1]) > least
-
-
-def test_default_rounds_follow_from_the_budget() -> None:
-    assert [default_rounds(epsilon=e, delta=None) for e in (0.05, 1.0, 100.0)] == [20, 45, 100]
-    assert [default_rounds(epsilon=e, delta=1e-5) for e in (0.05, 1.0, np.inf)] == [150, 250, 300]
 
 
 def test_few_rounds_compose_by_pure_epsilon() -> None:

@@ -201,9 +201,9 @@ DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "unknown parameter": (lambda d: d["parameters"].update(colour="red"), "has no parameter 'colour'"),
     "no model": (lambda d: d.pop("model"), "lacks 'model'"),
     "empty model": (lambda d: d["model"].clear(), "damaged: a PrivateBooster has models_"),
-    "array of the wrong size": (lambda d: d["model"]["models_"][0]["alpha"]["data"].pop(), "is damaged"),
+    "array of the wrong size": (lambda d: d["model"]["models_"][0]["table"]["data"].pop(), "is damaged"),
     "array of objects": (
-        lambda d: d["model"]["models_"][0]["alpha"].update(array="object"),
+        lambda d: d["model"]["models_"][0]["table"].update(array="object"),
         "damaged: an array of object",
     ),
     "no ledger": (lambda d: d.pop("ledger"), "lacks 'ledger'"),

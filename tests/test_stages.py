@@ -171,7 +171,7 @@ def worst(*, n_classes: int, replaced: bool, pairs: int, seed: int, **parameters
 @pytest.fixture
 def everything(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every stage, however few the records are."""
-    monkeypatch.setattr(stages, "plan_for", lambda evidence, **_: EVERYTHING)
+    monkeypatch.setattr(stages, "plan_for", lambda known, **_: EVERYTHING)
 
 
 @pytest.mark.usefixtures("everything")

@@ -17,6 +17,7 @@ from dpnb.estimators import PrivateClassifier
 from dpnb.laws import PermuteAndFlip, TwoSidedGeometric
 from dpnb.ledger import Event, zcdp_epsilon
 from dpnb.papers.diffprfs import DiffPRFs
+from dpnb.papers.dpada import DPAda
 from dpnb.tune import Trials, Tuned, TunedLedger, _noisy_score, trial_cost, tune
 
 LAWS = [Trials(1.5, 1), Trials(3, -0.5), Trials(5, 0), Trials(10, 1), Trials(20, 3), Trials(40, -0.5)]
@@ -385,7 +386,7 @@ def test_what_cannot_be_booked_is_refused() -> None:
     with pytest.raises(ValueError, match="spent ε = inf"):
         tune(lambda **p: DiffPRFs.as_written(**p), [{"n_trees": 2}], **how)
     with pytest.raises(ValueError, match="spent ρ"):
-        tune(PrivateBooster, [{"n_rounds": 1}], delta=1e-5, **how)
+        tune(DPAda, [{"n_rounds": 1}], delta=1e-5, **how)
     for bad, words in (
         ({"mean": 1.0}, "mean=1"),
         ({"mean": math.inf}, "mean=inf"),

@@ -16,8 +16,6 @@ from scipy.stats import binom
 
 from ..arrays import Floats, Ints
 from ..booster import (
-    check_delta,
-    check_step,
     half_log_odds,
     half_logistic,
     logistic,
@@ -25,7 +23,7 @@ from ..booster import (
     round_budget,
     select_stump,
 )
-from ..checks import check_choice, check_count, check_kinds, check_share
+from ..checks import check_choice, check_count, check_delta, check_kinds, check_share, check_step
 from ..counts import FIXED_POINT, RecordsDoor, WeightedDoor
 from ..curator import Curator
 from ..domain import Domain

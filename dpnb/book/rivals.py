@@ -107,7 +107,7 @@ RIVALS: dict[str, Rival] = {
         Rival(
             name="diffprivlib logistic, norm 1",
             package="diffprivlib",
-            settings={f"C = {c:g}": {"C": c} for c in (1.0, 100.0, 10.0, 0.1)},
+            settings={f"C = {c:g}": {"C": c} for c in (1.0, 10.0, 0.1, 0.01, 0.001)},
             defaults=("C = 1",),
         ),
         Rival(

@@ -364,8 +364,8 @@ def run(
     began = saved = time.monotonic()
     rows: list[dict[str, Any]] = []
     for cell, metrics in tqdm(_measured(study, todo, jobs), total=len(todo), desc=study.name, unit="fit"):
-        about = asdict(cell) | {"delta": study.delta(cell)}
-        rows += [about | {"metric": m, "value": round(v, 6)} for m, v in metrics.items()]
+        keys = asdict(cell) | {"delta": study.delta(cell)}
+        rows += [keys | {"metric": m, "value": round(v, 6)} for m, v in metrics.items()]
         if time.monotonic() - saved > SAVE_EVERY:
             _save(study, table, rows, folder)
             saved = time.monotonic()

@@ -240,3 +240,150 @@ def test_a_rival_of_two_classes_leaves_out_the_others() -> None:
     names = [name for name in rivals.PUBLIC if two.takes(name)]
     log = toy_log({("a", n): (0.6,) for n in names} | {("b", n): (0.7,) for n in names})
     assert two.chosen(log, "adult", 1.0) == "b"
+
+
+# The stored tables
+
+RANGES = {
+    "accuracy": (0, 1), "balanced_accuracy": (0, 1), "auc": (0, 1), "log_loss": (0, 21),
+    "calibration_error": (0, 1), "cpu_seconds": (0, 300), "memory_mb": (0, 8000), "out_of_time": (1, 1),
+}  # fmt: skip
+
+
+def stored(root: Path, name: str) -> tuple[pd.DataFrame, dict[str, Any]]:
+    told = json.loads((root / "results" / f"{name}.json").read_text(encoding="utf-8"))
+    return read(name, root / "results"), told
+
+
+def faults(table: pd.DataFrame, told: dict[str, Any], study: runs.Study) -> list[str]:
+    """What is wrong with a table of results, given what should be there."""
+    found = []
+    lacking: dict[str, int] = {}
+    for cell in runs.missing(study, table):
+        place = f"{cell.method} on {cell.dataset}"
+        lacking[place] = lacking.get(place, 0) + 1
+    if lacking != told.get("missing", {}):
+        found.append(f"missing {lacking}")
+    if len(runs.missing(study, table)) + len(table[runs.KEYS].drop_duplicates()) != told["cells"]:
+        found.append("cells that nobody asked for, or a wrong number of them")
+    for metric, values in table.groupby("metric")["value"]:
+        low, high = RANGES.get(str(metric), (1, 0))
+        if not values.between(low, high).all():
+            found.append(f"{metric} out of range")
+    if not (table["delta"] == table["method"].map(lambda name: RIVALS[name].delta)).all():
+        found.append("δ of another claim")
+    if table.duplicated([*runs.KEYS, "metric"]).any():
+        found.append("a measurement twice")
+    return found
+
+
+def spoilt(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Broken twins of a table: each must be found."""
+    first = table.index == table.index[0]
+    return {
+        "a cell is gone": table[~(table[runs.KEYS] == table.loc[0, runs.KEYS]).all(axis=1)],
+        "a value": table.assign(value=table["value"].mask(first, -1.0)),
+        "a metric": table.assign(metric=table["metric"].mask(first, "area")),
+        "δ": table.assign(delta=table["delta"].mask(first, 0.5)),
+        "twice": pd.concat([table, table[first]]),
+        "a setting": table.assign(utility=table["utility"].mask(first, "another")),
+    }
+
+
+@pytest.mark.parametrize("name", [rivals.TUNING, rivals.BOARD])
+def test_a_stored_table_has_no_fault(root: Path, name: str) -> None:
+    table, told = stored(root, name)
+    study = rivals.tuning_study()
+    if name == rivals.BOARD:
+        study = rivals.board_study(rivals.choices(stored(root, rivals.TUNING)[0]))
+        metrics = table.groupby(runs.KEYS)["metric"].apply(frozenset)
+        assert set(metrics) <= {frozenset(RANGES) - {"out_of_time"}, frozenset({"out_of_time"})}
+    assert faults(table, told, study) == []
+    for what, twin in spoilt(table).items():
+        assert faults(twin, told, study), what
+
+
+def by_hand(log: pd.DataFrame, rival: Rival, dataset: str, epsilon: float, without: set[str]) -> str:
+    """The choice again: how many settings are better on each public set, half a place for a tie."""
+    rows = log[(log["method"] == rival.name) & np.isclose(log["epsilon"], epsilon)]
+    areas: dict[str, dict[str, float]] = {}
+    for name, part in rows.groupby("dataset"):
+        if name not in {dataset, *without}:
+            areas[str(name)] = {s: part.loc[part["utility"] == s, "value"].mean() for s in rival.settings}
+    total = {
+        s: sum(
+            sum((other > a[s]) + 0.5 * (other == a[s] and t != s) for t, other in a.items())
+            for a in areas.values()
+        )
+        for s in rival.settings
+    }
+    return min(total, key=lambda s: (total[s], list(rival.settings).index(s)))
+
+
+def wrong_choices(log: pd.DataFrame, chosen: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    found = []
+    for row in chosen:
+        rival = RIVALS[row["method"]]
+        setting = by_hand(log, rival, row["dataset"], row["epsilon"], set())
+        other = setting
+        if row["dataset"] == "adult":
+            other = by_hand(log, rival, "adult", row["epsilon"], {"adult-standin"})
+        if (row["utility"], row["without_standin"]) != (setting, "" if other == setting else other):
+            found.append(row)
+    return found
+
+
+def test_stored_choices_follow_from_the_log(root: Path) -> None:
+    log, _ = stored(root, rivals.TUNING)
+    board, told = stored(root, rivals.BOARD)
+    assert {row["method"] for row in told["chosen"]} == {
+        r.name for r in RIVALS.values() if len(r.settings) > 1
+    }
+    assert wrong_choices(log, told["chosen"]) == []
+    # Broken twins: two settings swap their names in the log, and a choice by test score.
+    row = told["chosen"][0]
+    first, second = row["utility"], next(s for s in RIVALS[row["method"]].settings if s != row["utility"])
+    swapped = log["utility"].where(
+        log["method"] != row["method"], log["utility"].replace({first: second, second: first})
+    )
+    assert row in wrong_choices(log.assign(utility=swapped), told["chosen"])
+    areas = (
+        board[board["metric"] == "auc"].groupby(["method", "dataset", "epsilon", "utility"])["value"].mean()
+    )
+    best = {key[:3]: key[3] for key in areas.groupby(["method", "dataset", "epsilon"]).idxmax()}
+    by_test = [r | {"utility": best[r["method"], r["dataset"], r["epsilon"]]} for r in told["chosen"]]
+    assert wrong_choices(log, by_test)
+
+
+def test_hard_labels_have_their_balanced_accuracy_as_auc(root: Path) -> None:
+    """diffprivlib's tree votes without shares; so do the trees among the rivals that were measured once."""
+    board, _ = stored(root, rivals.BOARD)
+    wide = runs.wide(board)
+    tree = wide[(wide["method"] == "diffprivlib tree") & ~wide["dataset"].isin(rivals.MANY_CLASSES)]
+    np.testing.assert_allclose(tree["auc"], tree["balanced_accuracy"], atol=2e-6)
+    once = pd.read_csv(root / "results" / "peers.csv")
+    once = once[once["balanced_accuracy_mean"].notna()]
+    hard = once["method"].str.contains("PrivaTree|BDPT|DPGDT|diffprivlib DecisionTree")
+    gap = (once["auc_mean"] - once["balanced_accuracy_mean"]).abs()
+    assert gap[hard].max() < 1e-9
+    assert gap[~hard & (once["epsilon"] == 1)].max() > 0.1  # broken twin: not so of shares
+
+
+def test_provenance_names_the_pinned_versions(root: Path) -> None:
+    text = (root / "benchmarks" / "peers" / "requirements.txt").read_text(encoding="utf-8")
+    pinned = dict(line.split("==") for line in text.split())
+    for name in (rivals.TUNING, rivals.BOARD):
+        _, told = stored(root, name)
+        for rival in told["rivals"].values():
+            assert rival["version"] == pinned[rival["package"]]
+        assert {p: v for p, v in told["versions"].items() if p in pinned} == {
+            p: pinned[p] for p in told["versions"] if p not in ("dpnb", "python")
+        }
+        assert told["command"].startswith("python benchmarks/peers/board_peers.py")
+
+
+@pytest.mark.realdata
+def test_provenance_names_the_data(root: Path) -> None:
+    _, told = stored(root, rivals.BOARD)
+    assert told["data_sha256"]["nursery"] == runs._checksum("nursery")
+    assert told["data_sha256"]["nursery"] != runs._checksum("german-credit")  # broken twin

@@ -11,8 +11,8 @@ from sklearn.base import clone
 
 from dpnb import load
 from dpnb.book.runs import KEYS, Cell, points_of
+from dpnb.book.scores import probability_scores
 from dpnb.book.studies import dpada as grids
-from dpnb.book.studies.booster import probability_scores
 from dpnb.booster import PrivateBooster, half_logistic, logistic
 from dpnb.counts import Records, bounded_weights
 from dpnb.papers.baselines import AdaBoost

@@ -12,6 +12,7 @@ import tempfile
 import threading
 import time
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
@@ -20,6 +21,7 @@ from importlib.metadata import version
 from itertools import accumulate, product
 from operator import or_
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -34,6 +36,7 @@ from ..counts import Records
 from ..data.datasets import Dataset, load
 from ..errors import DataError
 from ..files import write_whole
+from .sets import MORE, split_of
 
 PACKAGES = ("numpy", "pandas", "scipy", "scikit-learn", "dpnb")
 INF = float("inf")
@@ -329,7 +332,15 @@ def missing(study: Study, table: pd.DataFrame) -> list[Cell]:
     return [cell for cell in study.cells if cell not in done]
 
 
-def run(study: Study, *, folder: Path, jobs: int = 1, command: str = "") -> pd.DataFrame:
+def run(
+    study: Study,
+    *,
+    folder: Path,
+    jobs: int = 1,
+    command: str = "",
+    only: Callable[[Cell], bool] = lambda cell: True,
+    about: Mapping[str, Any] = MappingProxyType({}),
+) -> pd.DataFrame:
     """Measure the missing cells of a study and save the table as it grows.
 
     Parameters
@@ -338,28 +349,29 @@ def run(study: Study, *, folder: Path, jobs: int = 1, command: str = "") -> pd.D
     folder : where ``<name>.csv`` and ``<name>.json`` lie; made if need be.
     jobs : number of processes.
     command : how the run was asked for, for the provenance.
+    only : which of the cells to measure now; the provenance is that of the whole study, and says what is missing.
+    about : more for the provenance.
 
     Returns
     -------
     The complete table, rows of the study in a fixed order.
     """
     table = read(study.name, folder)
-    todo = missing(study, table)
+    todo = [cell for cell in missing(study, table) if only(cell)]
     if not todo:
         return table
     check_writable(folder)
     began = saved = time.monotonic()
     rows: list[dict[str, Any]] = []
     for cell, metrics in tqdm(_measured(study, todo, jobs), total=len(todo), desc=study.name, unit="fit"):
-        about = asdict(cell) | {"delta": study.delta(cell)}
-        rows += [about | {"metric": m, "value": round(v, 6)} for m, v in metrics.items()]
+        keys = asdict(cell) | {"delta": study.delta(cell)}
+        rows += [keys | {"metric": m, "value": round(v, 6)} for m, v in metrics.items()]
         if time.monotonic() - saved > SAVE_EVERY:
             _save(study, table, rows, folder)
             saved = time.monotonic()
     table = _save(study, table, rows, folder)
-    write_whole(
-        folder / f"{study.name}.json", json.dumps(_provenance(study, folder, began, command), indent=2) + "\n"
-    )
+    told = _provenance(study, folder, began, command) | dict(about) | _lacking(missing(study, table))
+    write_whole(folder / f"{study.name}.json", json.dumps(told, indent=2) + "\n")
     return table
 
 
@@ -429,6 +441,13 @@ def _provenance(study: Study, folder: Path, began: float, command: str) -> dict[
     }
 
 
+def _lacking(cells: Sequence[Cell]) -> dict[str, dict[str, int]]:
+    """For the provenance: how many cells are missing, by method and data set; nothing where none is."""
+    count = Counter(f"{cell.method} on {cell.dataset}" for cell in cells)
+    return {"missing": dict(count)} if count else {}
+
+
+@lru_cache
 def _checksum(dataset: str) -> str:
     """SHA-256 of the training and test tables as they are used, whatever files they came from."""
     digest = hashlib.sha256()
@@ -442,10 +461,14 @@ def _checksum(dataset: str) -> str:
 def data_of(name: str) -> Dataset:
     """Data set of a cell, kept in memory: a name, or a name and a split such as ``adult/merged``.
 
+    The sets of :data:`dpnb.book.sets.MORE` come in their first split.
+
     ``adult/us`` is the standard split of the US-born records without ``fnlwgt``; ``adult/10`` has its continuous
     attributes in ten public bins.
     """
     base, _, variant = name.partition("/")
+    if base in MORE:
+        return split_of(base, 0)
     if variant == "us":
         return load(base, us_only=True, drop=("fnlwgt",))
     if variant.isdigit():

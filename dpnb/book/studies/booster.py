@@ -11,9 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.linalg import solveh_banded
-from sklearn.metrics import log_loss, roc_auc_score
 
 from ...arrays import Floats
 from ...booster import PrivateBooster, RoundBudget, logistic, select_stump
@@ -23,6 +21,7 @@ from ...domain import Continuous
 from ...grid import Additive, Grid, grid_at, grid_of, grid_shares, public_grid, stumps_of
 from ...splits import THRESHOLD
 from ..runs import DELTA, INF, Cell, Study, cells, records_of
+from ..scores import probability_scores
 
 ROUGH, WIDE = 30.0, 3.0  # prior precision of a sweep's steps between neighbouring bins, and of the bins
 
@@ -394,18 +393,6 @@ def measure_probabilities(make: Callable[..., PrivateBooster], cell: Cell) -> di
     model = make(epsilon=cell.epsilon, domain=records.domain, random_state=seed).fit(records)
     found = probability_scores(logistic(model.models_[0].score(codes)), labels)
     return found | {"ledger_epsilon": model.ledger_.epsilon}
-
-
-def probability_scores(p: Floats, labels: NDArray[np.intp]) -> dict[str, float]:
-    """Accuracy, AUC, log loss, and mean |observed − stated| share over ten bins of equal size, of P(second class)."""
-    order = np.argsort(p, kind="stable")
-    gaps = [abs(labels[part].mean() - p[part].mean()) for part in np.array_split(order, 10)]
-    return {
-        "accuracy": float(np.mean((p > 0.5) == labels)),
-        "auc": float(roc_auc_score(labels, p)),
-        "log_loss": float(log_loss(labels, np.clip(p, 1e-9, 1 - 1e-9))),
-        "calibration_error": float(np.mean(gaps)),
-    }
 
 
 def booster_grid() -> Study:

@@ -8,7 +8,7 @@ from typing import Any
 from ...booster import PrivateBooster, logistic
 from ...tune import tune
 from ..runs import DELTA, Cell, Study, cells, data_of, records_of
-from .booster import probability_scores
+from ..scores import probability_scores
 
 PURE = ", pure"
 DEFAULTS, TUNED, DRAWN = "defaults", "tuned", "drawn blindly"

@@ -1,0 +1,429 @@
+"""Measure other people's private classifiers on the data sets of the board, with settings that are chosen in public.
+
+Runs in an environment of its own (see ``README.md`` beside this file). What is measured stands in
+:mod:`dpnb.book.rivals`, the scores in :mod:`dpnb.book.scores`; here is what fits each rival. A rival is imported where
+it is used, so that one that cannot be installed leaves the others alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import sys
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.model_selection import train_test_split
+
+from dpnb import Domain
+from dpnb.book.costs import OutOfTimeError, costly
+from dpnb.book.rivals import BOARD, PUBLIC, RIVALS, TUNING, board_study, choices, tuning_study
+from dpnb.book.runs import Cell, missing, read, run
+from dpnb.book.scores import class_scores
+from dpnb.book.sets import SETS, split_of
+
+SCRIPT = "python benchmarks/peers/board_peers.py"
+INNER_SHARE = 0.2  # of a training part, held back to compare settings
+Floats = NDArray[np.float64]
+
+
+# --- How data are handed over -------------------------------------------------------------------------------
+
+
+def ordinal(codes: Floats, domain: Domain) -> Floats:
+    """Numbers as they are, categories as 0, 1, …"""
+    return codes
+
+
+def bounds(domain: Domain) -> tuple[Floats, Floats]:
+    """Public bounds of :func:`ordinal`."""
+    return np.nan_to_num(domain.lows), np.where(domain.continuous, domain.highs, domain.cardinalities - 1.0)
+
+
+def one_hot(codes: Floats, domain: Domain) -> Floats:
+    """Numbers scaled to [0, 1], a column of 0 and 1 for each category."""
+    columns = []
+    for j in range(domain.n_attributes):
+        if domain.continuous[j]:
+            columns.append(((codes[:, j] - domain.lows[j]) / (domain.highs[j] - domain.lows[j]))[:, None])
+        else:
+            columns.append((codes[:, j, None] == np.arange(domain.cardinalities[j])).astype(float))
+    return np.hstack(columns)
+
+
+def in_ball(codes: Floats, domain: Domain) -> Floats:
+    """:func:`one_hot` with a column of ones, scaled so that no record has a norm above 1."""
+    X = one_hot(codes, domain)
+    return np.hstack([X, np.ones((len(X), 1))]) / np.sqrt(domain.n_attributes + 1)
+
+
+def named(codes: Floats, domain: Domain) -> pd.DataFrame:
+    """Numbers as they are, categories as texts."""
+    return pd.DataFrame(
+        {
+            a: codes[:, j] if domain.continuous[j] else codes[:, j].astype(int).astype(str)
+            for j, a in enumerate(domain.names)
+        }
+    )
+
+
+# --- The rivals ---------------------------------------------------------------------------------------------
+
+
+class Task(NamedTuple):
+    """What a rival is handed to train.
+
+    Parameters
+    ----------
+    X : prepared records.
+    y : codes of the classes.
+    domain : what is public.
+    epsilon, delta : of the claim.
+    seed : for the rival's own generator, where it has one.
+    """
+
+    X: Any
+    y: NDArray[np.intp]
+    domain: Domain
+    epsilon: float
+    delta: float
+    seed: int
+
+    @property
+    def classes(self) -> list[int]:
+        return list(range(self.domain.n_classes))
+
+
+def forest(task: Task, **setting: Any) -> Any:
+    from diffprivlib.models import RandomForestClassifier
+
+    return RandomForestClassifier(
+        epsilon=task.epsilon,
+        bounds=bounds(task.domain),
+        classes=task.classes,
+        random_state=task.seed,
+        **setting,
+    ).fit(task.X, task.y)
+
+
+def tree(task: Task, **setting: Any) -> Any:
+    from diffprivlib.models import DecisionTreeClassifier
+
+    return DecisionTreeClassifier(
+        epsilon=task.epsilon,
+        bounds=bounds(task.domain),
+        classes=task.classes,
+        random_state=task.seed,
+        **setting,
+    ).fit(task.X, task.y)
+
+
+def logistic(task: Task, **setting: Any) -> Any:
+    """With the intercept as by default. Each attribute adds at most 1 to a record's squared norm."""
+    from diffprivlib.models import LogisticRegression
+
+    norm = float(np.sqrt(task.domain.n_attributes))
+    return LogisticRegression(
+        epsilon=task.epsilon, data_norm=norm, random_state=task.seed, max_iter=1000, **setting
+    ).fit(task.X, task.y)
+
+
+def logistic_in_ball(task: Task, **setting: Any) -> Any:
+    """With norm 1 and the intercept as a column: where an audit found nothing against the claim."""
+    from diffprivlib.models import LogisticRegression
+
+    return LogisticRegression(
+        epsilon=task.epsilon,
+        data_norm=1.0,
+        fit_intercept=False,
+        random_state=task.seed,
+        max_iter=1000,
+        **setting,
+    ).fit(task.X, task.y)
+
+
+def bayes(task: Task) -> Any:
+    from diffprivlib.models import GaussianNB
+
+    return GaussianNB(epsilon=task.epsilon, bounds=bounds(task.domain), random_state=task.seed).fit(
+        task.X, task.y
+    )
+
+
+def booster(task: Task, **setting: Any) -> Any:
+    from interpret.privacy import DPExplainableBoostingClassifier
+
+    domain = task.domain
+    types = [
+        "continuous" if c else [str(v) for v in range(n)]
+        for c, n in zip(domain.continuous, domain.cardinalities, strict=True)
+    ]
+    inside = {
+        name: (domain.lows[j], domain.highs[j]) for j, name in enumerate(domain.names) if domain.continuous[j]
+    }
+    return DPExplainableBoostingClassifier(
+        feature_names=list(domain.names),
+        feature_types=types,
+        privacy_bounds=inside,
+        epsilon=task.epsilon,
+        delta=task.delta,
+        random_state=task.seed,
+        n_jobs=1,
+        **setting,
+    ).fit(task.X, task.y)
+
+
+SAMPLED = 0.1  # share of the records that a tree of dp-xgboost sees
+
+
+def budget_per_tree(epsilon: float, n_trees: int) -> float:
+    """ε of each tree, so that trees on samples of the records cost ε together, by the formula of its README."""
+    return float(np.log1p(np.expm1(epsilon / n_trees) / SAMPLED))
+
+
+def boosted_trees(task: Task, *, n_trees: int, max_depth: int) -> Any:
+    """Its noise is seeded with the second of the clock, not with ``seed``: fits wait for a second of their own."""
+    import dp_xgboost
+
+    _next_second()
+    lows, highs = bounds(task.domain)
+    records = dp_xgboost.DMatrix(task.X, label=task.y, feature_min=lows, feature_max=highs)
+    options = {
+        "objective": "binary:logistic",
+        "tree_method": "approxDP",
+        "dp_epsilon_per_tree": budget_per_tree(task.epsilon, n_trees),
+        "max_depth": max_depth,
+        "learning_rate": 0.3,
+        "subsample": SAMPLED,
+        "min_child_weight": 200,
+        "nthread": 1,
+        "seed": task.seed,
+        "verbosity": 0,
+    }
+    return dp_xgboost.train(options, records, num_boost_round=n_trees)
+
+
+def _next_second() -> None:
+    time.sleep(1 - time.time() % 1)
+
+
+def positive(model: Any, X: Any, domain: Domain) -> Floats:
+    """Probabilities of dp-xgboost, which states that of the second class."""
+    import dp_xgboost
+
+    p = np.asarray(model.predict(dp_xgboost.DMatrix(X)), float)
+    return np.column_stack([1 - p, p])
+
+
+def synthetic(task: Task, *, bins: int) -> Any:
+    """Gradient boosting on as many synthetic records as there are; a tenth of ε is for the bins of numbers."""
+    from dpmm.pipelines import MSTPipeline
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    public: dict[str, Any] = {"y": {"categories": task.classes}}
+    for name, low, high, numeric in zip(
+        task.domain.names, *bounds(task.domain), task.domain.continuous, strict=True
+    ):
+        public[name] = (
+            {"lower": low, "upper": high}
+            if numeric
+            else {"categories": [str(v) for v in range(int(high) + 1)]}
+        )
+    model = MSTPipeline(
+        epsilon=0.9 * task.epsilon, delta=task.delta, proc_epsilon=0.1 * task.epsilon, n_bins=bins, n_jobs=1
+    )
+    records = task.X.assign(y=pd.Categorical(task.y, categories=task.classes))
+    model.fit(records, public, random_state=task.seed)
+    made = model.generate(n_records=len(records), random_state=task.seed)
+    learner = HistGradientBoostingClassifier(
+        categorical_features=~task.domain.continuous, random_state=task.seed
+    )
+    return learner.fit(numbers(made.drop(columns="y")), made["y"].astype(int))
+
+
+def numbers(table: pd.DataFrame) -> Floats:
+    """A table of :func:`named` as numbers."""
+    return np.asarray(table.astype(float), float)
+
+
+def probabilities(model: Any, X: Any, domain: Domain) -> Floats:
+    """Probabilities as scikit-learn has them; a class that a model never saw has none."""
+    p = np.zeros((len(X), domain.n_classes))
+    p[:, np.asarray(model.classes_, int)] = model.predict_proba(X)
+    return p
+
+
+def of_numbers(model: Any, X: Any, domain: Domain) -> Floats:
+    """:func:`probabilities` of a learner on :func:`numbers`."""
+    return probabilities(model, numbers(X), domain)
+
+
+class Way(NamedTuple):
+    """How a rival is trained: what prepares records, what trains, and what states probabilities."""
+
+    prepare: Callable[[Floats, Domain], Any]
+    train: Callable[..., Any]
+    state: Callable[[Any, Any, Domain], Floats] = probabilities
+
+
+WAYS: dict[str, Way] = {
+    "diffprivlib forest": Way(ordinal, forest),
+    "diffprivlib tree": Way(ordinal, tree),
+    "diffprivlib logistic": Way(one_hot, logistic),
+    "diffprivlib logistic, norm 1": Way(in_ball, logistic_in_ball),
+    "diffprivlib naive Bayes": Way(ordinal, bayes),
+    "DP-EBM": Way(named, booster),
+    "dp-xgboost": Way(ordinal, boosted_trees, positive),
+    "MST + gradient boosting": Way(named, synthetic, of_numbers),
+}
+
+
+# --- Measuring ----------------------------------------------------------------------------------------------
+
+
+class Parts(NamedTuple):
+    """Prepared records and codes of the classes, to train and to test on."""
+
+    X: Any
+    y: NDArray[np.intp]
+    X_test: Any
+    y_test: NDArray[np.intp]
+    domain: Domain
+
+
+@lru_cache(maxsize=2)
+def prepared(dataset: str, seed: int, inner: bool, prepare: Callable[[Floats, Domain], Any]) -> Parts:
+    """A split of the board, or the inner split of its training part."""
+    data = split_of(dataset, seed)
+    domain = data.domain
+    (X, y), (X_test, y_test) = data.train, data.test
+    if inner:
+        X, X_test, y, y_test = train_test_split(X, y, test_size=INNER_SHARE, stratify=y, random_state=seed)
+    encoded = [prepare(domain.encode(part, strict=False), domain) for part in (X, X_test)]
+    labels = [domain.encode_labels(part) for part in (y, y_test)]
+    return Parts(encoded[0], labels[0], encoded[1], labels[1], domain)
+
+
+def measure(cell: Cell, *, inner: bool = False) -> dict[str, float]:
+    """Test scores and costs of one fit in a process of its own; ``out_of_time`` alone where it did not end."""
+    rival, way = RIVALS[cell.method], WAYS[cell.method]
+    parts = prepared(cell.dataset, cell.seed, inner, way.prepare)
+    seed = int(cell.random_state().integers(2**31 - 1))
+    task = Task(parts.X, parts.y, parts.domain, cell.epsilon, rival.delta, seed)
+    try:
+        p, costs = costly(
+            partial(way.train, task, **rival.settings[cell.reading]),
+            lambda model: way.state(model, parts.X_test, parts.domain),
+            limit=rival.limit,
+        )
+    except OutOfTimeError:
+        return {"out_of_time": 1.0}
+    return class_scores(p, parts.y_test) | costs
+
+
+def measure_inner(cell: Cell) -> dict[str, float]:
+    """AUC of a setting on a held-back part of a training part."""
+    return {"auc": measure(cell, inner=True)["auc"]}
+
+
+# --- Runs ---------------------------------------------------------------------------------------------------
+
+
+def about(chosen: pd.DataFrame | None = None) -> dict[str, Any]:
+    """More about a run, for the provenance."""
+    told: dict[str, Any] = {
+        "rivals": {
+            rival.name: {
+                "package": rival.package,
+                "version": _version(rival.package),
+                "relation": "not stated",
+                "delta": rival.delta,
+                "data": (WAYS[rival.name].prepare.__doc__ or "").partition("\n")[0],
+                "defaults": list(rival.defaults),
+                "settings": {name: dict(setting) for name, setting in rival.settings.items()},
+                "data sets": [name for name in rival.datasets if rival.takes(name)],
+                "limit_seconds": rival.limit,
+            }
+            for rival in RIVALS.values()
+        },
+        "machine": {"system": platform.system(), "architecture": platform.machine(), "cores": os.cpu_count()},
+    }
+    if chosen is not None:
+        told["chosen"] = chosen.to_dict("records")
+    return told
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def wanted(cell: Cell, *, only: Sequence[tuple[str, str]]) -> bool:
+    """Whether a cell is asked for; all are if nothing was."""
+    return not only or any(method == cell.method and name in ("", cell.dataset) for method, name in only)
+
+
+def one_of(text: str) -> tuple[str, str]:
+    """A rival, or a rival and a data set after the last comma, of the command line."""
+    method, _, name = text.rpartition(",")
+    if text in RIVALS:
+        return text, ""
+    if method not in RIVALS or name not in {*SETS, *PUBLIC}:
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: expected a rival of {', '.join(map(repr, RIVALS))}, alone or with a comma and a data set of "
+            f"{', '.join(SETS)}"
+        )
+    return method, name
+
+
+def strict() -> None:
+    """A warning of a rival about a leak stops the run: each must be used as its documentation asks."""
+    warnings.simplefilter("ignore")
+    warnings.filterwarnings("error", message="Possible privacy violation")
+    try:
+        from diffprivlib.utils import PrivacyLeakWarning
+    except ImportError:
+        return
+    warnings.filterwarnings("error", category=PrivacyLeakWarning)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Command line: fill in what is missing of the tuning, then of the board."""
+    parser = argparse.ArgumentParser(prog=SCRIPT, description=main.__doc__)
+    parser.add_argument("--out", type=Path, required=True, help=f"folder of {BOARD}.csv and {TUNING}.csv")
+    parser.add_argument(
+        "--only", nargs="+", type=one_of, default=[], metavar="RIVAL[,DATASET]", help="what to run now"
+    )
+    parser.add_argument("--jobs", type=int, default=1, help="number of processes (default 1)")
+    options = parser.parse_args(arguments)
+    strict()
+    go: dict[str, Any] = {"folder": options.out, "jobs": options.jobs, "command": f"{SCRIPT} --out results"}
+    methods = {method for method, _ in options.only} or set(RIVALS)
+    tuning = tuning_study(measure_inner)
+    log = run(tuning, only=lambda cell: cell.method in methods, about=about(), **go)
+    chosen = choices(log)
+    board = board_study(chosen, measure)
+    for method in [name for name in RIVALS if name in methods]:
+        run(
+            board,
+            only=lambda cell, method=method: cell.method == method and wanted(cell, only=options.only),
+            about=about(chosen),
+            **go,
+        )
+    print(f"{BOARD}: {len(missing(board, read(BOARD, options.out)))} of {len(board.cells)} cells are missing")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

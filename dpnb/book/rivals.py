@@ -1,0 +1,258 @@
+"""Rivals of the board that run live: their settings, how these are chosen in public, and what has to be measured.
+
+What fits them is ``benchmarks/peers/board_peers.py``, in an environment of its own; nothing here needs it. In the cells
+``method`` is a rival and ``utility``, under its second name ``reading``, a setting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import pandas as pd
+
+from .runs import DELTA, Cell, Study, cells, missing
+from .sets import EPSILONS, MORE, SEEDS, SETS, STANDIN
+
+BOARD, TUNING = "board_peers", "board_peers_tuning"
+PUBLIC = (STANDIN, *MORE)  # what settings are chosen on
+INNER_SEEDS = (0, 1)
+MANY_CLASSES = ("robot", "nursery")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rival:
+    """A rival and its settings.
+
+    Parameters
+    ----------
+    name : as in the column ``method``.
+    package : distribution that it comes from.
+    delta : of its claim, 0 for pure ε.
+    settings : name of a setting → what it hands to the rival; where there are several, one is chosen in public.
+    defaults : settings that are measured whatever the choice.
+    two_classes : whether it takes no more than two.
+    datasets, epsilons, seeds : what it is measured on, where that is less than the board's.
+    limit : seconds for a fit, where there is a limit.
+    """
+
+    name: str
+    package: str
+    delta: float = 0.0
+    settings: Mapping[str, Mapping[str, Any]]
+    defaults: tuple[str, ...]
+    two_classes: bool = False
+    datasets: tuple[str, ...] = SETS
+    epsilons: tuple[float, ...] = EPSILONS
+    seeds: tuple[int, ...] = SEEDS
+    limit: float | None = None
+
+    def takes(self, dataset: str) -> bool:
+        """Whether it can be trained on a data set."""
+        return not (self.two_classes and dataset in MANY_CLASSES)
+
+    def chosen(
+        self, log: pd.DataFrame, dataset: str, epsilon: float, *, leave_out: Collection[str] = ()
+    ) -> str:
+        """Setting for a data set: the one of the best mean rank by AUC on the public sets but this one.
+
+        Parameters
+        ----------
+        log : tidy results of :func:`tuning_study`.
+        dataset : what the setting is for; of a tie, the first setting wins.
+        leave_out : public sets that do not count, besides the data set.
+        """
+        on = [name for name in PUBLIC if name not in {dataset, *leave_out} and self.takes(name)]
+        part = log[(log["method"] == self.name) & (log["metric"] == "auc") & (log["epsilon"] == epsilon)]
+        mean = part.pivot_table(index="utility", columns="dataset", values="value", aggfunc="mean")
+        ranks = mean.loc[list(self.settings), on].rank(ascending=False)
+        return str(ranks.mean(axis=1).idxmin())
+
+
+def _of(names: Mapping[str, tuple[Any, ...]], *keys: str) -> dict[str, dict[str, Any]]:
+    """Settings from tuples of values."""
+    return {name: dict(zip(keys, values, strict=True)) for name, values in names.items()}
+
+
+RIVALS: dict[str, Rival] = {
+    rival.name: rival
+    for rival in (
+        Rival(
+            name="diffprivlib forest",
+            package="diffprivlib",
+            settings=_of(
+                {
+                    f"{trees} trees, depth {depth}": (trees, depth)
+                    for trees, depth in ((25, 5), (5, 3), (5, 6), (25, 3), (25, 8), (100, 5))
+                },
+                "n_estimators",
+                "max_depth",
+            ),
+            defaults=("25 trees, depth 5",),
+        ),
+        Rival(
+            name="diffprivlib tree",
+            package="diffprivlib",
+            settings={"depth 5": {"max_depth": 5}},
+            defaults=("depth 5",),
+        ),
+        Rival(
+            name="diffprivlib logistic",
+            package="diffprivlib",
+            settings={f"C = {c:g}": {"C": c} for c in (1.0, 10.0, 0.1, 0.01, 0.001)},
+            defaults=("C = 1", "C = 0.01"),
+        ),
+        Rival(
+            name="diffprivlib logistic, norm 1",
+            package="diffprivlib",
+            settings={f"C = {c:g}": {"C": c} for c in (1.0, 10.0, 0.1, 0.01, 0.001)},
+            defaults=("C = 1",),
+        ),
+        Rival(
+            name="diffprivlib naive Bayes",
+            package="diffprivlib",
+            settings={"ordinal": {}},
+            defaults=("ordinal",),
+        ),
+        Rival(
+            name="DP-EBM",
+            package="interpret-core",
+            delta=DELTA,
+            settings=_of(
+                {
+                    f"{rounds} rounds, rate {rate:g}, {bins} bins": (rounds, rate, bins)
+                    for rounds, rate, bins in (
+                        (300, 0.01, 32),
+                        (1000, 0.01, 32),
+                        (1000, 0.01, 16),
+                        (300, 0.05, 32),
+                        (100, 0.05, 16),
+                        (100, 0.01, 64),
+                    )
+                },
+                "max_rounds",
+                "learning_rate",
+                "max_bins",
+            ),
+            defaults=("300 rounds, rate 0.01, 32 bins", "1000 rounds, rate 0.01, 32 bins"),
+            two_classes=True,
+        ),
+        Rival(
+            name="dp-xgboost",
+            package="dp-xgboost",
+            settings=_of(
+                {
+                    f"{trees} trees, depth {depth}": (trees, depth)
+                    for trees, depth in ((5, 4), (2, 4), (5, 2), (10, 4), (10, 2), (20, 6))
+                },
+                "n_trees",
+                "max_depth",
+            ),
+            defaults=("5 trees, depth 4",),
+            two_classes=True,
+        ),
+        Rival(
+            name="MST + gradient boosting",
+            package="dpmm",
+            delta=DELTA,
+            settings={"16 bins": {"bins": 16}},
+            defaults=("16 bins",),
+            datasets=("adult", "magic-telescope"),
+            epsilons=(0.1, 1.0, 5.0),
+            seeds=(0, 1, 2),
+            limit=300.0,
+        ),
+    )
+}
+
+
+def _not_measured(cell: Cell) -> dict[str, float]:
+    raise NotImplementedError(
+        f"{cell.method} runs in an environment of its own: see benchmarks/peers/README.md"
+    )
+
+
+def tuning_study(measure: Callable[[Cell], dict[str, float]] = _not_measured) -> Study:
+    """AUC of every setting on the public sets, in an inner part of their training parts."""
+    found = [
+        cell
+        for rival in RIVALS.values()
+        if len(rival.settings) > 1
+        for cell in cells(
+            method=rival.name,
+            dataset=[name for name in PUBLIC if rival.takes(name)],
+            reading=rival.settings,
+            epsilon=rival.epsilons,
+            seed=INNER_SEEDS,
+        )
+    ]
+    return Study(TUNING, sorted(found, key=_turn), measure, delta_of)
+
+
+def choices(log: pd.DataFrame) -> pd.DataFrame:
+    """Chosen settings: columns method, dataset, epsilon, ``utility``, and ``without_standin`` where it is another one.
+
+    The stand-in is a private release of Adult's training part. For Adult the choice is made without it as well. A rival
+    whose runs the log does not hold in full is left out.
+    """
+    lacking = {cell.method for cell in missing(tuning_study(), log)}
+    rows = []
+    for rival in (r for r in RIVALS.values() if len(r.settings) > 1 and r.name not in lacking):
+        for dataset, epsilon in product(filter(rival.takes, rival.datasets), rival.epsilons):
+            setting = rival.chosen(log, dataset, epsilon)
+            other = rival.chosen(log, dataset, epsilon, leave_out=[STANDIN] if dataset == "adult" else [])
+            rows.append((rival.name, dataset, epsilon, setting, "" if other == setting else other))
+    return pd.DataFrame(rows, columns=["method", "dataset", "epsilon", "utility", "without_standin"])
+
+
+def board_study(chosen: pd.DataFrame, measure: Callable[[Cell], dict[str, float]] = _not_measured) -> Study:
+    """Defaults and chosen settings of every rival.
+
+    Parameters
+    ----------
+    chosen : of :func:`choices`.
+    measure : cell → test scores and costs.
+    """
+    found: dict[Cell, None] = {}
+    for rival in RIVALS.values():
+        on = [name for name in rival.datasets if rival.takes(name)]
+        found |= dict.fromkeys(
+            cells(
+                method=rival.name,
+                dataset=on,
+                reading=rival.defaults,
+                epsilon=rival.epsilons,
+                seed=rival.seeds,
+            )
+        )
+    for column in ("utility", "without_standin"):
+        for row in chosen[chosen[column] != ""].to_dict("records"):
+            found |= dict.fromkeys(
+                cells(
+                    method=row["method"],
+                    dataset=row["dataset"],
+                    reading=row[column],
+                    epsilon=row["epsilon"],
+                    seed=RIVALS[row["method"]].seeds,
+                )
+            )
+    return Study(BOARD, sorted(found, key=_turn), measure, delta_of)
+
+
+def _turn(cell: Cell) -> tuple[Any, ...]:
+    """Order of the runs: by rival and setting, then one split after the other."""
+    settings = list(RIVALS[cell.method].settings)
+    return (
+        list(RIVALS).index(cell.method),
+        settings.index(cell.reading),
+        cell.dataset,
+        cell.seed,
+        cell.epsilon,
+    )
+
+
+def delta_of(cell: Cell) -> float:
+    """δ of a rival's claim."""
+    return RIVALS[cell.method].delta

@@ -20,7 +20,7 @@ from .estimators import PrivateClassifier
 from .grid import Shape, Stump
 from .ledger import Neighbours, zcdp_rho
 from .shapes import PairShape, Shapes
-from .stages import boost, boost_purely, finest_cuts
+from .stages import Settings, boost, boost_purely, finest_cuts
 
 BELOW = 1 - 1e-12  # with δ, rounding in sums must not carry the total past ε
 
@@ -187,6 +187,7 @@ class PrivateBooster(PrivateClassifier):
 
     _least: ClassVar = {"n_rounds": 1, "uniform": 0, "geometric": 0}
     _released: ClassVar = ("models_",)
+    _settings: ClassVar = Settings()
 
     def _fit(self, records: RecordsDoor, curator: Curator) -> None:
         how: dict[str, Any] = {"uniform": self.uniform, "geometric": self.geometric}
@@ -199,7 +200,9 @@ class PrivateBooster(PrivateClassifier):
             else:
                 rho = _rho(self.epsilon, self.delta) / (4 if self.neighbours == "replace" else 1)
                 how["additive"] = self.additive
-                self.models_ = boost(data, curator, self.domain_, rho=rho, epsilon=budget, **how)
+                self.models_ = boost(
+                    data, curator, self.domain_, rho=rho, settings=self._settings, epsilon=budget, **how
+                )
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

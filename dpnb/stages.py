@@ -47,44 +47,72 @@ class Plan(NamedTuple):
     sweeps: int
 
 
-# Chosen on public data sets, see chapter 7.
-OF_COUNTS, OF_THRESHOLDS, OF_CURVATURES = 0.02, 0.08, 0.04
-HALVINGS = 8  # of a crowded bin
-CROWDED = 1 / 16  # of the records
-FIRST_SWEEP = 0.4
-RIDGE = 5.0  # standard deviations of noise that a cell's curvature is raised by
-RESOLUTIONS = (256, 2048)
-QUARTILES = (0.25, 0.5, 0.75)
+HALVINGS = 8  # most of a crowded bin
+RESOLUTIONS = (256, 2048)  # of fine attributes
 COARSE = 8  # most bins of a continuous attribute in a pair
 MOST_CELLS_OF_A_PAIR = 128
+SMALLEST, FEW, SOME, MANY, MOST = 500, 1500, 5e3, 15e3, 60e3  # of what is known, see :func:`evidence`
+
+
+class Settings(NamedTuple):
+    """What is the same for all data; chosen on public data sets, see chapter 7.
+
+    Parameters
+    ----------
+    stumps : most stumps of a problem; fewer where less is known.
+    of_stumps : share of the budget.
+    pairs, fine : most pairs and fine attributes; fewer where less is known.
+    halvings : of crowded bins, at most 8.
+    crowded : share of the records that makes a bin crowded.
+    quartiles : shares of the records at which pairs are cut anyway.
+    sweeps, first_sweep : number of sweeps, and the first one's share of a Newton step.
+    ridge : standard deviations of noise that a cell's curvature is raised by.
+    of_counts, of_thresholds, of_curvatures : shares of the budget.
+    """
+
+    stumps: float = 150.0
+    of_stumps: float = 0.4
+    pairs: int = 8
+    fine: int = 2
+    halvings: int = 8
+    crowded: float = 1 / 16
+    quartiles: tuple[float, ...] = (0.25, 0.5, 0.75)
+    sweeps: int = 20
+    first_sweep: float = 0.4
+    ridge: float = 5.0
+    of_counts: float = 0.02
+    of_thresholds: float = 0.08
+    of_curvatures: float = 0.04
+
+    def plan(self, known: float, *, n_problems: int) -> Plan:
+        """What to spend the budget on.
+
+        Parameters
+        ----------
+        known : see :func:`evidence`.
+        n_problems : 1 for two classes, else their number.
+        """
+        rounds = min(max(known / 25, 20.0), self.stumps)
+        pairs = (
+            0 if known < SMALLEST else 1 if known < SOME else 3 if known < MANY else 5 if known < MOST else 8
+        )
+        pairs = min(pairs, self.pairs)
+        fine = self.fine if known >= MANY else 0
+        return Plan(
+            stumps=round(rounds * n_problems),
+            step=2.45 / math.sqrt(rounds),
+            of_stumps=1.5 * self.of_stumps if known < FEW else self.of_stumps,
+            pairs=pairs,
+            of_pairs=0.0 if not pairs else 0.03 if pairs == 1 else 0.05 if pairs <= 5 else 0.08,
+            fine=fine,
+            of_fine=0.0225 * fine,
+            sweeps=self.sweeps if known >= 2e3 else self.sweeps // 2,
+        )
 
 
 def evidence(n: float, epsilon: float) -> float:
     """A noisy number of records times ε: what decides how much can be learnt."""
     return max(n, 0.0) * min(epsilon, 1e9)
-
-
-def plan_for(known: float, *, n_problems: int) -> Plan:
-    """What to spend the budget on.
-
-    Parameters
-    ----------
-    known : see :func:`evidence`.
-    n_problems : 1 for two classes, else their number.
-    """
-    rounds = min(max(known / 25, 20.0), 150.0)
-    pairs = sum(known >= limit for limit in (500, 5e3, 5e3, 15e3, 15e3, 60e3, 60e3, 60e3))
-    fine = 2 if known >= 15e3 else 0
-    return Plan(
-        stumps=round(rounds * n_problems),
-        step=2.45 / math.sqrt(rounds),
-        of_stumps=0.6 if known < 1500 else 0.4,
-        pairs=pairs,
-        of_pairs=0.03 if pairs <= 1 else 0.05 if pairs <= 5 else 0.08,
-        fine=fine,
-        of_fine=0.0225 * fine,
-        sweeps=10 if known < 2e3 else 20,
-    )
 
 
 @dataclass
@@ -97,12 +125,14 @@ class Stages:
     curator : releases.
     domain : public domain.
     rho : total budget.
+    settings : of all stages.
     """
 
     data: ScoredDoor
     curator: Curator
     domain: Domain
     rho: float
+    settings: Settings
 
     def __post_init__(self) -> None:
         self.loss = self.data.loss
@@ -132,13 +162,15 @@ class Stages:
         cuts = public_cuts(self.domain, uniform=uniform, geometric=geometric)
         self.counted: list[Floats] = []
         grid = grid_of(self.domain, cuts)
-        noisy, sd = self._count(layout_of(grid), OF_COUNTS, "records in the bins of the public grid")
+        noisy, sd = self._count(
+            layout_of(grid), self.settings.of_counts, "records in the bins of the public grid"
+        )
         self.counted = np.split(noisy, np.cumsum(grid.sizes)[:-1])
         each = np.array([part.sum() for part in self.counted])
         n = max(float(each @ (1 / grid.sizes) / np.sum(1 / grid.sizes)), 1.0)
         found = list(cuts)
-        for _ in range(HALVINGS):
-            sd = self._halve(found, limit=max(CROWDED * n, 3 * sd))
+        for _ in range(self.settings.halvings):
+            sd = self._halve(found, limit=max(self.settings.crowded * n, 3 * sd))
         self.grid = grid_of(self.domain, tuple(found))
         return n
 
@@ -166,7 +198,8 @@ class Stages:
         if not halves:
             return 0.0
         layout = Layout(tuple(Block((interval_axis(a, finer),)) for a, finer in halves.items()))
-        noisy, sd = self._count(layout, OF_THRESHOLDS / HALVINGS, "records in the halves of crowded bins")
+        each = self.settings.of_thresholds / self.settings.halvings
+        noisy, sd = self._count(layout, each, "records in the halves of crowded bins")
         for (a, finer), part in zip(halves.items(), layout.parts(noisy), strict=True):
             coarse = np.asarray(cuts[a])
             old = np.searchsorted(coarse, np.append(finer, np.inf))  # the bin that each new one lies in
@@ -329,7 +362,7 @@ class Stages:
         if not self.domain.continuous[attribute]:
             return category_axis(attribute, self.domain.cardinalities[attribute])
         steps = self.chosen[attribute]
-        quartiles = self._quantiles(attribute, np.array(QUARTILES))
+        quartiles = self._quantiles(attribute, np.array(self.settings.quartiles))
         largest = [cut for cut in sorted(steps, key=lambda cut: -steps[cut]) if cut not in quartiles]
         return interval_axis(attribute, np.union1d(quartiles, largest[: COARSE - 1 - len(quartiles)]))
 
@@ -356,19 +389,19 @@ class Stages:
         weight = np.where(fine, 2.0, 1.0)
         shares = (weight / weight.sum())[layout.block_of]
         curvature, counted = self._curvatures(
-            layout, self._spend(OF_CURVATURES), shares, fine[layout.block_of]
+            layout, self._spend(self.settings.of_curvatures), shares, fine[layout.block_of]
         )
         rho = self._spend(self.left) / plan.sweeps
         sd = math.sqrt(self.loss.square / (2 * rho)) / np.sqrt(shares)
-        stiff = curvature + RIDGE * sd
+        stiff = curvature + self.settings.ridge * sd
         table = np.zeros_like(curvature)
-        for step in FIRST_SWEEP * np.linspace(1, SHRINKS_TO, plan.sweeps):
+        for step in self.settings.first_sweep * np.linspace(1, SHRINKS_TO, plan.sweeps):
             slope = self._noisy(
                 self.data.residuals(layout), rho, math.sqrt(self.loss.square), shares, "residuals by cell"
             )
             newton = np.where(counted, slope / np.where(stiff > 0, stiff, np.inf), 0.0)
             newton -= _mean(layout, newton, curvature) * (curvature > 0)
-            constant = _common(layout, slope, curvature, sd)
+            constant = _common(layout, slope, curvature, sd, ridge=self.settings.ridge)
             moved, shift = fixed(step * newton), fixed(step * constant)
             self.data.move(layout, moved, shift)
             table += moved
@@ -463,11 +496,11 @@ def _mean(layout: Layout, table: Floats, weight: Floats) -> Floats:
     return mean[:, layout.block_of]
 
 
-def _common(layout: Layout, slope: Floats, curvature: Floats, sd: Floats) -> Floats:
+def _common(layout: Layout, slope: Floats, curvature: Floats, sd: Floats, *, ridge: float) -> Floats:
     """Newton step of the constant: every block's total says the same, each with its noise."""
     precision = 1 / np.maximum(layout.sums(sd**2), 1e-300)
     total = (layout.sums(slope) * precision).sum(axis=1) / precision.sum()
-    stiff = layout.sums(curvature).mean(axis=1) + RIDGE / math.sqrt(precision.sum())
+    stiff = layout.sums(curvature).mean(axis=1) + ridge / math.sqrt(precision.sum())
     found: Floats = total / np.maximum(stiff, 1.0)
     return found
 
@@ -478,6 +511,7 @@ def boost(
     domain: Domain,
     *,
     rho: float,
+    settings: Settings,
     epsilon: float,
     uniform: int,
     geometric: int,
@@ -486,9 +520,9 @@ def boost(
     additive: bool,
 ) -> list[Shapes]:
     """All stages with a budget of ``rho``; other parameters as of :class:`~dpnb.PrivateBooster`."""
-    stages = Stages(data, curator, domain, rho)
+    stages = Stages(data, curator, domain, rho, settings)
     n = stages.thresholds(uniform=uniform, geometric=geometric)
-    plan = plan_for(evidence(n, epsilon), n_problems=data.loss.n_problems)
+    plan = settings.plan(evidence(n, epsilon), n_problems=data.loss.n_problems)
     plan = plan._replace(stumps=n_rounds or plan.stumps, step=learning_rate or plan.step)
     plan = plan._replace(pairs=0) if additive else plan
     stages.stumps(plan)
@@ -524,7 +558,7 @@ def boost_purely(
     **Privacy**: one record more changes the number by 1; a stump's score ½ Σ r h moves by at most ½ either way.
     """
     grid = grid_of(domain, public_cuts(domain, uniform=uniform, geometric=geometric))
-    stages = Stages(data, curator, domain, 0.0)
+    stages = Stages(data, curator, domain, 0.0, Settings())
     stages.grid = grid
     exact = data.counts(Layout(layout_of(grid).blocks[:1])).sum()
     n = curator.geometric(exact, epsilon=OF_NUMBER * epsilon, sensitivity=1.0, what="number of records")

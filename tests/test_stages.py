@@ -17,7 +17,7 @@ from dpnb.curator import Curator, opening
 from dpnb.grid import grid_of, public_cuts
 from dpnb.ledger import zcdp_rho
 from dpnb.shapes import Block, Layout, category_axis, interval_axis, layout_of
-from dpnb.stages import Plan, finest_cuts, plan_for
+from dpnb.stages import Plan, Settings, finest_cuts
 
 DELTA = 1e-5
 ATTRIBUTES = (
@@ -171,7 +171,7 @@ def worst(*, n_classes: int, replaced: bool, pairs: int, seed: int, **parameters
 @pytest.fixture
 def everything(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every stage, however few the records are."""
-    monkeypatch.setattr(stages, "plan_for", lambda known, **_: EVERYTHING)
+    monkeypatch.setattr(stages.Settings, "plan", lambda self, known, **_: EVERYTHING)
 
 
 @pytest.mark.usefixtures("everything")
@@ -340,13 +340,13 @@ def test_pairs_find_what_no_single_attribute_has() -> None:
 
 
 def test_plans_spend_no_more_than_there_is() -> None:
-    rest = stages.OF_COUNTS + stages.OF_THRESHOLDS + stages.OF_CURVATURES
-    for evidence in (0.0, 1.0, 499.0, 500.0, 1499.0, 2e3, 5e3, 15e3, 6e4, 1e9):
-        plan = plan_for(evidence, n_problems=1)
-        spent = plan.of_stumps + plan.of_pairs * (plan.pairs > 0) + plan.of_fine + rest
-        assert 0 < spent < 1
+    settings = Settings()
+    rest = settings.of_counts + settings.of_thresholds + settings.of_curvatures
+    for known in (0.0, 1.0, 499.0, 500.0, 1499.0, 2e3, 5e3, 15e3, 6e4, 1e9):
+        plan = settings.plan(known, n_problems=1)
+        assert 0 < plan.of_stumps + plan.of_pairs + plan.of_fine + rest < 1
         assert plan.stumps >= 20
-        assert plan_for(evidence, n_problems=4).stumps == pytest.approx(4 * plan.stumps, abs=4)
+        assert settings.plan(known, n_problems=4).stumps == pytest.approx(4 * plan.stumps, abs=4)
 
 
 def test_many_stumps_and_no_data_give_models() -> None:

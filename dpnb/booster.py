@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .arrays import Floats, Ints
 from .checks import check_delta, check_step
-from .counts import RecordsDoor, softmax
+from .counts import RecordsDoor, loss_of, softmax
 from .curator import Curator
 from .domain import Domain
 from .estimators import PrivateClassifier
@@ -193,7 +193,7 @@ class PrivateBooster(PrivateClassifier):
         how: dict[str, Any] = {"uniform": self.uniform, "geometric": self.geometric}
         how |= {"n_rounds": self.n_rounds, "learning_rate": self.learning_rate}
         finest = finest_cuts(self.domain_, uniform=self.uniform, geometric=self.geometric)
-        data, budget = records.scored(finest), self._budget
+        data, budget = records.scored(finest, loss_of(self.domain_.n_classes)), self._budget
         with curator.ledger.sequential("booster"):
             if self.delta is None:
                 self.models_ = boost_purely(data, curator, self.domain_, epsilon=budget, **how)

@@ -95,12 +95,13 @@ class RecordsDoor(ABC):
         """These records with a weight each, for boosting; parameters as of :class:`WeightedRecords`."""
 
     @abstractmethod
-    def scored(self, finest: Cuts) -> ScoredDoor:
+    def scored(self, finest: Cuts, loss: Loss) -> ScoredDoor:
         """These records with scores, for boosting with tables.
 
         Parameters
         ----------
         finest : all thresholds that will be asked about, of each attribute; None for categorical ones.
+        loss : what residuals are.
         """
 
     @abstractmethod
@@ -354,6 +355,30 @@ class Softmax:
         return fixed(p * (1 - p))
 
 
+class Clipped(Softmax):
+    """Log loss of any number of classes, residuals cut to a length: what a private gradient descent adds up.
+
+    Parameters
+    ----------
+    n_classes : number of classes; two have a single score, the second one's.
+    length : most that a record's residuals are in L2, at most √2.
+    """
+
+    def __init__(self, n_classes: int, length: float) -> None:
+        super().__init__(n_classes)
+        self.length = length
+        self.n_problems = 1 if n_classes == 2 else n_classes
+        self.square = (length + math.sqrt(n_classes) / FIXED_POINT) ** 2
+
+    def residuals(self, score: Floats, labels: Ints) -> Floats:
+        if self.n_problems == 1:
+            own = (labels == 1) - 0.5 * (1 + np.tanh(score / 2))
+        else:
+            own = (labels == np.arange(self.n_problems)[:, None]) - softmax(score)
+        long = np.sqrt((own**2).sum(axis=0)) / self.length
+        return fixed(own / np.maximum(long, 1.0))
+
+
 def softmax(score: Floats) -> Floats:
     """Probability of each class, (classes, n), from scores of that shape."""
     odds = np.exp(score - score.max(axis=0))
@@ -438,8 +463,8 @@ class Records(RecordsDoor):
     def weighted(self, grid: Grid | None, *, positive: int) -> WeightedRecords:
         return WeightedRecords(self, grid, positive=positive)
 
-    def scored(self, finest: Cuts) -> ScoredRecords:
-        return ScoredRecords(self)
+    def scored(self, finest: Cuts, loss: Loss) -> ScoredRecords:
+        return ScoredRecords(self, loss)
 
     def cohort(self, copies: Copies | None = None) -> Cohort:
         return Cohort(self, copies)
@@ -729,8 +754,8 @@ class WeightedRecords(WeightedDoor):
 class ScoredRecords(ScoredDoor):
     """All records with scores, in memory."""
 
-    def __init__(self, records: Records) -> None:
-        self.loss = loss_of(records.domain.n_classes)
+    def __init__(self, records: Records, loss: Loss) -> None:
+        self.loss = loss
         self._columns = records._columns
         self._labels = records._y
         self._score = np.zeros((self.loss.n_problems, len(self._labels)))

@@ -362,16 +362,16 @@ class Stages:
         if not self.domain.continuous[attribute]:
             return category_axis(attribute, self.domain.cardinalities[attribute])
         steps = self.chosen[attribute]
-        quartiles = self._quantiles(attribute, np.array(self.settings.quartiles))
+        quartiles = self.quantiles(attribute, np.array(self.settings.quartiles))
         largest = [cut for cut in sorted(steps, key=lambda cut: -steps[cut]) if cut not in quartiles]
         return interval_axis(attribute, np.union1d(quartiles, largest[: COARSE - 1 - len(quartiles)]))
 
-    def _quantiles(self, attribute: int, shares: Floats) -> Floats:
+    def quantiles(self, attribute: int, shares: Floats) -> Floats:
         """Thresholds below which about these shares of the records are, by the noisy counts of bins."""
         cuts = np.asarray(self.grid.cuts[attribute])
-        below = np.cumsum(np.maximum(self.counted[attribute], 0.0))[:-1]
-        nearest = [np.abs(below - share * below[-1:]).argmin() for share in shares if len(below)]
-        return np.unique(cuts[nearest])
+        counts = np.maximum(self.counted[attribute], 0.0)
+        below, total = np.cumsum(counts)[:-1], counts.sum()
+        return np.unique(cuts[[np.abs(below - share * total).argmin() for share in shares if len(cuts)]])
 
     # --- Sweeps ---------------------------------------------------------------------------------------------
 
@@ -396,7 +396,7 @@ class Stages:
         stiff = curvature + self.settings.ridge * sd
         table = np.zeros_like(curvature)
         for step in self.settings.first_sweep * np.linspace(1, SHRINKS_TO, plan.sweeps):
-            slope = self._noisy(
+            slope = self.noisy(
                 self.data.residuals(layout), rho, math.sqrt(self.loss.square), shares, "residuals by cell"
             )
             newton = np.where(counted, slope / np.where(stiff > 0, stiff, np.inf), 0.0)
@@ -418,7 +418,7 @@ class Stages:
                 found.append(Block((category_axis(a, self.domain.cardinalities[a]),)))
         return found
 
-    def _noisy(self, sums: Floats, rho: float, reach: float, shares: Floats, what: str) -> Floats:
+    def noisy(self, sums: Floats, rho: float, reach: float, shares: Floats, what: str) -> Floats:
         """Sums with discrete Gaussian noise, rounded down to its steps first."""
         finest = reach * math.sqrt(1 / (2 * rho * float(shares.max())))
         unit = min(max(2.0**-28, 2.0 ** math.ceil(math.log2(max(finest, 2.0**-18))) / STEPS_A_SCALE), 1.0)
@@ -435,8 +435,8 @@ class Stages:
 
         A cell's own number counts by how many records it has, measured in noise; the rest is a share of the block's.
         """
-        count = self._noisy(self.data.counts(layout)[None], rho / 2, 1.0, shares, "records by cell")[0]
-        own = self._noisy(
+        count = self.noisy(self.data.counts(layout)[None], rho / 2, 1.0, shares, "records by cell")[0]
+        own = self.noisy(
             self.data.curvatures(layout), rho / 2, self.loss.curvature, shares, "curvature by cell"
         )
         sd = 1 / np.sqrt(rho * shares)

@@ -219,7 +219,7 @@ def _one_block(noisy: Any) -> Any:
     [
         (Margins, "residuals", _twice),
         (stages.Stages, "_choose", _too_narrow),
-        (stages.Stages, "_noisy", _one_block),
+        (stages.Stages, "noisy", _one_block),
     ],
     ids=["weights above 1", "a range too narrow", "blocks that share their noise"],
 )
@@ -280,7 +280,9 @@ def test_layouts_count_every_record_once_a_block() -> None:
     codes, labels = sample(np.random.default_rng(1), 200, 2)
     domain, data = (
         domain_of(2),
-        Encoded(codes, labels, domain_of(2)).scored(finest_cuts(domain_of(2), uniform=7, geometric=6)),
+        Encoded(codes, labels, domain_of(2)).scored(
+            finest_cuts(domain_of(2), uniform=7, geometric=6), loss_of(2)
+        ),
     )
     grid = grid_of(domain, public_cuts(domain, uniform=7, geometric=6))
     pair = Block((interval_axis(0, [0.5, 1.0]), category_axis(1, 3)))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats
-from ..counts import FIXED_POINT, Loss, ScoredDoor, fixed, loss_of
+from ..counts import FIXED_POINT, Loss, ScoredDoor, fixed
 from ..shapes import Cuts, Layout
 from .blocks import Block, Counted, Int64s, dense
 
@@ -89,8 +89,8 @@ class SparkScored(ScoredDoor):
     the sums equal those of the in-memory door to the bit; beyond, only these are exact.
     """
 
-    def __init__(self, table: SparkTable, finest: Cuts) -> None:
-        self.loss = loss_of(table.domain.n_classes)
+    def __init__(self, table: SparkTable, finest: Cuts, loss: Loss) -> None:
+        self.loss = loss
         self._finest = finest
         self._encoding = table._encoding_at(finest)
         self._scores = FixedPointScores(self.loss, np.zeros(self.loss.n_problems, np.int64))

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ..arrays import Floats
 from ..bags import POSITIONAL, Bags
-from ..counts import BinnedRecords, RecordsDoor
+from ..counts import BinnedRecords, Loss, RecordsDoor
 from ..domain import Attribute, Continuous, Domain
 from ..errors import DataError
 from ..grid import Grid
@@ -139,8 +139,8 @@ class SparkTable(RecordsDoor):
             raise DataError("thresholds halfway between the values that occur: give a public grid")
         return SparkWeighted(self, grid, positive=positive)
 
-    def scored(self, finest: Cuts) -> SparkScored:
-        return SparkScored(self, finest)
+    def scored(self, finest: Cuts, loss: Loss) -> SparkScored:
+        return SparkScored(self, finest, loss)
 
     def bag(self, bags: Bags, *, seed: int, tree: int) -> SparkCohort:
         if bags.mode in POSITIONAL:

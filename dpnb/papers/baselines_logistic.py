@@ -1,0 +1,148 @@
+"""A plain rival: logistic regression by noisy gradient descent, each attribute one-hot in bins."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..arrays import Floats
+from ..booster import logistic
+from ..checks import check_delta, check_share, check_step
+from ..counts import Clipped, RecordsDoor, fixed, softmax
+from ..curator import Curator
+from ..domain import Domain
+from ..estimators import PrivateClassifier
+from ..ledger import Neighbours, zcdp_rho
+from ..registry import register
+from ..shapes import Block, Layout, Shapes, category_axis, interval_axis
+from ..stages import Settings, Stages, finest_cuts
+
+MOMENTUM = 0.9
+OF_COUNTS = 0.1  # share of the budget for the bins and the number of records
+BELOW = 1 - 1e-12  # rounding in sums must not carry the total past ε
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LogisticRegression(PrivateClassifier):
+    """Logistic regression by full-batch gradient descent with Gaussian noise, (ε, δ)-DP; additive in its attributes.
+
+    Parameters
+    ----------
+    epsilon : total budget ε > 0; ``inf`` releases everything exactly.
+    delta : total δ in (0, 1).
+    domain : public domain; if None it is read off the records, with a warning and an infinite ε on the ledger.
+    n_rounds : number of gradients T ≥ 1.
+    learning_rate : step along a mean gradient.
+    clip : most that a record's residuals are in L2, in (0, 1).
+    bins : ``"public"`` thresholds, or ``"ranks"``: bins of about as many records each, by noisy counts.
+    uniform, geometric : public thresholds of each continuous attribute.
+    neighbours : ``"add-remove"`` or ``"replace"``.
+    random_state : seed, Generator or None. The noise follows from it: keep it secret.
+
+    Attributes
+    ----------
+    models_ : list of :class:`~dpnb.shapes.Shapes`, one for two classes, else one a class.
+    ledger_, domain_, classes_, n_features_in_ : as usual.
+
+    Notes
+    -----
+    **Privacy**: (``epsilon``, ``delta``)-DP by zCDP. A record is in one bin of each of d attributes, so that it changes
+    a gradient by at most ``clip`` · √d in L2. Noisy counts of the bins give the number of records for a tenth of ρ.
+    Momentum, the mean of the second half of the weights, and all else is post-processing.
+
+    References
+    ----------
+    Song, Chaudhuri, Sarwate (2013), Stochastic gradient descent with differentially private updates; Bassily, Smith,
+    Thakurta (2014), Private empirical risk minimization.
+    """
+
+    epsilon: float = 1.0
+    delta: float = 1e-5
+    domain: Domain | None = None
+    n_rounds: int = 100
+    learning_rate: float = 2.0
+    clip: float = 0.5
+    bins: str = "public"
+    uniform: int = 16
+    geometric: int = 12
+    neighbours: Neighbours = "add-remove"
+    random_state: Any = None
+
+    _choices: ClassVar = {"bins": ("public", "ranks")}
+    _least: ClassVar = {"n_rounds": 1, "uniform": 0, "geometric": 0}
+    _released: ClassVar = ("models_",)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_delta(self.delta)
+        check_step("learning_rate", self.learning_rate)
+        check_share("clip", self.clip)
+
+    def _fit(self, records: RecordsDoor, curator: Curator) -> None:
+        how = {"uniform": self.uniform, "geometric": self.geometric}
+        loss = Clipped(self.domain_.n_classes, self.clip)
+        data = records.scored(finest_cuts(self.domain_, **how), loss)
+        rho = (
+            zcdp_rho(epsilon=self.epsilon, delta=self.delta)
+            * BELOW
+            / (4 if self.neighbours == "replace" else 1)
+        )
+        ranks = self.bins == "ranks"
+        settings = Settings(of_counts=OF_COUNTS, halvings=0)
+        if ranks:
+            settings = Settings(of_counts=OF_COUNTS / 2, of_thresholds=OF_COUNTS / 2)
+        with curator.ledger.sequential(f"logistic regression, {self.n_rounds} gradients"):
+            stages = Stages(data, curator, self.domain_, rho, settings)
+            n = stages.thresholds(**how)
+            self.models_ = self._descend(stages, layout_by(stages, ranks=ranks), n)
+
+    def _descend(self, stages: Stages, layout: Layout, n: float) -> list[Shapes]:
+        """Gradient descent with momentum; the mean of the second half of the weights."""
+        data, d = stages.data, len(layout.blocks)
+        data.keep(layout)
+        each = (1 - OF_COUNTS) * stages.rho / self.n_rounds
+        shares = np.full(layout.total, 1 / d)
+        table = np.zeros((data.loss.n_problems, layout.total))
+        speed, mean = np.zeros_like(table), np.zeros_like(table)
+        half = self.n_rounds // 2
+        for k in range(self.n_rounds):
+            slope = stages.noisy(
+                data.residuals(layout), each, math.sqrt(data.loss.square), shares, "gradient"
+            )
+            speed = MOMENTUM * speed + slope / n
+            moved = fixed(self.learning_rate * (1 - MOMENTUM) * speed)
+            data.move(layout, moved, np.zeros(len(table)))
+            table += moved
+            mean += table * (k >= half) / (self.n_rounds - half)
+        return [Shapes(self.domain_, 0.0, layout.blocks, weights) for weights in mean]
+
+    def _votes(self, codes: Floats) -> Floats:
+        scores = np.stack([model.score(codes) for model in self.models_])
+        if len(scores) > 1:
+            return softmax(scores).T
+        second = logistic(scores[0])
+        return np.stack([1 - second, second], axis=1)
+
+
+def layout_by(stages: Stages, *, ranks: bool) -> Layout:
+    """A block for each attribute: its bins, or a twentieth of the records in each."""
+    blocks = []
+    for a, cuts in enumerate(stages.grid.cuts):
+        if cuts is None:
+            blocks.append(Block((category_axis(a, stages.domain.cardinalities[a]),)))
+        else:
+            chosen = stages.quantiles(a, np.arange(1, 20) / 20) if ranks else cuts
+            blocks.append(Block((interval_axis(a, chosen),)))
+    return Layout(tuple(blocks))
+
+
+register(
+    LogisticRegression,
+    page="notebooks/07_leaderboard",
+    small={"n_rounds": 6, "uniform": 5, "geometric": 2},
+    private={"public bins": {}, "ranks": {"bins": "ranks"}},
+    learns={"n_rounds": 100, "learning_rate": 4.0},
+)

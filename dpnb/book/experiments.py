@@ -14,11 +14,23 @@ import pandas as pd
 
 from ..errors import DataError
 from .runs import KEYS, Study, missing, points_of, read, results_folder, run
-from .studies import audit, booster, ceiling, diffprfs, dpada, edprf, lineage, pearson, settings, tuning
+from .studies import (
+    audit,
+    board,
+    booster,
+    ceiling,
+    diffprfs,
+    dpada,
+    edprf,
+    lineage,
+    pearson,
+    settings,
+    tuning,
+)
 
 GRIDS: dict[str, Callable[[], Study]] = {
     grid().name: grid
-    for study in (diffprfs, lineage, audit, dpada, booster, ceiling, tuning, edprf, pearson, settings)
+    for study in (diffprfs, lineage, audit, dpada, booster, ceiling, tuning, edprf, pearson, settings, board)
     for grid in study.GRIDS
 }
 

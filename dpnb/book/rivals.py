@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -174,11 +175,23 @@ def _not_measured(cell: Cell) -> dict[str, float]:
     )
 
 
-def tuning_study(measure: Callable[[Cell], dict[str, float]] = _not_measured) -> Study:
-    """AUC of every setting on the public sets, in an inner part of their training parts."""
+def tuning_study(
+    measure: Callable[[Cell], dict[str, float]] = _not_measured,
+    *,
+    name: str = TUNING,
+    learners: Mapping[str, Rival] = RIVALS,
+) -> Study:
+    """AUC of every setting on the public sets, in an inner part of their training parts.
+
+    Parameters
+    ----------
+    measure : cell → scores.
+    name : of the study.
+    learners : whose settings are chosen.
+    """
     found = [
         cell
-        for rival in RIVALS.values()
+        for rival in learners.values()
         if len(rival.settings) > 1
         for cell in cells(
             method=rival.name,
@@ -188,18 +201,19 @@ def tuning_study(measure: Callable[[Cell], dict[str, float]] = _not_measured) ->
             seed=INNER_SEEDS,
         )
     ]
-    return Study(TUNING, sorted(found, key=_turn), measure, delta_of)
+    order = partial(_turn, learners=learners)
+    return Study(name, sorted(found, key=order), measure, partial(delta_of, learners=learners))
 
 
-def choices(log: pd.DataFrame) -> pd.DataFrame:
+def choices(log: pd.DataFrame, *, learners: Mapping[str, Rival] = RIVALS) -> pd.DataFrame:
     """Chosen settings: columns method, dataset, epsilon, ``utility``, and ``without_standin`` where it is another one.
 
     The stand-in is a private release of Adult's training part. For Adult the choice is made without it as well. A rival
     whose runs the log does not hold in full is left out.
     """
-    lacking = {cell.method for cell in missing(tuning_study(), log)}
+    lacking = {cell.method for cell in missing(tuning_study(learners=learners), log)}
     rows = []
-    for rival in (r for r in RIVALS.values() if len(r.settings) > 1 and r.name not in lacking):
+    for rival in (r for r in learners.values() if len(r.settings) > 1 and r.name not in lacking):
         for dataset, epsilon in product(filter(rival.takes, rival.datasets), rival.epsilons):
             setting = rival.chosen(log, dataset, epsilon)
             other = rival.chosen(log, dataset, epsilon, leave_out=[STANDIN] if dataset == "adult" else [])
@@ -207,16 +221,24 @@ def choices(log: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["method", "dataset", "epsilon", "utility", "without_standin"])
 
 
-def board_study(chosen: pd.DataFrame, measure: Callable[[Cell], dict[str, float]] = _not_measured) -> Study:
-    """Defaults and chosen settings of every rival.
+def board_study(
+    chosen: pd.DataFrame,
+    measure: Callable[[Cell], dict[str, float]] = _not_measured,
+    *,
+    name: str = BOARD,
+    learners: Mapping[str, Rival] = RIVALS,
+) -> Study:
+    """Defaults and chosen settings of every learner.
 
     Parameters
     ----------
     chosen : of :func:`choices`.
     measure : cell → test scores and costs.
+    name : of the study.
+    learners : which.
     """
     found: dict[Cell, None] = {}
-    for rival in RIVALS.values():
+    for rival in learners.values():
         on = [name for name in rival.datasets if rival.takes(name)]
         found |= dict.fromkeys(
             cells(
@@ -235,17 +257,18 @@ def board_study(chosen: pd.DataFrame, measure: Callable[[Cell], dict[str, float]
                     dataset=row["dataset"],
                     reading=row[column],
                     epsilon=row["epsilon"],
-                    seed=RIVALS[row["method"]].seeds,
+                    seed=learners[row["method"]].seeds,
                 )
             )
-    return Study(BOARD, sorted(found, key=_turn), measure, delta_of)
+    order = partial(_turn, learners=learners)
+    return Study(name, sorted(found, key=order), measure, partial(delta_of, learners=learners))
 
 
-def _turn(cell: Cell) -> tuple[Any, ...]:
+def _turn(cell: Cell, *, learners: Mapping[str, Rival]) -> tuple[Any, ...]:
     """Order of the runs: by rival and setting, then one split after the other."""
-    settings = list(RIVALS[cell.method].settings)
+    settings = list(learners[cell.method].settings)
     return (
-        list(RIVALS).index(cell.method),
+        list(learners).index(cell.method),
         settings.index(cell.reading),
         cell.dataset,
         cell.seed,
@@ -253,6 +276,6 @@ def _turn(cell: Cell) -> tuple[Any, ...]:
     )
 
 
-def delta_of(cell: Cell) -> float:
-    """δ of a rival's claim."""
-    return RIVALS[cell.method].delta
+def delta_of(cell: Cell, *, learners: Mapping[str, Rival] = RIVALS) -> float:
+    """δ of a learner's claim."""
+    return learners[cell.method].delta

@@ -1,0 +1,164 @@
+"""The book's own learners on the board: the grids ``board_tuning``, which chooses settings in public, and ``board``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.model_selection import train_test_split
+
+from ...arrays import Floats
+from ...booster import PrivateBooster
+from ...counts import Records
+from ...papers.baselines_forest import RandomTrees
+from ...papers.baselines_logistic import LogisticRegression
+from ...papers.diffprfs import DiffPRFs
+from ...papers.dpada import DPAda
+from ...papers.edprf import EDPRF
+from ...papers.pearson import PearsonTree
+from ..costs import costly
+from ..rivals import Rival, board_study, choices, tuning_study
+from ..runs import DELTA, Cell, Study, read, results_folder
+from ..scores import class_scores
+from ..sets import split_of
+
+TUNING, BOARD = "board_tuning", "board"
+INNER_SHARE = 0.2  # of a training part, held back to compare settings
+
+MAKE: dict[str, Callable[..., Any]] = {
+    "PrivateBooster, δ": partial(PrivateBooster, delta=DELTA),
+    "PrivateBooster, δ, additive": partial(PrivateBooster, delta=DELTA, additive=True),
+    "PrivateBooster": PrivateBooster,
+    "logistic regression, δ": partial(LogisticRegression, delta=DELTA),
+    "logistic regression by ranks, δ": partial(LogisticRegression, delta=DELTA, bins="ranks"),
+    "DPAda-R, δ": partial(DPAda, delta=DELTA),
+    "DPAda-R": DPAda,
+    "DiffPRFs-R": DiffPRFs,
+    "eDPRF-R": EDPRF,
+    "Pearson tree": PearsonTree,
+    "random trees": RandomTrees,
+}
+
+
+def _grid(*names: str, **columns: tuple[Any, ...]) -> dict[str, dict[str, Any]]:
+    """Settings by name, from a column of values for each parameter."""
+    rows = zip(*columns.values(), strict=True)
+    return {name: dict(zip(columns, row, strict=True)) for name, row in zip(names, rows, strict=True)}
+
+
+_GRADIENTS = _grid(
+    *("100, rate 4", "100, rate 16", "60, rate 64", "200, rate 4", "100, rate 1", "30, rate 16"),
+    n_rounds=(100, 100, 60, 200, 100, 30),
+    learning_rate=(4.0, 16.0, 64.0, 4.0, 1.0, 16.0),
+    clip=(0.5, 0.5, 0.3, 0.5, 0.5, 0.5),
+)
+_ROUNDS = _grid(
+    *("30, α by noise", "30, rate 0.4", "60, rate 0.4", "150, rate 0.2", "250, rate 0.2", "15, rate 0.5"),
+    n_rounds=(30, 30, 60, 150, 250, 15),
+    learning_rate=(None, 0.4, 0.4, 0.2, 0.2, 0.5),
+)
+_TREES = _grid(
+    *("25 trees, depth 5", "15 trees, depth 4", "10 trees, depth 3", "5 trees, depth 5", "25 trees, depth 8"),
+    n_trees=(25, 15, 10, 5, 25),
+    max_depth=(5, 4, 3, 5, 8),
+)
+_PLANS: dict[str, Any] = {
+    "PrivateBooster, δ": {"as it comes": {}},
+    "PrivateBooster, δ, additive": {"as it comes": {}},
+    "PrivateBooster": {"as it comes": {}},
+    "logistic regression, δ": _GRADIENTS,
+    "logistic regression by ranks, δ": _GRADIENTS,
+    "DPAda-R, δ": _ROUNDS,
+    "DPAda-R": _ROUNDS,
+    "DiffPRFs-R": _TREES,
+    "eDPRF-R": _grid(
+        *("as it comes", "depth 4", "stop by depth", "one tree", "10 trees"),
+        n_trees=(None, None, None, 1, 10),
+        max_depth=(6, 4, 6, 6, 6),
+        stop=("noisy", "noisy", "depth", "noisy", "noisy"),
+    ),
+    "Pearson tree": _grid(
+        *("C, depth 6", "C, depth 4", "C, depth 8", "S, depth 4"),
+        statistic=("C", "C", "C", "S"),
+        max_depth=(6, 4, 8, 4),
+    ),
+    "random trees": _grid(
+        *(
+            "25 trees, depth 8",
+            "25 trees, depth 5",
+            "10 trees, depth 8",
+            "10 trees, depth 5",
+            "50 trees, depth 6",
+        ),
+        n_trees=(25, 25, 10, 10, 50),
+        max_depth=(8, 5, 8, 5, 6),
+    ),
+}
+LEARNERS = {
+    name: Rival(
+        name=name,
+        package="dpnb",
+        delta=DELTA if "δ" in name else 0.0,
+        settings=settings,
+        defaults=(next(iter(settings)),),
+        two_classes=bool(getattr(getattr(MAKE[name], "func", MAKE[name]), "two_classes", False)),
+    )
+    for name, settings in _PLANS.items()
+}
+
+
+class Parts(NamedTuple):
+    """Records to train on, and codes and classes to test on."""
+
+    records: Records
+    codes: Floats
+    labels: NDArray[Any]
+
+
+@lru_cache(maxsize=2)
+def parts_of(dataset: str, seed: int, inner: bool) -> Parts:
+    """A split of the board, or the inner split of its training part."""
+    data = split_of(dataset, seed)
+    (X, y), (X_test, y_test) = data.train, data.test
+    if inner:
+        X, X_test, y, y_test = train_test_split(X, y, test_size=INNER_SHARE, stratify=y, random_state=seed)
+    domain = data.domain
+    return Parts(
+        Records(X, y, domain=domain), domain.encode(X_test, strict=False), domain.encode_labels(y_test)
+    )
+
+
+def measure(cell: Cell, *, inner: bool = False) -> dict[str, float]:
+    """Test scores, costs and the ledger's ε of one fit in a process of its own."""
+    learner, parts = LEARNERS[cell.method], parts_of(cell.dataset, cell.seed, inner)
+    model = MAKE[cell.method](
+        epsilon=cell.epsilon, random_state=cell.random_state(), **learner.settings[cell.reading]
+    )
+    if inner:
+        fitted = model.fit(parts.records)
+        return {"auc": class_scores(fitted._votes(parts.codes), parts.labels)["auc"]}
+    (p, spent), costs = costly(
+        lambda: model.fit(parts.records), lambda fitted: (fitted._votes(parts.codes), fitted.ledger_.epsilon)
+    )
+    return class_scores(p, parts.labels) | costs | {"ledger_epsilon": spent}
+
+
+def tuning_grid() -> Study:
+    """Settings of the book's own learners on the public sets."""
+    return tuning_study(partial(measure, inner=True), name=TUNING, learners=LEARNERS)
+
+
+def chosen() -> pd.DataFrame:
+    """Settings chosen in public, from the committed log."""
+    return choices(read(TUNING, results_folder()), learners=LEARNERS)
+
+
+def board_grid() -> Study:
+    """Defaults and chosen settings of the book's own learners."""
+    return board_study(chosen(), measure, name=BOARD, learners=LEARNERS)
+
+
+GRIDS = (tuning_grid, board_grid)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache, partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -152,8 +153,12 @@ def tuning_grid() -> Study:
 
 
 def chosen() -> pd.DataFrame:
-    """Settings chosen in public, from the committed log."""
-    return choices(read(TUNING, results_folder()), learners=LEARNERS)
+    """Settings chosen in public, from the committed log; none outside of a checkout."""
+    try:
+        folder = results_folder()
+    except FileNotFoundError:
+        folder = Path(TUNING)
+    return choices(read(TUNING, folder), learners=LEARNERS)
 
 
 def board_grid() -> Study:

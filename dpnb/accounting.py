@@ -56,7 +56,7 @@ Kind = Literal["selection", "ratio", "gaussian"]
 KINDS = ("selection", "ratio", "gaussian")
 
 GUARD = 2.0**-46  # share that a step adds for rounding: 64 units in the last place
-DRAW = 2.0**-44  # total variation between a drawn entry of discrete noise and its law: rounded probabilities
+DRAW = 2.0**-44  # total variation between drawn discrete noise and its law: digits whose chances are rounded
 LEAST_SD = 2.0  # in units, for the bound on discrete noise
 FINENESS = 0.063  # spacing in standard deviations of all steps, times the root of their number
 FEW, MANY = 64, 300  # that number, as far as it decides the spacing

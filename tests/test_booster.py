@@ -61,7 +61,9 @@ def test_the_ledger_equals_epsilon(neighbours: str, epsilon: float) -> None:
     assert model.ledger_.leaks == {}
     assert len(model.ledger_.events) == 3 * 7
     private = clone(model).set_params(delta=1e-5).fit(X, y)
-    assert 0.99 * epsilon < private.ledger_.epsilon <= epsilon
+    planned = private.ledger_.by_sums(1e-5).epsilon  # rounds are planned by sums; the tight rule finds less
+    assert 0.99 * epsilon < planned <= epsilon
+    assert private.ledger_.epsilon <= planned
     assert private.ledger_.delta == 1e-5
 
 

@@ -194,7 +194,7 @@ class PrivateBooster(PrivateClassifier):
         how |= {"n_rounds": self.n_rounds, "learning_rate": self.learning_rate}
         finest = finest_cuts(self.domain_, uniform=self.uniform, geometric=self.geometric)
         data, budget = records.scored(finest, loss_of(self.domain_.n_classes)), self._budget
-        with curator.ledger.sequential("booster"):
+        with curator.ledger.adaptive("booster"):
             if self.delta is None:
                 self.models_ = boost_purely(data, curator, self.domain_, epsilon=budget, **how)
             else:

@@ -22,7 +22,7 @@ from .domain import Attribute, Continuous, Domain
 from .errors import DataError
 from .estimators import PrivateClassifier, PrivateForest, read
 from .files import unreadable, write_whole
-from .ledger import Event, Scope
+from .ledger import Event, Ledger, Scope
 
 RELATIONS = {
     "add-remove": "Two data sets are neighbours if one has one record more than the other.",
@@ -175,7 +175,7 @@ def _unit() -> list[str]:
 
 def _releases(model: PrivateClassifier) -> str:
     ledger, rows = model.ledger_, []
-    by_rho = ledger.epsilon < ledger.pure_epsilon  # then no ε of a part adds up to the total
+    by_rho = ledger.rule != "pure" and math.isfinite(ledger.rho)  # then no ε of a part adds up to the total
     for depth, times, entry in _entries(ledger.root.children, 0):
         cost = entry.worst if isinstance(entry, Event) else entry.cost
         how = entry.mechanism if isinstance(entry, Event) else entry.rule
@@ -189,12 +189,7 @@ def _releases(model: PrivateClassifier) -> str:
             f'<td class="number">{n}</td>' for n in (delta, _number(cost.rho if by_rho else cost.epsilon))
         )
         rows.append(f"<tr><td>{what}</td><td>{escape(how)}</td>{numbers}</tr>")
-    total = (
-        f" They add up to ρ = {_number(ledger.rho)} of zero-concentrated differential privacy, "
-        f"which is ε = {_number(ledger.epsilon)} at δ = {ledger.delta:g}."
-        if by_rho
-        else f" They add up to ε = {_number(ledger.pure_epsilon)}."
-    )
+    total = f" They add up to {_sum(ledger)}."
     if ledger.neighbours == "replace":
         total += " A replacement is a removal and an addition."
     head = "".join(f'<th class="number" scope="col">{name}</th>' for name in ("Δ", "ρ" if by_rho else "ε"))
@@ -203,6 +198,19 @@ def _releases(model: PrivateClassifier) -> str:
         + '<div class="wide" role="group" aria-label="Releases" tabindex="0"><table><thead><tr>'
         + f'<th scope="col">release</th><th scope="col">mechanism, or how releases add up</th>{head}</tr></thead>'
         + f"<tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def _sum(ledger: Ledger) -> str:
+    """What the releases add up to, by the rule that gave the total."""
+    if ledger.rule == "pure":
+        return f"ε = {_number(ledger.pure_epsilon)}"
+    cost = f"ρ = {_number(ledger.rho)} of zero-concentrated differential privacy"
+    if ledger.rule == "zCDP":
+        return f"{cost}, which is ε = {_number(ledger.epsilon)} at δ = {ledger.delta:g}"
+    return (
+        f"{cost}; the worst case of all of them, one after the other, is ε = {_number(ledger.epsilon)} at "
+        + (f"δ = {ledger.delta:g} (tight accounting)")
     )
 
 

@@ -161,6 +161,7 @@ class Curator:
         parts: Ints | None = None,
         unit: float = 1,
         shares: Floats | None = None,
+        moved: float | None = None,
     ) -> NDArray[Any]:
         """Add discrete Gaussian noise of variance about ``sensitivity² / (2 rho)`` to whole numbers.
 
@@ -171,6 +172,7 @@ class Curator:
         sensitivity : L2 sensitivity of the whole vector of one part; with ``shares``, of each of its blocks.
         shares : share in ρ of the block that each value belongs to, shaped as ``values`` or broadcast to them; those of
             the blocks add up to 1.
+        moved : most entries that one record changes, where that is known; by default what the sensitivity allows.
 
         **Privacy**: ρ-zCDP (Canonne, Kamath, Steinke 2020), up to rounding, for which 2⁻⁴⁰ of ρ is kept back.
         """
@@ -178,6 +180,9 @@ class Curator:
         event = _concentrated("discrete gaussian", rho=rho, sensitivity=sensitivity, what=what, parts=parts)
         sd = _check_spread(sensitivity / unit / np.sqrt(2 * _net(event.rho)), event.rho, unit)
         sd = _by_row(sd, centre) if shares is None else sd / np.sqrt(shares)
+        # Of whole steps, each entry that a record changes moves by one at least.
+        most = min(float(centre.size), (sensitivity / unit) ** 2) if moved is None else moved
+        event = replace(event, lattice_sd=float(np.min(sd)), moved=most)
         return self._settle(DiscreteGaussian(centre=centre, sd=sd), event) * unit
 
     def exponential(

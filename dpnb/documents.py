@@ -151,6 +151,7 @@ def ledger_document(ledger: Ledger) -> dict[str, Any]:
         "delta": ledger.delta,
         "claimed": plain(ledger.claimed),
         "epsilon": plain(ledger.epsilon),
+        "rule": ledger.rule,
         "leaks": ledger.leaks,
         "entries": list(_entries(ledger.root.children)),
     }
@@ -168,6 +169,8 @@ def _entry(child: Scope | Event) -> dict[str, Any]:
         return entry | {"rule": child.rule, "entries": list(_entries(child.children))}
     nodes = None if child.parts is None else child.n_parts
     bounds = {"sensitivity": plain(child.sensitivity), "change_range": plain(child.change_range)}
+    if child.lattice_sd > 0:
+        bounds |= {"lattice_sd": plain(child.lattice_sd), "moved": plain(child.moved)}
     return entry | {"mechanism": child.mechanism, **bounds, "nodes": nodes}
 
 
@@ -177,8 +180,11 @@ def read_ledger(document: Mapping[str, Any]) -> Ledger:
         neighbours=document["neighbours"], delta=document["delta"], claimed=float(document["claimed"])
     )
     ledger.root.children = list(_children(document["entries"], count(1)))
+    known = "rule" in document  # an earlier document says what sums of ε and ρ give
+    total = ledger.at(ledger.delta) if known else ledger.by_sums(ledger.delta)
     if (
-        not np.isclose(ledger.epsilon, float(document["epsilon"]), rtol=1e-9)
+        not np.isclose(total.epsilon, float(document["epsilon"]), rtol=1e-9)
+        or document.get("rule", total.rule) != total.rule
         or ledger.leaks != document["leaks"]
     ):
         raise DataError("damaged: its ledger does not add up")
@@ -217,6 +223,8 @@ def _children(entries: Sequence[Mapping[str, Any]], number: Iterator[int]) -> It
                     sensitivity=float(entry["sensitivity"]),
                     change_range=float(entry["change_range"]),
                     parts=None if nodes is None else np.arange(nodes),
+                    lattice_sd=float(entry.get("lattice_sd", math.nan)),
+                    moved=float(entry.get("moved", math.inf)),
                 )
 
 

@@ -16,12 +16,17 @@ from functools import partial
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
+from .accounting import Step, doubled, tight_epsilon
+from .accounting import zcdp_epsilon as zcdp_epsilon
+from .accounting import zcdp_rho as zcdp_rho
 from .arrays import Floats, Ints
 from .checks import check_choice, check_delta, check_epsilon
 
 Neighbours = Literal["add-remove", "replace"]
+BOUNDED_RANGE = ("exponential", "interval exponential")
+"""Mechanisms whose ε bounds how far their log-ratios lie apart, not only how large they are."""
+SEQUENTIAL = "sequential"
 
 
 class Cost(NamedTuple):
@@ -43,6 +48,8 @@ class Event:
     sensitivity : declared sensitivity of the query or score; NaN where there is none.
     change_range : declared range g of the changes of a choice's scores; NaN where it follows from the sensitivity.
     parts : node numbers of the disjoint parts, or None when all data are concerned.
+    lattice_sd : least standard deviation of discrete Gaussian noise in units of its lattice; NaN where unknown.
+    moved : most entries of a noisy vector that one record changes; ``inf`` where it follows from the sensitivity.
     """
 
     what: str
@@ -52,6 +59,8 @@ class Event:
     sensitivity: float = math.nan
     change_range: float = math.nan
     parts: Ints | None = None
+    lattice_sd: float = math.nan
+    moved: float = math.inf
 
     @property
     def n_parts(self) -> int:
@@ -62,6 +71,18 @@ class Event:
     def worst(self) -> Cost:
         """Cost for the dearest part: the parts are disjoint, so a record pays for one."""
         return Cost(float(np.max(self.epsilon, initial=0.0)), float(np.max(self.rho, initial=0.0)))
+
+    @property
+    def step(self) -> Step:
+        """What the release is for the tight rule; by its pure ε, which may be infinite, where no more is known."""
+        epsilon, rho = self.worst
+        if self.parts is None and self.mechanism in BOUNDED_RANGE:
+            return Step("selection", epsilon)
+        if self.parts is None and self.mechanism == "gaussian":
+            return Step("gaussian", math.sqrt(2 * rho))
+        if self.parts is None and self.mechanism == "discrete gaussian" and self.lattice_sd > 0:
+            return Step("gaussian", math.sqrt(2 * rho), sd=self.lattice_sd, entries=self.moved)
+        return Step("ratio", epsilon)
 
 
 def _sum(costs: Sequence[Cost]) -> Cost:
@@ -107,6 +128,16 @@ class Scope:
                 yield child
             else:
                 yield from child.events()
+
+    def steps(self) -> Iterator[Step]:
+        """Everything below for the tight rule, in order; a scope that is not sequential counts by its pure ε."""
+        for child in self.children:
+            if isinstance(child, Event):
+                yield child.step
+            elif type(child) is Scope and child.rule == SEQUENTIAL:
+                yield from child.steps()
+            else:
+                yield Step("ratio", child.cost.epsilon)
 
     def trees(self) -> Iterator[TreeScope]:
         """All trees below, in the order in which they grew."""
@@ -167,46 +198,11 @@ S = TypeVar("S", bound=Scope)
 Fitted = TypeVar("Fitted", bound=Any)
 
 
-def zcdp_epsilon(*, rho: float, delta: float) -> float:
-    """Smallest ε for which ρ-zCDP gives (ε, δ)-DP by the optimal conversion over Rényi orders.
+class Total(NamedTuple):
+    """What a ledger states: ε, and the rule that gave it, ``"pure"``, ``"zCDP"`` or ``"tight"``."""
 
-    Parameters
-    ----------
-    rho : zCDP parameter, at least 0.
-    delta : in (0, 1).
-
-    References
-    ----------
-    Canonne, Kamath, Steinke (2020), The discrete Gaussian for differential privacy, Proposition 12.
-    """
-    if not (rho >= 0 and 0 < delta < 1):
-        raise ValueError(
-            f"rho={rho!r}, delta={delta!r}: expected rho of at least 0, and delta in (0, 1) such as 1e-6"
-        )
-    if rho == 0 or math.isinf(rho):
-        return rho
-
-    def at(log_excess: float) -> float:
-        excess = math.exp(log_excess)  # Rényi order minus 1
-        order = 1 + excess
-        return rho * order + math.log1p(-1 / order) - math.log(delta * order) / excess
-
-    start = 0.5 * math.log(max(-math.log(delta), 1.0) / rho)
-    best = minimize_scalar(at, bounds=(start - 8, start + 8), method="bounded", options={"xatol": 1e-10})
-    return max(float(best.fun), 0.0)
-
-
-def zcdp_rho(*, epsilon: float, delta: float) -> float:
-    """Largest ρ whose :func:`zcdp_epsilon` at ``delta`` does not exceed ``epsilon``."""
-    low, high = 0.0, check_epsilon(epsilon) + 1.0
-    if math.isinf(high):
-        return high
-    while zcdp_epsilon(rho=high, delta=delta) < epsilon:
-        high *= 2
-    for _ in range(200):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if zcdp_epsilon(rho=middle, delta=delta) <= epsilon else (low, middle)
-    return low
+    epsilon: float
+    rule: str
 
 
 class Ledger:
@@ -215,7 +211,8 @@ class Ledger:
     Parameters
     ----------
     neighbours : relation of the totals, ``"add-remove"`` or ``"replace"``.
-    delta : if given, ``epsilon`` is the better of pure DP and zCDP converted at this δ.
+    delta : if given, ``epsilon`` is the least of pure DP, zCDP converted at this δ, and the tight rule of
+        :mod:`dpnb.accounting`, which follows the releases one by one.
     claimed : ε that the algorithm's text promises.
 
     Examples
@@ -246,7 +243,7 @@ class Ledger:
         self.neighbours: Neighbours = neighbours
         self.delta = delta
         self.claimed = claimed
-        self.root = Scope("total", "sequential", _sum)
+        self.root = Scope("total", SEQUENTIAL, _sum)
         self._open = [self.root]
 
     def book(self, event: Event) -> None:
@@ -268,7 +265,14 @@ class Ledger:
 
     def sequential(self, what: str) -> AbstractContextManager[Scope]:
         """Scope whose children all see the same records: costs add up."""
-        return self._scope(Scope(what, "sequential", _sum))
+        return self._scope(Scope(what, SEQUENTIAL, _sum))
+
+    def adaptive(self, what: str) -> AbstractContextManager[Scope]:
+        """Scope whose children all see the same records, and follow from earlier outputs in kind and number.
+
+        A fixed total is never passed, so ε and ρ add up; the tight rule does not know what else might have happened.
+        """
+        return self._scope(Scope(what, "sequential, planned by outputs", _sum))
 
     def filtered(self, what: str, *, epsilon: float) -> AbstractContextManager[Scope]:
         """Scope whose rounds drop a record before its own pure ε, given past outputs, exceeds ``epsilon``."""
@@ -308,10 +312,40 @@ class Ledger:
 
     @property
     def epsilon(self) -> float:
-        """Total ε: pure if ``delta`` is None, else the better of pure DP and zCDP at that δ."""
-        if self.delta is None:
-            return self.pure_epsilon
-        return min(self.pure_epsilon, zcdp_epsilon(rho=self.rho, delta=self.delta))
+        """Total ε: pure if ``delta`` is None, else the least of the three rules at that δ."""
+        return self.at(self.delta).epsilon
+
+    @property
+    def rule(self) -> str:
+        """The rule that gave ``epsilon``: ``"pure"``, ``"zCDP"`` or ``"tight"``."""
+        return self.at(self.delta).rule
+
+    def at(self, delta: float | None) -> Total:
+        """Total ε at some δ, or pure for None, and the rule that gave it.
+
+        Notes
+        -----
+        The tight rule knows what the mechanisms of releases from all data do in sequential scopes. Other releases and
+        scopes count there by their pure ε; if one is infinite, the rule does not apply.
+        """
+        sums = self.by_sums(delta)
+        if delta is None or not math.isfinite(sums.epsilon):
+            return sums
+        return min(sums, Total(self._tight(delta), "tight"), key=lambda total: total.epsilon)
+
+    def by_sums(self, delta: float | None) -> Total:
+        """Total ε by the rules that know sums of ε and ρ only; what is planned by its cost counts by them."""
+        pure = Total(self.pure_epsilon, "pure")
+        if delta is None:
+            return pure
+        zcdp = Total(zcdp_epsilon(rho=self.rho, delta=delta), "zCDP")
+        return min(pure, zcdp, key=lambda total: total.epsilon)
+
+    def _tight(self, delta: float) -> float:
+        steps = tuple(self.root.steps())
+        if any(math.isinf(step.size) for step in steps) or (len(steps) == 1 and steps[0].kind == "ratio"):
+            return math.inf
+        return tight_epsilon(doubled(steps) if self.neighbours == "replace" else steps, delta=delta)
 
     @property
     def events(self) -> list[Event]:
@@ -336,9 +370,10 @@ class Ledger:
         return found
 
     def __str__(self) -> str:
-        total = f"ε = {_number(self.epsilon)}" + (f", δ = {self.delta:g}" if self.delta else " (pure)")
-        if by_rho := self.epsilon < self.pure_epsilon:  # what adds up to that ε are the ρ below
-            total += f" (zCDP, ρ = {_number(self.rho)})"
+        epsilon, rule = self.at(self.delta)
+        by_rho = rule != "pure" and math.isfinite(self.rho)  # then no ε of a part adds up to the total
+        total = f"ε = {_number(epsilon)}" + (f", δ = {self.delta:g}" if self.delta else "")
+        total += f" ({rule}, ρ = {_number(self.rho)})" if by_rho else f" ({rule})"
         head = [f"{total}, {self.neighbours}; claimed ε = {_number(self.claimed)}"]
         head += [f"  ! no noise: {what} (×{n})" for what, n in self.leaks.items()]
         return "\n".join(head + list(_draw(self.root.children, "", by_rho=by_rho)))
@@ -382,8 +417,8 @@ class Budget:
 
     @property
     def left(self) -> float:
-        """ε that is left, of the total."""
-        return max(self.total - self._ledger.epsilon, 0.0)
+        """ε that is left, of the total, by sums of ε and ρ: a further fit is known by its claim only."""
+        return max(self.total - self._ledger.by_sums(self._ledger.delta).epsilon, 0.0)
 
     def check(self, *, epsilon: float, delta: float | None = None) -> None:
         """Raise :class:`BudgetExceededError` if a fit with these claims would pass the total; no record is read.

@@ -180,7 +180,7 @@ class Stages:
         share = 1 / len(layout.blocks)
         exact = self.data.counts(layout)
         noisy = self.curator.discrete_gaussian(
-            exact, rho=rho, sensitivity=1.0, shares=np.array(share), what=what
+            exact, rho=rho, sensitivity=1.0, shares=np.array(share), moved=len(layout.blocks), what=what
         )
         return noisy.astype(float), 1 / math.sqrt(2 * rho * share)
 
@@ -397,7 +397,12 @@ class Stages:
         table = np.zeros_like(curvature)
         for step in self.settings.first_sweep * np.linspace(1, SHRINKS_TO, plan.sweeps):
             slope = self.noisy(
-                self.data.residuals(layout), rho, math.sqrt(self.loss.square), shares, "residuals by cell"
+                layout,
+                self.data.residuals(layout),
+                rho,
+                math.sqrt(self.loss.square),
+                shares,
+                "residuals by cell",
             )
             newton = np.where(counted, slope / np.where(stiff > 0, stiff, np.inf), 0.0)
             newton -= _mean(layout, newton, curvature) * (curvature > 0)
@@ -418,15 +423,23 @@ class Stages:
                 found.append(Block((category_axis(a, self.domain.cardinalities[a]),)))
         return found
 
-    def noisy(self, sums: Floats, rho: float, reach: float, shares: Floats, what: str) -> Floats:
-        """Sums with discrete Gaussian noise, rounded down to its steps first."""
+    def noisy(
+        self, layout: Layout, sums: Floats, rho: float, reach: float, shares: Floats, what: str
+    ) -> Floats:
+        """Sums over cells with discrete Gaussian noise, rounded down to its steps first."""
         finest = reach * math.sqrt(1 / (2 * rho * float(shares.max())))
         unit = min(max(2.0**-28, 2.0 ** math.ceil(math.log2(max(finest, 2.0**-18))) / STEPS_A_SCALE), 1.0)
         whole = np.floor(sums / unit) * unit
         # Rounding adds less than a step to a change; a change of at most 1 in one number stays one.
         reach = reach if len(sums) == 1 else reach + math.sqrt(len(sums)) * unit
         noisy = self.curator.discrete_gaussian(
-            whole, rho=rho, sensitivity=reach, unit=unit, shares=shares[None], what=what
+            whole,
+            rho=rho,
+            sensitivity=reach,
+            unit=unit,
+            shares=shares[None],
+            moved=len(sums) * len(layout.blocks),
+            what=what,
         )
         return noisy.astype(float)
 
@@ -435,9 +448,9 @@ class Stages:
 
         A cell's own number counts by how many records it has, measured in noise; the rest is a share of the block's.
         """
-        count = self.noisy(self.data.counts(layout)[None], rho / 2, 1.0, shares, "records by cell")[0]
+        count = self.noisy(layout, self.data.counts(layout)[None], rho / 2, 1.0, shares, "records by cell")[0]
         own = self.noisy(
-            self.data.curvatures(layout), rho / 2, self.loss.curvature, shares, "curvature by cell"
+            layout, self.data.curvatures(layout), rho / 2, self.loss.curvature, shares, "curvature by cell"
         )
         sd = 1 / np.sqrt(rho * shares)
         records = np.maximum(count, 0.0)

@@ -163,6 +163,14 @@ class Tree:
                 pending += [(child, test) for test, child in reversed(self.children(node, domain))]
         return "\n".join(lines)
 
+    def _leaves_below(self, domain: Domain) -> Ints:
+        """Number of leaves that each node's records can reach."""
+        leaves: Ints = (self.splits.kind == LEAF).astype(np.intp)
+        branches = self.splits.n_branches(domain.cardinalities)
+        for node in np.flatnonzero(branches)[::-1]:  # children come after their parents
+            leaves[node] = leaves[self.first_child[node] :][: branches[node]].sum()
+        return leaves
+
     def plot(self, domain: Domain, *, ax: Axes, max_depth: int = 3) -> None:
         """Draw the upper levels of the tree into ``ax``: tests and leaf values in boxes, answers on the edges."""
         children = {
@@ -178,6 +186,7 @@ class Tree:
                 pending += [child for _, child in reversed(children[node])]
             else:
                 x[node] = float(len(x))
+        leaves = self._leaves_below(domain)
         for node in sorted(children, reverse=True):
             x[node] = float(np.mean([x[child] for _, child in children[node]]))
         for node, position in x.items():
@@ -194,7 +203,7 @@ class Tree:
                 text = children[node][0][0] if binary else domain.names[self.splits.attribute[node]]
             else:
                 leaf = self.splits.kind[node] == LEAF
-                text = self.describe(node, domain).replace(", ", "\n") if leaf else "…"
+                text = self.describe(node, domain).replace(", ", "\n") if leaf else f"{leaves[node]} leaves"
             box = {"boxstyle": "round", "fc": "white", "ec": "0.4"}
             ax.annotate(literal(text), (position, y), ha="center", va="center", fontsize=10, bbox=box)
         ax.set_axis_off()

@@ -21,7 +21,7 @@ from .curator import Curator, open_curator
 from .domain import Categorical, Domain
 from .errors import closest
 from .estimators import PrivateClassifier, check_domain
-from .ledger import Cost, Event, Ledger, zcdp_epsilon
+from .ledger import Cost, Event, Ledger, Total, zcdp_epsilon
 
 BELOW = 1 - 1e-9  # rounding in an estimator's own accounting must not carry a trial past its budget
 ROOTS = np.linspace(0, 7, 20_001)  # √ln(1/s) of tail probabilities s, down to 5e-22
@@ -159,12 +159,11 @@ class TunedLedger(Ledger):
         what, how = "best of a secret number of trials", f"private selection, {trials}"
         self.book(Event(what=what, mechanism=how, epsilon=np.array(total), rho=np.array(rho)))
 
-    @property
-    def epsilon(self) -> float:
-        """Total ε; events that are booked later compose with the selection by its zCDP cost."""
-        if self.delta is None or len(self.root.children) > 1:
-            return super().epsilon
-        return self.trials.approximate(self.trial.rho, delta=self.delta)
+    def at(self, delta: float | None) -> Total:
+        """Total ε at some δ; events that are booked later compose with the selection by its zCDP cost."""
+        if delta is None or len(self.root.children) > 1:
+            return super().at(delta)
+        return Total(self.trials.approximate(self.trial.rho, delta=delta), "zCDP")
 
 
 class Tuned(NamedTuple):

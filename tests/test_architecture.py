@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 CORE = [
     "arrays", "errors", "checks", "files", "yaml_text", "domain.attributes", "domain.misfits",
     "domain.encoding", "domain.frames", "domain.domain", "domain", "domain.cells", "domain.drafts",
-    "domain.__main__", "splits", "ledger", "lattice", "samplers", "laws", "curator", "scores",
+    "domain.__main__", "splits", "accounting", "ledger", "lattice", "samplers", "laws", "curator", "scores",
     "grid", "shapes", "bags", "trees", "counts", "candidates", "growth", "documents", "estimators", "stages",
     "booster", "tune",
     "registry", "pictures", "card", "commands",

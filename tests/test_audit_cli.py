@@ -16,10 +16,12 @@ import pytest
 from dpnb.audit import __main__ as audit_main
 from dpnb.audit import compare
 from dpnb.audit.__main__ import main
+from dpnb.audit.bounds import SampledFinding
 from dpnb.audit.report import alt_text, page, plot_event, write_report
 
 PNG = b"\x89PNG\r\n\x1a\n"
 FACTORIES = '''
+from dpnb import PrivateBooster
 from dpnb.papers.diffprfs import DiffPRFs
 
 
@@ -52,6 +54,10 @@ def good():
 
 def bad():
     return DiffPRFs.as_written(epsilon=1, n_trees=1, max_depth=1)
+
+
+def delta():
+    return PrivateBooster(epsilon=1, delta=1e-5, n_rounds=20)
 
 
 def bootstrap():
@@ -208,6 +214,23 @@ def test_delta_skips_the_replay(inside: Path, capsys: pytest.CaptureFixture[str]
     arguments = ["audited_models:bad", "--epsilon", "1", "--runs", "40", "--delta", "0.9"]
     assert main(arguments) == 0
     assert "replay," not in capsys.readouterr().out
+
+
+def test_with_delta_the_attack_is_held_against_the_ledger(
+    inside: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A ledger that states less than an attack shows is refuted, though the claim is not."""
+    arguments = ["audited_models:delta", "--epsilon", "2", "--runs", "60", "--delta", "1e-5"]
+    assert main(arguments) == 0
+    output = capsys.readouterr().out
+    assert "audited_models:delta, by its ledger (tight): no violation found" in output
+    assert re.search(r"claimed      ε = 0\.9\d+, δ = 1e-05 \(add-remove\)", output)
+    assert (
+        main([*arguments, "--neighbours", "replace"]) == 0
+    )  # the same releases cost more than twice as much
+    assert re.search(r"claimed      ε = 1\.9\d+, δ = 1e-05 \(replace\)", capsys.readouterr().out)
+    monkeypatch.setattr(SampledFinding, "flagged", property(lambda found: found.claimed < 1))
+    assert main(arguments) == 1  # broken twin: the attack refutes whatever is below 1
 
 
 def test_finite_loss_given_the_bags_is_no_verdict(inside: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -284,7 +284,8 @@ def test_the_card_says_what_a_privacy_officer_signs(call: Call, folder: Path) ->
         card.LIMITS[0],
         "0 to 200000 euros",
         "20 × stump",
-        "factor of 7.39",
+        f"factor of {np.exp(model.ledger_.epsilon):.3g}",
+        "(tight accounting)",
         "grade",
     )
     for part in twins:
@@ -350,6 +351,7 @@ def gaps(text: str, model: Any) -> list[str]:
         *card.LIMITS,
         *(f"<td>{name}</td>" for name in model.domain_.names),
         "0 to 200000 euros",
+        f"one after the other, is ε = {model.ledger_.epsilon:.4g} at δ = 1e-06 (tight accounting)",
         f"by a factor of {np.exp(model.ledger_.epsilon):.3g} at most, and by 1e-06 beside that",
         "18 to 120",
         "2000-01-01 to 2030-12-31",

@@ -133,8 +133,10 @@ def test_the_ledger_equals_epsilon(schedule: str, rate: float | None, neighbours
         ledger = clone(model).set_params(epsilon=epsilon).fit(*part).ledger_
         assert ledger.epsilon == pytest.approx(epsilon, abs=1e-12)
         assert ledger.leaks == {}
-        spent = clone(model).set_params(epsilon=epsilon, delta=1e-5).fit(*part).ledger_.epsilon
-        assert 0.99 * epsilon < spent <= epsilon
+        spent = clone(model).set_params(epsilon=epsilon, delta=1e-5).fit(*part).ledger_
+        planned = spent.by_sums(1e-5).epsilon  # rounds are planned by sums; the tight rule finds less
+        assert 0.99 * epsilon < planned <= epsilon
+        assert spent.epsilon <= planned
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from dp_accounting import pld, rdp
 
+from dpnb.accounting import Step, tight_epsilon
 from dpnb.curator import Curator
 from dpnb.ledger import Cost, Event, Ledger, zcdp_epsilon, zcdp_rho
 
@@ -142,10 +143,15 @@ def test_gaussian_has_no_pure_epsilon_but_is_no_leak() -> None:
     curator(ledger).gaussian([0.0], rho=0.02, sensitivity=1.0, what="sum")
     assert ledger.pure_epsilon == math.inf
     assert ledger.leaks == {}
-    assert ledger.epsilon == zcdp_epsilon(rho=0.02, delta=1e-5)
+    assert ledger.by_sums(1e-5) == (zcdp_epsilon(rho=0.02, delta=1e-5), "zCDP")
+    assert (
+        ledger.epsilon
+        == tight_epsilon([Step("gaussian", 0.2)], delta=1e-5)
+        < zcdp_epsilon(rho=0.02, delta=1e-5)
+    )
 
 
-def test_delta_takes_the_better_of_both_accounts() -> None:
+def test_delta_takes_the_least_account() -> None:
     few, many = (Ledger(claimed=1.0, delta=1e-5) for _ in range(2))
     count(curator(few), 0.1)
     assert few.epsilon == 0.1
@@ -278,7 +284,7 @@ def test_where_rho_adds_up_the_costs_are_in_rho() -> None:
             )
     total, rounds, stump = str(ledger).splitlines()
     assert ledger.pure_epsilon > ledger.epsilon
-    assert f"(zCDP, ρ = {ledger.rho:.4g})" in total
+    assert f"(tight, ρ = {ledger.rho:.4g})" in total
     assert f"rounds [sequential]: ρ = {ledger.rho:.4g}" in rounds
     assert "ε" not in rounds + stump
     ledger.delta = None

@@ -207,8 +207,8 @@ def _too_narrow(choose: Any) -> Any:
 def _one_block(noisy: Any) -> Any:
     """Noise as if a record were in one cell of all blocks together."""
 
-    def less(self: Any, sums: Any, rho: float, reach: float, shares: Any, what: str) -> Any:
-        return noisy(self, sums, rho, reach, np.ones_like(shares), what)
+    def less(self: Any, layout: Any, sums: Any, rho: float, reach: float, shares: Any, what: str) -> Any:
+        return noisy(self, layout, sums, rho, reach, np.ones_like(shares), what)
 
     return less
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -118,3 +119,17 @@ def test_ranges_of_children() -> None:
     low, high = ranges_below(splits, np.array([0, 0, 0, 1, 1]), low=np.zeros((2, 2)), high=np.ones((2, 2)))
     np.testing.assert_array_equal(low, [[0, 0]] * 4 + [[0.3, 0]])
     np.testing.assert_array_equal(high, [[1, 1]] * 3 + [[0.3, 1], [1, 1]])
+
+
+def drawn(tree: Tree, max_depth: int) -> list[str]:
+    """Words in the drawing of a tree."""
+    figure, axis = plt.subplots()
+    tree.plot(DOMAIN, ax=axis, max_depth=max_depth)
+    words = [text.get_text() for text in axis.texts]
+    plt.close(figure)
+    return words
+
+
+def test_a_drawing_says_how_much_it_leaves_out() -> None:
+    assert {"2 leaves", "3 leaves"} <= set(drawn(grown(), 1))
+    assert not any("leaves" in word or word == "…" for word in drawn(grown(), 2))  # nothing is left out

@@ -10,10 +10,11 @@ import contextlib
 import itertools
 import math
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..arrays import Floats
 from ..curator import Curator, T, opening
 from ..lattice import Lattice
 from ..laws import (
@@ -28,6 +29,7 @@ from ..laws import (
     TwoSidedGeometric,
 )
 from ..ledger import Event, Ledger
+from .bounds import check_levels
 from .result import Finding
 
 Noise = Laplace | TwoSidedGeometric | Gaussian
@@ -86,6 +88,7 @@ def exact(
     *,
     claimed: float,
     subject: str,
+    delta: float = 0.0,
     neighbours: str = "add-remove",
     pair: str = "",
 ) -> Finding:
@@ -95,19 +98,20 @@ def exact(
     ----------
     run : runs the subject on one data set through the doors; must not act on values with additive noise.
     first, second : the neighbours.
-    claimed : ε that the subject promises.
+    claimed : ε that the subject promises; with δ, ``ledger.epsilon``.
+    delta : δ of the promise, in [0, 1); with δ > 0 only choices may be released.
     subject, neighbours, pair : for the report.
 
     Returns
     -------
     Finding with the exact privacy loss, given the bags and attribute subsets of seed 0. ``inf`` if a transcript is
-    possible on one side only or the two sides release different things.
+    possible on one side only or the two sides release different things. With δ it is the least ε for which the two
+    distributions are (ε, δ)-close; where intervals are chosen, at least a bound of it from below.
     """
-    worst, event, transcripts = -1.0, "", 0
-    for loss, what in _losses(run, first, second, []):
-        transcripts += 1
-        if loss > worst:
-            worst, event = loss, what
+    check_levels(0.5, delta)
+    found = list(_transcripts(run, first, second, []))
+    top = max(found, key=lambda transcript: transcript.loss)
+    worst, event = _with_delta(found, delta) if delta else (top.loss, top.words)
     return Finding(
         instrument="exact",
         subject=subject,
@@ -117,33 +121,70 @@ def exact(
         neighbours=neighbours,
         pair=pair,
         event=event,
-        trials=transcripts,
+        delta=delta,
+        trials=len(found),
     )
 
 
-def _losses(run: Run, first: Any, second: Any, prefix: list[Any]) -> Iterator[tuple[float, str]]:
+class _Transcript(NamedTuple):
+    """A sequence of choices.
+
+    Parameters
+    ----------
+    logs : log probabilities on both data sets.
+    noise : what additive noise adds to their difference at most.
+    apart : whether the two sides release different things from there on.
+    words : for the report.
+    """
+
+    logs: tuple[float, float]
+    noise: float
+    apart: bool
+    words: str
+
+    @property
+    def loss(self) -> float:
+        return math.inf if self.apart else abs(self.logs[0] - self.logs[1]) + self.noise
+
+
+def _with_delta(found: list[_Transcript], delta: float) -> tuple[float, str]:
+    """Least ε at δ: the largest (P(S) − δ) / Q(S) over sets S of the transcripts with the largest ratios."""
+    if any(transcript.noise for transcript in found):
+        raise ValueError(
+            f"delta={delta!r} with additive noise: expected a subject that releases choices only"
+        )
+    both = (((t.logs[0], -np.inf), (-np.inf, t.logs[1])) if t.apart else (t.logs,) for t in found)
+    rows = [logs for pair in both for logs in pair if max(logs) > -np.inf]
+    best = (0.0, "")
+    for side, name in enumerate(("first", "second")):
+        ranked = sorted(rows, key=lambda logs: logs[1 - side] - logs[side])
+        p, q = np.exp(ranked).cumsum(axis=0).T[[side, 1 - side]]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            bounds: Floats = np.nan_to_num(np.log(np.maximum(p - delta, 0.0) / q), nan=0.0, posinf=np.inf)
+        size = int(bounds.argmax())
+        best = max(best, (float(bounds[size]), f"{size + 1} transcripts, likelier on the {name} data set"))
+    return best
+
+
+def _transcripts(run: Run, first: Any, second: Any, prefix: list[Any]) -> Iterator[_Transcript]:
     sides = [_run(run, data, prefix) for data in (first, second)]
     a, b = sides
+    logs = (a.log_probability, b.log_probability)
     if (a.waiting is None) != (b.waiting is None) or len(a.noise) != len(b.noise):
-        if max(a.log_probability, b.log_probability) > -math.inf:
-            open_side = a.waiting or b.waiting
-            yield (
-                math.inf,
-                f"only one side releases {open_side[0] if open_side else 'a noisy value'} after {prefix}",
-            )
+        open_side = a.waiting or b.waiting
+        words = f"only one side releases {open_side[0] if open_side else 'a noisy value'} after {prefix}"
+        if max(logs) > -math.inf:
+            yield _Transcript(logs, 0.0, True, words)
         return
-    if a.log_probability == b.log_probability == -math.inf:
+    if max(logs) == -math.inf:
         return
     if a.waiting is None or b.waiting is None:
-        ratio = abs(a.log_probability - b.log_probability)
         noise = math.fsum(_worst_shift(x, y) for x, y in zip(a.noise, b.noise, strict=True))
-        yield (
-            ratio + noise,
-            f"choices {[_short(o) for o in prefix]}" + (f", noise adds {noise:.4g}" if noise else ""),
-        )
+        words = f"choices {[_short(o) for o in prefix]}" + (f", noise adds {noise:.4g}" if noise else "")
+        yield _Transcript(logs, noise, False, words)
         return
     for outcome in _outcomes(a.waiting[1], b.waiting[1]):
-        yield from _losses(run, first, second, [*prefix, outcome])
+        yield from _transcripts(run, first, second, [*prefix, outcome])
 
 
 def _short(outcome: Any) -> Any:

@@ -94,7 +94,8 @@ class LogisticRegression(PrivateClassifier):
         settings = Settings(of_counts=OF_COUNTS, halvings=0)
         if ranks:
             settings = Settings(of_counts=OF_COUNTS / 2, of_thresholds=OF_COUNTS / 2)
-        with curator.ledger.sequential(f"logistic regression, {self.n_rounds} gradients"):
+        scope = curator.ledger.adaptive if ranks else curator.ledger.sequential
+        with scope(f"logistic regression, {self.n_rounds} gradients"):
             stages = Stages(data, curator, self.domain_, rho, settings)
             n = stages.thresholds(**how)
             self.models_ = self._descend(stages, layout_by(stages, ranks=ranks), n)
@@ -110,7 +111,7 @@ class LogisticRegression(PrivateClassifier):
         half = self.n_rounds // 2
         for k in range(self.n_rounds):
             slope = stages.noisy(
-                data.residuals(layout), each, math.sqrt(data.loss.square), shares, "gradient"
+                layout, data.residuals(layout), each, math.sqrt(data.loss.square), shares, "gradient"
             )
             speed = MOMENTUM * speed + slope / n
             moved = fixed(self.learning_rate * (1 - MOMENTUM) * speed)

@@ -1,6 +1,7 @@
 """How the booster's settings were chosen: variants of it on public data sets, the grid ``settings`` of chapter 7.
 
-Nothing here reads a test part, nor Adult, Bank or the robot. The stand-in is a release of Adult's training part (ε = 1).
+Nothing here reads a test part, nor Adult, Bank or the robot. The stand-in was made from Adult's training part, with
+ε = 1.
 """
 
 from __future__ import annotations

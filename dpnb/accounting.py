@@ -120,6 +120,7 @@ class Share(NamedTuple):
     kind, times, entries : as of :class:`Step`.
     share : of the total ρ, for all of its releases together.
     units : sensitivity of discrete Gaussian noise in units of its lattice; ``inf`` for real numbers.
+    sd : standard deviation in units that it may be no less than, if that is known.
     """
 
     kind: Kind
@@ -127,12 +128,13 @@ class Share(NamedTuple):
     times: int = 1
     units: float = math.inf
     entries: float = math.inf
+    sd: float = math.inf
 
     def step(self, rho: float) -> Step:
         """The releases at a total ρ."""
         each = rho * self.share / self.times
         size = math.sqrt((8 if self.kind == "selection" else 2) * each)
-        sd = self.units / size if self.kind == "gaussian" else math.inf
+        sd = min(self.units / size, self.sd) if self.kind == "gaussian" else math.inf
         return Step(self.kind, size, self.times, sd, self.entries)
 
 
@@ -729,6 +731,22 @@ def _longest(plan: Sequence[Share | Choice[Share]]) -> list[Share | Choice[Share
         else part
         for part in plan
     ]
+
+
+def budgeted(
+    plans: tuple[tuple[Share, ...], ...], *, epsilon: float, delta: float, neighbours: str = "add-remove"
+) -> tuple[float, tuple[tuple[Step, ...], ...]]:
+    """The ρ that whichever of several plans may spend, and the plans to declare; none where nothing is protected.
+
+    Parameters
+    ----------
+    plans : in shares, see :func:`tight_rho`.
+    epsilon, delta, neighbours : the claim.
+    """
+    rho = tight_rho((Choice(plans),), epsilon=epsilon, delta=delta, neighbours=neighbours)
+    if math.isinf(rho):
+        return rho, ()
+    return rho * (1 - 1e-9), tuple(tuple(part.step(rho) for part in plan) for plan in plans)
 
 
 def planned(plan: Sequence[Share | Choice[Share]], rho: float) -> tuple[Step | Choice[Step], ...]:

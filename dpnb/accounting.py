@@ -738,6 +738,8 @@ def budgeted(
 ) -> tuple[float, tuple[tuple[Step, ...], ...]]:
     """The ρ that whichever of several plans may spend, and the plans to declare; none where nothing is protected.
 
+    It is never above that of Gaussian noise, so that a claim bounds what will be booked for it.
+
     Parameters
     ----------
     plans : in shares, see :func:`tight_rho`.
@@ -746,6 +748,7 @@ def budgeted(
     rho = tight_rho((Choice(plans),), epsilon=epsilon, delta=delta, neighbours=neighbours)
     if math.isinf(rho):
         return rho, ()
+    rho = min(rho, gaussian_rho(epsilon=epsilon, delta=delta) / (4 if neighbours == "replace" else 1))
     return rho * (1 - 1e-9), tuple(tuple(part.step(rho) for part in plan) for plan in plans)
 
 
@@ -761,7 +764,10 @@ def planned(plan: Sequence[Share | Choice[Share]], rho: float) -> tuple[Step | C
 
 def gaussian_rho(*, epsilon: float, delta: float) -> float:
     """Largest ρ at which Gaussian noise alone is (ε, δ)-DP."""
-    low = high = math.log(zcdp_rho(epsilon=epsilon, delta=delta))
+    least = zcdp_rho(epsilon=epsilon, delta=delta)
+    if math.isinf(least):
+        return least
+    low = high = math.log(least)
     at = np.array([epsilon])
 
     def holds(log_rho: float) -> bool:

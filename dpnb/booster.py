@@ -164,8 +164,8 @@ class PrivateBooster(PrivateClassifier):
     * Sweeps: a record is in one cell of each block, with a residual of at most 1 (√2 for more than two classes) in L2.
 
     Draws are exact, and so are sums of residuals, which are multiples of 2⁻²⁸, for up to 2²⁵ records. The number of
-    rounds and what else follows from the noisy number of records is post-processing; budgets are fixed in advance. With δ,
-    all plans that may follow are declared, and ρ is what the worst of them leaves, see :mod:`dpnb.accounting`.
+    rounds and what else follows from the noisy number of records is post-processing; budgets are fixed in advance.
+    With δ, all plans that may follow are declared, and ρ is what the worst of them leaves, see :mod:`dpnb.accounting`.
 
     ``n_rounds`` and ``learning_rate`` are free to choose before the data are seen; every further fit on the private
     records spends its own budget.

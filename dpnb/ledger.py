@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from .accounting import Choice, Step, covers, doubled, tight_epsilon
+from .accounting import Choice, Step, covers, doubled, gaussian_rho, tight_epsilon
 from .accounting import zcdp_epsilon as zcdp_epsilon
 from .accounting import zcdp_rho as zcdp_rho
 from .arrays import Floats, Ints
@@ -459,8 +459,11 @@ class Budget:
         pure = self._ledger.pure_epsilon + (epsilon if delta is None else math.inf)
         after = pure
         if self._ledger.delta is not None:
-            rho = epsilon**2 / 2 if delta is None else zcdp_rho(epsilon=epsilon, delta=delta)
+            # No fit plans more than a claim by Gaussian noise alone has.
+            rho = epsilon**2 / 2 if delta is None else gaussian_rho(epsilon=epsilon, delta=delta)
             after = min(pure, zcdp_epsilon(rho=self._ledger.rho + rho, delta=self._ledger.delta))
+            if not self._ledger.events and (delta or 0) <= self._ledger.delta:
+                after = min(after, epsilon)
         if after > self.total * (1 + 1e-12):
             more = f"ε = {_number(epsilon)}" + (f", δ = {delta:g}" if delta else "")
             raise BudgetExceededError(

@@ -587,7 +587,7 @@ class Ways(NamedTuple):
         """Noisy counts, choices, and whatever noise they leave the budget for."""
         settings, d = self.settings, self.domain.n_attributes
         first = settings.of_counts + settings.of_thresholds * (settings.halvings > 0)
-        questions = (plan.sweeps + 1) * self.n_problems + 1
+        questions = (settings.sweeps + 1) * self.n_problems + 1
         shares = (
             noise_share(first, entries=d * (1 + settings.halvings)),
             Share("selection", plan.of_stumps, plan.stumps),

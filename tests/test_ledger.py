@@ -362,7 +362,7 @@ def test_declared_plans_compose_with_what_comes_before_and_after() -> None:
 
 
 def test_a_document_keeps_the_plans() -> None:
-    fine = (Step("gaussian", SHIFT), Step("gaussian", 0.05, 3, sd=2.0**19, entries=60), *PLANS[1][1:])
+    fine = (Step("gaussian", SHIFT), Step("gaussian", 0.03, 3, sd=2.0**19, entries=60), *PLANS[1][1:])
     for plans in (PLANS, (*PLANS, fine)):
         ledger = planned_by_a_count(12, 0.1, plans=plans)
         written = ledger_document(ledger)
@@ -373,7 +373,7 @@ def test_a_document_keeps_the_plans() -> None:
     (entry,) = written["entries"]
     for changed in (
         [],  # broken twins: a document without its plans, and with others
-        entry["plans"][:-1],
+        entry["plans"][1:2],
         [[dict(step, times=0) for step in plan] for plan in entry["plans"]],
         [[dict(step, kind="laplace") for step in plan] for plan in entry["plans"]],
         [[dict(step, size="nan") for step in plan] for plan in entry["plans"]],

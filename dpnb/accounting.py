@@ -79,7 +79,7 @@ STEEP = 0.8  # and so is one along which δ falls by more than about this in the
 MOST_STEPS = 4096  # of a sequence that is worked out
 MOST_GAUSSIANS = 8  # among selections; more of them are taken in groups
 WIDEST = 600.0  # log u that the numbers hold
-NEAR, NEAR_CHOICE = 1e-5, 2e-3  # how far below its claim a planned ε may stay; of choices, which take longer
+NEAR, NEAR_CHOICE = 1e-5, 3e-3  # how far below its claim a planned ε may stay; of choices, which take longer
 
 
 class Step(NamedTuple):
@@ -710,27 +710,17 @@ def tight_rho(
     near = NEAR_CHOICE if any(isinstance(part, Choice) for part in plan) else NEAR
     aim = gaussian_rho(epsilon=target * (1 - 0.6 * near), delta=delta)
     tried, found = aim / factor, least
-    for attempt in range(9):
-        steps = planned(_longest(plan) if attempt == 0 else plan, tried)
+    for _ in range(8):
+        steps = planned(plan, tried)
         cost = tight_epsilon(doubled(steps) if replace else steps, delta=delta)
         if math.isinf(cost) or cost <= 0:
             break
-        if cost <= target and steps == planned(plan, tried):
+        if cost <= target:
             found = max(found, tried)
             if cost > target * (1 - near):
                 break
         tried *= aim / gaussian_rho(epsilon=cost, delta=delta)
     return found
-
-
-def _longest(plan: Sequence[Share | Choice[Share]]) -> list[Share | Choice[Share]]:
-    """A plan with the longest way of each choice: it costs about as much, and is sooner worked out."""
-    return [
-        Choice((max(part.plans, key=lambda way: sum(one.times for one in way)),))
-        if isinstance(part, Choice)
-        else part
-        for part in plan
-    ]
 
 
 def budgeted(

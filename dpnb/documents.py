@@ -178,7 +178,7 @@ def _entry(child: Scope | Event) -> dict[str, Any]:
 
 
 def _step_entry(step: Step) -> dict[str, Any]:
-    noise = {} if math.isinf(step.sd) else {"sd": plain(step.sd), "entries": plain(step.entries)}
+    noise = {} if math.isinf(step.sd) else {"sd": plain(step.sd), "entries": plain(float(step.entries))}
     return {"kind": step.kind, "size": plain(step.size), "times": step.times, **noise}
 
 

@@ -173,7 +173,7 @@ def _entry(child: Scope | Event) -> dict[str, Any]:
     nodes = None if child.parts is None else child.n_parts
     bounds = {"sensitivity": plain(child.sensitivity), "change_range": plain(child.change_range)}
     if child.lattice_sd > 0:
-        bounds |= {"lattice_sd": plain(child.lattice_sd), "moved": plain(child.moved)}
+        bounds |= {"lattice_sd": plain(child.lattice_sd), "moved": plain(float(child.moved))}
     return entry | {"mechanism": child.mechanism, **bounds, "nodes": nodes}
 
 

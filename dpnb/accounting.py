@@ -1,7 +1,8 @@
 """What a sequence of releases costs at δ: conversion of zCDP, and the adaptive worst case step by step.
 
 A sequence is given as :class:`Step` objects in the order in which the releases happen. Each of them may depend on all
-earlier outputs, but kinds, sizes and number of steps must not.
+earlier outputs, but kinds, sizes and number of steps must not: where these follow from earlier outputs, a
+:class:`Choice` declares what they may be.
 
 Notes
 -----
@@ -16,6 +17,12 @@ two ends are the worst law for given a: U_{i−1}(u) is the supremum over t = 1/
 are fixed. *Gaussian* noise of shift μ multiplies u by exp(μZ − μ²/2); a smaller shift is never worse, and neighbours
 that follow each other merge into one of μ² = Σ μ_i². Ratios dP/dQ obey the same bounds, so both orders are covered.
 
+*Choices* among finitely many plans, by outputs so far, are the adversary's too: U before is the largest of the plans'
+U, and stays convex and decreasing. A release that is left out multiplies u by 1, and a smaller one by what the larger
+may: both are among the laws of the step. A Gaussian may come later than planned, as the supremum over selections of a
+mean over noise is at most the mean of suprema. Parts of it may be spent as outputs say: U before a part, with the rest
+to come, is U before all of it. So :func:`covers` lets releases be left out, shrink, and Gaussians be put off.
+
 *Upper bounds only*. A :class:`_Curve` holds values at equally spaced log u. Chords in u of a convex function lie above
 it, so does the chord from (0, 1) on the left, and the last value on the right. The recursion is monotone, so it keeps
 bounds from above. Between nodes both arguments move along chords and the numerator is A − b t − g/t: its chord in t,
@@ -28,7 +35,10 @@ from the middle, where the worst a is not, are. All sums have terms of one sign,
 likelihood ratio has second moment at most E exp(xy/s²) · (1 + 10⁻³³) < 1 + 1/(287 s⁴) for x, y uniform on [−½, ½],
 by the discrete law's sub-Gaussian moments. Second moments multiply, so n entries in all are off by at most
 ½ √((1 + 1/(287 s⁴))ⁿ − 1) in total variation. Rounding is post-processing. The distance τ on both neighbours costs
-(1 + e^ε) τ of δ. Only entries that differ between the neighbours count, at most (Δ/unit)² of them.
+(1 + e^ε) τ of δ. Only entries that differ between the neighbours count, at most (Δ/unit)² of them. For fine noise and
+large ε another bound is less: up to 10 s the logarithm of that ratio is at most 100/(24 s²) and the draws are off by a
+share of 2⁻⁴²; call both together β. Then δ(ε + 2nβ) is at most e^(nβ) that of Gaussian noise at ε, plus (1 + e^ε) n
+times the chance of more than 10 s.
 
 References
 ----------
@@ -42,8 +52,8 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import groupby, pairwise
-from typing import Literal, NamedTuple
+from itertools import groupby, pairwise, repeat
+from typing import Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -55,8 +65,12 @@ from .checks import check_choice, check_epsilon
 Kind = Literal["selection", "ratio", "gaussian"]
 KINDS = ("selection", "ratio", "gaussian")
 
+SLACK = 1e-12  # share that sums may be off by, for which Gaussians are counted as this much larger
 GUARD = 2.0**-46  # share that a step adds for rounding: 64 units in the last place
 DRAW = 2.0**-44  # total variation between drawn discrete noise and its law: digits whose chances are rounded
+DRAW_SHARE = 2.0**-42  # share by which chances are off, up to 10 standard deviations
+BEND = 4.2  # more than 100/24
+BEYOND = 2.5e-21  # chance of more than 10 standard deviations, less half a unit
 LEAST_SD = 2.0  # in units, for the bound on discrete noise
 FINENESS = 0.063  # spacing in standard deviations of all steps, times the root of their number
 FEW, MANY = 64, 300  # that number, as far as it decides the spacing
@@ -65,6 +79,7 @@ STEEP = 0.8  # and so is one along which δ falls by more than about this in the
 MOST_STEPS = 4096  # of a sequence that is worked out
 MOST_GAUSSIANS = 8  # among selections; more of them are taken in groups
 WIDEST = 600.0  # log u that the numbers hold
+NEAR, NEAR_CHOICE = 1e-5, 3e-3  # how far below its claim a planned ε may stay; of choices, which take longer
 
 
 class Step(NamedTuple):
@@ -105,6 +120,7 @@ class Share(NamedTuple):
     kind, times, entries : as of :class:`Step`.
     share : of the total ρ, for all of its releases together.
     units : sensitivity of discrete Gaussian noise in units of its lattice; ``inf`` for real numbers.
+    sd : standard deviation in units that it may be no less than, if that is known.
     """
 
     kind: Kind
@@ -112,13 +128,32 @@ class Share(NamedTuple):
     times: int = 1
     units: float = math.inf
     entries: float = math.inf
+    sd: float = math.inf
 
     def step(self, rho: float) -> Step:
         """The releases at a total ρ."""
         each = rho * self.share / self.times
         size = math.sqrt((8 if self.kind == "selection" else 2) * each)
-        sd = self.units / size if self.kind == "gaussian" else math.inf
+        sd = min(self.units / size, self.sd) if self.kind == "gaussian" else math.inf
         return Step(self.kind, size, self.times, sd, self.entries)
+
+
+Part = TypeVar("Part", Step, Share)
+
+
+class Choice(NamedTuple, Generic[Part]):
+    """One of several declared plans; outputs so far may decide which.
+
+    Parameters
+    ----------
+    plans : each a sequence of steps, or of shares.
+    """
+
+    plans: tuple[tuple[Part, ...], ...]
+
+
+Sequel = Sequence[Step | Choice[Step]]
+"""Steps in their order, and choices of what follows."""
 
 
 # --- Conversion of zCDP ---------------------------------------------------------------------------------------
@@ -169,12 +204,12 @@ def zcdp_rho(*, epsilon: float, delta: float) -> float:
 # --- The worst case of a sequence -----------------------------------------------------------------------------
 
 
-def tight_delta(steps: Sequence[Step], *, epsilon: float) -> float:
+def tight_delta(steps: Sequel, *, epsilon: float) -> float:
     """A δ, close to the least, for which the adaptive worst case of a sequence is (ε, δ)-DP.
 
     Parameters
     ----------
-    steps : in the order in which they happen.
+    steps : in the order in which they happen; a :class:`Choice` stands where outputs decide what follows.
     epsilon : at least 0.
 
     Returns
@@ -184,15 +219,15 @@ def tight_delta(steps: Sequence[Step], *, epsilon: float) -> float:
     if not epsilon >= 0:
         raise ValueError(f"epsilon={epsilon!r}: expected a number of at least 0")
     _check(steps)
-    return min(_delta_curve(_arranged(steps), top=epsilon)(epsilon) + _lattice_cost(steps, epsilon), 1.0)
+    return min(_with_lattice(_delta_curve(steps, top=epsilon), steps)(epsilon), 1.0)
 
 
-def tight_epsilon(steps: Sequence[Step], *, delta: float) -> float:
+def tight_epsilon(steps: Sequel, *, delta: float) -> float:
     """An ε, close to the least, for which the adaptive worst case of a sequence is (ε, δ)-DP.
 
     Parameters
     ----------
-    steps : in the order in which they happen.
+    steps : in the order in which they happen; a :class:`Choice` stands where outputs decide what follows.
     delta : in (0, 1).
 
     Returns
@@ -206,21 +241,17 @@ def tight_epsilon(steps: Sequence[Step], *, delta: float) -> float:
 
 
 @lru_cache(maxsize=256)
-def _epsilon(steps: tuple[Step, ...], delta: float) -> float:
-    rho = 0.5 * math.fsum(step.variance for step in steps)
+def _epsilon(steps: tuple[Step | Choice[Step], ...], delta: float) -> float:
+    rho = 0.5 * _most(steps, lambda step: step.variance)
     top = rho + 2 * math.sqrt(-rho * math.log(delta / 2))  # zCDP at δ/2 has no larger ε
-    if not (top < WIDEST and _lattice_cost(steps, 0.0) < delta):
+    if not top < WIDEST:
         return math.inf
-    value = _delta_curve(_arranged(steps), top=top)
-
-    def holds(epsilon: float) -> bool:
-        return value(epsilon) + _lattice_cost(steps, epsilon) <= delta
-
+    value = _with_lattice(_delta_curve(steps, top=top), steps)
     tried = np.linspace(0.0, top, 65).tolist()
-    first = next((i for i, epsilon in enumerate(tried) if holds(epsilon)), None)
+    first = next((i for i, epsilon in enumerate(tried) if value(epsilon) <= delta), None)
     if first is None:
         return math.inf
-    return _least(holds, low=tried[max(first - 1, 0)], high=tried[first])
+    return _least(lambda epsilon: value(epsilon) <= delta, low=tried[max(first - 1, 0)], high=tried[first])
 
 
 def _least(holds: Callable[[float], bool], *, low: float, high: float) -> float:
@@ -231,13 +262,22 @@ def _least(holds: Callable[[float], bool], *, low: float, high: float) -> float:
     return high
 
 
-def doubled(steps: Sequence[Step]) -> tuple[Step, ...]:
+def doubled(steps: Sequel) -> tuple[Step | Choice[Step], ...]:
     """The steps for pairs that are a removal and an addition apart: ranges, ε and shifts twice as large."""
-    return tuple(step._replace(size=2 * step.size, entries=2 * step.entries) for step in steps)
+    return tuple(
+        Choice(tuple(tuple(map(_doubled, plan)) for plan in step.plans))
+        if isinstance(step, Choice)
+        else _doubled(step)
+        for step in steps
+    )
 
 
-def _check(steps: Sequence[Step]) -> None:
-    for step in steps:
+def _doubled(step: Step) -> Step:
+    return step._replace(size=2 * step.size, entries=2 * step.entries)
+
+
+def _check(steps: Sequel) -> None:
+    for step in _all_steps(steps):
         check_choice("kind", step.kind, KINDS)
         if not (step.size >= 0 and step.times >= 1 and step.sd > 0 and step.entries >= 0):
             raise ValueError(
@@ -245,20 +285,110 @@ def _check(steps: Sequence[Step]) -> None:
             )
 
 
-def _lattice_cost(steps: Sequence[Step], epsilon: float) -> float:
-    """What of δ pays for discrete Gaussian noise that is counted as Gaussian."""
-    log_moment = drawn = 0.0
+def _all_steps(steps: Sequel) -> Iterator[Step]:
     for step in steps:
-        if math.isinf(step.sd):
-            continue
-        if step.sd < LEAST_SD:
-            return math.inf
-        entries = step.times * min(step.entries, (step.size * step.sd) ** 2 * (1 + 1e-9))
-        log_moment += entries * math.log1p(1 / (287 * step.sd**4))
-        drawn += entries * DRAW
+        if not isinstance(step, Choice):
+            yield step
+        elif not step.plans:
+            raise ValueError("a choice of no plans: expected one plan at least, which may be empty")
+        else:
+            for plan in step.plans:
+                yield from plan
+
+
+def _most(steps: Sequel, of: Callable[[Step], float]) -> float:
+    """Largest sum of something over all that may happen."""
+    return math.fsum(
+        max(math.fsum(map(of, plan)) for plan in step.plans) if isinstance(step, Choice) else of(step)
+        for step in steps
+    )
+
+
+# --- Discrete noise -------------------------------------------------------------------------------------------
+
+
+def _moved(step: Step) -> float:
+    """Entries with discrete noise in which neighbours differ."""
+    if math.isinf(step.sd):
+        return 0.0
+    return step.times * min(step.entries, (step.size * step.sd) ** 2 * (1 + 1e-9))
+
+
+def _log_moment(step: Step) -> float:
+    """What the entries add to the logarithm of the second moment."""
+    coarse = step.sd < LEAST_SD
+    return math.inf if coarse else _moved(step) * math.log1p(1 / (287 * step.sd**4))
+
+
+def _bend(step: Step) -> float:
+    """What the entries add to nβ."""
+    return math.inf if step.sd < LEAST_SD else _moved(step) * (BEND / step.sd**2 + DRAW_SHARE)
+
+
+def _lattice_cost(steps: Sequel, epsilon: float) -> float:
+    """What of δ pays for discrete Gaussian noise that is counted as Gaussian, by total variation."""
+    log_moment = _most(steps, _log_moment)
     if log_moment > 1:
         return math.inf
-    return (1 + math.exp(epsilon)) * (0.5 * math.sqrt(math.expm1(log_moment)) + drawn) * (1 + 1e-12)
+    distance = 0.5 * math.sqrt(math.expm1(log_moment)) + _most(steps, _moved) * DRAW
+    return (1 + math.exp(epsilon)) * distance * (1 + 1e-12)
+
+
+def _with_lattice(value: Callable[[float], float], steps: Sequel) -> Callable[[float], float]:
+    """δ as a function of ε with discrete noise, from what it is with Gaussian noise: the lesser of two bounds."""
+    bend, moved = _most(steps, _bend) * (1 + 1e-12), _most(steps, _moved)
+
+    def delta(epsilon: float) -> float:
+        by_distance = value(epsilon) + _lattice_cost(steps, epsilon)
+        if moved == 0 or bend > 1:
+            return by_distance
+        tails = (1 + math.exp(epsilon)) * moved * BEYOND
+        return min(by_distance, math.exp(bend) * value(epsilon - 2 * bend) * (1 + 1e-12) + tails)
+
+    return delta
+
+
+# --- What plans cover -----------------------------------------------------------------------------------------
+
+
+def covers(plans: Sequence[Sequence[Step]], steps: Sequel) -> bool:
+    """Whether what happened follows from one of the plans by leaving out, shrinking, and putting off Gaussians.
+
+    Parameters
+    ----------
+    plans : as of :class:`Choice`.
+    steps : what happened, in order.
+    """
+    happened = [step for step in steps if not isinstance(step, Choice)]
+    return len(happened) == len(steps) and any(_covers(plan, happened) for plan in plans)
+
+
+def _covers(plan: Sequence[Step], happened: Sequence[Step]) -> bool:
+    """Each release takes the first place behind those that are taken; Gaussians what they need of all before."""
+    if any(_most(happened, of) > _most(plan, of) * (1 + SLACK) for of in (_log_moment, _bend, _moved)):
+        return False
+    places, left, passed = _one_by_one(plan), 0.0, 0.0
+    for step in _one_by_one(happened):
+        noise = step.variance if step.kind == "gaussian" else math.inf
+        while not noise <= left + SLACK * passed:
+            place = next(places, None)
+            if place is None:
+                return False
+            if place.kind == "gaussian":
+                left += place.variance
+                passed += place.variance
+            elif place.kind == step.kind and step.size <= place.size:
+                break
+        left -= noise if step.kind == "gaussian" else 0.0
+    return True
+
+
+def _one_by_one(steps: Sequence[Step]) -> Iterator[Step]:
+    for step in steps:
+        yield from repeat(step, 1) if step.kind == "gaussian" else repeat(step._replace(times=1), step.times)
+
+
+# --- The recursion --------------------------------------------------------------------------------------------
 
 
 def _arranged(steps: Sequence[Step]) -> tuple[Step, ...]:
@@ -294,7 +424,7 @@ def _fewer_gaussians(runs: list[Step]) -> tuple[Step, ...]:
 
 def _merged(gaussians: Sequence[Step]) -> Step:
     """One Gaussian for several in a row."""
-    return Step("gaussian", math.sqrt(math.fsum(step.variance for step in gaussians)) * (1 + 1e-15))
+    return Step("gaussian", math.sqrt(math.fsum(step.variance for step in gaussians)) * (1 + SLACK))
 
 
 def _joined(runs: Iterable[Step]) -> Iterator[Step]:
@@ -303,49 +433,119 @@ def _joined(runs: Iterable[Step]) -> Iterator[Step]:
         yield Step(kind, size, sum(run.times for run in same))
 
 
-def _delta_curve(runs: tuple[Step, ...], *, top: float) -> Callable[[float], float]:
+def _delta_curve(steps: Sequel, *, top: float) -> Callable[[float], float]:
     """δ as a function of ε, best up to ε = ``top``."""
-    if not runs:
-        return lambda epsilon: 0.0
-    if len(runs) == 1 and runs[0].kind == "gaussian":
-        return lambda epsilon: float(_gaussian_end(runs[0].size, np.array([epsilon]))[0])
-    count = sum(run.times for run in runs if run.kind != "gaussian")
-    deviation = math.sqrt(math.fsum(run.variance for run in runs))
-    reach = math.fsum(run.reach for run in runs)
+    deviation = math.sqrt(_most(steps, lambda step: step.variance))
+    if deviation == 0:
+        return lambda epsilon: max(-math.expm1(epsilon), 0.0)
+    count = _most(steps, lambda step: step.times * (step.kind != "gaussian" and step.size > 0))
+    reach = _most(steps, lambda step: step.reach if step.size > 0 else 0.0)
     low, high = max(-4 * deviation, -reach), min(top + 2 * deviation, reach)
     if count > MOST_STEPS or not max(high, -low) < WIDEST:
         return lambda epsilon: 1.0
-    spacing = FINENESS * deviation / math.sqrt(min(max(count, FEW), MANY))
-    curve = _backwards(
-        runs, low=low, high=high, spacing=spacing, narrow=STEEP * deviation**2 / max(top, 1e-9)
-    )
-    return lambda epsilon: float(curve.at(np.array([epsilon]))[0])
+    window = _Window(low, high, FINENESS * deviation, STEEP * deviation**2 / max(top, 1e-9))
+    first = _backwards(steps, _Later(None, 0.0, 0.0, 0), window)
+    return lambda epsilon: float(first.at(np.array([epsilon]))[0])
 
 
-def _backwards(runs: tuple[Step, ...], *, low: float, high: float, spacing: float, narrow: float) -> _Curve:
-    """U_0 from U_k, about as finely as ``spacing`` asks for, and as thoroughly as wider steps than ``narrow`` do."""
-    rest = list(runs)
-    after = rest.pop().size if rest[-1].kind == "gaussian" else 0.0
-    curve: _Curve | None = None
-    left = after**2  # variance of what follows
-    for run in reversed(rest):
+class _Window(NamedTuple):
+    """Where a curve is needed, how finely, and from which width on selections are looked at everywhere.
+
+    ``spacing`` is that of one step; it shrinks with the root of their number.
+    """
+
+    low: float
+    high: float
+    spacing: float
+    narrow: float
+
+
+class _Later(NamedTuple):
+    """What is left of a sequence: U, its variance, and number of steps that are no Gaussians.
+
+    As long as there are no such steps, ``curve`` is None, and one Gaussian of the given shift is all.
+    """
+
+    curve: _Curve | None
+    shift: float
+    variance: float
+    steps: int
+
+    def at(self, y: Floats) -> Floats:
+        """U at some log u."""
+        if self.curve is not None:
+            return self.curve.at(y)
+        return _gaussian_end(self.shift, y) if self.shift else np.maximum(-np.expm1(y), 0.0)
+
+    def on(self, step: float, window: _Window) -> _Curve:
+        """U on a grid."""
+        if self.curve is not None:
+            return self.curve.regrid(step, window.low, window.high)
+        first, nodes = _nodes(step, window.low, window.high)
+        return _Curve(step, first, nodes).become(self.at(nodes))
+
+
+def _backwards(steps: Sequel, later: _Later, window: _Window) -> _Later:
+    """What is left before steps and choices."""
+    for choice, part in groupby(reversed(steps), key=lambda step: isinstance(step, Choice)):
+        if not choice:
+            later = _through(
+                _arranged([step for step in part if not isinstance(step, Choice)][::-1]), later, window
+            )
+            continue
+        for one in part:
+            if isinstance(one, Choice):
+                later = _before(sorted({_arranged(plan) for plan in one.plans}), later, window)
+    return later
+
+
+def _before(plans: Sequence[tuple[Step, ...]], later: _Later, window: _Window) -> _Later:
+    """What is left before a choice; plans that begin alike are chosen among behind what they share."""
+    if len(plans) == 1:
+        return _through(plans[0], later, window)
+    found = []
+    for head, alike in groupby(plans, key=lambda plan: plan[:1]):
+        found.append(_through(head, _before([plan[1:] for plan in alike], later, window), window))
+    return _worst(found, window)
+
+
+def _worst(found: Sequence[_Later], window: _Window) -> _Later:
+    """The largest U of several."""
+    variance, steps = max(each.variance for each in found), max(each.steps for each in found)
+    curves = [each.curve for each in found if each.curve is not None]
+    if not curves:
+        return _Later(None, max(each.shift for each in found), variance, steps)
+    spacing = min(curve.step for curve in curves)
+    first, nodes = _nodes(spacing, window.low, window.high)
+    values = np.max([each.at(nodes) for each in found], axis=0)
+    return _Later(_Curve(spacing, first, values).become(values), 0.0, variance, steps)
+
+
+def _through(runs: Sequence[Step], later: _Later, window: _Window) -> _Later:
+    """What is left before steps that are arranged."""
+    curve, shift, left, after = later
+    number = sum(run.times for run in runs if run.kind != "gaussian") + after
+    spacing = window.spacing / math.sqrt(min(max(number, FEW), MANY))
+    for run in reversed(runs):
+        left += run.variance
         if run.kind == "gaussian":
-            assert curve is not None
-            curve = _spread(curve, run.size)
-        else:
-            width = max(run.size if run.kind == "selection" else 2 * run.size, 2 * spacing)
-            parts = 2 ** max(1, round(math.log2(width / spacing)))
-            step = math.nextafter(width / parts, math.inf)
-            curve = _end(after, step, low, high) if curve is None else curve.regrid(step, low, high)
-            for _ in range(run.times):
-                if run.kind == "ratio":
-                    curve = _two_point(curve, parts)
-                else:
-                    rough = width > min(narrow, ROUGH * math.sqrt(left))
-                    curve = _selected(curve, _cuts(parts, rough=rough))
-                left += run.variance / run.times
-    assert curve is not None
-    return curve
+            if curve is None:
+                shift = math.hypot(shift, run.size)
+            else:
+                curve = _spread(curve, run.size)
+            continue
+        width = max(run.size if run.kind == "selection" else 2 * run.size, 2 * spacing)
+        parts = 2 ** max(1, round(math.log2(width / spacing)))
+        curve = _Later(curve, shift, 0.0, 0).on(math.nextafter(width / parts, math.inf), window)
+        follows = left - run.variance
+        for _ in range(run.times):
+            if run.kind == "ratio":
+                curve = _two_point(curve, parts)
+            else:
+                rough = width > min(window.narrow, ROUGH * math.sqrt(follows))
+                curve = _selected(curve, _cuts(parts, rough=rough))
+            follows += run.variance / run.times
+    return _Later(curve, shift, left, number)
 
 
 @dataclass(frozen=True)
@@ -401,13 +601,6 @@ def _towards_one(value: float, distance: Floats) -> Floats:
 def _nodes(step: float, low: float, high: float) -> tuple[int, Floats]:
     first, last = math.floor(low / step), math.ceil(high / step)
     return first, step * np.arange(first, max(last, first + 1) + 1, dtype=float)
-
-
-def _end(shift: float, step: float, low: float, high: float) -> _Curve:
-    """U after the last selection: (1 − u)₊, or what a Gaussian of some shift makes of it."""
-    first, nodes = _nodes(step, low, high)
-    values = _gaussian_end(shift, nodes) if shift else np.maximum(-np.expm1(nodes), 0.0)
-    return _Curve(step, first, values).become(values)
 
 
 def _gaussian_end(shift: float, y: Floats) -> Floats:
@@ -484,13 +677,14 @@ def _spread(curve: _Curve, shift: float) -> _Curve:
 
 @lru_cache(maxsize=256)
 def tight_rho(
-    plan: tuple[Share, ...], *, epsilon: float, delta: float, neighbours: str = "add-remove"
+    plan: tuple[Share | Choice[Share], ...], *, epsilon: float, delta: float, neighbours: str = "add-remove"
 ) -> float:
     """Largest total ρ that is found for a sequence in shares of ρ, so that its tight ε at δ is at most a claim.
 
     Parameters
     ----------
-    plan : parts of the sequence, in the order in which they happen; their shares add up to 1.
+    plan : parts of the sequence, in the order in which they happen, and choices among parts; the shares of the dearest
+        way through add up to 1.
     epsilon, delta : the claim under ``neighbours``.
     neighbours : ``"add-remove"`` or ``"replace"``.
 
@@ -498,37 +692,80 @@ def tight_rho(
     -------
     ρ to book for one record more or less, under either relation; never below what :func:`zcdp_rho` allows.
     """
-    if abs(math.fsum(part.share for part in plan) - 1) > 1e-9:
-        raise ValueError(f"shares {[part.share for part in plan]}: expected numbers that add up to 1")
+    shares = [
+        max(math.fsum(one.share for one in way) for way in part.plans)
+        if isinstance(part, Choice)
+        else part.share
+        for part in plan
+    ]
+    if abs(math.fsum(shares) - 1) > 1e-9:
+        raise ValueError(f"shares {shares}: expected numbers that add up to 1")
     check_choice("neighbours", neighbours, ("add-remove", "replace"))
     replace = neighbours == "replace"
-    low = zcdp_rho(epsilon=epsilon, delta=delta) / (4 if replace else 1) * (1 - 1e-12)
-    if math.isinf(low):
-        return low
+    factor = 4 if replace else 1
+    least = zcdp_rho(epsilon=epsilon, delta=delta) / factor * (1 - 1e-12)
+    if math.isinf(least):
+        return least
     target = epsilon * (1 - 1e-7)  # the last digits of a ledger's sizes may differ from these
-
-    def price(rho: float) -> float:
-        steps = tuple(part.step(rho) for part in plan)
-        return tight_epsilon(doubled(steps) if replace else steps, delta=delta)
-
-    tried, found = low, low
-    points: list[tuple[float, float]] = []
+    near = NEAR_CHOICE if any(isinstance(part, Choice) for part in plan) else NEAR
+    aim = gaussian_rho(epsilon=target * (1 - 0.6 * near), delta=delta)
+    tried, found = aim / factor, least
     for _ in range(8):
-        cost = price(tried)
+        steps = planned(plan, tried)
+        cost = tight_epsilon(doubled(steps) if replace else steps, delta=delta)
         if math.isinf(cost) or cost <= 0:
             break
         if cost <= target:
             found = max(found, tried)
-            if cost > target * (1 - 1e-5):
+            if cost > target * (1 - near):
                 break
-        points.append((math.log(cost), math.log(tried)))
-        slope = 2.0 if len(points) < 2 else _slope(points[-2], points[-1])
-        aim = math.log(target * (1 - 4e-6))
-        tried = math.exp(points[-1][1] + slope * (aim - points[-1][0]))
+        tried *= aim / gaussian_rho(epsilon=cost, delta=delta)
     return found
 
 
-def _slope(first: tuple[float, float], second: tuple[float, float]) -> float:
-    """Slope between two points, as far as it is one of ln ρ over ln ε."""
-    run = second[0] - first[0]
-    return min(max((second[1] - first[1]) / run, 0.5), 2.5) if run else 1.0
+def budgeted(
+    plans: tuple[tuple[Share, ...], ...], *, epsilon: float, delta: float, neighbours: str = "add-remove"
+) -> tuple[float, tuple[tuple[Step, ...], ...]]:
+    """The ρ that whichever of several plans may spend, and the plans to declare; none where nothing is protected.
+
+    It is never above that of Gaussian noise, so that a claim bounds what will be booked for it.
+
+    Parameters
+    ----------
+    plans : in shares, see :func:`tight_rho`.
+    epsilon, delta, neighbours : the claim.
+    """
+    rho = tight_rho((Choice(plans),), epsilon=epsilon, delta=delta, neighbours=neighbours)
+    if math.isinf(rho):
+        return rho, ()
+    rho = min(rho, gaussian_rho(epsilon=epsilon, delta=delta) / (4 if neighbours == "replace" else 1))
+    return rho * (1 - 1e-9), tuple(tuple(part.step(rho) for part in plan) for plan in plans)
+
+
+def planned(plan: Sequence[Share | Choice[Share]], rho: float) -> tuple[Step | Choice[Step], ...]:
+    """The releases of a plan at a total ρ."""
+    return tuple(
+        Choice(tuple(tuple(one.step(rho) for one in way) for way in part.plans))
+        if isinstance(part, Choice)
+        else part.step(rho)
+        for part in plan
+    )
+
+
+def gaussian_rho(*, epsilon: float, delta: float) -> float:
+    """Largest ρ at which Gaussian noise alone is (ε, δ)-DP."""
+    least = zcdp_rho(epsilon=epsilon, delta=delta)
+    if math.isinf(least):
+        return least
+    low = high = math.log(least)
+    at = np.array([epsilon])
+
+    def holds(log_rho: float) -> bool:
+        return float(_gaussian_end(math.exp(0.5 * (log_rho + math.log(2))), at)[0]) <= delta
+
+    while holds(high):
+        low, high = high, high + 0.1
+    for _ in range(40):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return math.exp(low)

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from .accounting import budgeted
 from .arrays import Floats, Ints
 from .checks import check_delta, check_step
 from .counts import RecordsDoor, loss_of, softmax
@@ -20,7 +21,7 @@ from .estimators import PrivateClassifier
 from .grid import Shape, Stump
 from .ledger import Neighbours, zcdp_rho
 from .shapes import PairShape, Shapes
-from .stages import Settings, boost, boost_purely, finest_cuts
+from .stages import Settings, Ways, boost, boost_purely, finest_cuts
 
 BELOW = 1 - 1e-12  # with δ, rounding in sums must not carry the total past ε
 
@@ -131,7 +132,7 @@ class PrivateBooster(PrivateClassifier):
     Parameters
     ----------
     epsilon : total budget ε > 0; ``inf`` releases everything exactly.
-    delta : total δ in (0, 1) for all stages by zCDP, or None for pure ε, by which stumps alone are chosen.
+    delta : total δ in (0, 1) for all stages, or None for pure ε, by which stumps alone are chosen.
     domain : public domain; if None it is read off the records, with a warning and an infinite ε on the ledger.
     n_rounds : number of stumps m ≥ 1; None for a number that follows from a noisy number of records times ε.
     learning_rate : first step λ > 0 of the stumps; the step shrinks linearly to λ/5 in the last round. None for one
@@ -164,6 +165,7 @@ class PrivateBooster(PrivateClassifier):
 
     Draws are exact, and so are sums of residuals, which are multiples of 2⁻²⁸, for up to 2²⁵ records. The number of
     rounds and what else follows from the noisy number of records is post-processing; budgets are fixed in advance.
+    With δ, all plans that may follow are declared, and ρ is what the worst of them leaves, see :mod:`dpnb.accounting`.
 
     ``n_rounds`` and ``learning_rate`` are free to choose before the data are seen; every further fit on the private
     records spends its own budget.
@@ -191,18 +193,26 @@ class PrivateBooster(PrivateClassifier):
 
     def _fit(self, records: RecordsDoor, curator: Curator) -> None:
         how: dict[str, Any] = {"uniform": self.uniform, "geometric": self.geometric}
-        how |= {"n_rounds": self.n_rounds, "learning_rate": self.learning_rate}
         finest = finest_cuts(self.domain_, uniform=self.uniform, geometric=self.geometric)
         data, budget = records.scored(finest, loss_of(self.domain_.n_classes)), self._budget
-        with curator.ledger.adaptive("booster"):
-            if self.delta is None:
+        if self.delta is None:
+            with curator.ledger.adaptive("booster"):
+                how |= {"n_rounds": self.n_rounds, "learning_rate": self.learning_rate}
                 self.models_ = boost_purely(data, curator, self.domain_, epsilon=budget, **how)
-            else:
-                rho = _rho(self.epsilon, self.delta) / (4 if self.neighbours == "replace" else 1)
-                how["additive"] = self.additive
-                self.models_ = boost(
-                    data, curator, self.domain_, rho=rho, settings=self._settings, epsilon=budget, **how
-                )
+            return
+        ways = Ways(
+            self._settings,
+            self.domain_,
+            data.loss.n_problems,
+            n_rounds=self.n_rounds,
+            learning_rate=self.learning_rate,
+            additive=self.additive,
+        )
+        rho, plans = budgeted(
+            ways.declared(), epsilon=self.epsilon, delta=self.delta, neighbours=self.neighbours
+        )
+        with curator.ledger.adaptive("booster", plans=plans):
+            self.models_ = boost(data, curator, ways, rho=rho, epsilon=budget, **how)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -18,11 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from .accounting import KINDS, Step
 from .arrays import MOST_CELLS
 from .domain import Domain
 from .errors import DataError
 from .files import unreadable, write_whole
-from .ledger import Cost, Event, Ledger, Scope
+from .ledger import Cost, Event, Ledger, PlannedScope, Scope
 
 FORMAT, VERSION = "dpnb model", 1
 _HOMES = ("papers", "booster", "grid", "shapes", "splits", "trees")  # of what a model is made of
@@ -165,13 +166,36 @@ def _entries(children: Sequence[Scope | Event]) -> Iterator[dict[str, Any]]:
 def _entry(child: Scope | Event) -> dict[str, Any]:
     cost = child.worst if isinstance(child, Event) else child.cost
     entry = {"what": child.what, "epsilon": plain(cost.epsilon), "rho": plain(cost.rho)}
+    if isinstance(child, PlannedScope):
+        entry["plans"] = [[_step_entry(step) for step in plan] for plan in child.plans]
     if isinstance(child, Scope):
         return entry | {"rule": child.rule, "entries": list(_entries(child.children))}
     nodes = None if child.parts is None else child.n_parts
     bounds = {"sensitivity": plain(child.sensitivity), "change_range": plain(child.change_range)}
     if child.lattice_sd > 0:
-        bounds |= {"lattice_sd": plain(child.lattice_sd), "moved": plain(child.moved)}
+        bounds |= {"lattice_sd": plain(child.lattice_sd), "moved": plain(float(child.moved))}
     return entry | {"mechanism": child.mechanism, **bounds, "nodes": nodes}
+
+
+def _step_entry(step: Step) -> dict[str, Any]:
+    noise = {} if math.isinf(step.sd) else {"sd": plain(step.sd), "entries": plain(float(step.entries))}
+    return {"kind": step.kind, "size": plain(step.size), "times": step.times, **noise}
+
+
+def _step(entry: Mapping[str, Any]) -> Step:
+    """A step of a declared plan."""
+    numbers = [float(entry.get(name, math.inf)) for name in ("size", "sd", "entries")]
+    times = entry["times"]
+    if not (
+        entry["kind"] in KINDS
+        and isinstance(times, int)
+        and 1 <= times <= MOST_ENTRIES
+        and numbers[0] >= 0
+        and numbers[1] > 0
+        and numbers[2] >= 0
+    ):
+        raise DataError(f"damaged: a plan of the ledger says {dict(entry)}")
+    return Step(entry["kind"], numbers[0], times, numbers[1], numbers[2])
 
 
 def read_ledger(document: Mapping[str, Any]) -> Ledger:
@@ -208,12 +232,10 @@ def _children(entries: Sequence[Mapping[str, Any]], number: Iterator[int]) -> It
             if next(number) > MOST_ENTRIES:
                 raise DataError(f"damaged: its ledger has more than {MOST_ENTRIES} entries")
             if "entries" in entry:
-                yield Scope(
-                    entry["what"],
-                    entry["rule"],
-                    partial(_fixed, cost),
-                    list(_children(entry["entries"], number)),
-                )
+                below = list(_children(entry["entries"], number))
+                parts = (entry["what"], entry["rule"], partial(_fixed, cost), below)
+                plans = tuple(tuple(map(_step, plan)) for plan in entry.get("plans", ()))
+                yield PlannedScope(*parts, plans=plans) if plans else Scope(*parts)
             else:
                 yield Event(
                     what=entry["what"],

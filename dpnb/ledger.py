@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from .accounting import Step, doubled, tight_epsilon
+from .accounting import Choice, Step, covers, doubled, gaussian_rho, tight_epsilon
 from .accounting import zcdp_epsilon as zcdp_epsilon
 from .accounting import zcdp_rho as zcdp_rho
 from .arrays import Floats, Ints
@@ -85,6 +85,11 @@ class Event:
         return Step("ratio", epsilon)
 
 
+def planned_rule(plans: int) -> str:
+    """How a scope with declared plans composes, in words."""
+    return f"sequential, the worst of {plans} plans" if plans > 1 else "sequential, as planned"
+
+
 def _sum(costs: Sequence[Cost]) -> Cost:
     return Cost(math.fsum(c.epsilon for c in costs), math.fsum(c.rho for c in costs))
 
@@ -129,12 +134,12 @@ class Scope:
             else:
                 yield from child.events()
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self) -> Iterator[Step | Choice[Step]]:
         """Everything below for the tight rule, in order; a scope that is not sequential counts by its pure ε."""
         for child in self.children:
             if isinstance(child, Event):
                 yield child.step
-            elif type(child) is Scope and child.rule == SEQUENTIAL:
+            elif isinstance(child, PlannedScope) or (type(child) is Scope and child.rule == SEQUENTIAL):
                 yield from child.steps()
             else:
                 yield Step("ratio", child.cost.epsilon)
@@ -146,6 +151,18 @@ class Scope:
                 yield child
             elif isinstance(child, Scope):
                 yield from child.trees()
+
+
+@dataclass(eq=False)
+class PlannedScope(Scope):
+    """Scope in which outputs decide what follows, within one of the plans that were declared beforehand."""
+
+    plans: tuple[tuple[Step, ...], ...] = ()
+
+    def steps(self) -> Iterator[Step | Choice[Step]]:
+        """The choice among the plans, if one of them covers what happened; else the tight rule does not apply."""
+        kept = covers(self.plans, tuple(super().steps()))
+        yield Choice(self.plans) if kept else Step("ratio", math.inf)
 
 
 @dataclass(eq=False)
@@ -267,12 +284,20 @@ class Ledger:
         """Scope whose children all see the same records: costs add up."""
         return self._scope(Scope(what, SEQUENTIAL, _sum))
 
-    def adaptive(self, what: str) -> AbstractContextManager[Scope]:
+    def adaptive(self, what: str, *, plans: Sequence[Sequence[Step]] = ()) -> AbstractContextManager[Scope]:
         """Scope whose children all see the same records, and follow from earlier outputs in kind and number.
 
-        A fixed total is never passed, so ε and ρ add up; the tight rule does not know what else might have happened.
+        A fixed total is never passed, so ε and ρ add up. The tight rule has to know what else might have happened.
+
+        Parameters
+        ----------
+        what : in words.
+        plans : all that may happen under add/remove; see :func:`~dpnb.accounting.covers` for what may differ.
         """
-        return self._scope(Scope(what, "sequential, planned by outputs", _sum))
+        if not plans:
+            return self._scope(Scope(what, "sequential, planned by outputs", _sum))
+        declared = tuple(map(tuple, plans))
+        return self._scope(PlannedScope(what, planned_rule(len(declared)), _sum, plans=declared))
 
     def filtered(self, what: str, *, epsilon: float) -> AbstractContextManager[Scope]:
         """Scope whose rounds drop a record before its own pure ε, given past outputs, exceeds ``epsilon``."""
@@ -325,8 +350,9 @@ class Ledger:
 
         Notes
         -----
-        The tight rule knows what the mechanisms of releases from all data do in sequential scopes. Other releases and
-        scopes count there by their pure ε; if one is infinite, the rule does not apply.
+        The tight rule knows what the mechanisms of releases from all data do in sequential scopes, and takes the worst
+        of declared plans. Other releases and scopes count there by their pure ε; if one is infinite, the rule does not
+        apply.
         """
         sums = self.by_sums(delta)
         if delta is None or not math.isfinite(sums.epsilon):
@@ -343,7 +369,8 @@ class Ledger:
 
     def _tight(self, delta: float) -> float:
         steps = tuple(self.root.steps())
-        if any(math.isinf(step.size) for step in steps) or (len(steps) == 1 and steps[0].kind == "ratio"):
+        sizes = [step.size for step in steps if not isinstance(step, Choice)]
+        if any(map(math.isinf, sizes)) or (len(steps) == len(sizes) == 1 and steps[0][0] == "ratio"):
             return math.inf
         return tight_epsilon(doubled(steps) if self.neighbours == "replace" else steps, delta=delta)
 
@@ -432,8 +459,11 @@ class Budget:
         pure = self._ledger.pure_epsilon + (epsilon if delta is None else math.inf)
         after = pure
         if self._ledger.delta is not None:
-            rho = epsilon**2 / 2 if delta is None else zcdp_rho(epsilon=epsilon, delta=delta)
+            # No fit plans more than a claim by Gaussian noise alone has.
+            rho = epsilon**2 / 2 if delta is None else gaussian_rho(epsilon=epsilon, delta=delta)
             after = min(pure, zcdp_epsilon(rho=self._ledger.rho + rho, delta=self._ledger.delta))
+            if not self._ledger.events and (delta or 0) <= self._ledger.delta:
+                after = min(after, epsilon)
         if after > self.total * (1 + 1e-12):
             more = f"ε = {_number(epsilon)}" + (f", δ = {delta:g}" if delta else "")
             raise BudgetExceededError(

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .accounting import Share
 from .arrays import Bools, Floats, Ints
 from .counts import ScoredDoor, fixed
 from .curator import Curator
@@ -21,7 +22,8 @@ from .domain import Domain
 from .grid import grid_of, public_cuts
 from .shapes import Axis, Block, Cuts, Layout, Shapes, category_axis, interval_axis, layout_of
 
-STEPS_A_SCALE = 2.0**10  # noise is drawn in steps of about this share of its standard deviation
+STEPS_A_SCALE = 2.0**20  # noise is drawn in steps of about this share of its standard deviation, but of
+FINEST = 2.0**-28  # at least
 SHRINKS_TO = 0.2  # a step shrinks linearly to this share of the first
 
 
@@ -51,7 +53,43 @@ HALVINGS = 8  # most of a crowded bin
 RESOLUTIONS = (256, 2048)  # of fine attributes
 COARSE = 8  # most bins of a continuous attribute in a pair
 MOST_CELLS_OF_A_PAIR = 128
-SMALLEST, FEW, SOME, MANY, MOST = 500, 1500, 5e3, 15e3, 60e3  # of what is known, see :func:`evidence`
+LEAST_REACH = 0.4  # of what is added up in cells
+
+
+class Tier(NamedTuple):
+    """What is done from a number of records times ε on, see :func:`evidence`.
+
+    Parameters
+    ----------
+    known : that number.
+    stumps : of a problem, as a share of the settings' number.
+    of_stumps : multiple of the settings' share.
+    pairs, of_pairs : number of pairs, and the share of each.
+    fine : whether there are fine attributes.
+    sweeps : share of the settings' number.
+    """
+
+    known: float
+    stumps: float
+    of_stumps: float = 1.0
+    pairs: int = 1
+    of_pairs: float = 0.03
+    fine: bool = False
+    sweeps: float = 1.0
+
+
+TIERS = (
+    Tier(0, 20 / 150, of_stumps=1.5, pairs=0, sweeps=0.5),
+    Tier(500, 20 / 150, of_stumps=1.5, sweeps=0.5),
+    Tier(600, 30 / 150, of_stumps=1.5, sweeps=0.5),
+    Tier(900, 45 / 150, of_stumps=1.5, sweeps=0.5),
+    Tier(1500, 70 / 150, sweeps=0.5),
+    Tier(2e3, 100 / 150),
+    Tier(3e3, 1.0),
+    Tier(5e3, 1.0, pairs=3, of_pairs=0.05 / 3),
+    Tier(15e3, 1.0, pairs=5, of_pairs=0.01, fine=True),
+    Tier(60e3, 1.0, pairs=8, of_pairs=0.01, fine=True),
+)
 
 
 class Settings(NamedTuple):
@@ -59,7 +97,7 @@ class Settings(NamedTuple):
 
     Parameters
     ----------
-    stumps : most stumps of a problem; fewer where less is known.
+    stumps : most stumps of a problem; fewer where less is known, see ``TIERS``.
     of_stumps : share of the budget.
     pairs, fine : most pairs and fine attributes; fewer where less is known.
     halvings : of crowded bins, at most 8.
@@ -92,21 +130,19 @@ class Settings(NamedTuple):
         known : see :func:`evidence`.
         n_problems : 1 for two classes, else their number.
         """
-        rounds = min(max(known / 25, 20.0), self.stumps)
-        pairs = (
-            0 if known < SMALLEST else 1 if known < SOME else 3 if known < MANY else 5 if known < MOST else 8
-        )
-        pairs = min(pairs, self.pairs)
-        fine = self.fine if known >= MANY else 0
+        tier = next(tier for tier in reversed(TIERS) if known >= tier.known)
+        rounds = max(round(tier.stumps * self.stumps), 1)
+        pairs = min(tier.pairs, self.pairs)
+        fine = self.fine if tier.fine else 0
         return Plan(
-            stumps=round(rounds * n_problems),
+            stumps=rounds * n_problems,
             step=2.45 / math.sqrt(rounds),
-            of_stumps=1.5 * self.of_stumps if known < FEW else self.of_stumps,
+            of_stumps=tier.of_stumps * self.of_stumps,
             pairs=pairs,
-            of_pairs=0.0 if not pairs else 0.03 if pairs == 1 else 0.05 if pairs <= 5 else 0.08,
+            of_pairs=tier.of_pairs * pairs,
             fine=fine,
             of_fine=0.0225 * fine,
-            sweeps=self.sweeps if known >= 2e3 else self.sweeps // 2,
+            sweeps=max(round(tier.sweeps * self.sweeps), 1),
         )
 
 
@@ -176,13 +212,10 @@ class Stages:
 
     def _count(self, layout: Layout, part: float, what: str) -> tuple[Floats, float]:
         """Noisy number of records in each cell for a part of the budget, and the noise's standard deviation."""
-        rho = self._spend(part)
-        share = 1 / len(layout.blocks)
-        exact = self.data.counts(layout)
-        noisy = self.curator.discrete_gaussian(
-            exact, rho=rho, sensitivity=1.0, shares=np.array(share), moved=len(layout.blocks), what=what
-        )
-        return noisy.astype(float), 1 / math.sqrt(2 * rho * share)
+        rho, blocks = self._spend(part), len(layout.blocks)
+        exact, shares = self.data.counts(layout)[None], np.full(layout.total, 1 / blocks)
+        noisy = self.noisy(layout, exact, rho, 1.0, shares, what)[0]
+        return noisy, math.sqrt(blocks / (2 * rho))
 
     def _spend(self, part: float) -> float:
         """ρ of a part of the budget, which is then gone."""
@@ -296,7 +329,7 @@ class Stages:
         ]
         if not plan.fine or not options:
             return []
-        rho = self._spend(plan.of_fine)
+        rho = self._spend(plan.of_fine) / plan.fine
         layout = Layout(tuple(options))
         above = np.abs(self.data.residuals(layout)) - 1.5 * np.sqrt(self.data.squares(layout) + 9)
         scores = np.append(layout.sums(np.maximum(above, 0).sum(axis=0)), self._nothing())
@@ -314,13 +347,13 @@ class Stages:
     def _choose(
         self, scores: Floats, times: int, rho: float, sensitivity: float, change_range: float, what: str
     ) -> list[int]:
-        """Choose several times, and nothing twice."""
+        """Choose several times at so much ρ each, and nothing twice."""
         found: list[int] = []
         for _ in range(times):
             chosen = self.curator.exponential(
                 scores,
                 starts=np.array([0]),
-                epsilon=math.sqrt(8 * rho / times),
+                epsilon=math.sqrt(8 * rho),
                 sensitivity=sensitivity,
                 monotone=False,
                 change_range=change_range,
@@ -342,9 +375,9 @@ class Stages:
         both = [Block(two) for two in combinations([axis for axis in axes if axis.size > 1], 2)]
         both = [block for block in both if block.size <= MOST_CELLS_OF_A_PAIR]
         times = min(plan.pairs, len(both))
+        rho = self._spend(plan.of_pairs) / max(plan.pairs, 1)  # of pairs that there are not: lost
         if not times:
             return []
-        rho = self._spend(plan.of_pairs)
         layout = Layout(tuple(both))
         sums = self.data.residuals(layout)
         scores = np.sum(
@@ -428,10 +461,11 @@ class Stages:
     ) -> Floats:
         """Sums over cells with discrete Gaussian noise, rounded down to its steps first."""
         finest = reach * math.sqrt(1 / (2 * rho * float(shares.max())))
-        unit = min(max(2.0**-28, 2.0 ** math.ceil(math.log2(max(finest, 2.0**-18))) / STEPS_A_SCALE), 1.0)
+        finest = max(finest, FINEST)  # which may be 0
+        unit = min(max(FINEST, 2.0 ** math.ceil(math.log2(finest)) / STEPS_A_SCALE), 1.0)
         whole = np.floor(sums / unit) * unit
-        # Rounding adds less than a step to a change; a change of at most 1 in one number stays one.
-        reach = reach if len(sums) == 1 else reach + math.sqrt(len(sums)) * unit
+        # Rounding adds less than a step to a change; a change of whole steps stays one.
+        reach = math.ceil(reach / unit) * unit if len(sums) == 1 else reach + math.sqrt(len(sums)) * unit
         noisy = self.curator.discrete_gaussian(
             whole,
             rho=rho,
@@ -518,26 +552,88 @@ def _common(layout: Layout, slope: Floats, curvature: Floats, sd: Floats, *, rid
     return found
 
 
+class Ways(NamedTuple):
+    """What public parameters leave open, of :class:`~dpnb.PrivateBooster`; the rest follows from the records' number.
+
+    Parameters
+    ----------
+    settings : of all stages.
+    domain : public domain.
+    n_problems : 1 for two classes, else their number.
+    n_rounds, learning_rate, additive : as of the booster.
+    """
+
+    settings: Settings
+    domain: Domain
+    n_problems: int
+    n_rounds: int | None
+    learning_rate: float | None
+    additive: bool
+
+    def plan(self, known: float) -> Plan:
+        """What to do where so much is known, see :func:`evidence`."""
+        plan = self.settings.plan(known, n_problems=self.n_problems)
+        plan = plan._replace(stumps=self.n_rounds or plan.stumps, step=self.learning_rate or plan.step)
+        pairs = 0 if self.additive else min(plan.pairs, most_pairs(self.domain))
+        if pairs < plan.pairs:
+            plan = plan._replace(pairs=pairs, of_pairs=plan.of_pairs / plan.pairs * pairs)
+        return plan if self.domain.continuous.any() else plan._replace(fine=0, of_fine=0.0)
+
+    def declared(self) -> tuple[tuple[Share, ...], ...]:
+        """All plans, in shares of the budget."""
+        return tuple(sorted({self._shares(self.plan(tier.known)) for tier in TIERS}))
+
+    def _shares(self, plan: Plan) -> tuple[Share, ...]:
+        """Noisy counts, choices, and whatever noise they leave the budget for."""
+        settings, d = self.settings, self.domain.n_attributes
+        first = settings.of_counts + settings.of_thresholds * (settings.halvings > 0)
+        questions = (settings.sweeps + 1) * self.n_problems + 1
+        shares = (
+            noise_share(first, entries=d * (1 + settings.halvings)),
+            Share("selection", plan.of_stumps, plan.stumps),
+            Share("selection", plan.of_fine, max(plan.fine, 1)),
+            Share("selection", plan.of_pairs, max(plan.pairs, 1)),
+        )
+        left = 1 - math.fsum(share.share for share in shares)
+        last = noise_share(left, entries=questions * (d + plan.fine + plan.pairs))
+        return (*(share for share in shares if share.share > 0), last)
+
+
+def noise_share(share: float, *, entries: int) -> Share:
+    """Share of noisy sums over cells, of which a record changes so many in all."""
+    return Share(
+        "gaussian",
+        share,
+        units=LEAST_REACH / FINEST,
+        entries=entries,
+        sd=STEPS_A_SCALE / 2 * (1 - 1e-9),  # units are powers of 2
+    )
+
+
+def most_pairs(domain: Domain) -> int:
+    """How many pairs of attributes there can be to choose from."""
+    least = np.where(domain.continuous, 2, np.asarray(domain.cardinalities))
+    return sum(
+        1
+        for one, other in combinations(least.tolist(), 2)
+        if min(one, other) > 1 and one * other <= MOST_CELLS_OF_A_PAIR
+    )
+
+
 def boost(
     data: ScoredDoor,
     curator: Curator,
-    domain: Domain,
+    ways: Ways,
     *,
     rho: float,
-    settings: Settings,
     epsilon: float,
     uniform: int,
     geometric: int,
-    n_rounds: int | None,
-    learning_rate: float | None,
-    additive: bool,
 ) -> list[Shapes]:
     """All stages with a budget of ``rho``; other parameters as of :class:`~dpnb.PrivateBooster`."""
-    stages = Stages(data, curator, domain, rho, settings)
+    stages = Stages(data, curator, ways.domain, rho, ways.settings)
     n = stages.thresholds(uniform=uniform, geometric=geometric)
-    plan = settings.plan(evidence(n, epsilon), n_problems=data.loss.n_problems)
-    plan = plan._replace(stumps=n_rounds or plan.stumps, step=learning_rate or plan.step)
-    plan = plan._replace(pairs=0) if additive else plan
+    plan = ways.plan(evidence(n, epsilon))
     stages.stumps(plan)
     more = stages.fine_attributes(plan) + stages.pairs(plan)
     stages.sweeps(plan, more)

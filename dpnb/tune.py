@@ -14,6 +14,7 @@ import pandas as pd
 from scipy.optimize import brentq
 from scipy.special import gammaln
 
+from .accounting import Step, tight_epsilon
 from .arrays import Floats, Ints
 from .checks import check_delta, check_epsilon, check_kinds, check_seed, check_share
 from .counts import Records
@@ -328,7 +329,8 @@ def _shares(trial: Cost, *, score_share: float, delta: float | None) -> tuple[Co
         own = (1 - score_share) * trial.epsilon * BELOW
         return Cost(own, own**2 / 2), score_share * trial.epsilon
     rho = (1 - score_share) * trial.rho * BELOW
-    return Cost(zcdp_epsilon(rho=rho, delta=delta), rho), math.sqrt(2 * score_share * trial.rho)
+    claim = tight_epsilon((Step("gaussian", math.sqrt(2 * rho)),), delta=delta)  # no fit books more ρ for it
+    return Cost(claim, rho), math.sqrt(2 * score_share * trial.rho)
 
 
 def _check_spent(model: PrivateClassifier, budget: Cost, *, delta: float | None) -> None:

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from dp_accounting import pld, rdp
 
-from dpnb.accounting import Step, tight_epsilon
+from dpnb.accounting import Choice, Step, doubled, tight_epsilon
 from dpnb.curator import Curator
+from dpnb.documents import ledger_document, read_ledger
+from dpnb.errors import DataError
 from dpnb.ledger import Cost, Event, Ledger, zcdp_epsilon, zcdp_rho
 
 
@@ -289,3 +291,93 @@ def test_where_rho_adds_up_the_costs_are_in_rho() -> None:
     assert "ε" not in rounds + stump
     ledger.delta = None
     assert "rounds [sequential]: ε = 7" in str(ledger)  # broken twin: the pure costs that stood there
+
+
+# --- Declared plans -------------------------------------------------------------------------------------------
+
+SHIFT = 0.1
+PLANS = (
+    (Step("gaussian", SHIFT), Step("selection", 0.04, 60), Step("gaussian", 0.1)),
+    (Step("gaussian", SHIFT), Step("selection", 0.1, 12)),
+)
+
+
+def planned_by_a_count(
+    choices: int, size: float, *, neighbours: Any = "add-remove", plans: Any = PLANS
+) -> Ledger:
+    """A noisy count, and choices that follow from it."""
+    ledger = Ledger(claimed=1.0, delta=1e-6, neighbours=neighbours)
+    c = curator(ledger)
+    with ledger.adaptive("planned", plans=plans):
+        c.gaussian([1.0], rho=SHIFT**2 / 2, sensitivity=1.0, what="count")
+        how: dict[str, Any] = {
+            "starts": np.array([0]),
+            "sensitivity": 1.0,
+            "monotone": True,
+            "what": "choice",
+        }
+        with ledger.sequential("choices"):
+            for _ in range(choices):
+                c.exponential([1.0, 2.0], epsilon=size, **how)
+    return ledger
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+def test_what_outputs_decide_costs_the_worst_of_the_declared_plans(neighbours: Any) -> None:
+    """Broken twin: the plan that was followed."""
+    ledger = planned_by_a_count(12, 0.1, neighbours=neighbours)
+    steps: Any = (Choice(PLANS),)
+    plan: Any = PLANS[1]
+    if neighbours == "replace":
+        steps, plan = doubled(steps), doubled(plan)
+    assert ledger.rule == "tight"
+    assert ledger.epsilon == tight_epsilon(steps, delta=1e-6) > 1.02 * tight_epsilon(plan, delta=1e-6)
+    assert ledger.rho == pytest.approx(
+        (SHIFT**2 / 2 + 12 * 0.1**2 / 8) * (4 if neighbours == "replace" else 1)
+    )
+    assert planned_by_a_count(3, 0.04, neighbours=neighbours)._tight(1e-6) == ledger.epsilon
+    assert "planned [sequential, the worst of 2 plans]" in str(ledger)
+    assert "planned [sequential, as planned]" in str(planned_by_a_count(12, 0.1, plans=PLANS[1:]))
+
+
+@pytest.mark.parametrize(
+    ("choices", "size", "plans"),
+    [(13, 0.1, PLANS), (12, 0.1001, PLANS), (61, 0.04, PLANS), (12, 0.1, PLANS[:1]), (12, 0.1, ())],
+    ids=["one more", "larger", "longer", "another plan", "nothing declared"],
+)
+def test_what_was_not_declared_gets_no_tight_rule(choices: int, size: float, plans: Any) -> None:
+    ledger = planned_by_a_count(choices, size, plans=plans)
+    assert (ledger.rule, ledger.epsilon) == ("zCDP", zcdp_epsilon(rho=ledger.rho, delta=1e-6))
+
+
+def test_declared_plans_compose_with_what_comes_before_and_after() -> None:
+    ledger = planned_by_a_count(12, 0.1)
+    count(curator(ledger), 0.02)
+    both = (Choice(PLANS), Step("ratio", 0.02))
+    assert ledger.epsilon == tight_epsilon(both, delta=1e-6) > tight_epsilon(both[:1], delta=1e-6)
+    outer = Ledger(claimed=1.0, delta=1e-6)
+    with outer.adaptive("outer", plans=PLANS) as scope:
+        scope.children += planned_by_a_count(2, 0.04).root.children
+    assert outer.rule == "zCDP"  # what an inner scope declared may be more than happened
+
+
+def test_a_document_keeps_the_plans() -> None:
+    fine = (Step("gaussian", SHIFT), Step("gaussian", 0.03, 3, sd=2.0**19, entries=60), *PLANS[1][1:])
+    for plans in (PLANS, (*PLANS, fine)):
+        ledger = planned_by_a_count(12, 0.1, plans=plans)
+        written = ledger_document(ledger)
+        again = read_ledger(written)
+        assert (again.epsilon, again.rule, str(again)) == (ledger.epsilon, "tight", str(ledger))
+        assert list(again.root.steps()) == list(ledger.root.steps()) == [Choice(plans)]
+        assert ledger_document(again) == written
+    (entry,) = written["entries"]
+    for changed in (
+        [],  # broken twins: a document without its plans, and with others
+        entry["plans"][1:2],
+        [[dict(step, times=0) for step in plan] for plan in entry["plans"]],
+        [[dict(step, kind="laplace") for step in plan] for plan in entry["plans"]],
+        [[dict(step, size="nan") for step in plan] for plan in entry["plans"]],
+        [[dict(step, times=2**40) for step in plan] for plan in entry["plans"]],
+    ):
+        with pytest.raises(DataError, match="damaged"):
+            read_ledger(written | {"entries": [entry | {"plans": changed}]})

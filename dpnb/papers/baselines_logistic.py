@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..accounting import budgeted
 from ..arrays import Floats
 from ..booster import logistic
 from ..checks import check_delta, check_share, check_step
@@ -15,14 +16,13 @@ from ..counts import Clipped, RecordsDoor, fixed, softmax
 from ..curator import Curator
 from ..domain import Domain
 from ..estimators import PrivateClassifier
-from ..ledger import Neighbours, zcdp_rho
+from ..ledger import Neighbours
 from ..registry import register
 from ..shapes import Block, Layout, Shapes, category_axis, interval_axis
-from ..stages import Settings, Stages, finest_cuts
+from ..stages import HALVINGS, Settings, Stages, finest_cuts, noise_share
 
 MOMENTUM = 0.9
 OF_COUNTS = 0.1  # share of the budget for the bins and the number of records
-BELOW = 1 - 1e-12  # rounding in sums must not carry the total past ε
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -49,7 +49,7 @@ class LogisticRegression(PrivateClassifier):
 
     Notes
     -----
-    **Privacy**: (``epsilon``, ``delta``)-DP by zCDP. A record is in one bin of each of d attributes, so that it changes
+    **Privacy**: (``epsilon``, ``delta``)-DP. A record is in one bin of each of d attributes, so that it changes
     a gradient by at most ``clip`` · √d in L2. Noisy counts of the bins give the number of records for a tenth of ρ.
     Momentum, the mean of the second half of the weights, and all else is post-processing.
 
@@ -85,17 +85,16 @@ class LogisticRegression(PrivateClassifier):
         how = {"uniform": self.uniform, "geometric": self.geometric}
         loss = Clipped(self.domain_.n_classes, self.clip)
         data = records.scored(finest_cuts(self.domain_, **how), loss)
-        rho = (
-            zcdp_rho(epsilon=self.epsilon, delta=self.delta)
-            * BELOW
-            / (4 if self.neighbours == "replace" else 1)
+        ranks, d = self.bins == "ranks", self.domain_.n_attributes
+        plan = (
+            noise_share(OF_COUNTS, entries=d * (1 + HALVINGS)),
+            noise_share(1 - OF_COUNTS, entries=d * data.loss.n_problems * self.n_rounds),
         )
-        ranks = self.bins == "ranks"
+        rho, plans = budgeted((plan,), epsilon=self.epsilon, delta=self.delta, neighbours=self.neighbours)
         settings = Settings(of_counts=OF_COUNTS, halvings=0)
         if ranks:
             settings = Settings(of_counts=OF_COUNTS / 2, of_thresholds=OF_COUNTS / 2)
-        scope = curator.ledger.adaptive if ranks else curator.ledger.sequential
-        with scope(f"logistic regression, {self.n_rounds} gradients"):
+        with curator.ledger.adaptive(f"logistic regression, {self.n_rounds} gradients", plans=plans):
             stages = Stages(data, curator, self.domain_, rho, settings)
             n = stages.thresholds(**how)
             self.models_ = self._descend(stages, layout_by(stages, ranks=ranks), n)

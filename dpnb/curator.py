@@ -174,9 +174,8 @@ class Curator:
         centre = _whole(values, unit)
         event = _concentrated("discrete gaussian", rho=rho, sensitivity=sensitivity, what=what, parts=parts)
         sd = _check_spread(sensitivity / unit / np.sqrt(2 * _net(event.rho)), event.rho, unit)
-        moved = min(
-            float(centre.size), (sensitivity / unit) ** 2
-        )  # of whole steps, each entry moves by one at least
+        # Each entry that a record changes moves by a whole step at least.
+        moved = min(float(centre.size), (sensitivity / unit) ** 2)
         event = replace(event, lattice_sd=float(np.min(sd)), moved=moved)
         sd = _by_row(sd, centre)
         return self._settle(DiscreteGaussian(centre=centre, sd=sd), event) * unit

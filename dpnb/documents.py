@@ -26,7 +26,7 @@ from .files import unreadable, write_whole
 from .ledger import Cost, Event, Ledger, PlannedScope, Scope
 
 FORMAT, VERSION = "dpnb model", 1
-_HOMES = ("papers", "booster", "grid", "shapes", "splits", "trees")  # of what a model is made of
+_HOMES = ("papers", "booster", "grid", "ledger", "shapes", "splits", "trees", "tune")  # of what a model is made of
 MOST_ENTRIES = 2**20  # of a ledger: a document that asks for more is not one of ours
 _NUMBERS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
@@ -94,7 +94,7 @@ def plain(value: Any) -> Any:
     raise TypeError(f"{value!r} cannot be written: it is no part of a released model")
 
 
-def unplain(value: Any, domain: Domain) -> Any:
+def unplain(value: Any, domain: Domain | None) -> Any:
     """The value that :func:`plain` wrote; lists stay lists."""
     if isinstance(value, list):
         return [unplain(part, domain) for part in value]
@@ -155,6 +155,7 @@ def ledger_document(ledger: Ledger) -> dict[str, Any]:
         "rule": ledger.rule,
         "leaks": ledger.leaks,
         "entries": list(_entries(ledger.root.children)),
+        **({"selection": plain(ledger.selection)} if ledger.selection else {}),
     }
 
 
@@ -200,9 +201,11 @@ def _step(entry: Mapping[str, Any]) -> Step:
 
 def read_ledger(document: Mapping[str, Any]) -> Ledger:
     """The ledger that :func:`ledger_document` wrote: same totals, same text."""
-    ledger = Ledger(
-        neighbours=document["neighbours"], delta=document["delta"], claimed=float(document["claimed"])
-    )
+    how: dict[str, Any] = {"delta": document["delta"], "claimed": float(document["claimed"])}
+    if "selection" in document:
+        ledger: Ledger = unplain(document["selection"], None).ledger(**how)
+    else:
+        ledger = Ledger(neighbours=document["neighbours"], **how)
     ledger.root.children = list(_children(document["entries"], count(1)))
     known = "rule" in document  # an earlier document says what sums of ε and ρ give
     total = ledger.at(ledger.delta) if known else ledger.by_sums(ledger.delta)

@@ -260,6 +260,7 @@ class Ledger:
         self.neighbours: Neighbours = neighbours
         self.delta = delta
         self.claimed = claimed
+        self.selection: Any = None  # of a tuned model: what its total follows from, see dpnb.tune
         self.root = Scope("total", SEQUENTIAL, _sum)
         self._open = [self.root]
 
@@ -413,6 +414,13 @@ class BudgetExceededError(ValueError):
     """A fit would cost more than is left."""
 
 
+class _Sums(Ledger):
+    """Ledger of fits that somebody chooses one after the other, by what came out: the tight rule knows no such plan."""
+
+    def at(self, delta: float | None) -> Total:
+        return self.by_sums(delta)
+
+
 class Budget:
     """A total for several fits on the same records: it adds up their ledgers and refuses the fit that would pass it.
 
@@ -435,17 +443,17 @@ class Budget:
     ) -> None:
         self.total = check_epsilon(epsilon)
         check_delta(delta)
-        self._ledger = Ledger(neighbours=neighbours, delta=delta, claimed=epsilon)
+        self._ledger = _Sums(neighbours=neighbours, delta=delta, claimed=epsilon)
 
     @property
     def spent(self) -> Ledger:
-        """Ledger of all fits so far."""
+        """Ledger of all fits so far; its totals are sums of ε and ρ, for a fit may follow from what came out before."""
         return self._ledger
 
     @property
     def left(self) -> float:
         """ε that is left, of the total, by sums of ε and ρ: a further fit is known by its claim only."""
-        return max(self.total - self._ledger.by_sums(self._ledger.delta).epsilon, 0.0)
+        return max(self.total - self._ledger.epsilon, 0.0)
 
     def check(self, *, epsilon: float, delta: float | None = None) -> None:
         """Raise :class:`BudgetExceededError` if a fit with these claims would pass the total; no record is read.

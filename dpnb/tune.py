@@ -143,8 +143,8 @@ class Trials:
         return rho + self._excess(rho) + 2 * math.sqrt(rho * math.log(self.mean))
 
 
-class TunedLedger(Ledger):
-    """Ledger of a selection: one event, and with δ the total of the theorem, which no ρ can express.
+class Selection(NamedTuple):
+    """What the total of a selection follows from.
 
     Parameters
     ----------
@@ -152,9 +152,26 @@ class TunedLedger(Ledger):
     trial : cost of each; its ρ counts if there is a δ, else its ε.
     """
 
+    trials: Trials
+    trial: Cost
+
+    def ledger(self, *, delta: float | None, claimed: float) -> TunedLedger:
+        """Ledger of the selection."""
+        return TunedLedger(*self, delta=delta, claimed=claimed)
+
+
+class TunedLedger(Ledger):
+    """Ledger of a selection: one event, and with δ the total of the theorem, which no ρ can express.
+
+    Parameters
+    ----------
+    trials, trial : as of :class:`Selection`.
+    """
+
     def __init__(self, trials: Trials, trial: Cost, *, delta: float | None, claimed: float) -> None:
         super().__init__(delta=delta, claimed=claimed)
         self.trials, self.trial = trials, trial
+        self.selection = Selection(trials, trial)
         total = math.inf if delta else trials.pure(trial.epsilon)
         rho = trials.zcdp(trial.rho) if delta else total**2 / 2
         what, how = "best of a secret number of trials", f"private selection, {trials}"

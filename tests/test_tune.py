@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +13,8 @@ import pandas as pd
 import pytest
 from scipy.stats import chisquare, norm
 
-from dpnb import Categorical, Domain, PrivateBooster
+import dpnb
+from dpnb import Categorical, DataError, Domain, PrivateBooster
 from dpnb.curator import Curator
 from dpnb.estimators import PrivateClassifier
 from dpnb.laws import PermuteAndFlip, TwoSidedGeometric
@@ -340,6 +343,25 @@ def test_only_the_selection_is_on_the_ledger() -> None:
     (text,) = texts
     assert "private selection" in text
     assert run(0).model.ledger_.epsilon == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("delta", [None, 1e-5])
+def test_a_tuned_model_can_be_released_and_read(delta: float | None, tmp_path: Path) -> None:
+    X = pd.DataFrame({"g": ["a", "b"] * 60})
+    y = pd.Series([0, 1] * 60)
+    how: dict[str, Any] = {"X": X, "y": y, "domain": Domain((Categorical("g", ("a", "b")),), (0, 1))}
+    model = tune(PrivateBooster, [{"n_rounds": 80}], epsilon=1.0, delta=delta, random_state=0, **how).model
+    path = tmp_path / "model.json"
+    model.release(path)
+    again = dpnb.read(path)
+    assert (again.ledger_.epsilon, str(again.ledger_)) == (model.ledger_.epsilon, str(model.ledger_))
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    document = json.loads(path.read_text(encoding="utf-8"))
+    document["selection"] = document["ledger"].pop("selection")  # broken twin: the law of the trials left out
+    path.write_text(json.dumps(document), encoding="utf-8")
+    if delta:
+        with pytest.raises(DataError, match="does not add up"):
+            dpnb.read(path)
 
 
 @pytest.mark.parametrize("delta", [None, 1e-5])

@@ -26,7 +26,8 @@ from .files import unreadable, write_whole
 from .ledger import Cost, Event, Ledger, PlannedScope, Scope
 
 FORMAT, VERSION = "dpnb model", 1
-_HOMES = ("papers", "booster", "grid", "ledger", "shapes", "splits", "trees", "tune")  # of what a model is made of
+# Of what a model is made.
+_HOMES = ("papers", "booster", "grid", "ledger", "shapes", "splits", "trees", "tune")
 MOST_ENTRIES = 2**20  # of a ledger: a document that asks for more is not one of ours
 _NUMBERS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 

@@ -159,6 +159,16 @@ class PlannedScope(Scope):
 
     plans: tuple[tuple[Step, ...], ...] = ()
 
+    @property
+    def cost(self) -> Cost:
+        """Cost of the dearest plan, or of what happened if that is more: less might be the outputs' doing."""
+        happened = super().cost
+        planned = [
+            (math.fsum(s.reach for s in plan), 0.5 * math.fsum(s.variance for s in plan)) for plan in self.plans
+        ]
+        epsilons, rhos = zip(*planned, happened, strict=True)
+        return Cost(max(epsilons), max(rhos))
+
     def steps(self) -> Iterator[Step | Choice[Step]]:
         """The choice among the plans, if one of them covers what happened; else the tight rule does not apply."""
         kept = covers(self.plans, tuple(super().steps()))

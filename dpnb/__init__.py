@@ -4,7 +4,7 @@ from .booster import PrivateBooster
 from .curator import Curator
 from .data.datasets import load
 from .domain import Categorical, Continuous, Domain
-from .errors import DataError, DomainError, PrivacyLeakWarning
+from .errors import DataError, DomainError, FewRecordsWarning, PrivacyLeakWarning
 from .estimators import read
 from .ledger import Ledger
 
@@ -17,6 +17,7 @@ __all__ = [
     "DataError",
     "Domain",
     "DomainError",
+    "FewRecordsWarning",
     "Ledger",
     "PrivacyLeakWarning",
     "PrivateBooster",

@@ -10,6 +10,10 @@ class PrivacyLeakWarning(UserWarning):
     """Something that depends on the records is treated as if it were public; the message names what."""
 
 
+class FewRecordsWarning(UserWarning):
+    """There are too few records for the budget to learn much from them, by a number that was released with noise."""
+
+
 class DomainError(ValueError):
     """Records, labels or a file do not fit the public domain, or the domain itself makes no sense."""
 

@@ -164,7 +164,8 @@ class PlannedScope(Scope):
         """Cost of the dearest plan, or of what happened if that is more: less might be the outputs' doing."""
         happened = super().cost
         planned = [
-            (math.fsum(s.reach for s in plan), 0.5 * math.fsum(s.variance for s in plan)) for plan in self.plans
+            (math.fsum(s.reach for s in plan), 0.5 * math.fsum(s.variance for s in plan))
+            for plan in self.plans
         ]
         epsilons, rhos = zip(*planned, happened, strict=True)
         return Cost(max(epsilons), max(rhos))

@@ -7,6 +7,7 @@ was released. A stage's docstring says what one record can change; budgets are z
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
@@ -19,6 +20,7 @@ from .arrays import Bools, Floats, Ints
 from .counts import ScoredDoor, fixed
 from .curator import Curator
 from .domain import Domain
+from .errors import FewRecordsWarning
 from .grid import grid_of, public_cuts
 from .shapes import Axis, Block, Cuts, Layout, Shapes, category_axis, interval_axis, layout_of
 
@@ -146,9 +148,23 @@ class Settings(NamedTuple):
         )
 
 
+FEW = 300  # records times ε below which little is left of what there is to learn, see chapter 7
+
+
 def evidence(n: float, epsilon: float) -> float:
-    """A noisy number of records times ε: what decides how much can be learnt."""
-    return max(n, 0.0) * min(epsilon, 1e9)
+    """A noisy number of records times ε: what decides how much can be learnt.
+
+    **Privacy**: the number was released, and so the warning is post-processing.
+    """
+    known = max(n, 0.0) * min(epsilon, 1e9)
+    if known < FEW:
+        warnings.warn(
+            f"about {max(n, 0.0):.0f} records, by a noisy count, at ε = {epsilon:g}: their product is below {FEW}, "
+            "where a model says little more than the classes' shares; take more records or a larger epsilon",
+            FewRecordsWarning,
+            stacklevel=2,
+        )
+    return known
 
 
 @dataclass

@@ -336,7 +336,9 @@ def test_what_outputs_decide_costs_the_worst_of_the_declared_plans(neighbours: A
     dearest = SHIFT**2 / 2 + 60 * 0.04**2 / 8 + 0.1**2 / 2
     assert ledger.rho == pytest.approx(factor * dearest)
     happened = factor * sum(event.worst.rho for event in ledger.events)
-    assert zcdp_epsilon(rho=happened, delta=1e-6) < ledger.by_sums(1e-6).epsilon  # broken twin: what was followed
+    assert (
+        zcdp_epsilon(rho=happened, delta=1e-6) < ledger.by_sums(1e-6).epsilon
+    )  # broken twin: what was followed
     assert planned_by_a_count(3, 0.04, neighbours=neighbours)._tight(1e-6) == ledger.epsilon
     assert "planned [sequential, the worst of 2 plans]" in str(ledger)
     assert "planned [sequential, as planned]" in str(planned_by_a_count(12, 0.1, plans=PLANS[1:]))

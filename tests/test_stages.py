@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +16,7 @@ from dpnb import Categorical, Continuous, Domain, PrivateBooster, counts, stages
 from dpnb.accounting import Choice, covers, gaussian_rho, tight_rho
 from dpnb.counts import Margins, Records, Softmax, fixed, loss_of
 from dpnb.curator import Curator, opening
+from dpnb.errors import FewRecordsWarning
 from dpnb.grid import grid_of, public_cuts
 from dpnb.ledger import zcdp_rho
 from dpnb.papers.baselines_logistic import LogisticRegression
@@ -455,3 +457,22 @@ def test_many_stumps_and_no_data_give_models() -> None:
     for delta in (None, DELTA):
         model = PrivateBooster(delta=delta, random_state=0).fit(nobody)
         assert np.isfinite(model._votes(np.zeros((2, 5)))).all()
+
+
+@pytest.mark.parametrize("delta", [DELTA, None])
+def test_few_records_are_told_by_the_noisy_number_only(delta: float | None) -> None:
+    """Broken twin: a warning that follows from the records would be the same for all seeds."""
+    codes, labels = sample(np.random.default_rng(0), 3000, 2)
+
+    def told(epsilon: float, seed: int) -> bool:
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always", FewRecordsWarning)
+            PrivateBooster(
+                epsilon=epsilon, delta=delta, domain=domain_of(2), n_rounds=1, random_state=seed
+            ).fit(Encoded(codes, labels, domain_of(2)))
+        return any(issubclass(each.category, FewRecordsWarning) for each in found)
+
+    assert [told(0.02, seed) for seed in range(5)] == [True] * 5
+    assert not any(told(5.0, seed) for seed in range(5))
+    close = [told(0.1, seed) for seed in range(40)]  # 3000 × 0.1 is the threshold
+    assert 0 < sum(close) < 40  # all alike by chance: 2⁻³⁹

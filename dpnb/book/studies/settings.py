@@ -25,7 +25,7 @@ from ..scores import class_scores
 from ..sets import MORE, STANDIN, split_of
 
 SHIPPED = "as it comes"
-WIDE = "×100"  # the same records on bounds a hundred times as wide
+WIDE = "/×100"  # the same records on bounds a hundred times as wide
 PUBLIC = (
     STANDIN,
     *MORE,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -12,92 +11,16 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .accounting import budgeted
-from .arrays import Floats, Ints
+from .arrays import Floats
 from .checks import check_delta, check_step
 from .counts import RecordsDoor, loss_of, softmax
 from .curator import Curator
 from .domain import Domain
 from .estimators import PrivateClassifier
-from .grid import Shape, Stump
-from .ledger import Neighbours, zcdp_rho
+from .grid import Shape
+from .ledger import Neighbours
 from .shapes import PairShape, Shapes
 from .stages import Settings, Ways, boost, boost_purely, finest_cuts
-
-BELOW = 1 - 1e-12  # with δ, rounding in sums must not carry the total past ε
-
-
-class RoundBudget(NamedTuple):
-    """Budget of one of several equal rounds.
-
-    Parameters
-    ----------
-    epsilon : pure ε of a round.
-    rho : zCDP ρ of a round, None where rounds compose by pure ε.
-    """
-
-    epsilon: float
-    rho: float | None
-
-    def times(self, factor: float) -> RoundBudget:
-        """Budget of so many rounds."""
-        if self.rho is None:
-            return RoundBudget(self.epsilon * factor, None)
-        return RoundBudget(self.epsilon * float(np.sqrt(factor)), self.rho * factor)
-
-
-@lru_cache(maxsize=256)
-def _rho(epsilon: float, delta: float) -> float:
-    return zcdp_rho(epsilon=epsilon, delta=delta) * BELOW
-
-
-def round_budget(
-    *, epsilon: float, delta: float | None, rounds: int, neighbours: Neighbours = "add-remove"
-) -> RoundBudget:
-    """Share a total (ε, δ) equally among rounds that all see the same records.
-
-    With δ, rounds compose by zCDP unless they are so few that pure ε leaves more to each.
-
-    Parameters
-    ----------
-    epsilon : total ε > 0 under ``neighbours``.
-    delta : total δ in (0, 1), or None for pure ε.
-    rounds : number of rounds.
-    """
-    replace = neighbours == "replace"
-    pure = epsilon / (2 if replace else 1) / rounds
-    if delta is None:
-        return RoundBudget(pure, None)
-    rho = _rho(epsilon, delta) / (4 if replace else 1) / rounds
-    selection = float(np.sqrt(8 * rho))  # the pure ε of a selection that costs ρ
-    return RoundBudget(selection, rho) if selection > pure else RoundBudget(pure * BELOW, None)
-
-
-def select_stump(curator: Curator, right: Floats, budget: RoundBudget, *, share: float = 1.0) -> int:
-    """Choose a stump by its weight of rightly classified records.
-
-    Parameters
-    ----------
-    right : (candidates,) from :meth:`~dpnb.counts.WeightedRecords.right`, with weights in [0, 1].
-    budget : of the round.
-    share : part of the budget that the choice may use, in (0, 1].
-
-    **Privacy**: one more record of weight u ≤ 1 adds u to the candidates that are right on it and nothing to the
-    others: a monotone score with Δ = 1. By fact F1 the rate is ε itself. Pure ε: permute-and-flip. zCDP: the
-    exponential mechanism with ε = √(8ρ), which is ε²/8 = ρ-zCDP.
-    """
-    how: dict[str, Any] = {"starts": np.array([0]), "sensitivity": 1.0, "monotone": True, "what": "stump"}
-    if budget.rho is None:
-        chosen: Ints = curator.permute_and_flip(right, epsilon=share * budget.epsilon, **how)
-    else:
-        chosen = curator.exponential(right, epsilon=np.sqrt(8 * share * budget.rho), **how)
-    return int(chosen[0])
-
-
-def publish_stump(curator: Curator, stump: Stump, *, why: str) -> Stump:
-    """Release a stump that was chosen without noise, ε = ∞; a stump without a condition has cut 0."""
-    numbers = np.array([stump.kind, stump.attribute, np.nan_to_num(stump.cut), stump.sign], float)
-    kind, attribute, cut, sign = curator.exact(numbers, why=why).tolist()
-    return Stump(int(kind), int(attribute), cut, sign)
 
 
 def logistic(score: Floats) -> Floats:
@@ -105,24 +28,9 @@ def logistic(score: Floats) -> Floats:
 
     The weights are the slopes of MadaBoost's loss φ(z) = 1 − z for z < 0 and exp(−z) for z ≥ 0. Where a share p is
     positive, p φ(F) + (1 − p) φ(−F) is least at F = ln(p / (1 − p)). AdaBoost's exponential loss has half of it, see
-    :func:`half_logistic`.
+    :func:`~dpnb.rounds.half_logistic`.
     """
     return 0.5 * (1 + np.tanh(score / 2))
-
-
-def half_logistic(score: Floats) -> Floats:
-    """Probability of the positive class at a score of AdaBoost, ``1 / (1 + exp(−2F))``: its half log odds turned round.
-
-    References
-    ----------
-    Friedman, Hastie, Tibshirani (2000), Additive logistic regression: a statistical view of boosting, Lemma 1.
-    """
-    return logistic(2 * score)
-
-
-def half_log_odds(error: float) -> float:
-    """AdaBoost's weight of a learner of weighted error e, ``½ ln((1 − e) / e)``."""
-    return 0.5 * float(np.log((1 - error) / error))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

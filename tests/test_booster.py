@@ -24,9 +24,10 @@ from dpnb import (
 from dpnb.audit import Finding, exact, families
 from dpnb.audit.replay import replay_estimator
 from dpnb.audit.search import DOMAIN, pair_of, random_pair
-from dpnb.booster import logistic, round_budget
+from dpnb.booster import logistic
 from dpnb.counts import Records, WeightedRecords
 from dpnb.grid import Additive, public_grid, stumps_of
+from dpnb.rounds import round_budget
 
 THREE = Domain((Continuous("x", 0, 3), Categorical("c", ("a", "b", "d"))), ("low", "middle", "high"))
 

@@ -18,7 +18,6 @@ from dpnb import Categorical, Continuous, Curator, Domain, Ledger
 from dpnb.audit import Finding, exact, families, replay
 from dpnb.audit.replay import replay_estimator
 from dpnb.audit.search import DOMAIN, pair_of, random_pair
-from dpnb.booster import RoundBudget
 from dpnb.counts import Records, WeightedRecords
 from dpnb.curator import opening
 from dpnb.grid import public_grid
@@ -34,6 +33,7 @@ from dpnb.papers.dpada import (
     noise_round_distribution,
     swing,
 )
+from dpnb.rounds import RoundBudget
 
 TABLE = {  # m: Definition 7 mean, sd, P(R > Swing); causal mean, sd; random mean, P(R > Swing)
     3: (1.00, 0.71, 0.25, 0.50, 0.50, 1.0, 0.25),

@@ -13,10 +13,11 @@ from dpnb import load
 from dpnb.book.runs import KEYS, Cell, points_of
 from dpnb.book.scores import probability_scores
 from dpnb.book.studies import dpada as grids
-from dpnb.booster import PrivateBooster, half_logistic, logistic
+from dpnb.booster import PrivateBooster, logistic
 from dpnb.counts import Records, bounded_weights
 from dpnb.papers.baselines import AdaBoost
 from dpnb.papers.dpada import DPAda
+from dpnb.rounds import half_logistic
 
 
 def test_the_grid_is_the_papers() -> None:

@@ -11,13 +11,13 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..arrays import Floats, Ints
-from ..booster import half_log_odds, half_logistic, publish_stump
 from ..counts import RecordsDoor, WeightedDoor
 from ..curator import Curator
 from ..domain import Domain
 from ..estimators import PrivateClassifier
 from ..grid import Additive, Stump, grid_of, public_grid
 from ..registry import register
+from ..rounds import half_log_odds, half_logistic, publish_stump
 from ..splits import LEAF
 
 CLIP = 1e-10  # least distance of an error from 0 and 1

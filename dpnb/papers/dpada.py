@@ -15,14 +15,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import binom
 
 from ..arrays import Floats, Ints
-from ..booster import (
-    half_log_odds,
-    half_logistic,
-    logistic,
-    publish_stump,
-    round_budget,
-    select_stump,
-)
+from ..booster import logistic
 from ..checks import check_choice, check_count, check_delta, check_kinds, check_share, check_step
 from ..counts import FIXED_POINT, RecordsDoor, WeightedDoor
 from ..curator import Curator
@@ -31,6 +24,7 @@ from ..estimators import PrivateClassifier
 from ..grid import Additive, Grid, Stump, public_grid
 from ..ledger import Neighbours
 from ..registry import register
+from ..rounds import half_log_odds, half_logistic, publish_stump, round_budget, select_stump
 
 SCHEDULES = ("all", "swing", "random", "improved")
 RULES = ("definition7", "causal")

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from ...counts import Records
-from ...domain import Attribute, Categorical, Continuous, Domain
+from ...domain import Attribute, Categorical, Continuous
 from ..rivals import PUBLIC
 from ..runs import Cell, Study, cells
 from ..scores import class_scores

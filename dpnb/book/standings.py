@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,8 +13,7 @@ from scipy import stats
 from .multiple import holm
 from .rivals import BOARD, MANY_CLASSES, RIVALS, TUNING, Rival, choices
 from .runs import read, wide
-from .sets import SETS
-from .studies import board
+from .studies import board, stress
 from .studies.references import NO_NOISE
 
 OURS = "PrivateBooster, δ"
@@ -31,6 +30,27 @@ ADDITIVE = (  # of those on the board
     "diffprivlib logistic, norm 1",
     "diffprivlib naive Bayes",
 )
+SHOWN = (  # in figures with few lines
+    OURS,
+    "PrivateBooster",
+    "logistic regression, δ",
+    "DPAda-R, δ",
+    "DiffPRFs-R",
+    "DP-EBM",
+    "diffprivlib logistic",
+    "random trees",
+)
+ABOUT = {  # records, attributes, classes
+    "adult": (45222, 14, 2),
+    "bank": (41188, 20, 2),
+    "robot": (5456, 24, 4),
+    "credit-default": (30000, 23, 2),
+    "german-credit": (1000, 20, 2),
+    "magic-telescope": (19020, 10, 2),
+    "nursery": (12958, 8, 4),
+    "online-shoppers": (12330, 17, 2),
+}
+DECISION_FORMATS = dict.fromkeys(("AUC", "loss", "worst", "elsewhere", "its loss"), "{:.3f}")
 MUCH = (1e3, 1e4)  # n·ε, ends of its ranges
 
 
@@ -117,8 +137,8 @@ def leads(
     ----------
     fits : of :func:`board_fits`.
     metric : what is compared; more is better, but for the log loss and the calibration error.
-    of : whose leads.
-    delta : largest δ of the others; by default any.
+    of : whose leads; others of its family, with the same first word, do not count.
+    delta : largest δ of the others; by default that of the method.
 
     Returns
     -------
@@ -128,7 +148,9 @@ def leads(
     sign = -1.0 if metric in ("log_loss", "calibration_error") else 1.0
     keys = ["dataset", "epsilon", "seed"]
     mine = fits.loc[fits["method"] == of, [*keys, metric]].rename(columns={metric: "own"})
-    others = fits[(fits["method"] != of) & (fits["delta"] <= (1.0 if delta is None else delta))]
+    most = fits.loc[fits["method"] == of, "delta"].max() if delta is None else delta
+    family = fits["method"].str.startswith(of.partition(",")[0])
+    others = fits[~family & (fits["delta"] <= most)]
     both = others.merge(mine, on=keys)
     both["lead"] = sign * (both["own"] - both[metric])
     found = both.groupby([*CELL, "rival"])["lead"].agg(["mean", "sem", "count"]).reset_index()
@@ -214,8 +236,8 @@ def decisions(table: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame, indexed by privacy, classes and range of n·ε, with ``cells`` (pairs of a set and an ε), the method, its
-    mean and worst loss, the mean loss ``elsewhere`` where each set's method is chosen on the others, and the additive
-    method with its mean loss.
+    mean AUC, its mean and worst loss, the mean loss ``elsewhere`` where each set's method is chosen on the others, and
+    the additive method with its mean loss.
     """
     rows = {}
     many = table["dataset"].isin(MANY_CLASSES)
@@ -253,24 +275,31 @@ def _decision(part: pd.DataFrame) -> dict[str, object]:
     return {
         "cells": len(by_cell),
         "method": best,
+        "AUC": part.loc[part["method"] == best, "auc"].mean(),
         "loss": by_cell[best].mean(),
         "worst": by_cell[best].max(),
         "elsewhere": pd.concat(elsewhere).mean() if elsewhere else np.nan,
         "additive": additive,
-        "additive_loss": plain[additive].mean(),
+        "its loss": plain[additive].mean(),
     }
 
 
-def firsts(
-    table: pd.DataFrame, leads_of: pd.DataFrame, epsilons: Sequence[float], sets: Collection[str] = SETS
-) -> pd.DataFrame:
-    """On which data sets the booster is first by mean AUC, or within one standard error of the lead of the first."""
-    best = over_best(leads_of)
-    best = best[best["epsilon"].isin(epsilons) & best["dataset"].isin(list(sets))].copy()
-    best["first"] = best["mean"] >= 0
-    error = best["half"] / stats.t.ppf(0.975, best["n"] - 1)
-    best["level"] = best["mean"] >= -error
-    return best
+def firsts(best: pd.DataFrame, epsilon: float) -> dict[str, str]:
+    """For each data set whether a method leads at an ε: ``"first"``, ``"level"`` or ``"behind"``.
+
+    Parameters
+    ----------
+    best : of :func:`over_best`.
+    epsilon : which.
+
+    Returns
+    -------
+    ``"level"`` is a mean below that of the first, by no more than one standard error of their paired difference.
+    """
+    part = best[best["epsilon"] == epsilon]
+    error = part["half"] / stats.t.ppf(0.975, part["n"] - 1)
+    kinds = np.where(part["mean"] >= 0, "first", np.where(part["mean"] >= -error, "level", "behind"))
+    return dict(zip(part["dataset"], kinds.tolist(), strict=True))
 
 
 # --- Costs --------------------------------------------------------------------------------------------------
@@ -292,3 +321,136 @@ def cost_ratios(fits: pd.DataFrame, references: pd.DataFrame, *, epsilon: float)
     )
     mine = fits[fits["epsilon"] == epsilon].groupby(["method", "dataset"])[costs].median()
     return mine.div(peer, level="dataset").groupby("method").median()
+
+
+# --- What audits found ----------------------------------------------------------------------------------------
+
+REPLAYS = {  # method → stored replays and the row that is the method itself
+    "DiffPRFs-R": ("audit_replay", "poisson"),
+    "DPAda-R": ("dpada_replay", "all"),
+    "eDPRF-R": ("edprf_replay", "repaired"),
+    "Pearson tree": ("pearson_replay", "C"),
+}
+ATTACKS = {  # method → beginning of its cases
+    "diffprivlib forest": "forest-5-add-remove",
+    "diffprivlib tree": "tree-add-remove",
+    "diffprivlib logistic": "logistic-norm-100-add-remove",
+    "diffprivlib logistic, norm 1": "logistic-norm-1-",
+    "diffprivlib naive Bayes": "bayes-add-remove",
+    "DP-EBM": "booster-size-add-remove",
+}
+
+
+def audited(folder: Path, methods: Collection[str]) -> pd.Series[str]:
+    """In a few words, what stored replays and attacks found of each method.
+
+    Parameters
+    ----------
+    folder : of the results.
+    methods : of the board.
+    """
+    own = wide(read("audit_replay", folder)).groupby("method")["excess"].sum()
+    found = {}
+    for method in methods:
+        study, row = REPLAYS.get(method, ("audit_replay", method))
+        if method in REPLAYS or method in own.index:
+            rows = wide(read(study, folder))
+            found[method] = _replays(rows[rows["method"] == row])
+        elif method in ATTACKS:
+            found[method] = _attacks(pd.read_csv(folder / "audit_peers.csv"), ATTACKS[method])
+        else:
+            found[method] = "by the tests of the package" if method in board.LEARNERS else "no"
+    return pd.Series(found)
+
+
+def _replays(rows: pd.DataFrame) -> str:
+    within = "within the ledger" if rows["excess"].sum() == 0 else "above the ledger"
+    return f"{rows['triples'].sum():.0f} replays {within}"
+
+
+def _attacks(cases: pd.DataFrame, beginning: str) -> str:
+    mine = cases[cases["case"].str.startswith(beginning) & (cases["confidence"] == 0.99)]
+    bound, claimed = max(
+        zip(mine["lower_bound"], mine["claimed"], strict=True), key=lambda two: two[0] / two[1]
+    )
+    if bound <= claimed:
+        return "attacked, no violation found"
+    return f"refuted: ε ≥ {bound:.2f} at a claim of {claimed:g}"
+
+
+# --- Tables of the chapter --------------------------------------------------------------------------------------
+
+STRESS_GROUPS = {
+    "bounds": (stress.AS_IT_IS, "bounds × 10", "bounds × 100"),
+    "attributes of noise": (stress.AS_IT_IS, "10 attributes of noise", "50 attributes of noise"),
+    "records": (stress.AS_IT_IS, *stress.FEW),
+}
+ELSEWHERE = {
+    "S-BDT": "S-BDT",
+    "federated-boosted-dp-trees: TR Newton IH EBM, 100": "TR Newton IH EBM",
+    "federated-boosted-dp-trees: TR Newton, 100 rounds": "TR Newton",
+    "DP-EBM, 1000 rounds": "DP-EBM, 1000 rounds",
+    "interpret DP-EBM, defaults": "DP-EBM, defaults",
+    "federated-boosted-dp-trees: FEVERLESS 25": "FEVERLESS",
+    "dp-xgboost, 5 trees, depth 4": "dp-xgboost",
+    "PrivaTree, depth 4": "PrivaTree",
+}
+
+
+def stress_table(results: pd.DataFrame, *, epsilon: float) -> pd.DataFrame:
+    """Mean change of AUC of each stress (rows) for each method, over the data sets to which it applies.
+
+    Parameters
+    ----------
+    results : tidy results of the grid ``stress``.
+    epsilon : which.
+    """
+    part = results[(results["metric"] == "auc") & (results["epsilon"] == epsilon)]
+    mean = part.pivot_table(index=["method", "dataset"], columns="utility", values="value")
+    change = mean.sub(mean[stress.AS_IT_IS], axis=0).groupby("method").mean().T
+    return change[[name for name in stress.METHODS if name in change]]
+
+
+def elsewhere(peers: pd.DataFrame, means: pd.DataFrame) -> pd.DataFrame:
+    """AUC on Adult and Bank of the booster and of rivals that were measured in another harness.
+
+    Parameters
+    ----------
+    peers : table of ``results/peers.csv``.
+    means : of :func:`losses`.
+    """
+    budgets, sets = [0.1, 1.0, 5.0], ["adult", "bank"]
+    ours = means[means["method"].isin([OURS, "PrivateBooster"])][["method", "dataset", "epsilon", "auc"]]
+    theirs = peers[peers["method"].isin(list(ELSEWHERE))].rename(columns={"auc_mean": "auc"})
+    theirs = theirs.assign(method=theirs["method"].map(ELSEWHERE))
+    both = pd.concat([ours, theirs])
+    both = both[both["epsilon"].isin(budgets) & both["dataset"].isin(sets)]
+    table = both.pivot_table(index="method", columns=["dataset", "epsilon"], values="auc")
+    order = [OURS, "PrivateBooster", *table.index.difference([OURS, "PrivateBooster"], sort=False)]
+    table = table.loc[order]
+    names = [f"{dataset}, ε = {epsilon:g}" for dataset in sets for epsilon in budgets]
+    return table.set_axis(names, axis=1)
+
+
+def everything(fits: pd.DataFrame, means: pd.DataFrame, costs: pd.DataFrame, folder: Path) -> pd.DataFrame:
+    """All methods at ε = 1: data sets, privacy, loss of AUC, calibration, cost, and what audits found.
+
+    Parameters
+    ----------
+    fits, means, costs : of :func:`board_fits`, :func:`losses` and :func:`cost_ratios`.
+    folder : of the results.
+    """
+    part, one = (
+        means[means["epsilon"] == 1.0].groupby("method"),
+        fits[fits["epsilon"] == 1.0].groupby("method"),
+    )
+    table = pd.DataFrame(
+        {
+            "sets": part.size(),
+            "privacy": part["delta"].first().map(lambda delta: "(ε, δ)" if delta else "pure ε"),
+            "loss of AUC": part["loss"].mean(),
+            "calibration": one["calibration_error"].mean(),
+            "CPU": costs["cpu_seconds"],
+        }
+    )
+    return table.assign(audited=audited(folder, list(table.index))).sort_values("loss of AUC")

@@ -131,10 +131,15 @@ def gains(log: pd.DataFrame, *, leave_out: Collection[str] = (), metric: str = "
     log : results of the grid.
     leave_out : data sets that do not count; their wide twins do not either.
     """
-    kept = log[(log["metric"] == metric) & ~log["dataset"].str.removesuffix(WIDE).isin(list(leave_out))]
-    mean = kept.pivot_table(index=["dataset", "epsilon"], columns="method", values="value", aggfunc="mean")
-    gain = mean.drop(columns=SHIPPED).sub(mean[SHIPPED], axis=0)
+    gain = by_cell(log[~log["dataset"].str.removesuffix(WIDE).isin(list(leave_out))], metric=metric)
     return pd.DataFrame({"gain": gain.mean(), "error": gain.sem()})
+
+
+def by_cell(log: pd.DataFrame, *, metric: str = "auc") -> pd.DataFrame:
+    """Mean gain of each variant (columns) over the booster as it comes, for each data set and budget."""
+    part = log[log["metric"] == metric]
+    mean = part.pivot_table(index=["dataset", "epsilon"], columns="method", values="value", aggfunc="mean")
+    return mean.drop(columns=SHIPPED).sub(mean[SHIPPED], axis=0)
 
 
 def judged(log: pd.DataFrame, *, metric: str = "auc", level: float = 0.05) -> pd.DataFrame:

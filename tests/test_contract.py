@@ -23,6 +23,7 @@ from dpnb.audit.replay import replay, replay_estimator
 from dpnb.audit.search import Pair, families, random_pair
 from dpnb.curator import REAL_NOISE
 from dpnb.lattice import Lattice
+from dpnb.ledger import PlannedScope, Scope
 from dpnb.registry import Entry
 
 ENTRIES = papers.estimators()

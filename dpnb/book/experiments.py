@@ -17,22 +17,19 @@ from .runs import KEYS, Study, missing, points_of, read, results_folder, run
 from .studies import (
     audit,
     board,
-    booster,
-    ceiling,
     diffprfs,
     dpada,
     edprf,
     lineage,
     pearson,
+    references,
     settings,
+    stress,
     tuning,
 )
 
-GRIDS: dict[str, Callable[[], Study]] = {
-    grid().name: grid
-    for study in (diffprfs, lineage, audit, dpada, booster, ceiling, tuning, edprf, pearson, settings, board)
-    for grid in study.GRIDS
-}
+STUDIES = (diffprfs, lineage, audit, dpada, tuning, edprf, pearson, settings, board, references, stress)
+GRIDS: dict[str, Callable[[], Study]] = {grid().name: grid for study in STUDIES for grid in study.GRIDS}
 
 
 def folder_of(p: SimpleNamespace) -> Path:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Collection, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.io.formats.style import Styler
 from sklearn.base import clone
 
 from ..counts import Records
@@ -67,6 +70,30 @@ def replay_table(results: pd.DataFrame) -> pd.DataFrame:
     )
     relation = table.groupby(["method", "dataset"])["worst_share"].max().unstack()
     return by.join(relation).rename_axis("variant")
+
+
+def shown(
+    table: pd.DataFrame,
+    caption: str,
+    *,
+    formats: Mapping[str, str],
+    best: Mapping[str, str] = MappingProxyType({}),
+) -> Styler:
+    """A table as a page shows it: a caption, decimals that line up, the best of some columns in bold.
+
+    Parameters
+    ----------
+    table : what to show.
+    caption : what it is, with units.
+    formats : column → format such as ``"{:.3f}"``; empty cells stay empty.
+    best : column → ``"max"`` or ``"min"``.
+    """
+    styled = table.style.set_uuid(f"{zlib.crc32(caption.encode()):08x}").set_caption(caption)
+    styled = styled.format(dict(formats), na_rep="").set_table_attributes('class="dataframe"')
+    for column, which in best.items():
+        mark = styled.highlight_max if which == "max" else styled.highlight_min
+        styled = mark(subset=[column], props="font-weight: bold")
+    return styled
 
 
 def labelled(points: pd.DataFrame, labels: Mapping[str, str] | Iterable[str]) -> pd.DataFrame:

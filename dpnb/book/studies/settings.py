@@ -14,16 +14,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy import stats
 
 from ...arrays import Floats
 from ...booster import PrivateBooster
 from ...counts import Records
 from ...domain import Continuous, Domain
-from ...stages import Settings
+from ...stages import TIERS, Settings
+from ..multiple import holm
 from ..runs import DELTA, Cell, Study, cells
 from ..scores import class_scores
 from ..sets import MORE, STANDIN, split_of
 
+SETTINGS = Settings()
 SHIPPED = "as it comes"
 WIDE = "/×100"  # the same records on bounds a hundred times as wide
 PUBLIC = (
@@ -128,10 +131,43 @@ def gains(log: pd.DataFrame, *, leave_out: Collection[str] = (), metric: str = "
     log : results of the grid.
     leave_out : data sets that do not count; their wide twins do not either.
     """
-    kept = log[(log["metric"] == metric) & ~log["dataset"].str.removesuffix(WIDE).isin(list(leave_out))]
-    mean = kept.pivot_table(index=["dataset", "epsilon"], columns="method", values="value", aggfunc="mean")
-    gain = mean.drop(columns=SHIPPED).sub(mean[SHIPPED], axis=0)
+    gain = by_cell(log[~log["dataset"].str.removesuffix(WIDE).isin(list(leave_out))], metric=metric)
     return pd.DataFrame({"gain": gain.mean(), "error": gain.sem()})
+
+
+def by_cell(log: pd.DataFrame, *, metric: str = "auc") -> pd.DataFrame:
+    """Mean gain of each variant (columns) over the booster as it comes, for each data set and budget."""
+    part = log[log["metric"] == metric]
+    mean = part.pivot_table(index=["dataset", "epsilon"], columns="method", values="value", aggfunc="mean")
+    return mean.drop(columns=SHIPPED).sub(mean[SHIPPED], axis=0)
+
+
+def judged(log: pd.DataFrame, *, metric: str = "auc", level: float = 0.05) -> pd.DataFrame:
+    """Gains of all variants with intervals for all of them at once, and what they are without each data set in turn.
+
+    Returns
+    -------
+    DataFrame of variants with ``gain``, ``half`` (of a Bonferroni interval over the variants), ``p_holm``, and
+    ``least`` and ``most``, the smallest and the largest gain when one data set and its wide twin are left out.
+    """
+    found = gains(log, metric=metric)
+    cells = len(log[["dataset", "epsilon"]].drop_duplicates())
+    found["half"] = found["error"] * stats.t.ppf(1 - level / 2 / len(found), cells - 1)
+    found["p_holm"] = holm(2 * stats.t.sf((found["gain"] / found["error"]).abs(), cells - 1))
+    apart = [gains(log, leave_out=[name], metric=metric)["gain"] for name in (STANDIN, *MORE)]
+    found["least"], found["most"] = pd.concat(apart, axis=1).min(axis=1), pd.concat(apart, axis=1).max(axis=1)
+    return found.sort_values("gain", ascending=False)
+
+
+def shares_of_budget(settings: Settings = SETTINGS) -> pd.DataFrame:
+    """Share of each stage in ρ for two classes, a row for each number of records times ε from which on it holds."""
+    rows = {}
+    for tier in TIERS:
+        plan = settings.plan(tier.known, n_problems=1)
+        first = {"counts": settings.of_counts, "halvings": settings.of_thresholds}
+        parts = first | {"stumps": plan.of_stumps, "fine attributes": plan.of_fine, "pairs": plan.of_pairs}
+        rows[f"{tier.known:,.0f}".replace(",", " ")] = parts | {"sweeps": 1 - sum(parts.values())}
+    return pd.DataFrame(rows).T
 
 
 GRIDS = (settings_grid,)

@@ -138,7 +138,9 @@ def test_no_replay_exceeds_the_ledger(entry: Entry, name: str, monkeypatch: pyte
         book(self, replace(event, epsilon=event.epsilon / 10, rho=event.rho / 100))
 
     monkeypatch.setattr(Ledger, "book", booked_at_a_tenth)
-    monkeypatch.setattr(PlannedScope, "cost", Scope.cost)  # which would be that of the declared plans at least
+    monkeypatch.setattr(
+        PlannedScope, "cost", Scope.cost
+    )  # which would be that of the declared plans at least
     assert max(shares(entry, name)) > 1  # broken twin: the ledger books a tenth
 
 

@@ -77,6 +77,10 @@ class LogisticRegression(PrivateClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        if self.delta is None:
+            raise ValueError(
+                "delta=None: expected a number in (0, 1), such as 1e-6, for Gaussian noise has no pure ε"
+            )
         check_delta(self.delta)
         check_step("learning_rate", self.learning_rate)
         check_share("clip", self.clip)

@@ -474,5 +474,5 @@ def test_few_records_are_told_by_the_noisy_number_only(delta: float | None) -> N
 
     assert [told(0.02, seed) for seed in range(5)] == [True] * 5
     assert not any(told(5.0, seed) for seed in range(5))
-    close = [told(0.1, seed) for seed in range(40)]  # 3000 × 0.1 is the threshold
+    close = [told(200 / 3000, seed) for seed in range(40)]  # 3000 times that is the threshold
     assert 0 < sum(close) < 40  # all alike by chance: 2⁻³⁹

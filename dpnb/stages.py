@@ -162,7 +162,8 @@ def evidence(n: float, epsilon: float) -> float:
     if known < FEW:
         warnings.warn(
             f"about {max(n, 0.0):.0f} records, by a noisy count, at ε = {epsilon:g}: their product is below {FEW}, "
-            "where models find less than half of what there is to find, on most data; take more records or a larger epsilon",
+            "where a model finds less than half of what there is to find, on most data; take more records, or a "
+            "larger epsilon",
             FewRecordsWarning,
             stacklevel=2,
         )

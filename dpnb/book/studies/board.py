@@ -19,7 +19,7 @@ from ...papers.baselines_logistic import LogisticRegression
 from ...papers.diffprfs import DiffPRFs
 from ...papers.dpada import DPAda
 from ...papers.edprf import EDPRF
-from ...papers.pearson import PearsonTree
+from ...papers.pearson import VARIANTS, PearsonTree
 from ..costs import costly
 from ..rivals import Rival, board_study, choices, tuning_study
 from ..runs import DELTA, Cell, Study, read, results_folder
@@ -81,11 +81,8 @@ _PLANS: dict[str, Any] = {
         max_depth=(6, 4, 6, 6, 6),
         stop=("noisy", "noisy", "depth", "noisy", "noisy"),
     ),
-    "Pearson tree": _grid(
-        *("C, depth 6", "C, depth 4", "C, depth 8", "S, depth 4"),
-        statistic=("C", "C", "C", "S"),
-        max_depth=(6, 4, 8, 4),
-    ),
+    "Pearson tree": {f"C, depth {depth}": {"max_depth": depth} for depth in (6, 4, 8)}
+    | {"S, depth 4": VARIANTS["S"] | {"max_depth": 4}},
     "random trees": _grid(
         *(
             "25 trees, depth 8",

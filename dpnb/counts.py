@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -759,7 +760,7 @@ class ScoredRecords(ScoredDoor):
         self._columns = records._columns
         self._labels = records._y
         self._score = np.zeros((self.loss.n_problems, len(self._labels)))
-        self._kept: dict[int, tuple[Layout, csr_array]] = {}
+        self._kept: dict[int, tuple[Layout, list[Ints], csr_array]] = {}
         self._residuals = self.loss.residuals(self._score, self._labels)
 
     def keep(self, layout: Layout) -> None:
@@ -769,7 +770,7 @@ class ScoredRecords(ScoredDoor):
         sizes = [np.bincount(c, minlength=size) for c, size in zip(cells, layout.sizes, strict=True)]
         first = np.concatenate([[0], np.cumsum(np.concatenate(sizes))]).astype(np.int32)
         shape = (layout.total, len(self._labels))
-        self._kept[id(layout)] = layout, csr_array((np.ones(len(record)), record, first), shape=shape)
+        self._kept[id(layout)] = layout, small, csr_array((np.ones(len(record)), record, first), shape=shape)
 
     def counts(self, layout: Layout) -> Floats:
         counted: Floats = self._sums(layout, np.ones((1, len(self._labels))))[0]
@@ -785,21 +786,26 @@ class ScoredRecords(ScoredDoor):
         return self._sums(layout, self.loss.curvatures(self._score))
 
     def move(self, layout: Layout, table: Floats, constant: Floats) -> None:
-        if id(layout) in self._kept:
-            added = np.asarray(table @ self._kept[id(layout)][1], float)
-        else:
-            added = np.zeros_like(self._score)
-            for block, part in zip(layout.blocks, np.split(table, layout.starts[1:], axis=1), strict=True):
-                added += part.take(block.cells(self._columns.__getitem__), axis=1)
-        self._score += added + constant[:, None]
+        parts = np.split(table, layout.starts[1:], axis=1)
+        moved = [i for i, part in enumerate(parts) if part.any()]
+        for i, cells in zip(moved, self._cells(layout, moved), strict=True):
+            self._score += parts[i].take(cells, axis=1)
+        self._score += constant[:, None]
         self._residuals = self.loss.residuals(self._score, self._labels)
+
+    def _cells(self, layout: Layout, blocks: Iterable[int]) -> Iterator[Ints]:
+        """Cell of each record in some of the blocks."""
+        if id(layout) in self._kept:
+            yield from (self._kept[id(layout)][1][i] for i in blocks)
+        else:
+            yield from (layout.blocks[i].cells(self._columns.__getitem__) for i in blocks)
 
     def _sums(self, layout: Layout, values: Floats) -> Floats:
         if id(layout) in self._kept:
-            return np.asarray((self._kept[id(layout)][1] @ values.T).T, float)
+            return np.asarray((self._kept[id(layout)][2] @ values.T).T, float)
         sums = np.empty((len(values), layout.total))
-        for block, start in zip(layout.blocks, layout.starts, strict=True):
-            cells = block.cells(self._columns.__getitem__)
+        every = self._cells(layout, range(len(layout.blocks)))
+        for block, start, cells in zip(layout.blocks, layout.starts, every, strict=True):
             for problem, value in enumerate(values):
                 sums[problem, start : start + block.size] = np.bincount(cells, value, minlength=block.size)
         return sums

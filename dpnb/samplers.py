@@ -27,9 +27,9 @@ EXACT_BITS = 300  # weights above 2⁻²⁴⁷ lie on this lattice; smaller ones
 
 def bernoulli(rng: np.random.Generator, probability: Floats) -> Bools:
     """True with the given probability, entry by entry, exactly: not rounded to multiples of 2⁻⁵³."""
-    scaled = np.ldexp(probability, BITS)
+    scaled = 2.0**BITS * np.asarray(probability, float)
+    drawn = 2.0**BITS * rng.random(scaled.shape)
     whole = np.floor(scaled)
-    drawn = np.ldexp(rng.random(scaled.shape), BITS)
     true: Bools = drawn < whole
     open_yet = (drawn == whole) & (scaled > whole)
     if open_yet.any():
@@ -67,11 +67,12 @@ def geometric(rng: np.random.Generator, scale: Floats) -> Int64s:
     drawn = np.zeros(scale.shape, np.int64)
     digits = min(math.ceil(math.log2(max(LEAST * float(scale.max(initial=0.0)), 1.0))) + 1, MOST_DIGITS)
     at_once = max(AT_ONCE // max(scale.size, 1), 1)
+    scales, which = np.unique(scale, return_inverse=True)  # of which there are few
+    odds = np.exp(-np.ldexp(1 / scales, np.arange(digits)[:, None]))
+    chances = odds / (1 + odds)
     for first in range(0, digits, at_once):
-        digit = np.arange(first, min(first + at_once, digits)).reshape(-1, *[1] * scale.ndim)
-        odds = np.exp(-np.ldexp(1 / scale, digit))
-        ones = bernoulli(rng, odds / (1 + odds))
-        drawn += np.where(ones, np.left_shift(np.int64(1), digit), 0).sum(axis=0)
+        ones = bernoulli(rng, chances[first : first + at_once, which.reshape(scale.shape)])
+        drawn += np.tensordot(np.left_shift(np.int64(1), np.arange(first, first + len(ones))), ones, axes=1)
     return drawn
 
 

@@ -138,34 +138,6 @@ def grid_of(domain: Domain, cuts: tuple[Floats | None, ...]) -> Grid:
     return Grid(cuts=cuts, sizes=sizes, kind=kind, attribute=attribute, cut=cut, start=start, stop=stop)
 
 
-def stumps_of(grid: Grid, table: Floats) -> tuple[tuple[Stump, ...], Floats]:
-    """Stumps and weights that add up to a table of scores.
-
-    Parameters
-    ----------
-    table : (sum of sizes,) score of each bin.
-
-    Returns
-    -------
-    One stump a condition, and one that always holds; none where the score is 0 throughout.
-    """
-    stumps = [grid.stump(i) for i in range(len(grid.kind))]
-    alpha, constant = np.empty(len(stumps)), 0.0
-    for a, (cuts, part) in enumerate(
-        zip(grid.cuts, np.split(table, np.cumsum(grid.sizes)[:-1]), strict=True)
-    ):
-        mine = grid.attribute == a
-        if cuts is None and len(part) > 2:
-            alpha[mine] = part / 2
-            constant += part.sum() / 2
-        else:  # one condition between two neighbours
-            alpha[mine] = (part[:-1] - part[1:]) / 2
-            constant += (part[0] + part[-1]) / 2
-    used = np.flatnonzero(alpha)
-    always = (grid.stump(grid.n_candidates - 2),) if constant else ()
-    return (*(stumps[i] for i in used), *always), np.append(alpha[used], [constant] * len(always))
-
-
 @lru_cache(maxsize=16)
 def public_grid(domain: Domain, *, uniform: int = 31, geometric: int = 24) -> Grid:
     """Generic grid that depends on the domain alone.

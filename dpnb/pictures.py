@@ -16,6 +16,8 @@ from .grid import Additive, Shape
 from .shapes import PairShape, Shapes
 from .trees import literal
 
+LEAST_SHOWN = 1e-5  # of a logarithmic axis, as a share of its upper end
+
 
 def plot_shapes(
     shapes: Mapping[str, tuple[Attribute, Shape]],
@@ -41,7 +43,9 @@ def plot_shapes(
             axis.stairs(shape.score, edges, baseline=None, color="C0", linewidth=1.8)
             axis.set(xlabel=literal(f"{attribute.name}, from {attribute.span}"))
             if title in log:
-                axis.set_xscale("symlog", linthresh=float(np.diff(edges).min()))
+                axis.set_xscale(
+                    "symlog", linthresh=max(float(np.diff(edges).min()), attribute.high * LEAST_SHOWN)
+                )
             axis.set_ylabel("added to the score")
         else:
             shown = np.sort(np.argsort(-np.abs(shape.score), kind="stable")[:bars])
@@ -73,6 +77,7 @@ def plot_pair(names: tuple[Attribute, Attribute], pair: PairShape) -> Figure:
     axis.set_yticks(range(len(rows)), rows)
     axis.set_xticks(range(len(columns)), columns, rotation=90)
     axis.set(ylabel=literal(names[0].name), xlabel=literal(names[1].name))
+    axis.grid(visible=False)
     figure.colorbar(image, label="added to the score")
     return figure
 

@@ -26,7 +26,7 @@ from dpnb.audit.replay import replay_estimator
 from dpnb.audit.search import DOMAIN, pair_of, random_pair
 from dpnb.booster import logistic
 from dpnb.counts import Records, WeightedRecords
-from dpnb.grid import Additive, public_grid, stumps_of
+from dpnb.grid import public_grid
 from dpnb.rounds import round_budget
 
 THREE = Domain((Continuous("x", 0, 3), Categorical("c", ("a", "b", "d"))), ("low", "middle", "high"))
@@ -86,19 +86,6 @@ def test_replay_stays_below_the_ledger(delta: float | None, relation: str) -> No
         assert outcome.loss <= min(outcome.ledger.pure_epsilon, concentrated) * (1 + 1e-9)
         losses.append(outcome.loss)
     assert max(losses) > 0.1
-
-
-def test_stumps_add_up_to_any_table() -> None:
-    domain = Domain(
-        (Continuous("x", 0, 3), Categorical("c", ("a", "b", "d")), Categorical("g", (0, 1))), (0, 1)
-    )
-    grid = public_grid(domain, uniform=3, geometric=0)
-    table = np.random.default_rng(0).normal(size=int(grid.sizes.sum()))
-    model = Additive(domain, *stumps_of(grid, table))
-    codes = np.array([[0.1, 0, 1], [0.75, 1, 0], [2.9, 2, 1]])
-    expected = table[[0, 0, 3]] + table[[4, 5, 6]] + table[[8, 7, 8]]
-    np.testing.assert_allclose(model.score(codes), expected)
-    assert stumps_of(grid, 0 * table)[0] == ()
 
 
 def test_explanations_sum_to_the_score() -> None:

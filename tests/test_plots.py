@@ -18,7 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dpnb import Categorical, Continuous, pictures
-from dpnb.book import figures, plots, runs, selection, tables
+from dpnb.book import board_plots, figures, plots, runs, selection, standings, tables
 from dpnb.book.scale import PassCost
 from dpnb.book.studies import dpada as grids
 from dpnb.grid import Shape
@@ -37,10 +37,14 @@ def results(**axes: list[object]) -> pd.DataFrame:
 
 EPSILONS: list[object] = [0.1, 1.0]
 POINTS = results(dataset=["one", "two"], epsilon=EPSILONS).assign(mean=lambda t: t["value"], error=0.01)
-LEADERS = pd.DataFrame(
-    [(m, e, "auc", 0.8, 0.01) for m in "ab" for e in (0.1, 1.0)],
-    columns=["method", "epsilon", "metric", "mean", "sd"],
+BOARD = pd.DataFrame(
+    [(m, d, e, 0.8, 0.01, 0.9) for m in "ab" for d in ("one", "two", "three") for e in (0.1, 1.0)],
+    columns=["method", "dataset", "epsilon", "auc", "error", "top"],
 )
+LEADS = BOARD.assign(mean=0.01, half=0.02)[["method", "dataset", "epsilon", "mean", "half"]].query(
+    "method == 'a'"
+)
+RANKING = standings.Ranking(pd.Series({"a": 1.2, "b": 1.8}), 0.01, 0.7, 5)
 FIGURES: dict[str, Callable[[], Figure]] = {
     "scaling": lambda: plots.plot_scaling(
         pd.DataFrame(
@@ -105,9 +109,26 @@ FIGURES: dict[str, Callable[[], Figure]] = {
         },
         log=("gain",),
     ),
-    "reliability": lambda: plots.plot_reliability({"F": (HALF, HALF), "2F": (HALF, 2 * HALF)}),
-    "leaderboard": lambda: plots.plot_leaderboard(
-        LEADERS, LEADERS, pd.DataFrame({"auc": [0.9]}, index=["forest"]), metrics={"auc": ("test AUC", 0.7)}
+    "by_set": lambda: board_plots.plot_by_set(
+        BOARD, ["a", "b"], metric="auc", label="test AUC", level="no privacy"
+    ),
+    "leads": lambda: board_plots.plot_leads(LEADS, [0.1, 1.0], label="lead"),
+    "ranks": lambda: board_plots.plot_ranks({0.1: RANKING, 1.0: RANKING}),
+    "costs": lambda: board_plots.plot_costs(
+        pd.DataFrame({"cpu": [0.5, 2.0], "loss": [0.1, 0.2]}, index=["a", "b"]),
+        panels={"cpu": "CPU"},
+        label="loss",
+    ),
+    "stress": lambda: board_plots.plot_stress(
+        pd.DataFrame({"a": [0.0, -0.1]}, index=["as it is", "bounds × 10"]),
+        {"bounds": ["as it is", "bounds × 10"]},
+        label="change",
+    ),
+    "changes": lambda: board_plots.plot_changes(
+        pd.DataFrame({"gain": [0.1, -0.1], "half": [0.2, 0.1]}, index=["a", "b"]), label="gain"
+    ),
+    "budget": lambda: board_plots.plot_budget(
+        pd.DataFrame({"a": [0.4, 0.5], "b": [0.6, 0.5]}, index=["0", "500"]), label="from"
     ),
     "reachable": lambda: plots.plot_reachable({"0": X, "1": X + 1}, low=0, high=1),
     "misses": lambda: plots.plot_misses(selection.misses([2, 10], epsilon=0.5, signal=3.0), epsilon=0.5),

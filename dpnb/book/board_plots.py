@@ -82,7 +82,7 @@ def plot_leads(best: pd.DataFrame, epsilons: Sequence[float], *, label: str) -> 
     label : of the horizontal axis.
     """
     sets = sorted(best["dataset"].unique(), reverse=True)
-    figure, axes = _panels(len(epsilons), 1, (WIDTH, 0.7 + 0.25 * len(sets)), sharex=True)
+    figure, axes = _panels(len(epsilons), 1, (WIDTH, 0.7 + 0.25 * len(sets)), sharex=True, sharey=True)
     for axis, epsilon in zip(axes[:, 0], epsilons, strict=True):
         rows = best[best["epsilon"] == epsilon]
         at = rows["dataset"].map(sets.index)

@@ -26,7 +26,6 @@ LINES = ("-", "--", "-.", ":")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<")
 ERROR_BARS = 2.0  # standard errors
 LEAST_RATIO = 1.3  # of ε with labels on a logarithmic axis
-RIVAL_MARKERS = ("s", "^", "D", "v", "P", "X", "<", ">", "h")
 UTILITIES = {"info_gain": "information gain", "max": "max-class sum", "gini": "Gini"}
 
 
@@ -718,58 +717,4 @@ def plot_attacks(table: pd.DataFrame) -> Figure:
         xlabel="claimed ε", ylabel="lower bound for ε", xlim=(0, 1.1 * table["claimed"].max()), ylim=(0, top)
     )
     axis.legend(loc="upper left")
-    return figure
-
-
-# --- The booster, chapter 7 ---------------------------------------------------------------------------------
-
-
-def plot_reliability(curves: Mapping[str, tuple[Floats, Floats]]) -> Figure:
-    """Observed shares of the positive class against stated probabilities.
-
-    Parameters
-    ----------
-    curves : name → (bins,) mean stated probability and (bins,) observed share.
-    """
-    figure, axis = plt.subplots(figsize=(5.4, 4.4))
-    axis.plot([0, 1], [0, 1], color="black", linestyle=":", linewidth=1, label="calibrated")
-    for i, (name, (stated, observed)) in enumerate(curves.items()):
-        axis.plot(stated, observed, label=name, **_look(i))
-    axis.set(xlabel="stated probability", ylabel="observed share", xlim=(0, 1), ylim=(0, 1))
-    axis.legend()
-    return figure
-
-
-def plot_leaderboard(
-    ours: pd.DataFrame,
-    rivals: pd.DataFrame,
-    levels: pd.DataFrame,
-    *,
-    metrics: Mapping[str, tuple[str, float]],
-) -> Figure:
-    """Our lines in colour, rivals in grey, references without privacy as lines across, a panel a metric.
-
-    Parameters
-    ----------
-    ours, rivals : a row for each method, epsilon and metric, with the columns ``mean`` and ``sd``.
-    levels : a row for each method without privacy (the index), a column a metric.
-    metrics : column → label and lower end of the vertical axis.
-    """
-    figure, axes = _panels(1, len(metrics), (11 / len(metrics), 5.4))
-    for axis, (metric, (label, floor)) in zip(axes[0], metrics.items(), strict=True):
-        for table, own in ((rivals, False), (ours, True)):
-            lines = table[table["metric"] == metric].groupby("method", sort=False)
-            for i, (method, line) in enumerate(lines):
-                grey = {"color": str(0.45 + 0.2 * (i % 2)), "marker": RIVAL_MARKERS[i % len(RIVAL_MARKERS)]}
-                bold = {"marker": "o*"[i % 2], "markersize": (5, 9)[i % 2], "linewidth": 2.2, "zorder": 3}
-                look = _look(i, **(bold if own else grey | {"linewidth": 1.0, "zorder": 2}))
-                axis.errorbar(line["epsilon"], line["mean"], line["sd"], label=str(method), capsize=2, **look)
-        for i, (name, level) in enumerate(levels[metric].items()):
-            axis.axhline(
-                level, color="black", linestyle=LINES[i], linewidth=0.9, label=f"{name} (no privacy)"
-            )
-        axis.set_ylabel(label)
-        axis.set_ylim(bottom=floor)
-        _epsilon_axis(axis, ours["epsilon"].unique(), "ε")
-    _legend_below(figure, 3)
     return figure

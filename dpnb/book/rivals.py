@@ -65,11 +65,19 @@ class Rival:
         dataset : what the setting is for; of a tie, the first setting wins.
         leave_out : public sets that do not count, besides the data set.
         """
-        on = [name for name in PUBLIC if name not in {dataset, *leave_out} and self.takes(name)]
+        return best_setting(self.ranks(log, epsilon), {dataset, *leave_out})
+
+    def ranks(self, log: pd.DataFrame, epsilon: float) -> pd.DataFrame:
+        """Rank of each setting on each public set of the log by mean AUC, (settings, sets)."""
         part = log[(log["method"] == self.name) & (log["metric"] == "auc") & (log["epsilon"] == epsilon)]
         mean = part.pivot_table(index="utility", columns="dataset", values="value", aggfunc="mean")
-        ranks = mean.loc[list(self.settings), on].rank(ascending=False)
-        return str(ranks.mean(axis=1).idxmin())
+        on = [name for name in PUBLIC if self.takes(name) and name in mean]
+        return mean.loc[list(self.settings), on].rank(ascending=False)
+
+
+def best_setting(ranks: pd.DataFrame, leave_out: Collection[str]) -> str:
+    """Setting of the best mean of :meth:`Rival.ranks` over the data sets that are not left out."""
+    return str(ranks.drop(columns=list(leave_out), errors="ignore").mean(axis=1).idxmin())
 
 
 def _of(names: Mapping[str, tuple[Any, ...]], *keys: str) -> dict[str, dict[str, Any]]:
@@ -214,9 +222,10 @@ def choices(log: pd.DataFrame, *, learners: Mapping[str, Rival] = RIVALS) -> pd.
     lacking = {cell.method for cell in missing(tuning_study(learners=learners), log)}
     rows = []
     for rival in (r for r in learners.values() if len(r.settings) > 1 and r.name not in lacking):
+        ranks = {epsilon: rival.ranks(log, epsilon) for epsilon in rival.epsilons}
         for dataset, epsilon in product(filter(rival.takes, rival.datasets), rival.epsilons):
-            setting = rival.chosen(log, dataset, epsilon)
-            other = rival.chosen(log, dataset, epsilon, leave_out=[STANDIN] if dataset == "adult" else [])
+            setting = best_setting(ranks[epsilon], {dataset})
+            other = best_setting(ranks[epsilon], {dataset, STANDIN} if dataset == "adult" else {dataset})
             rows.append((rival.name, dataset, epsilon, setting, "" if other == setting else other))
     return pd.DataFrame(rows, columns=["method", "dataset", "epsilon", "utility", "without_standin"])
 

@@ -461,12 +461,12 @@ def _checksum(dataset: str) -> str:
 def data_of(name: str) -> Dataset:
     """Data set of a cell, kept in memory: a name, or a name and a split such as ``adult/merged``.
 
-    The sets of :data:`dpnb.book.sets.MORE` come in their first split; what follows a ``×`` is about bounds.
+    The sets of :data:`dpnb.book.sets.MORE` come in their first split.
 
     ``adult/us`` is the standard split of the US-born records without ``fnlwgt``; ``adult/10`` has its continuous
     attributes in ten public bins.
     """
-    base, _, variant = name.partition("×")[0].partition("/")
+    base, _, variant = name.partition("/")
     if base in MORE:
         return split_of(base, 0)
     if variant == "us":

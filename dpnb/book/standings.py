@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,45 +54,66 @@ DECISION_FORMATS = dict.fromkeys(("AUC", "loss", "worst", "elsewhere", "its loss
 MUCH = (1e3, 1e4)  # n·ε, ends of its ranges
 
 
-def board_fits(folder: Path, *, without_standin: bool = False) -> pd.DataFrame:
+class Source(NamedTuple):
+    """Stored runs of some learners on the board.
+
+    Parameters
+    ----------
+    runs : tidy results.
+    chosen : of :func:`~dpnb.book.rivals.choices`.
+    learners : whose.
+    rival : whether they are rivals, or the book's own.
+    """
+
+    runs: pd.DataFrame
+    chosen: pd.DataFrame
+    learners: Mapping[str, Rival]
+    rival: bool
+
+
+def sources(folder: Path) -> list[Source]:
+    """Stored runs of the book's own learners and of the rivals, from the folder of the results."""
+    names = ((board.BOARD, board.TUNING, board.LEARNERS, False), (BOARD, TUNING, RIVALS, True))
+    return [
+        Source(read(name, folder), choices(read(log, folder), learners=learners), learners, rival)
+        for name, log, learners, rival in names
+    ]
+
+
+def board_fits(stored: Sequence[Source], *, without_standin: bool = False) -> pd.DataFrame:
     """One row a fit of every learner on the board, at its setting that was chosen in public.
 
     Parameters
     ----------
-    folder : of the results.
+    stored : of :func:`sources`.
     without_standin : whether Adult's settings are those that were chosen without its stand-in.
 
     Returns
     -------
     DataFrame with ``method``, ``utility`` (the setting), ``dataset``, ``epsilon``, ``seed``, ``delta``, ``rival``, and
-    the metrics. A rival counts on a data set when all its runs there are done.
+    the metrics. A learner counts on a data set when all its runs there are done.
     """
-    own = _chosen_fits(folder, board.BOARD, board.TUNING, board.LEARNERS, without_standin)
-    rivals = _chosen_fits(folder, BOARD, TUNING, RIVALS, without_standin)
-    return pd.concat([own.assign(rival=False), rivals.assign(rival=True)], ignore_index=True)
+    return pd.concat([_chosen_fits(source, without_standin) for source in stored], ignore_index=True)
 
 
-def _chosen_fits(
-    folder: Path, name: str, log: str, learners: Mapping[str, Rival], without_standin: bool
-) -> pd.DataFrame:
-    table, chosen = read(name, folder), choices(read(log, folder), learners=learners)
+def _chosen_fits(source: Source, without_standin: bool) -> pd.DataFrame:
+    chosen, learners = source.chosen, source.learners.values()
     if without_standin:
-        chosen["utility"] = chosen["without_standin"].where(
-            chosen["without_standin"] != "", chosen["utility"]
-        )
+        other = chosen["without_standin"]
+        chosen = chosen.assign(utility=other.where(other != "", chosen["utility"]))
     single = [
         (r.name, dataset, epsilon, r.defaults[0])
-        for r in learners.values()
+        for r in learners
         if len(r.settings) == 1
         for dataset in r.datasets
         for epsilon in r.epsilons
     ]
     found = pd.concat([chosen[[*CELL, "utility"]], pd.DataFrame(single, columns=[*CELL, "utility"])])
-    fits = wide(table.merge(found, on=[*CELL, "utility"])).drop(columns=["max_depth", "n_rounds"])
+    fits = wide(source.runs.merge(found, on=[*CELL, "utility"])).drop(columns=["max_depth", "n_rounds"])
     runs = fits.groupby(["method", "dataset"])["seed"].transform("size")
-    wanted = fits["method"].map({r.name: len(r.epsilons) * len(r.seeds) for r in learners.values()})
-    fits["delta"] = fits["method"].map({r.name: r.delta for r in learners.values()})
-    return fits[runs == wanted]
+    wanted = fits["method"].map({r.name: len(r.epsilons) * len(r.seeds) for r in learners})
+    delta = fits["method"].map({r.name: r.delta for r in learners})
+    return fits.assign(delta=delta, rival=source.rival)[runs == wanted]
 
 
 def tops(references: pd.DataFrame, metric: str = "auc") -> pd.Series[float]:
@@ -265,13 +286,12 @@ def _decision(part: pd.DataFrame) -> dict[str, object]:
     by_cell = part.pivot(index=["dataset", "epsilon"], columns="method", values="loss").dropna(axis=1)
     best = str(by_cell.mean().idxmin())
     sets = by_cell.index.get_level_values("dataset")
+    others = {name: by_cell[sets != name] for name in sets.unique()}
     elsewhere = [
-        by_cell.loc[sets == name, by_cell[sets != name].mean().idxmin()]
-        for name in sets.unique()
-        if len(set(sets)) > 1
+        by_cell.loc[sets == name, rest.mean().idxmin()] for name, rest in others.items() if len(rest)
     ]
     plain = by_cell[by_cell.columns.intersection(list(ADDITIVE))]
-    additive = str(plain.mean().idxmin())
+    additive = str(plain.mean().idxmin()) if len(plain.columns) else ""
     return {
         "cells": len(by_cell),
         "method": best,
@@ -280,7 +300,7 @@ def _decision(part: pd.DataFrame) -> dict[str, object]:
         "worst": by_cell[best].max(),
         "elsewhere": pd.concat(elsewhere).mean() if elsewhere else np.nan,
         "additive": additive,
-        "its loss": plain[additive].mean(),
+        "its loss": plain[additive].mean() if additive else np.nan,
     }
 
 

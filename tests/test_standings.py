@@ -1,0 +1,385 @@
+"""What the chapter on the board is made of: corrected tests, paired leads, ranks, choices, stress, tables."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from pandas.io.formats.style import Styler
+
+from dpnb.book import standings, tables
+from dpnb.book.multiple import holm
+from dpnb.book.rivals import PUBLIC, RIVALS, best_setting
+from dpnb.book.runs import Cell
+from dpnb.book.sets import split_of
+from dpnb.book.standings import OURS, Source, decisions, leads, over_best, ranking
+from dpnb.book.studies import board, settings, stress
+
+
+def fits(auc: dict[tuple[str, str], list[float]], *, epsilon: float = 1.0) -> pd.DataFrame:
+    """Fits by method and data set, a row a seed."""
+    rows = [
+        (method, "as it comes", dataset, epsilon, seed, board.LEARNERS[method].delta, False, value, 1 - value)
+        for (method, dataset), values in auc.items()
+        for seed, value in enumerate(values)
+    ]
+    columns = ["method", "utility", "dataset", "epsilon", "seed", "delta", "rival", "auc", "log_loss"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+HARD, EASY = [0.60, 0.65, 0.70, 0.75], [0.90, 0.91, 0.92, 0.93]  # splits differ more than methods
+TWO = fits(
+    {
+        (OURS, "adult"): [a + 0.01 + w for a, w in zip(HARD, (0.0, 0.001, -0.001, 0.0), strict=True)],
+        ("random trees", "adult"): HARD,
+        ("DiffPRFs-R", "adult"): [a + 0.005 for a in HARD],
+        ("PrivateBooster", "adult"): [a + 0.1 for a in HARD],
+        (OURS, "bank"): EASY,
+        ("random trees", "bank"): [a + w for a, w in zip(EASY, (0.001, -0.001, 0.001, -0.001), strict=True)],
+    }
+)
+
+
+def test_holm_multiplies_step_by_step() -> None:
+    np.testing.assert_allclose(holm(np.array([0.01, 0.04, 0.03])), [0.03, 0.06, 0.06])
+    np.testing.assert_allclose(holm(np.array([0.9, 0.5])), [1.0, 1.0])
+    assert not np.allclose(holm(np.array([0.01, 0.04, 0.03])), [0.03, 0.12, 0.09])  # broken twin: Bonferroni
+
+
+def test_holm_keeps_false_alarms_of_a_whole_table_rare() -> None:
+    draws = np.random.default_rng(0).random((2000, 20))
+    corrected = np.mean([(holm(p) < 0.05).any() for p in draws])
+    plain = np.mean([(p < 0.05).any() for p in draws])  # broken twin: not corrected
+    assert corrected < 0.065
+    assert plain > 0.5
+
+
+def test_a_lead_is_paired_by_seed() -> None:
+    table = leads(TWO).set_index(["dataset", "method"])
+    rows = table.to_dict("index")
+    adult = rows["adult", "random trees"]
+    assert adult["mean"] == pytest.approx(0.01)
+    assert adult["half"] < 0.002
+    assert adult["p"] < 1e-3 < rows["bank", "random trees"]["p"]
+    assert (table["p_holm"] >= table["p"]).all()
+    shuffled = TWO.assign(seed=TWO["seed"].where(TWO["method"] != OURS, 3 - TWO["seed"]))  # broken twin
+    assert leads(shuffled).set_index(["dataset", "method"])["half"]["adult", "random trees"] > 0.05
+
+
+def test_a_lead_is_over_others_of_a_guarantee_that_is_as_strict() -> None:
+    assert set(leads(TWO)["method"]) == {"random trees", "DiffPRFs-R"}  # none of the family
+    more = pd.concat([TWO, fits({("DPAda-R, δ", "adult"): HARD})])
+    assert "DPAda-R, δ" in set(leads(more)["method"])
+    assert "DPAda-R, δ" not in set(leads(more, of="PrivateBooster")["method"])
+    assert "DPAda-R, δ" in set(leads(more, of="PrivateBooster", delta=1.0)["method"])  # broken twin
+
+
+def test_less_log_loss_is_a_lead() -> None:
+    less = leads(TWO, metric="log_loss").set_index(["dataset", "method"])["mean"]
+    assert less["adult", "random trees"] == pytest.approx(0.01)
+
+
+def test_the_best_other_method_counts() -> None:
+    best = over_best(leads(TWO)).set_index("dataset")
+    assert best.loc["adult", "method"] == "DiffPRFs-R"
+    assert best.loc["adult", "mean"] == pytest.approx(0.005)
+    kinds = standings.firsts(best.reset_index(), 1.0)
+    assert kinds == {"adult": "first", "bank": "first"}
+    behind = best.reset_index().assign(mean=-0.01)
+    assert set(standings.firsts(behind, 1.0).values()) == {"behind"}
+    level = behind.assign(half=1.0)
+    assert set(standings.firsts(level, 1.0).values()) == {"level"}
+
+
+def test_a_tally_counts_what_is_clear() -> None:
+    table = leads(TWO)
+    found = standings.tally(table)
+    assert found.loc["random trees"].to_dict() == {"ahead": 1, "behind": 0, "open": 1}
+    found = standings.tally(table.assign(mean=-table["mean"]))
+    assert found.loc["random trees"].to_dict() == {"ahead": 0, "behind": 1, "open": 1}
+
+
+def test_ranks_are_means_over_data_sets() -> None:
+    means = pd.DataFrame({"a": [0.9, 0.8, 0.7], "b": [0.8, 0.9, 0.6], "c": [0.7, 0.7, 0.5]})
+    found = ranking(means)
+    assert found.mean.to_dict() == pytest.approx({"a": 4 / 3, "b": 5 / 3, "c": 3.0})
+    assert found.sets == 3
+    # Demšar's table 5: q = 2.343 for three methods
+    assert found.critical == pytest.approx(2.343 * np.sqrt(3 * 4 / (6 * 3)), abs=1e-3)
+    many = pd.concat([means] * 10)
+    assert ranking(many).friedman < 1e-3 < found.friedman
+
+
+def losses(loss: dict[tuple[str, str], float]) -> pd.DataFrame:
+    rows = [(m, d, 1.0, 1 - x, 0.0, board.LEARNERS[m].delta, 1.0, x, 5000.0) for (m, d), x in loss.items()]
+    return pd.DataFrame(
+        rows, columns=["method", "dataset", "epsilon", "auc", "error", "delta", "top", "loss", "known"]
+    )
+
+
+def test_a_decision_respects_privacy_classes_and_shapes() -> None:
+    table = losses(
+        {
+            **{(OURS, d): 0.01 for d in ("adult", "bank", "robot")},
+            **{("PrivateBooster", d): 0.03 for d in ("adult", "bank", "robot")},
+            **{("DiffPRFs-R", d): 0.02 for d in ("adult", "bank", "robot")},
+            **{("DPAda-R, δ", d): 0.005 for d in ("adult",)},  # not on bank: no choice for two classes
+        }
+    )
+    found = decisions(table)
+    rows = found.to_dict("index")
+    row = rows["pure ε", "two", "1 000 to 10 000"]
+    assert (row["method"], row["additive"], row["cells"]) == ("DiffPRFs-R", "PrivateBooster", 2)
+    assert rows["(ε, δ)", "more", "1 000 to 10 000"]["method"] == OURS
+    assert ("pure ε", "two", "below 1 000") not in rows
+
+
+def test_a_choice_on_other_sets_loses_more() -> None:
+    table = losses(
+        {
+            (OURS, "adult"): 0.0,
+            (OURS, "bank"): 0.1,
+            ("DiffPRFs-R", "adult"): 0.08,
+            ("DiffPRFs-R", "bank"): 0.06,
+        }
+    )
+    row = decisions(table).to_dict("index")["(ε, δ)", "two", "1 000 to 10 000"]
+    assert row["loss"] == pytest.approx(0.05)
+    assert row["elsewhere"] == pytest.approx((0.08 + 0.1) / 2)  # each set's choice is made on the other
+
+
+def test_settings_are_those_that_were_chosen() -> None:
+    learners = {"DiffPRFs-R": board.LEARNERS["DiffPRFs-R"]}
+    first, second = list(learners["DiffPRFs-R"].settings)[:2]
+    rows = [
+        ("DiffPRFs-R", "adult", s, 0, e, seed, 0, 0.0, "auc", v)
+        for s, v in ((first, 0.7), (second, 0.8))
+        for e in learners["DiffPRFs-R"].epsilons
+        for seed in range(10)
+    ]
+    columns = [
+        "method",
+        "dataset",
+        "utility",
+        "max_depth",
+        "epsilon",
+        "seed",
+        "n_rounds",
+        "delta",
+        "metric",
+        "value",
+    ]
+    runs = pd.DataFrame(rows, columns=columns)
+    chosen = pd.DataFrame(
+        [
+            ("DiffPRFs-R", "adult", e, second, first if e == 1.0 else "")
+            for e in learners["DiffPRFs-R"].epsilons
+        ],
+        columns=["method", "dataset", "epsilon", "utility", "without_standin"],
+    )
+    found = standings.board_fits([Source(runs, chosen, learners, False)])
+    assert found["auc"].unique().tolist() == [0.8]
+    other = standings.board_fits([Source(runs, chosen, learners, False)], without_standin=True)
+    assert other.groupby("epsilon")["auc"].first()[1.0] == 0.7
+    lacking = standings.board_fits([Source(runs[runs["seed"] < 9], chosen, learners, False)])
+    assert lacking.empty
+
+
+def test_the_best_mean_rank_wins() -> None:
+    ranks = pd.DataFrame({"bank": [1.0, 2.0], "nursery": [2.0, 1.0], "adult": [1.0, 2.0]}, index=["a", "b"])
+    assert best_setting(ranks, {"bank"}) == "a"
+    assert best_setting(ranks, {"bank", "adult"}) == "b"
+
+
+def test_audits_are_told_as_they_came_out(root: Path) -> None:
+    told = standings.audited(
+        root / "results", ["DiffPRFs-R", "diffprivlib forest", "diffprivlib tree", "dp-xgboost"]
+    )
+    assert "replays within the ledger" in told["DiffPRFs-R"]
+    assert told["diffprivlib forest"].startswith("refuted: ε ≥")
+    assert told["diffprivlib tree"] == "attacked, no violation found"
+    assert told["dp-xgboost"] == "no"
+    cases = pd.DataFrame({"case": ["a"], "confidence": [0.99], "lower_bound": [1.1], "claimed": [1.0]})
+    assert standings._attacks(cases, "a") != standings._attacks(cases.assign(lower_bound=0.9), "a")
+
+
+# --- Settings and stress --------------------------------------------------------------------------------------
+
+
+def test_variants_are_judged_together() -> None:
+    rng = np.random.default_rng(0)
+    rows = [
+        (v, d, e, seed, "auc", 0.8 + (0.01 if v == "ridge 3" else 0.0) + rng.normal(0, 0.001))
+        for v in (settings.SHIPPED, "ridge 3", "ridge 8")
+        for d in PUBLIC
+        for e in (0.1, 1.0)
+        for seed in range(2)
+    ]
+    log = pd.DataFrame(rows, columns=["method", "dataset", "epsilon", "seed", "metric", "value"])
+    found = settings.judged(log)
+    assert found.index.tolist() == ["ridge 3", "ridge 8"]
+    assert found["p_holm"]["ridge 3"] < 0.01 < found["p_holm"]["ridge 8"]
+    assert (found["least"] <= found["gain"]).all()
+    assert (found["gain"] <= found["most"]).all()
+    error = settings.gains(log)["error"]
+    assert (found["half"] > 2 * error).all()  # wider than an interval for one
+
+
+def test_shares_of_the_budget_are_those_of_the_plans() -> None:
+    shares = settings.shares_of_budget()
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+    assert (shares >= 0).all(axis=None)
+    assert shares.loc["0", "stumps"] == pytest.approx(0.6)
+    assert shares["pairs"].iloc[0] == 0 < shares["pairs"].iloc[-1]
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stand-in's first records stand for all."""
+    whole = split_of("adult-standin", 0)
+    (X, y), (X_test, y_test) = whole.train, whole.test
+    cut = replace(whole, train=(X[:640], y[:640]), test=(X_test[:300], y_test[:300]))
+    monkeypatch.setattr(stress, "split_of", lambda name, seed: cut)
+    stress.stressed.cache_clear()
+
+
+def test_stress_changes_what_it_says(small: None) -> None:
+    plain = stress.stressed("adult-standin", 0, stress.Stress())
+    few = stress.stressed("adult-standin", 0, stress.Stress(share=1 / 64))
+    noisy = stress.stressed("adult-standin", 0, stress.Stress(noise=10))
+    wide = stress.stressed("adult-standin", 0, stress.Stress(width=100.0))
+    assert [len(part.records.keys) for part in (plain, few, noisy, wide)] == [640, 10, 640, 640]
+    assert noisy.codes.shape[1] == plain.codes.shape[1] + 10
+    np.testing.assert_array_equal(noisy.codes[:, : plain.codes.shape[1]], plain.codes)
+    assert (wide.records.domain.highs[0], plain.records.domain.highs[0]) == (9000.0, 90.0)
+    for part in (few, noisy, wide):
+        np.testing.assert_array_equal(part.labels, plain.labels)
+    again = stress.stressed.__wrapped__("adult-standin", 0, stress.Stress(noise=10))
+    np.testing.assert_array_equal(again.codes, noisy.codes)
+    other = stress.stressed.__wrapped__("adult-standin", 1, stress.Stress(noise=10))
+    assert (other.codes[:, -10:] != noisy.codes[:, -10:]).any()
+
+
+def test_a_stressed_learner_is_scored(small: None) -> None:
+    cell = Cell(method="random trees", dataset="adult-standin", utility="bounds × 10", epsilon=1.0)
+    found = stress.measure_stress(cell)
+    assert 0.3 < found["auc"] < 1
+    assert found == stress.measure_stress(cell)
+
+
+def test_no_bounds_no_width() -> None:
+    cell = Cell(method="PrivateBooster", dataset="nursery", utility="bounds × 10", epsilon=1.0)
+    assert not stress.applies(cell)
+    assert stress.applies(Cell(method="PrivateBooster", dataset="nursery", utility="as it is", epsilon=1.0))
+    assert not stress.applies(Cell(method="DPAda-R, δ", dataset="nursery", utility="as it is", epsilon=1.0))
+
+
+def test_a_change_is_against_the_set_as_it_is() -> None:
+    rows = [
+        (OURS, d, u, 1.0, "auc", v)
+        for d, base in (("one", 0.9), ("two", 0.7))
+        for u, v in ((stress.AS_IT_IS, base), ("bounds × 10", base - 0.1))
+    ]
+    results = pd.DataFrame(rows, columns=["method", "dataset", "utility", "epsilon", "metric", "value"])
+    found = standings.stress_table(results, epsilon=1.0)[OURS]
+    assert found.to_dict() == pytest.approx({stress.AS_IT_IS: 0.0, "bounds × 10": -0.1})
+
+
+# --- Tables of a page -----------------------------------------------------------------------------------------
+
+
+def page_of(styled: Styler) -> str:
+    return str(styled.to_html())
+
+
+def test_a_table_is_the_same_each_time() -> None:
+    table = pd.DataFrame({"auc": [0.81234, 0.9], "name": ["a", "b"]})
+    shown = [
+        tables.shown(table, "Test AUC", formats={"auc": "{:.3f}"}, best={"auc": "max"}) for _ in range(2)
+    ]
+    html = [page_of(styled) for styled in shown]
+    assert html[0] == html[1]
+    assert "0.812" in html[0]
+    assert "Test AUC" in html[0]
+    assert "font-weight: bold" in html[0]
+    assert page_of(table.style) != page_of(table.style)  # broken twin: a random id
+
+
+# --- Rivals that cannot run here ------------------------------------------------------------------------------
+
+PRIVATE = {"pure", "5e-8", "1e-6", "1e-5"}
+BUDGETS = [0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0]
+
+
+def peers(root: Path) -> pd.DataFrame:
+    return pd.read_csv(root / "results" / "peers.csv", dtype={"privacy": str})
+
+
+def left_out(table: pd.DataFrame, listed: list[str]) -> list[str]:
+    """Settings that were measured and are not in the table, on both data sets and at all budgets; and the reverse."""
+    private = table[table["privacy"].isin(PRIVATE)]
+    found = {
+        (method, dataset): sorted(set(rows["epsilon"]) & set(BUDGETS))
+        for (method, dataset), rows in private.groupby(["method", "dataset"])
+    }
+    wanted = {(method, dataset): BUDGETS for method in listed for dataset in ("adult", "bank")}
+    on_both = {key: value for key, value in found.items() if key[1] in ("adult", "bank")}
+    return sorted(
+        {key[0] for key in wanted if on_both.get(key) != wanted[key]}
+        | {key[0] for key in on_both if key not in wanted}
+    )
+
+
+def test_the_table_holds_every_setting_that_was_measured(root: Path) -> None:
+    table = peers(root)
+    about = json.loads((root / "results" / "peers.json").read_text(encoding="utf-8"))
+    assert about["rows"] == len(table)
+    assert set(table["privacy"]) == {*PRIVATE, "floor", "ceiling"}
+    assert left_out(table, about["settings"]) == []
+    best_pure = "diffprivlib LogisticRegression, C = 0.01"  # broken twins
+    assert left_out(table[table["method"] != best_pure], about["settings"]) == [best_pure]
+    assert left_out(table, [m for m in about["settings"] if m != best_pure]) == [best_pure]
+    assert left_out(table.drop(index=table.index[table["method"] == "S-BDT"][:1]), about["settings"]) == [
+        "S-BDT"
+    ]
+
+
+def test_rivals_from_elsewhere_stand_below_ours(root: Path) -> None:
+    ours = pd.DataFrame(
+        [
+            (m, d, e, a)
+            for m, a in ((OURS, 0.9), ("PrivateBooster", 0.8))
+            for d in ("adult", "bank")
+            for e in BUDGETS
+        ],
+        columns=["method", "dataset", "epsilon", "auc"],
+    )
+    found = standings.elsewhere(peers(root), ours)
+    assert found.index[:2].tolist() == [OURS, "PrivateBooster"]
+    assert sorted(found.index[2:]) == sorted(standings.ELSEWHERE.values())
+    assert found.notna().all(axis=None)
+    assert found.loc[OURS, "bank, ε = 5"] == 0.9
+    table = peers(root).set_index(["method", "dataset", "epsilon"])["auc_mean"]
+    assert found.loc["S-BDT", "adult, ε = 0.1"] == table["S-BDT", "adult", 0.1]
+
+
+def test_the_history_holds_what_its_grids_gave(root: Path) -> None:
+    table = pd.read_csv(root / "results" / "booster_history.csv")
+    about = json.loads((root / "results" / "booster_history.json").read_text(encoding="utf-8"))
+    assert about["rows"] == len(table)
+    ideas = table[table["metric"] == "gain in AUC"]
+    assert ideas["idea"].nunique() == 15
+    assert len(ideas) == 15 * 9 + 3 * 3
+    first = table[table["idea"] == "first edition"]
+    assert len(first) == 4 * 2 * 3 * 7
+    assert not table.duplicated(["idea", "dataset", "epsilon", "delta", "metric"]).any()
+
+
+def test_names_of_methods_are_those_of_the_board() -> None:
+    known: set[object] = {*board.LEARNERS, *RIVALS}
+    assert {*standings.SHOWN, *standings.ADDITIVE, *standings.REPLAYS, *standings.ATTACKS} <= known
+    assert set(standings.ABOUT) == set(board.LEARNERS[OURS].datasets)

@@ -410,10 +410,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     strict()
     go: dict[str, Any] = {"folder": options.out, "jobs": options.jobs, "command": f"{SCRIPT} --out results"}
     methods = {method for method, _ in options.only} or set(RIVALS)
-    tuning = tuning_study(measure_inner)
+    tuning = tuning_study(measure_inner, learners=RIVALS)
     log = run(tuning, only=lambda cell: cell.method in methods, about=about(), **go)
-    chosen = choices(log)
-    board = board_study(chosen, measure)
+    chosen = choices(log, learners=RIVALS)
+    board = board_study(chosen, measure, learners=RIVALS)
     for method in [name for name in RIVALS if name in methods]:
         run(
             board,

@@ -43,9 +43,8 @@ def plot_shapes(
             axis.stairs(shape.score, edges, baseline=None, color="C0", linewidth=1.8)
             axis.set(xlabel=literal(f"{attribute.name}, from {attribute.span}"))
             if title in log:
-                axis.set_xscale(
-                    "symlog", linthresh=max(float(np.diff(edges).min()), attribute.high * LEAST_SHOWN)
-                )
+                least = max(float(np.diff(edges).min()), attribute.high * LEAST_SHOWN)
+                axis.set_xscale("symlog", linthresh=10.0 ** np.ceil(np.log10(least)))
             axis.set_ylabel("added to the score")
         else:
             shown = np.sort(np.argsort(-np.abs(shape.score), kind="stable")[:bars])

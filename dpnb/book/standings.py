@@ -50,7 +50,14 @@ ABOUT = {  # records, attributes, classes
     "nursery": (12958, 8, 4),
     "online-shoppers": (12330, 17, 2),
 }
-DECISION_FORMATS = dict.fromkeys(("AUC", "loss", "worst", "elsewhere", "its loss"), "{:.3f}")
+DECISION = {  # columns of the table that readers see
+    "method": "take",
+    "AUC": "AUC",
+    "loss": "loss",
+    "elsewhere": "elsewhere",
+    "additive": "for shapes take",
+    "its loss": "loss, shapes",
+}
 MUCH = (1e3, 1e4)  # n·ε, ends of its ranges
 
 
@@ -193,7 +200,7 @@ def tally(table: pd.DataFrame, *, level: float = 0.05) -> pd.DataFrame:
     clear = table["p_holm"] < level
     kinds = {"ahead": clear & (table["mean"] > 0), "behind": clear & (table["mean"] < 0), "open": ~clear}
     counts = pd.DataFrame(kinds).groupby(table["method"]).sum().astype(int)
-    return counts.sort_values(["behind", "open"], ascending=[False, False])
+    return counts.sort_values(["behind", "open"], ascending=[False, False]).rename_axis(None)
 
 
 # --- Ranks --------------------------------------------------------------------------------------------------
@@ -274,12 +281,8 @@ def decisions(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _ranges() -> list[tuple[str, float, float]]:
-    low, high = (f"{end:,.0f}".replace(",", " ") for end in MUCH)
-    return [
-        (f"below {low}", 0.0, MUCH[0]),
-        (f"{low} to {high}", *MUCH),
-        (f"above {high}", MUCH[1], np.inf),
-    ]
+    low, high = (f"{end:,.0f}".replace(",", "\u202f") for end in MUCH)
+    return [(f"< {low}", 0.0, MUCH[0]), ("between", *MUCH), (f"> {high}", MUCH[1], np.inf)]
 
 
 def _decision(part: pd.DataFrame) -> dict[str, object]:
@@ -431,6 +434,20 @@ def stress_table(results: pd.DataFrame, *, epsilon: float) -> pd.DataFrame:
     return change[[name for name in stress.METHODS if name in change]]
 
 
+def at_one(best: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """Leads at ε = 1 with half of their interval, and over whom, as texts by data set.
+
+    Parameters
+    ----------
+    best : of :func:`over_best`.
+    metric : for the names of the columns.
+    """
+    rows = best[best["epsilon"] == 1.0].set_index("dataset").rename_axis(None)
+    words = [f"{mean:+.4f} ± {half:.4f}" for mean, half in zip(rows["mean"], rows["half"], strict=True)]
+    name = metric.replace("_", " ")
+    return pd.DataFrame({name: words, f"{name}, over": rows["method"].tolist()}, index=rows.index)
+
+
 def elsewhere(peers: pd.DataFrame, means: pd.DataFrame) -> pd.DataFrame:
     """AUC on Adult and Bank of the booster and of rivals that were measured in another harness.
 
@@ -445,7 +462,7 @@ def elsewhere(peers: pd.DataFrame, means: pd.DataFrame) -> pd.DataFrame:
     theirs = theirs.assign(method=theirs["method"].map(ELSEWHERE))
     both = pd.concat([ours, theirs])
     both = both[both["epsilon"].isin(budgets) & both["dataset"].isin(sets)]
-    table = both.pivot_table(index="method", columns=["dataset", "epsilon"], values="auc")
+    table = both.pivot_table(index="method", columns=["dataset", "epsilon"], values="auc").rename_axis(None)
     order = [OURS, "PrivateBooster", *table.index.difference([OURS, "PrivateBooster"], sort=False)]
     table = table.loc[order]
     names = [f"{dataset}, ε = {epsilon:g}" for dataset in sets for epsilon in budgets]
@@ -473,4 +490,6 @@ def everything(fits: pd.DataFrame, means: pd.DataFrame, costs: pd.DataFrame, fol
             "CPU": costs["cpu_seconds"],
         }
     )
-    return table.assign(audited=audited(folder, list(table.index))).sort_values("loss of AUC")
+    return (
+        table.assign(audited=audited(folder, list(table.index))).sort_values("loss of AUC").rename_axis(None)
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -163,7 +164,7 @@ def measure(cell: Cell, *, inner: bool = False) -> dict[str, float]:
 
 def tuning_grid() -> Study:
     """Settings of the book's own learners on the public sets."""
-    return tuning_study(partial(measure, inner=True), name=TUNING, learners=LEARNERS)
+    return _by_split(tuning_study(partial(measure, inner=True), name=TUNING, learners=LEARNERS))
 
 
 def chosen() -> pd.DataFrame:
@@ -177,7 +178,12 @@ def chosen() -> pd.DataFrame:
 
 def board_grid() -> Study:
     """Defaults and chosen settings of the book's own learners."""
-    return board_study(chosen(), measure, name=BOARD, learners=LEARNERS)
+    return _by_split(board_study(chosen(), measure, name=BOARD, learners=LEARNERS))
+
+
+def _by_split(study: Study) -> Study:
+    """The same, one split after the other, for each is loaded and encoded anew."""
+    return replace(study, cells=sorted(study.cells, key=lambda cell: (cell.dataset, cell.seed)))
 
 
 GRIDS = (tuning_grid, board_grid)

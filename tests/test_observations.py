@@ -271,7 +271,7 @@ def test_a_spoilt_results_file_prints_a_cross(
 ) -> None:
     folder = tmp_path / "results"
     shutil.copytree(ROOT / "results", folder)
-    path = folder / "booster.csv"
+    path = folder / "tuning.csv"
     spoil(pd.read_csv(path)).to_csv(path, index=False)
     ran = papermill.execute_notebook(
         ROOT / "notebooks" / "07_leaderboard.ipynb",

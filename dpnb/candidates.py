@@ -103,39 +103,38 @@ def binary_candidates(
     listed = int(cards[~continuous].sum()) * totals.shape[1]
     check_cells(listed, what=f"the categories at {len(attributes)} questions of a level")
     starts = np.cumsum(sizes) - sizes
-    question = np.repeat(np.arange(len(attributes)), sizes)
-    is_interval = np.repeat(continuous, sizes)
+    question = np.arange(len(attributes)).repeat(sizes)
+    nominal = np.flatnonzero(~continuous.repeat(sizes))
 
     # The k-th value of a continuous attribute ends candidate k and starts candidate k + 1.
     first_cell = np.cumsum(present) - present
-    shift = np.repeat(starts + np.where(continuous, 1 - first_cell, 0), present)
-    cell_continuous = np.repeat(continuous, present)
-    at = shift + np.where(cell_continuous, np.arange(len(shift)), counts.value).astype(np.intp)
+    shift = (starts + np.where(continuous, 1 - first_cell, 0)).repeat(present)
+    is_cut = continuous.repeat(present)
+    at = shift + np.where(is_cut, np.arange(len(shift)), counts.value).astype(np.intp)
 
-    left = np.zeros((len(question), totals.shape[1]))
-    left[at] = counts.counts
-    below = np.cumsum(left, axis=0)
-    before = np.where(
-        continuous[:, None], below.take(starts, axis=0), 0.0
-    )  # a first interval holds no record
-    below -= np.repeat(before, sizes, axis=0)
-    left = np.where(is_interval[:, None], below, left)
+    by_class = np.zeros((totals.shape[1], len(question)))
+    for one, counted in zip(by_class, counts.counts.T, strict=True):
+        one[at] = counted
+    below = np.cumsum(by_class, axis=1)
+    below -= below.take(starts, axis=1).repeat(sizes, axis=1)  # a first interval holds no record
+    below[:, nominal] = by_class.take(nominal, axis=1)
 
     lattice = lattice.of_each(attributes)
-    code = np.arange(len(question)) - np.repeat(starts, sizes)
-    low = np.where(is_interval, np.repeat(lattice.low, sizes), code)
-    high = np.where(is_interval, np.repeat(lattice.high, sizes), code)
-    cuts = at[cell_continuous]
-    low[cuts] = np.clip(counts.value[cell_continuous], low[cuts], high[cuts])
-    high[cuts - 1] = low[cuts]
+    low, high = lattice.low.repeat(sizes), lattice.high.repeat(sizes)
+    low[nominal] = high[nominal] = nominal - starts.take(question.take(nominal))
+    cell = np.flatnonzero(is_cut)
+    cut, each = at.take(cell), lattice.of_each(counts.question.take(cell))
+    value = np.minimum(np.maximum(counts.value.take(cell), each.low), each.high)
+    low[cut] = high[cut - 1] = value
 
     width = np.where(continuous, lattice.size, cards)
-    points = np.where(is_interval, np.repeat(width, sizes), 1.0)
-    up_to_cut = lattice.of_each(counts.question[cell_continuous]).up_to(low[cuts])
-    points[cuts - 1] = up_to_cut
-    points[cuts] -= up_to_cut
+    points = np.where(continuous, lattice.size, 1.0).repeat(sizes)
+    up_to_cut = each.up_to(value)
+    points[cut - 1] = up_to_cut
+    points[cut] -= up_to_cut
     with np.errstate(divide="ignore"):
-        log_measure = np.log(points) - np.repeat(np.log(width), sizes)
+        log_measure = np.log(points) - np.log(width).repeat(sizes)
+    left = np.stack(below, axis=1)
     return Candidates(starts, question, low, high, lattice, log_measure, left, totals)
 
 

@@ -449,13 +449,17 @@ class Records(RecordsDoor):
 
     @cached_property
     def _cells(self) -> NDArray[np.integer[Any]]:
-        """Position among the values, times the number of classes, plus the class; (attributes, n)."""
+        """Position among the values, times the number of classes, plus the class; (n, attributes)."""
         classes, most = self.domain.n_classes, max(map(len, self._values))
-        cells = np.empty(self._columns.shape, np.min_scalar_type(most * classes))
-        for a, column in enumerate(self._columns):
-            values = self._values[a] if self.domain.continuous[a] else None
-            cells[a] = _bin_numbers(column, values) * classes + self._y
+        cells = np.empty(self._columns.shape[::-1], np.min_scalar_type(most * classes))
+        for a in range(len(self._columns)):
+            cells[:, a] = self._positions(a) * classes + self._y
         return cells
+
+    def _positions(self, attribute: int) -> Ints:
+        """Position of each record's value of an attribute among its values, (n,)."""
+        values = self._values[attribute] if self.domain.continuous[attribute] else None
+        return _bin_numbers(self._columns[attribute], values)
 
     def bag(self, bags: Bags, *, seed: int, tree: int) -> Cohort:
         return self.cohort(bags.draw(self.keys, seed=seed, tree=tree))
@@ -509,11 +513,12 @@ class Cohort(CohortDoor):
         self._classes = records.domain.n_classes
         self._records = records
         self._columns = records._columns
-        self._row = np.arange(len(records._y)) if copies is None else np.flatnonzero(copies)
+        self._row = np.arange(len(records._y)) if copies is None else np.flatnonzero(copies > 0)
         once = copies is None or copies.max(initial=0) <= 1
         self._copies = None if copies is None or once else copies[self._row].astype(float)
         self._label = records._y[self._row]
         self._slot = np.zeros(len(self._row), np.intp)
+        self._repeated: tuple[Ints, Floats | None] | None = None
 
     def class_counts(self, n_slots: int) -> Floats:
         key = self._slot * self._classes + self._label
@@ -521,23 +526,28 @@ class Cohort(CohortDoor):
         return counts.reshape(n_slots, self._classes).astype(float)
 
     def value_counts(self, asked: Ints) -> ValueCounts:
-        values, sizes, cells = *self._records._listed_values, self._records._cells
+        values, sizes = self._records._listed_values
         first_value = np.cumsum(sizes) - sizes
         first = np.concatenate([[0], np.cumsum(sizes[asked])])
         base: Ints = first[:-1].reshape(asked.shape) * self._classes
-        keys: Ints = np.empty((asked.shape[1], len(self._row)), np.intp)
-        row_length = len(cells[0])
-        for j in range(len(keys)):
-            place = (asked[:, j] * row_length).take(self._slot)
-            place += self._row
-            np.add(cells.take(place), base[:, j].take(self._slot), out=keys[j])
-        copies = None if self._copies is None else np.tile(self._copies, len(keys))
-        cell, counts = _tally(keys.reshape(-1), copies, n_cells=int(first[-1]), classes=self._classes)
+        # Records outside, attributes inside: a cell is rarely counted twice in a row, which would be slow.
+        place, copies = self._each_asked(asked.shape[1])
+        place = asked.take(self._slot, axis=0).reshape(-1) + place
+        keys = base.take(self._slot, axis=0).reshape(-1)
+        keys += self._records._cells.take(place)
+        cell, counts = _tally(keys, copies, n_cells=int(first[-1]), classes=self._classes)
         cells_of = np.diff(np.searchsorted(cell, first))
         question = np.repeat(np.arange(asked.size), cells_of)
         start = first_value[asked.reshape(-1)] - first[:-1]
         value = values.take(cell + np.repeat(start, cells_of))
         return ValueCounts(question, value, counts)
+
+    def _each_asked(self, f: int) -> tuple[Ints, Floats | None]:
+        """Place of each record's first cell, and its copies, once for each of ``f`` questions: until records leave."""
+        if self._repeated is None or len(self._repeated[0]) != f * len(self._row):
+            copies = None if self._copies is None else self._copies.repeat(f)
+            self._repeated = (self._row * len(self._columns)).repeat(f), copies
+        return self._repeated
 
     def bin_counts(self, binned: BinnedRecords, n_slots: int) -> Floats:
         sizes = binned.grid.sizes
@@ -583,6 +593,7 @@ class Cohort(CohortDoor):
         inside = np.flatnonzero(slot >= 0)
         self._row, self._label, self._slot = self._row[inside], self._label[inside], slot[inside]
         self._copies = None if self._copies is None else self._copies[inside]
+        self._repeated = None
 
     def divided(self, n_shards: int, *, seed: int | None) -> Cohort:
         if seed is None:
@@ -619,11 +630,11 @@ def _tally(keys: Ints, copies: Floats | None, *, n_cells: int, classes: int) -> 
     """
     if n_cells * classes <= 8 * len(keys) + 4096:
         table = np.bincount(keys, copies, minlength=n_cells * classes)
-        occurs = table[0::classes].copy()
-        for c in range(1, classes):
+        occurs = table[0::classes] + table[1::classes]
+        for c in range(2, classes):
             occurs += table[c::classes]
         cell = np.flatnonzero(occurs > 0)
-        return cell, table.reshape(n_cells, classes)[cell].astype(float)
+        return cell, table.reshape(n_cells, classes).take(cell, axis=0).astype(float, copy=False)
     base = 1 if copies is None else int(copies.max(initial=0)) + 1
     packed = np.sort(keys if copies is None else keys * base + copies.astype(np.intp))
     keys, weight = packed // base, np.ones(len(packed)) if copies is None else packed % base

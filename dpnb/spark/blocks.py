@@ -148,9 +148,8 @@ class Block(Records):
     def _values(self) -> list[Floats]:
         return [np.arange(size, dtype=float) for size in self._sizes]
 
-    @cached_property
-    def _cells(self) -> Ints:
-        return self._columns.astype(np.intp) * self.domain.n_classes + self._y
+    def _positions(self, attribute: int) -> Ints:
+        return self._columns[attribute].astype(np.intp)
 
 
 def _label_type(domain: Domain) -> np.dtype[Any]:

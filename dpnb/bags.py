@@ -73,7 +73,7 @@ def record_keys(labels: Keys, columns: Iterable[Floats], classes: Ints) -> Keys:
 
 def numbered(keys: Keys) -> Keys:
     """Keys in which exact copies of a record are told apart by their number: the first one keeps its key."""
-    if not (np.diff(np.sort(keys)) == 0).any():
+    if pd.Index(keys).is_unique:
         return keys
     copy: Keys = np.asarray(pd.Series(keys).groupby(keys).cumcount(), np.uint64)
     return np.where(copy > 0, _mix(keys ^ _mix(copy)), keys)

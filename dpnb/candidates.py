@@ -49,7 +49,9 @@ class Candidates:
         """Score of every candidate, (candidates,)."""
         totals = self.totals.take(self.question, axis=0)
         n = len(totals)
-        branches = np.concatenate([self.left, totals - self.left])
+        branches = np.empty((2 * n, totals.shape[1]))
+        branches[:n] = self.left
+        np.subtract(totals, self.left, out=branches[n:])
         return score.of_branches(branches, totals, lambda parts: parts[:n] + parts[n:])
 
     def intervals(self, offered: NDArray[np.bool_], *, groups: Ints) -> dict[str, Any]:
@@ -82,7 +84,7 @@ def binary_candidates(
     counts: ValueCounts,
     *,
     attributes: Ints,
-    totals: Floats,
+    totals: Floats | None = None,
     lattice: Lattice,
     domain: Domain,
 ) -> Candidates:
@@ -92,7 +94,7 @@ def binary_candidates(
     ----------
     counts : counts by question, value and class.
     attributes : (questions,) attribute position of each question.
-    totals : (questions, classes) counts of each question's node.
+    totals : (questions, classes) counts of each question's node, where they are known; else what ``counts`` add up to.
     lattice : (attributes,) of the thresholds; its ends are public unless a reading leaks them.
     domain : public domain.
     """
@@ -100,31 +102,35 @@ def binary_candidates(
     cards = domain.cardinalities[attributes]
     present = np.bincount(counts.question, minlength=len(attributes))
     sizes = np.where(continuous, present + 1, cards)
-    listed = int(cards[~continuous].sum()) * totals.shape[1]
+    listed = int(cards[~continuous].sum()) * domain.n_classes
     check_cells(listed, what=f"the categories at {len(attributes)} questions of a level")
-    starts = np.cumsum(sizes) - sizes
+    starts, first_cell = np.cumsum(sizes) - sizes, np.cumsum(present) - present
     question = np.arange(len(attributes)).repeat(sizes)
+    code = np.arange(len(question)) - starts.repeat(sizes)
     nominal = np.flatnonzero(~continuous.repeat(sizes))
+    is_cut = continuous.repeat(present)
+    cell, category = np.flatnonzero(is_cut), np.flatnonzero(~is_cut)
+
+    # Left of interval k are the records of the first k values.
+    below = np.zeros((len(counts.counts) + 1, domain.n_classes))
+    np.cumsum(counts.counts, axis=0, out=below[1:])
+    before = below.take(first_cell, axis=0)
+    if totals is None:
+        totals = below.take(first_cell + present, axis=0) - before
+    cells_below = first_cell.repeat(sizes) + code
+    cells_below[nominal] = 0
+    left = below.take(cells_below, axis=0) - before.repeat(sizes, axis=0)
+    left[nominal] = 0.0
+    at = starts.take(counts.question.take(category)) + counts.value.take(category).astype(np.intp)
+    left[at] = counts.counts.take(category, axis=0)
 
     # The k-th value of a continuous attribute ends candidate k and starts candidate k + 1.
-    first_cell = np.cumsum(present) - present
-    shift = (starts + np.where(continuous, 1 - first_cell, 0)).repeat(present)
-    is_cut = continuous.repeat(present)
-    at = shift + np.where(is_cut, np.arange(len(shift)), counts.value).astype(np.intp)
-
-    by_class = np.zeros((totals.shape[1], len(question)))
-    for one, counted in zip(by_class, counts.counts.T, strict=True):
-        one[at] = counted
-    below = np.cumsum(by_class, axis=1)
-    below -= below.take(starts, axis=1).repeat(sizes, axis=1)  # a first interval holds no record
-    below[:, nominal] = by_class.take(nominal, axis=1)
-
     lattice = lattice.of_each(attributes)
-    low, high = lattice.low.repeat(sizes), lattice.high.repeat(sizes)
-    low[nominal] = high[nominal] = nominal - starts.take(question.take(nominal))
-    cell = np.flatnonzero(is_cut)
-    cut, each = at.take(cell), lattice.of_each(counts.question.take(cell))
+    own = counts.question.take(cell)
+    cut, each = cell + (starts + 1 - first_cell).take(own), lattice.of_each(own)
     value = np.minimum(np.maximum(counts.value.take(cell), each.low), each.high)
+    low, high = lattice.low.repeat(sizes), lattice.high.repeat(sizes)
+    low[nominal] = high[nominal] = code.take(nominal)
     low[cut] = high[cut - 1] = value
 
     width = np.where(continuous, lattice.size, cards)
@@ -134,7 +140,6 @@ def binary_candidates(
     points[cut] -= up_to_cut
     with np.errstate(divide="ignore"):
         log_measure = np.log(points) - np.log(width).repeat(sizes)
-    left = np.stack(below, axis=1)
     return Candidates(starts, question, low, high, lattice, log_measure, left, totals)
 
 

@@ -433,33 +433,29 @@ class Records(RecordsDoor):
         labels = label_keys(self._index)
         return numbered(record_keys(labels, self._columns, self._y) if self._by_content else labels)
 
+    def _placed(self, attribute: int) -> tuple[Floats, Ints]:
+        """Values that occur of a continuous attribute, all codes of a categorical one; each record's place in them."""
+        column = self._columns[attribute]
+        if not self.domain.continuous[attribute]:
+            return np.arange(self.domain.cardinalities[attribute], dtype=float), column.astype(np.intp)
+        places, values = pd.factorize(column, sort=True)
+        return values, places
+
     @cached_property
-    def _values(self) -> list[Floats]:
-        """Values that occur of each continuous attribute, all codes of each categorical one."""
-        domain = self.domain
-        return [
-            np.unique(column) if domain.continuous[a] else np.arange(domain.cardinalities[a], dtype=float)
-            for a, column in enumerate(self._columns)
-        ]
+    def _table(self) -> tuple[list[Floats], NDArray[np.integer[Any]]]:
+        """Values of each attribute; place among them, times the number of classes, plus the class, (n, attributes)."""
+        values, places = zip(*map(self._placed, range(len(self._columns))), strict=True)
+        classes = self.domain.n_classes
+        cells = np.empty(self._columns.shape[::-1], np.min_scalar_type(max(map(len, values)) * classes))
+        for a, place in enumerate(places):
+            cells[:, a] = place * classes + self._y
+        return list(values), cells
 
     @cached_property
     def _listed_values(self) -> tuple[Floats, Ints]:
         """The values of all attributes in one list, and how many each has."""
-        return np.concatenate(self._values), np.array([len(values) for values in self._values])
-
-    @cached_property
-    def _cells(self) -> NDArray[np.integer[Any]]:
-        """Position among the values, times the number of classes, plus the class; (n, attributes)."""
-        classes, most = self.domain.n_classes, max(map(len, self._values))
-        cells = np.empty(self._columns.shape[::-1], np.min_scalar_type(most * classes))
-        for a in range(len(self._columns)):
-            cells[:, a] = self._positions(a) * classes + self._y
-        return cells
-
-    def _positions(self, attribute: int) -> Ints:
-        """Position of each record's value of an attribute among its values, (n,)."""
-        values = self._values[attribute] if self.domain.continuous[attribute] else None
-        return _bin_numbers(self._columns[attribute], values)
+        values, _ = self._table
+        return np.concatenate(values), np.array([len(own) for own in values])
 
     def bag(self, bags: Bags, *, seed: int, tree: int) -> Cohort:
         return self.cohort(bags.draw(self.keys, seed=seed, tree=tree))
@@ -515,8 +511,8 @@ class Cohort(CohortDoor):
         self._columns = records._columns
         self._row = np.arange(len(records._y)) if copies is None else np.flatnonzero(copies > 0)
         once = copies is None or copies.max(initial=0) <= 1
-        self._copies = None if copies is None or once else copies[self._row].astype(float)
-        self._label = records._y[self._row]
+        self._copies = None if copies is None or once else copies.take(self._row).astype(float)
+        self._label = records._y.take(self._row)
         self._slot = np.zeros(len(self._row), np.intp)
         self._repeated: tuple[Ints, Floats | None] | None = None
 
@@ -531,10 +527,11 @@ class Cohort(CohortDoor):
         first = np.concatenate([[0], np.cumsum(sizes[asked])])
         base: Ints = first[:-1].reshape(asked.shape) * self._classes
         # Records outside, attributes inside: a cell is rarely counted twice in a row, which would be slow.
-        place, copies = self._each_asked(asked.shape[1])
-        place = asked.take(self._slot, axis=0).reshape(-1) + place
+        row, copies = self._each_asked(asked.shape[1])
+        place = asked.take(self._slot, axis=0).reshape(-1)
+        place += row
         keys = base.take(self._slot, axis=0).reshape(-1)
-        keys += self._records._cells.take(place)
+        keys += self._records._table[1].take(place)
         cell, counts = _tally(keys, copies, n_cells=int(first[-1]), classes=self._classes)
         cells_of = np.diff(np.searchsorted(cell, first))
         question = np.repeat(np.arange(asked.size), cells_of)
@@ -612,11 +609,14 @@ class Cohort(CohortDoor):
         return divided
 
     def descend(self, splits: Splits, first_slot: Ints) -> None:
-        self._slot = first_slot.take(self._slot) + splits.branch(self._slot, self._split_values(splits))
+        branch = splits.branch(self._slot, self._split_values(splits))
+        self._slot = first_slot.take(self._slot)
+        self._slot += branch
 
     def _split_values(self, splits: Splits) -> Floats:
         """Each record's value of the attribute that its node is split on."""
-        place = splits.attribute.take(self._slot) * self._columns.shape[1] + self._row
+        place = (splits.attribute * self._columns.shape[1]).take(self._slot)
+        place += self._row
         values: Floats = self._columns.take(place)
         return values
 
@@ -692,7 +692,7 @@ class WeightedRecords(WeightedDoor):
         if grid is None:
             midpoints = (
                 (v[1:] + v[:-1]) / 2 if c else None
-                for v, c in zip(records._values, domain.continuous, strict=True)
+                for v, c in zip(records._table[0], domain.continuous, strict=True)
             )
             grid = grid_of(domain, tuple(midpoints))
         self.grid = grid

@@ -197,7 +197,8 @@ class Exponential:
         sizes = group_sizes(self.starts, len(self.scores))
         possible = np.where(self.log_measure == -np.inf, -np.inf, self.scores)
         gaps = possible - np.maximum.reduceat(possible, self.starts).repeat(sizes)
-        rate = np.broadcast_to(self.rate, self.starts.shape).repeat(sizes)
+        rate = np.asarray(self.rate)
+        rate = rate if rate.ndim == 0 else rate.repeat(sizes)
         logits = np.where(gaps == -np.inf, -np.inf, _exponents(rate, gaps) + self.log_measure)
         return logits - np.maximum.reduceat(logits, self.starts).repeat(sizes), sizes
 

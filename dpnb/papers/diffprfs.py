@@ -82,20 +82,21 @@ class BuildTree:
         if forest.size_query:
             epsilon = epsilon / 2  # step 4
         for depth in builder.levels():  # step 5
-            counts, nodes = builder.class_counts(), builder.nodes
-            leaf = self.stops(counts, epsilon, last=depth == forest.max_depth)  # steps 6 and 7
-            how: dict[str, Any] = {"epsilon": epsilon[leaf], "noise": forest.noise}
-            values = leaf_counts(self.curator, counts[leaf], nodes=nodes[leaf], **how)
-            going = builder.close(leaf, values)
+            leaf = self.stops(epsilon, last=depth == forest.max_depth)  # steps 6 and 7
+            going = builder.close(leaf, self.leaf_values(leaf, epsilon[leaf]))
             if len(going):
-                splits, spent = self.choose(counts[going], epsilon[going])  # steps 8 to 11
+                splits, spent = self.choose(epsilon[going])  # steps 8 to 11
                 passed = spent if forest.budget_flow == "shrinking" else epsilon[going]
                 epsilon = passed[builder.split(splits)]  # step 12
         return builder.finish()
 
-    def stops(self, counts: Floats, epsilon: Floats, *, last: bool) -> Bools:
+    def stops(self, epsilon: Floats, *, last: bool) -> Bools:
         """Steps 6 and 7: the noisy size of each node, and which nodes become leaves, (nodes,)."""
-        stop, nodes = np.full(len(counts), last), self.builder.nodes
+        nodes = self.builder.nodes
+        stop = np.full(len(nodes), last)
+        if not self.forest.size_query and self.forest.stop == "depth":
+            return stop
+        counts = self.builder.class_counts()
         if self.forest.size_query:
             how: dict[str, Any] = {"epsilon": epsilon, "noise": self.forest.noise, "what": "size of a node"}
             size = noisy_counts(self.curator, counts.sum(axis=1), nodes=nodes, **how)
@@ -108,10 +109,17 @@ class BuildTree:
             stop |= size / (branches * self.domain.n_classes) < math.sqrt(2) / epsilon
         return stop
 
-    def choose(self, totals: Floats, epsilon: Floats) -> tuple[Splits, Floats]:
+    def leaf_values(self, leaf: Bools, epsilon: Floats) -> Floats:
+        """Steps 6 and 7: noisy class counts of the nodes that become leaves, (leaves, classes)."""
+        if not leaf.any():
+            return np.empty((0, self.domain.n_classes))
+        counts, nodes = self.builder.class_counts()[leaf], self.builder.nodes[leaf]
+        return leaf_counts(self.curator, counts, nodes=nodes, epsilon=epsilon, noise=self.forest.noise)
+
+    def choose(self, epsilon: Floats) -> tuple[Splits, Floats]:
         """Steps 8 to 11: a split for each node, and the ε of each of its choices."""
         drawn = self.draw_attributes()
-        asked = self.ask(drawn, totals)
+        asked = self.ask(drawn)
         if self.forest.selection == "joint":
             return self.choose_jointly(asked, epsilon), epsilon
         share = epsilon / (self.domain.continuous[drawn].sum(axis=1) + 1)  # step 10
@@ -127,15 +135,11 @@ class BuildTree:
         )
         return np.sort(shuffled[:, : self.forest.n_drawn(self.domain.n_attributes)], axis=1)
 
-    def ask(self, drawn: Ints, totals: Floats) -> Asked:
+    def ask(self, drawn: Ints) -> Asked:
         """Count the values of the attributes drawn, and score what they offer."""
         counts, f = self.builder.cohort.value_counts(drawn), drawn.shape[1]
         candidates = binary_candidates(
-            counts,
-            attributes=drawn.reshape(-1),
-            totals=np.repeat(totals, f, axis=0),
-            lattice=self.lattice,
-            domain=self.domain,
+            counts, attributes=drawn.reshape(-1), lattice=self.lattice, domain=self.domain
         )
         return Asked(drawn.reshape(-1), f, counts, candidates, candidates.scores(self.score))
 

@@ -144,12 +144,8 @@ class Block(Records):
         # The codes are the bins of the grid that the block was encoded for.
         return cast("Ints", self._columns)
 
-    @cached_property
-    def _values(self) -> list[Floats]:
-        return [np.arange(size, dtype=float) for size in self._sizes]
-
-    def _positions(self, attribute: int) -> Ints:
-        return self._columns[attribute].astype(np.intp)
+    def _placed(self, attribute: int) -> tuple[Floats, Ints]:
+        return np.arange(self._sizes[attribute], dtype=float), self._columns[attribute].astype(np.intp)
 
 
 def _label_type(domain: Domain) -> np.dtype[Any]:

@@ -251,7 +251,7 @@ class IntervalExponential:
         at = self.choice.starts + self.choice.draw(rng)
         low, high, lattice = self.low[at], self.high[at], self.lattice.of_each(self.option[at])
         atom = low == high
-        first, last = lattice.up_to(np.stack([low, high]))
+        first, last = lattice.up_to(np.array([low, high]))
         count = np.where(atom, 1.0, last - first)
         inside = lattice.at(first + 1 + samplers.below(rng, count.astype(np.int64)))
         return Point(self.option[at], np.where(atom, low, inside))

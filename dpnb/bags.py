@@ -243,7 +243,7 @@ _POISSON = poisson.cdf(np.arange(20), 1.0)
 def _poisson_numbers(uniform: Floats) -> Copies:
     """A Poisson(1) number for each uniform one: how many cumulative probabilities are not above it."""
     numbers = np.zeros(len(uniform), np.int8)
-    for limit in _POISSON[_POISSON <= uniform.max(initial=0.0)]:
+    for limit in _POISSON[uniform.max(initial=0.0) >= _POISSON]:
         numbers += uniform >= limit
     return numbers.astype(np.int64)
 

@@ -104,12 +104,12 @@ def binary_candidates(
     sizes = np.where(continuous, present + 1, cards)
     listed = int(cards[~continuous].sum()) * domain.n_classes
     check_cells(listed, what=f"the categories at {len(attributes)} questions of a level")
-    starts, first_cell = np.cumsum(sizes) - sizes, np.cumsum(present) - present
+    starts, first_cell = sizes.cumsum() - sizes, present.cumsum() - present
     question = np.arange(len(attributes)).repeat(sizes)
     code = np.arange(len(question)) - starts.repeat(sizes)
-    nominal = np.flatnonzero(~continuous.repeat(sizes))
     is_cut = continuous.repeat(present)
     cell, category = np.flatnonzero(is_cut), np.flatnonzero(~is_cut)
+    nominal = np.flatnonzero(~continuous.repeat(sizes))
 
     # Left of interval k are the records of the first k values.
     below = np.zeros((len(counts.counts) + 1, domain.n_classes))

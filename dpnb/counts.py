@@ -452,10 +452,11 @@ class Records(RecordsDoor):
         return list(values), cells
 
     @cached_property
-    def _listed_values(self) -> tuple[Floats, Ints]:
-        """The values of all attributes in one list, and how many each has."""
+    def _listed_values(self) -> tuple[Floats, Ints, Ints]:
+        """The values of all attributes in one list, where those of each begin, and how many they are."""
         values, _ = self._table
-        return np.concatenate(values), np.array([len(own) for own in values])
+        sizes = np.array([len(own) for own in values])
+        return np.concatenate(values), sizes.cumsum() - sizes, sizes
 
     def bag(self, bags: Bags, *, seed: int, tree: int) -> Cohort:
         return self.cohort(bags.draw(self.keys, seed=seed, tree=tree))
@@ -522,9 +523,8 @@ class Cohort(CohortDoor):
         return counts.reshape(n_slots, self._classes).astype(float)
 
     def value_counts(self, asked: Ints) -> ValueCounts:
-        values, sizes = self._records._listed_values
-        first_value = np.cumsum(sizes) - sizes
-        first = np.concatenate([[0], np.cumsum(sizes[asked])])
+        values, first_value, sizes = self._records._listed_values
+        first = np.concatenate([[0], sizes.take(asked).cumsum()])
         base: Ints = first[:-1].reshape(asked.shape) * self._classes
         # Records outside, attributes inside: a cell is rarely counted twice in a row, which would be slow.
         row, copies = self._each_asked(asked.shape[1])
@@ -533,10 +533,10 @@ class Cohort(CohortDoor):
         keys = base.take(self._slot, axis=0).reshape(-1)
         keys += self._records._table[1].take(place)
         cell, counts = _tally(keys, copies, n_cells=int(first[-1]), classes=self._classes)
-        cells_of = np.diff(np.searchsorted(cell, first))
-        question = np.repeat(np.arange(asked.size), cells_of)
-        start = first_value[asked.reshape(-1)] - first[:-1]
-        value = values.take(cell + np.repeat(start, cells_of))
+        cells_of = np.diff(cell.searchsorted(first))
+        question = np.arange(asked.size).repeat(cells_of)
+        start = first_value.take(asked.reshape(-1)) - first[:-1]
+        value = values.take(cell + start.repeat(cells_of))
         return ValueCounts(question, value, counts)
 
     def _each_asked(self, f: int) -> tuple[Ints, Floats | None]:

@@ -9,7 +9,7 @@ import gc
 import pickle
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from math import ceil
 from typing import Any, cast
 

@@ -57,16 +57,14 @@ class BuildTree:
     forest : options, domain.
     curator : release door.
     builder : at the root of the tree.
-    lows, highs : (attributes,) ends of the thresholds.
+    lattice : (attributes,) of the thresholds.
     """
 
-    def __init__(
-        self, forest: DiffPRFs, curator: Curator, builder: TreeBuilder, *, lows: Floats, highs: Floats
-    ) -> None:
+    def __init__(self, forest: DiffPRFs, curator: Curator, builder: TreeBuilder, *, lattice: Lattice) -> None:
         self.forest = forest
         self.curator = curator
         self.builder = builder
-        self.lattice = Lattice.of(lows, highs)
+        self.lattice = lattice
         self.domain = builder.domain
         self.score = SCORES[forest.utility]
         unit = forest.gain_sensitivity == "unit" or forest.utility != "info_gain"
@@ -328,10 +326,10 @@ class DiffPRFs(PrivateForest):
 
     def _fit(self, records: RecordsDoor, curator: Curator) -> None:
         """Steps 1 to 3; the bags are step 1 of DiffPRFs-R."""
-        lows, highs = self._threshold_bounds(records, curator)
+        lattice = Lattice.of(*self._threshold_bounds(records, curator))
 
         def build(builder: TreeBuilder, per_copy: float) -> Tree:
-            return BuildTree(self, curator, builder, lows=lows, highs=highs).build(per_copy)
+            return BuildTree(self, curator, builder, lattice=lattice).build(per_copy)
 
         self.trees_ = self._plant(records, curator, build, n_trees=self.n_trees)
 

@@ -457,11 +457,12 @@ def fitted(name: str, epsilon: float, records: Encoded) -> None:
     LEARNERS[name](epsilon=epsilon, random_state=0).fit(records)
 
 
-def telling() -> Records:
-    """Of several neighbours those that move pairs of attributes the farthest apart."""
-    return max(
-        several(2), key=lambda sides: largest(spent(lambda data: run(pairs, data, rho=20.0).left, *sides))
-    )
+def few() -> Records:
+    """So few records that no pair of attributes is chosen for certain."""
+    rng = np.random.default_rng(22)
+    codes, labels = sample(rng, int(rng.integers(2, 6)), 2)
+    other = neighbour(codes, labels, rng, replaced=False, n_classes=2)
+    return Encoded(codes, labels, domain_of(2)), Encoded(*other, domain_of(2))
 
 
 Attack = tuple[Callable[[Encoded], object], Callable[[], Records], Callable[[pytest.MonkeyPatch], None]]
@@ -480,7 +481,7 @@ ATTACKED: dict[str, Attack] = {
     ),
     "pair of attributes": (
         partial(run, pairs, rho=20.0),
-        telling,
+        few,
         partial(choices_at_half, "pair of attributes"),
     ),
     "records by cell": (partial(fitted, "with δ", 20.0), nobody_and_one, noise_of_one_block),

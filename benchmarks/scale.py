@@ -24,18 +24,21 @@ from tqdm import tqdm
 
 import dpnb
 from dpnb import PrivateBooster, spark
+from dpnb.counts import loss_of
 from dpnb.files import write_whole
 from dpnb.grid import public_grid
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.papers.edprf import EDPRF
 from dpnb.papers.pearson import PearsonTree
 from dpnb.spark import blocks
+from dpnb.stages import finest_cuts
 
 FILE_ROWS = 250_000
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "results" / "scale.csv"
 MODELS: dict[str, Any] = {
     "booster": lambda: PrivateBooster(n_rounds=20, random_state=0),
+    "booster with δ": lambda: PrivateBooster(delta=1e-5, random_state=0),
     "Pearson tree": lambda: PearsonTree(random_state=0),
     "eDPRF": lambda: EDPRF(n_trees=3, random_state=0),
     "DiffPRFs": lambda: DiffPRFs(n_trees=2, random_state=0),
@@ -153,10 +156,13 @@ def run(data: Path, rows: int, cores: int, model: str, attributes: int) -> dict[
 
     blocks.Encoding.run = timed  # type: ignore[method-assign]
     with Memory() as memory:
-        table = spark.SparkTable(session.read.parquet(*files), domain, key="id")
+        # A strict table is checked, and with that encoded, before the first pass.
+        table = spark.SparkTable(session.read.parquet(*files), domain, key="id", strict=True)
         began = time.perf_counter()
         if model == "DiffPRFs":
             table._all_values()
+        elif model.startswith("booster"):
+            table.scored(finest_cuts(domain, uniform=31, geometric=24), loss_of(domain.n_classes))
         else:
             table.binned(public_grid(domain))
         encoded = time.perf_counter()

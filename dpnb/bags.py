@@ -73,7 +73,7 @@ def record_keys(labels: Keys, columns: Iterable[Floats], classes: Ints) -> Keys:
 
 def numbered(keys: Keys) -> Keys:
     """Keys in which exact copies of a record are told apart by their number: the first one keeps its key."""
-    if not (np.diff(np.sort(keys)) == 0).any():
+    if pd.Index(keys).is_unique:
         return keys
     copy: Keys = np.asarray(pd.Series(keys).groupby(keys).cumcount(), np.uint64)
     return np.where(copy > 0, _mix(keys ^ _mix(copy)), keys)
@@ -95,9 +95,12 @@ def uniforms(keys: Keys, *, seed: int, stream: int) -> Floats:
 
 def _mix(x: Keys) -> Keys:
     x = x + np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
+    x ^= x >> np.uint64(30)
+    x *= np.uint64(0xBF58476D1CE4E5B9)
+    x ^= x >> np.uint64(27)
+    x *= np.uint64(0x94D049BB133111EB)
+    x ^= x >> np.uint64(31)
+    return x
 
 
 @dataclass(frozen=True)
@@ -209,7 +212,7 @@ class Bags:
             return np.asarray(rank % self.n_trees == tree, np.int64)
         own = uniforms(keys, seed=seed, stream=tree)
         if self.mode == "poisson":
-            return np.searchsorted(_POISSON, own, side="right").astype(np.int64)
+            return _poisson_numbers(own)
         assert self.rate is not None
         if self.mode == "bernoulli":
             return (own < self.rate).astype(np.int64)
@@ -235,6 +238,14 @@ def drawing(rule: DrawRule) -> Iterator[None]:
 
 
 _POISSON = poisson.cdf(np.arange(20), 1.0)
+
+
+def _poisson_numbers(uniform: Floats) -> Copies:
+    """A Poisson(1) number for each uniform one: how many cumulative probabilities are not above it."""
+    numbers = np.zeros(len(uniform), np.int8)
+    for limit in _POISSON[uniform.max(initial=0.0) >= _POISSON]:
+        numbers += uniform >= limit
+    return numbers.astype(np.int64)
 
 
 def _with_replacement(n: int, seed: int, tree: int) -> Copies:

@@ -49,7 +49,9 @@ class Candidates:
         """Score of every candidate, (candidates,)."""
         totals = self.totals.take(self.question, axis=0)
         n = len(totals)
-        branches = np.concatenate([self.left, totals - self.left])
+        branches = np.empty((2 * n, totals.shape[1]))
+        branches[:n] = self.left
+        np.subtract(totals, self.left, out=branches[n:])
         return score.of_branches(branches, totals, lambda parts: parts[:n] + parts[n:])
 
     def intervals(self, offered: NDArray[np.bool_], *, groups: Ints) -> dict[str, Any]:
@@ -82,7 +84,7 @@ def binary_candidates(
     counts: ValueCounts,
     *,
     attributes: Ints,
-    totals: Floats,
+    totals: Floats | None = None,
     lattice: Lattice,
     domain: Domain,
 ) -> Candidates:
@@ -92,7 +94,7 @@ def binary_candidates(
     ----------
     counts : counts by question, value and class.
     attributes : (questions,) attribute position of each question.
-    totals : (questions, classes) counts of each question's node.
+    totals : (questions, classes) counts of each question's node, where they are known; else what ``counts`` add up to.
     lattice : (attributes,) of the thresholds; its ends are public unless a reading leaks them.
     domain : public domain.
     """
@@ -100,42 +102,44 @@ def binary_candidates(
     cards = domain.cardinalities[attributes]
     present = np.bincount(counts.question, minlength=len(attributes))
     sizes = np.where(continuous, present + 1, cards)
-    listed = int(cards[~continuous].sum()) * totals.shape[1]
+    listed = int(cards[~continuous].sum()) * domain.n_classes
     check_cells(listed, what=f"the categories at {len(attributes)} questions of a level")
-    starts = np.cumsum(sizes) - sizes
-    question = np.repeat(np.arange(len(attributes)), sizes)
-    is_interval = np.repeat(continuous, sizes)
+    starts, first_cell = sizes.cumsum() - sizes, present.cumsum() - present
+    question = np.arange(len(attributes)).repeat(sizes)
+    code = np.arange(len(question)) - starts.repeat(sizes)
+    is_cut = continuous.repeat(present)
+    cell, category = np.flatnonzero(is_cut), np.flatnonzero(~is_cut)
+    nominal = np.flatnonzero(~continuous.repeat(sizes))
+
+    # Left of interval k are the records of the first k values.
+    below = np.zeros((len(counts.counts) + 1, domain.n_classes))
+    np.cumsum(counts.counts, axis=0, out=below[1:])
+    before = below.take(first_cell, axis=0)
+    if totals is None:
+        totals = below.take(first_cell + present, axis=0) - before
+    cells_below = first_cell.repeat(sizes) + code
+    cells_below[nominal] = 0
+    left = below.take(cells_below, axis=0) - before.repeat(sizes, axis=0)
+    left[nominal] = 0.0
+    at = starts.take(counts.question.take(category)) + counts.value.take(category).astype(np.intp)
+    left[at] = counts.counts.take(category, axis=0)
 
     # The k-th value of a continuous attribute ends candidate k and starts candidate k + 1.
-    first_cell = np.cumsum(present) - present
-    shift = np.repeat(starts + np.where(continuous, 1 - first_cell, 0), present)
-    cell_continuous = np.repeat(continuous, present)
-    at = shift + np.where(cell_continuous, np.arange(len(shift)), counts.value).astype(np.intp)
-
-    left = np.zeros((len(question), totals.shape[1]))
-    left[at] = counts.counts
-    below = np.cumsum(left, axis=0)
-    before = np.where(
-        continuous[:, None], below.take(starts, axis=0), 0.0
-    )  # a first interval holds no record
-    below -= np.repeat(before, sizes, axis=0)
-    left = np.where(is_interval[:, None], below, left)
-
     lattice = lattice.of_each(attributes)
-    code = np.arange(len(question)) - np.repeat(starts, sizes)
-    low = np.where(is_interval, np.repeat(lattice.low, sizes), code)
-    high = np.where(is_interval, np.repeat(lattice.high, sizes), code)
-    cuts = at[cell_continuous]
-    low[cuts] = np.clip(counts.value[cell_continuous], low[cuts], high[cuts])
-    high[cuts - 1] = low[cuts]
+    own = counts.question.take(cell)
+    cut, each = cell + (starts + 1 - first_cell).take(own), lattice.of_each(own)
+    value = np.minimum(np.maximum(counts.value.take(cell), each.low), each.high)
+    low, high = lattice.low.repeat(sizes), lattice.high.repeat(sizes)
+    low[nominal] = high[nominal] = code.take(nominal)
+    low[cut] = high[cut - 1] = value
 
     width = np.where(continuous, lattice.size, cards)
-    points = np.where(is_interval, np.repeat(width, sizes), 1.0)
-    up_to_cut = lattice.of_each(counts.question[cell_continuous]).up_to(low[cuts])
-    points[cuts - 1] = up_to_cut
-    points[cuts] -= up_to_cut
+    points = np.where(continuous, lattice.size, 1.0).repeat(sizes)
+    up_to_cut = each.up_to(value)
+    points[cut - 1] = up_to_cut
+    points[cut] -= up_to_cut
     with np.errstate(divide="ignore"):
-        log_measure = np.log(points) - np.repeat(np.log(width), sizes)
+        log_measure = np.log(points) - np.log(width).repeat(sizes)
     return Candidates(starts, question, low, high, lattice, log_measure, left, totals)
 
 

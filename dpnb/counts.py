@@ -434,29 +434,30 @@ class Records(RecordsDoor):
         labels = label_keys(self._index)
         return numbered(record_keys(labels, self._columns, self._y) if self._by_content else labels)
 
-    @cached_property
-    def _values(self) -> list[Floats]:
-        """Values that occur of each continuous attribute, all codes of each categorical one."""
-        domain = self.domain
-        return [
-            np.unique(column) if domain.continuous[a] else np.arange(domain.cardinalities[a], dtype=float)
-            for a, column in enumerate(self._columns)
-        ]
+    def _placed(self, attribute: int) -> tuple[Floats, Ints]:
+        """Values that occur of a continuous attribute, all codes of a categorical one; each record's place in them."""
+        column = self._columns[attribute]
+        if not self.domain.continuous[attribute]:
+            return np.arange(self.domain.cardinalities[attribute], dtype=float), column.astype(np.intp)
+        places, values = pd.factorize(column, sort=True)
+        return values, places
 
     @cached_property
-    def _listed_values(self) -> tuple[Floats, Ints]:
-        """The values of all attributes in one list, and how many each has."""
-        return np.concatenate(self._values), np.array([len(values) for values in self._values])
+    def _table(self) -> tuple[list[Floats], NDArray[np.integer[Any]]]:
+        """Values of each attribute; place among them, times the number of classes, plus the class, (n, attributes)."""
+        values, places = zip(*map(self._placed, range(len(self._columns))), strict=True)
+        classes = self.domain.n_classes
+        cells = np.empty(self._columns.shape[::-1], np.min_scalar_type(max(map(len, values)) * classes))
+        for a, place in enumerate(places):
+            cells[:, a] = place * classes + self._y
+        return list(values), cells
 
     @cached_property
-    def _cells(self) -> NDArray[np.integer[Any]]:
-        """Position among the values, times the number of classes, plus the class; (attributes, n)."""
-        classes, most = self.domain.n_classes, max(map(len, self._values))
-        cells = np.empty(self._columns.shape, np.min_scalar_type(most * classes))
-        for a, column in enumerate(self._columns):
-            values = self._values[a] if self.domain.continuous[a] else None
-            cells[a] = _bin_numbers(column, values) * classes + self._y
-        return cells
+    def _listed_values(self) -> tuple[Floats, Ints, Ints]:
+        """The values of all attributes in one list, where those of each begin, and how many they are."""
+        values, _ = self._table
+        sizes = np.array([len(own) for own in values])
+        return np.concatenate(values), sizes.cumsum() - sizes, sizes
 
     def bag(self, bags: Bags, *, seed: int, tree: int) -> Cohort:
         return self.cohort(bags.draw(self.keys, seed=seed, tree=tree))
@@ -510,11 +511,12 @@ class Cohort(CohortDoor):
         self._classes = records.domain.n_classes
         self._records = records
         self._columns = records._columns
-        self._row = np.arange(len(records._y)) if copies is None else np.flatnonzero(copies)
+        self._row = np.arange(len(records._y)) if copies is None else np.flatnonzero(copies > 0)
         once = copies is None or copies.max(initial=0) <= 1
-        self._copies = None if copies is None or once else copies[self._row].astype(float)
-        self._label = records._y[self._row]
+        self._copies = None if copies is None or once else copies.take(self._row).astype(float)
+        self._label = records._y.take(self._row)
         self._slot = np.zeros(len(self._row), np.intp)
+        self._repeated: tuple[Ints, Floats | None] | None = None
 
     def class_counts(self, n_slots: int) -> Floats:
         key = self._slot * self._classes + self._label
@@ -522,23 +524,28 @@ class Cohort(CohortDoor):
         return counts.reshape(n_slots, self._classes).astype(float)
 
     def value_counts(self, asked: Ints) -> ValueCounts:
-        values, sizes, cells = *self._records._listed_values, self._records._cells
-        first_value = np.cumsum(sizes) - sizes
-        first = np.concatenate([[0], np.cumsum(sizes[asked])])
+        values, first_value, sizes = self._records._listed_values
+        first = np.concatenate([[0], sizes.take(asked).cumsum()])
         base: Ints = first[:-1].reshape(asked.shape) * self._classes
-        keys: Ints = np.empty((asked.shape[1], len(self._row)), np.intp)
-        row_length = len(cells[0])
-        for j in range(len(keys)):
-            place = (asked[:, j] * row_length).take(self._slot)
-            place += self._row
-            np.add(cells.take(place), base[:, j].take(self._slot), out=keys[j])
-        copies = None if self._copies is None else np.tile(self._copies, len(keys))
-        cell, counts = _tally(keys.reshape(-1), copies, n_cells=int(first[-1]), classes=self._classes)
-        cells_of = np.diff(np.searchsorted(cell, first))
-        question = np.repeat(np.arange(asked.size), cells_of)
-        start = first_value[asked.reshape(-1)] - first[:-1]
-        value = values.take(cell + np.repeat(start, cells_of))
+        # Records outside, attributes inside: a cell is rarely counted twice in a row, which would be slow.
+        row, copies = self._each_asked(asked.shape[1])
+        place = asked.take(self._slot, axis=0).reshape(-1)
+        place += row
+        keys = base.take(self._slot, axis=0).reshape(-1)
+        keys += self._records._table[1].take(place)
+        cell, counts = _tally(keys, copies, n_cells=int(first[-1]), classes=self._classes)
+        cells_of = np.diff(cell.searchsorted(first))
+        question = np.arange(asked.size).repeat(cells_of)
+        start = first_value.take(asked.reshape(-1)) - first[:-1]
+        value = values.take(cell + start.repeat(cells_of))
         return ValueCounts(question, value, counts)
+
+    def _each_asked(self, f: int) -> tuple[Ints, Floats | None]:
+        """Place of each record's first cell, and its copies, once for each of ``f`` questions: until records leave."""
+        if self._repeated is None or len(self._repeated[0]) != f * len(self._row):
+            copies = None if self._copies is None else self._copies.repeat(f)
+            self._repeated = (self._row * len(self._columns)).repeat(f), copies
+        return self._repeated
 
     def bin_counts(self, binned: BinnedRecords, n_slots: int) -> Floats:
         sizes = binned.grid.sizes
@@ -584,6 +591,7 @@ class Cohort(CohortDoor):
         inside = np.flatnonzero(slot >= 0)
         self._row, self._label, self._slot = self._row[inside], self._label[inside], slot[inside]
         self._copies = None if self._copies is None else self._copies[inside]
+        self._repeated = None
 
     def divided(self, n_shards: int, *, seed: int | None) -> Cohort:
         if seed is None:
@@ -602,11 +610,14 @@ class Cohort(CohortDoor):
         return divided
 
     def descend(self, splits: Splits, first_slot: Ints) -> None:
-        self._slot = first_slot.take(self._slot) + splits.branch(self._slot, self._split_values(splits))
+        branch = splits.branch(self._slot, self._split_values(splits))
+        self._slot = first_slot.take(self._slot)
+        self._slot += branch
 
     def _split_values(self, splits: Splits) -> Floats:
         """Each record's value of the attribute that its node is split on."""
-        place = splits.attribute.take(self._slot) * self._columns.shape[1] + self._row
+        place = (splits.attribute * self._columns.shape[1]).take(self._slot)
+        place += self._row
         values: Floats = self._columns.take(place)
         return values
 
@@ -620,11 +631,11 @@ def _tally(keys: Ints, copies: Floats | None, *, n_cells: int, classes: int) -> 
     """
     if n_cells * classes <= 8 * len(keys) + 4096:
         table = np.bincount(keys, copies, minlength=n_cells * classes)
-        occurs = table[0::classes].copy()
-        for c in range(1, classes):
+        occurs = table[0::classes] + table[1::classes]
+        for c in range(2, classes):
             occurs += table[c::classes]
         cell = np.flatnonzero(occurs > 0)
-        return cell, table.reshape(n_cells, classes)[cell].astype(float)
+        return cell, table.reshape(n_cells, classes).take(cell, axis=0).astype(float, copy=False)
     base = 1 if copies is None else int(copies.max(initial=0)) + 1
     packed = np.sort(keys if copies is None else keys * base + copies.astype(np.intp))
     keys, weight = packed // base, np.ones(len(packed)) if copies is None else packed % base
@@ -682,7 +693,7 @@ class WeightedRecords(WeightedDoor):
         if grid is None:
             midpoints = (
                 (v[1:] + v[:-1]) / 2 if c else None
-                for v, c in zip(records._values, domain.continuous, strict=True)
+                for v, c in zip(records._table[0], domain.continuous, strict=True)
             )
             grid = grid_of(domain, tuple(midpoints))
         self.grid = grid

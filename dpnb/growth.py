@@ -73,7 +73,8 @@ class TreeBuilder:
         """
         left = np.flatnonzero(~leaf)
         self._leaves.append((self.nodes[leaf], values))
-        self.cohort.keep(left)
+        if 0 < len(left) < len(leaf):
+            self.cohort.keep(left)
         self.nodes = self.nodes[left]
         return left
 

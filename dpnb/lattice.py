@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from .arrays import Floats
+from .arrays import Floats, Ints
 
 MOST_STEPS = 32  # binary digits of a threshold
 GUARD = 2  # a step is at least 2² distances of floating-point numbers, so that steps differ
@@ -41,9 +41,9 @@ class Lattice(NamedTuple):
         size = np.ldexp(1.0, np.where(digits > 0, np.minimum(digits, MOST_STEPS), 0).astype(np.intp))
         return cls(low, high, (high - low) / size, size)
 
-    def of_each(self, index: Any) -> Lattice:
+    def of_each(self, index: Ints) -> Lattice:
         """The lattices of some of the domains, or of repeated ones."""
-        return Lattice(*(field[index] for field in self))
+        return Lattice(*(field.take(index) for field in self))
 
     def at(self, number: Floats | float) -> Floats:
         """Points by number, 0 to ``size``."""
@@ -53,9 +53,9 @@ class Lattice(NamedTuple):
     def up_to(self, value: Floats | float) -> Floats:
         """Number of the last point that is not above a value: how many thresholds are there."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            number = self.size - np.ceil((self.high - value) / self.step)
-        number = np.minimum(np.maximum(number, 0.0), self.size)
+            above = np.ceil((self.high - value) / self.step)
+        above = np.minimum(np.maximum(above, 0.0), self.size)  # steps between the point and the high end
         # Rounding may be off by a step: compare with the points themselves.
-        number = np.where((number > 0) & (self.at(number) > value), number - 1, number)
-        upper = np.minimum(number + 1, self.size)
-        return np.where(self.at(upper) <= value, upper, number)
+        above = above + ((self.high - self.step * above > value) & (above < self.size))
+        fewer = np.maximum(above - 1, 0.0)
+        return self.size - np.where(self.high - self.step * fewer <= value, fewer, above)

@@ -147,16 +147,22 @@ def _log_theta(sd: Floats) -> Floats:
 
 def group_of(starts: Ints, size: int) -> Ints:
     """Group number of each of ``size`` candidates."""
-    return np.repeat(np.arange(len(starts)), np.concatenate([starts[1:], [size]]) - starts)
+    return np.arange(len(starts)).repeat(group_sizes(starts, size))
+
+
+def group_sizes(starts: Ints, size: int) -> Ints:
+    """Number of candidates of each group, of ``size`` in all."""
+    return np.concatenate([starts[1:], [size]]) - starts
 
 
 def _exponents(rate: Floats, gaps: Floats) -> Floats:
     """Exponents ``rate · gap`` of candidates, limited where the rate is finite; 0 for the best ones at any rate."""
     with np.errstate(invalid="ignore"):
-        exponents = np.where(gaps == 0, 0.0, rate * gaps)
+        exponents = rate * gaps
     limited: Floats = np.maximum(exponents, LEAST_EXPONENT)
     if (exact := np.isinf(rate)).any():
-        return np.where(exact, np.nan_to_num(exponents, neginf=-np.inf), limited)
+        unlimited = np.nan_to_num(np.where(gaps == 0, 0.0, exponents), neginf=-np.inf)
+        return np.where(exact, unlimited, limited)
     return limited
 
 
@@ -188,12 +194,13 @@ class Exponential:
     log_measure: Floats
 
     def _logits(self) -> tuple[Floats, Ints]:
-        group = group_of(self.starts, len(self.scores))
+        sizes = group_sizes(self.starts, len(self.scores))
         possible = np.where(self.log_measure == -np.inf, -np.inf, self.scores)
-        gaps = possible - np.maximum.reduceat(possible, self.starts)[group]
-        rate = np.broadcast_to(self.rate, self.starts.shape)[group]
+        gaps = possible - np.maximum.reduceat(possible, self.starts).repeat(sizes)
+        rate = np.asarray(self.rate)
+        rate = rate if rate.ndim == 0 else rate.repeat(sizes)
         logits = np.where(gaps == -np.inf, -np.inf, _exponents(rate, gaps) + self.log_measure)
-        return logits - np.maximum.reduceat(logits, self.starts)[group], group
+        return logits - np.maximum.reduceat(logits, self.starts).repeat(sizes), sizes
 
     def draw(self, rng: np.random.Generator) -> Ints:
         """Candidate chosen in each group, counted from the group's start."""
@@ -203,9 +210,9 @@ class Exponential:
 
     def log_probabilities(self) -> Floats:
         """Log probability of every candidate within its group."""
-        logits, group = self._logits()
+        logits, sizes = self._logits()
         total: Floats = np.log(np.add.reduceat(np.exp(logits), self.starts))
-        return logits - total[group]
+        return logits - total.repeat(sizes)
 
     def log_density(self, outcome: Ints) -> Floats:
         return _of_chosen(self.log_probabilities(), self.starts, outcome)
@@ -244,8 +251,8 @@ class IntervalExponential:
         at = self.choice.starts + self.choice.draw(rng)
         low, high, lattice = self.low[at], self.high[at], self.lattice.of_each(self.option[at])
         atom = low == high
-        first = lattice.up_to(low)
-        count = np.where(atom, 1.0, lattice.up_to(high) - first)
+        first, last = lattice.up_to(np.array([low, high]))
+        count = np.where(atom, 1.0, last - first)
         inside = lattice.at(first + 1 + samplers.below(rng, count.astype(np.int64)))
         return Point(self.option[at], np.where(atom, low, inside))
 

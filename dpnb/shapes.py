@@ -82,10 +82,13 @@ class Block(NamedTuple):
 
     def cells(self, columns: Columns) -> Ints:
         """Cell of each record, (n,)."""
-        first, *others = self.axes
-        cell = first.bins(columns(first.attribute))
-        for axis in others:
-            cell = cell * axis.size + axis.bins(columns(axis.attribute))
+        return self.joined([axis.bins(columns(axis.attribute)) for axis in self.axes])
+
+    def joined(self, bins: list[Ints]) -> Ints:
+        """Cell of each record, (n,), from its bin on each axis."""
+        cell = bins[0]
+        for axis, own in zip(self.axes[1:], bins[1:], strict=True):
+            cell = cell * axis.size + own
         return cell
 
     def coded(self, finest: Cuts) -> Block:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pickle
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dpnb import Categorical, Continuous, Domain, spark
 from dpnb.counts import Records
+from dpnb.documents import ledger_document, plain
 
 DOMAIN = Domain(
     (
@@ -47,14 +48,10 @@ def table_of(session: SparkSession, X: pd.DataFrame, y: pd.Series[Any], *, parts
     return session.createDataFrame(frame).repartition(parts)
 
 
-def parts_of(model: Any) -> bytes:
-    """Everything that a model releases, to the bit."""
-    if hasattr(model, "trees_"):
-        found: list[Any] = [(*t.splits, t.first_child, t.depth, t.value) for t in model.trees_]
-    else:
-        found = [(m.stumps, m.alpha) for m in getattr(model, "models_", None) or [model.model_]]
-    flat = [np.asarray(array, float).tobytes() for tree in found for array in tree]
-    return pickle.dumps((flat, str(model.ledger_)))
+def parts_of(model: Any) -> str:
+    """Everything that a model releases, to the bit, and its ledger."""
+    released = {name: plain(getattr(model, name)) for name in model._released}
+    return json.dumps([released, ledger_document(model.ledger_)])
 
 
 def check_equal(make: Callable[..., Any], records: Records, table: spark.SparkTable) -> None:

@@ -27,15 +27,25 @@ from spark_models import DOMAIN, N, check_equal, parts_of, table_of, three_class
 import dpnb
 from dpnb import Categorical, Continuous, DataError, Domain, DomainError, PrivateBooster, papers, spark
 from dpnb.bags import Bags, label_keys
-from dpnb.counts import Cohort, CohortDoor, Records, RecordsDoor, WeightedDoor, WeightedRecords
+from dpnb.counts import (
+    Cohort,
+    CohortDoor,
+    Records,
+    RecordsDoor,
+    ScoredDoor,
+    ScoredRecords,
+    WeightedDoor,
+    WeightedRecords,
+)
 from dpnb.domain import Misfit
 from dpnb.grid import public_grid
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.papers.dpada import DPAda
 from dpnb.papers.edprf import EDPRF
 from dpnb.papers.pearson import PearsonTree
-from dpnb.spark import blocks, boosting, columns, trees
+from dpnb.spark import blocks, boosting, columns, scoring, trees
 from dpnb.spark import table as table_module
+from dpnb.stages import Plan, Settings
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
 
@@ -93,6 +103,43 @@ def test_the_same_seed_gives_the_same_model(name: str, three: Any, tables: Any) 
 def test_partitions_and_order_do_not_matter(name: str, parts: int, adult: Any, tables: Any) -> None:
     X, y, domain = adult
     check_equal(MODELS[name], Records(X, y, domain=domain), tables["adult"][parts])
+
+
+@pytest.mark.parametrize(
+    ("sample", "parts", "relation"), [("three", 7, "add-remove"), ("adult", 2, "replace")]
+)
+def test_every_stage_gives_the_same_document(
+    sample: str,
+    parts: int,
+    relation: str,
+    tables: Any,
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """All that the booster can do, whatever the number of records: halved bins, fine attributes, pairs and sweeps."""
+    monkeypatch.setattr(Settings, "plan", lambda self, known, **_: Plan(3, 0.4, 0.4, 2, 0.05, 1, 0.02, 2))
+    X, y, domain = request.getfixturevalue(sample)
+    make = partial(PrivateBooster, epsilon=8.0, delta=1e-5, neighbours=relation)
+    here = make(random_state=3).fit(Records(X, y, domain=domain))
+    there = make(random_state=3).fit(tables[sample][parts])
+    files = [tmp_path / name for name in ("here.json", "there.json", "twin.json")]
+    here.release(files[0])
+    there.release(files[1])
+    assert files[0].read_bytes() == files[1].read_bytes()
+    asked = {event.what for event in there.ledger_.events}
+    assert {
+        "stump",
+        "fine attribute",
+        "pair of attributes",
+        "curvature by cell",
+        "residuals by cell",
+    } <= asked
+    assert there.pairs(label=domain.classes[-1])
+    np.testing.assert_array_equal(dpnb.read(files[1]).predict_proba(X), here.predict_proba(X))
+    twin = make(random_state=3).fit(Records(X[1:], y[1:], domain=domain))  # broken twin: a record less
+    twin.release(files[2])
+    assert files[2].read_bytes() != files[1].read_bytes()
 
 
 def test_keys_matter(adult: Any, tables: Any) -> None:
@@ -167,12 +214,10 @@ def test_a_task_that_fails_twice_changes_nothing(session: SparkSession, three: A
     flaky = frame.mapInArrow(FailsTwice(tmp_path), frame.schema)
     # Every pass reads, and fails, again; a strict table is checked by a pass of its own.
     table = spark.SparkTable(flaky, domain, key="id", persist=False, strict=True)
-    make = partial(EDPRF, n_trees=2, max_depth=1)
+    make = partial(EDPRF, n_trees=1, max_depth=1)
     check_equal(make, Records(X, y, domain=domain), table)
     attempts = pd.Series([path.name.rsplit("-", 1)[1] for path in tmp_path.iterdir()]).value_counts()
-    assert attempts.to_dict() == dict.fromkeys(
-        "012", 2 * (1 + 1 + 2)
-    )  # two tasks: check, roots, a level of two trees
+    assert attempts.to_dict() == dict.fromkeys("012", 2 * (1 + 1 + 1))  # two tasks: check, root, a level
 
 
 def shuffled_files(session: SparkSession) -> set[Path]:
@@ -280,7 +325,14 @@ OPTIONS = Domain(
 
 
 @pytest.mark.parametrize(
-    "name", ["PrivateBooster, pure", "PearsonTree, C", "EDPRF, default", "DiffPRFs, full bags"]
+    "name",
+    [
+        "PrivateBooster, pure",
+        "PrivateBooster, with δ",
+        "PearsonTree, C",
+        "EDPRF, default",
+        "DiffPRFs, full bags",
+    ],
 )
 def test_misfits_are_moved_as_in_memory(session: SparkSession, three: Any, name: str) -> None:
     X, y, _ = three
@@ -402,6 +454,7 @@ DOORS = (
     (spark.SparkTable, Records, RecordsDoor),
     (trees.SparkCohort, Cohort, CohortDoor),
     (boosting.SparkWeighted, WeightedRecords, WeightedDoor),
+    (scoring.SparkScored, ScoredRecords, ScoredDoor),
 )
 
 
@@ -452,6 +505,19 @@ def test_nothing_is_kept_of_records_that_do_not_fit(session: SparkSession, three
     assert kept().size() == before
     PearsonTree(random_state=0).fit(spark.SparkTable(table_of(session, X, y, parts=1), domain))
     assert kept().size() == before + 1  # broken twin: what fits is kept
+
+
+def test_fits_on_the_same_thresholds_share_their_blocks(session: SparkSession, three: Any) -> None:
+    X, y, domain = three
+    kept = session.sparkContext._jsc.getPersistentRDDs
+    before = kept().size()
+    with spark.SparkTable(table_of(session, X, y, parts=1), domain) as table:
+        for n_rounds in (1, 2):
+            PrivateBooster(n_rounds=n_rounds, random_state=0).fit(table)
+        assert kept().size() == before + 1
+        PrivateBooster(n_rounds=1, uniform=3, random_state=0).fit(table)
+        assert kept().size() == before + 2  # broken twin: others need blocks of their own
+    assert kept().size() == before
 
 
 def test_a_running_session_is_left_as_it_is(session: SparkSession) -> None:
@@ -639,7 +705,7 @@ def test_root_counts_of_a_forest_take_one_pass(
     assert len(passes) == 1 + 3 * 2  # the roots of all trees, then a pass a level of each
     passes.clear()
     PrivateBooster(n_rounds=4, random_state=0).fit(tables["adult"][1])
-    assert len(passes) == 4
+    assert len(passes) == 1 + 4  # the number of records, then a pass a stump
     passes.clear()
     DPAda(n_rounds=4, schedule="all", random_state=0).fit(tables["adult"][1])
     assert len(passes) == 2 * 4  # scores of the stumps, then the weight that the chosen one is right on

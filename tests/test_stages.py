@@ -11,57 +11,18 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from stage_records import DELTA, EVERYTHING, Encoded, domain_of, neighbour, sample
 
 from dpnb import Categorical, Continuous, Domain, PrivateBooster, counts, stages
 from dpnb.accounting import Choice, covers, gaussian_rho, tight_rho
-from dpnb.counts import Margins, Records, Softmax, fixed, loss_of
+from dpnb.counts import Margins, Softmax, fixed, loss_of
 from dpnb.curator import Curator, opening
 from dpnb.errors import FewRecordsWarning
 from dpnb.grid import grid_of, public_cuts
 from dpnb.ledger import zcdp_rho
 from dpnb.papers.baselines_logistic import LogisticRegression
 from dpnb.shapes import Block, Layout, category_axis, interval_axis, layout_of
-from dpnb.stages import Plan, Settings, Ways, finest_cuts, most_pairs
-
-DELTA = 1e-5
-ATTRIBUTES = (
-    Continuous("x", -3, 5),
-    Categorical("c", ("a", "b", "c")),
-    Continuous("z", 0, 100, missing=True),
-    Categorical("one", ("only",)),
-    Continuous("w", 0, 1),
-)
-EVERYTHING = Plan(6, 0.4, 0.4, 2, 0.05, 2, 0.045, 3)
-
-
-def domain_of(n_classes: int) -> Domain:
-    return Domain(ATTRIBUTES, tuple("pqrs"[:n_classes]), "y")
-
-
-def sample(rng: np.random.Generator, n: int, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Encoded records that crowd, and classes that depend on two attributes at once."""
-    domain = domain_of(n_classes)
-    codes = np.stack(
-        [
-            rng.normal(1, 0.3, n).clip(-3, 5),
-            rng.integers(3, size=n),
-            np.where(rng.random(n) < 0.2, domain.lows[2], rng.exponential(2, n).clip(0, 100)),
-            np.zeros(n),
-            rng.random(n),
-        ],
-        axis=1,
-    )
-    hidden = (codes[:, 0] > 1) ^ (codes[:, 1] > 0)
-    return codes, (hidden + rng.integers(0, max(n_classes - 1, 1), n)) % n_classes
-
-
-class Encoded(Records):
-    """Records that are encoded already."""
-
-    def __init__(self, codes: np.ndarray, labels: np.ndarray, domain: Domain) -> None:
-        self.domain = domain
-        self._y = np.asarray(labels, np.intp)
-        self._columns = np.ascontiguousarray(codes.T)
+from dpnb.stages import Settings, Ways, finest_cuts, most_pairs
 
 
 @dataclass
@@ -126,19 +87,6 @@ def run(data: Encoded, *, seed: int, script: list[Asked] | None = None, **parame
         )
         model.fit(data)
     return Run(model, recorders[0].asked)
-
-
-def neighbour(
-    codes: np.ndarray, labels: np.ndarray, rng: np.random.Generator, *, replaced: bool, n_classes: int
-) -> Any:
-    """Without a record, or with another one in its place."""
-    at = int(rng.integers(len(labels)))
-    if not replaced:
-        return np.delete(codes, at, axis=0), np.delete(labels, at)
-    other, label = sample(rng, 1, n_classes)
-    changed, classes = codes.copy(), labels.copy()
-    changed[at], classes[at] = other[0], label[0]
-    return changed, classes
 
 
 def excess(one: Asked, other: Asked, *, replaced: bool) -> float:

@@ -57,16 +57,14 @@ class BuildTree:
     forest : options, domain.
     curator : release door.
     builder : at the root of the tree.
-    lows, highs : (attributes,) ends of the thresholds.
+    lattice : (attributes,) of the thresholds.
     """
 
-    def __init__(
-        self, forest: DiffPRFs, curator: Curator, builder: TreeBuilder, *, lows: Floats, highs: Floats
-    ) -> None:
+    def __init__(self, forest: DiffPRFs, curator: Curator, builder: TreeBuilder, *, lattice: Lattice) -> None:
         self.forest = forest
         self.curator = curator
         self.builder = builder
-        self.lattice = Lattice.of(lows, highs)
+        self.lattice = lattice
         self.domain = builder.domain
         self.score = SCORES[forest.utility]
         unit = forest.gain_sensitivity == "unit" or forest.utility != "info_gain"
@@ -82,20 +80,21 @@ class BuildTree:
         if forest.size_query:
             epsilon = epsilon / 2  # step 4
         for depth in builder.levels():  # step 5
-            counts, nodes = builder.class_counts(), builder.nodes
-            leaf = self.stops(counts, epsilon, last=depth == forest.max_depth)  # steps 6 and 7
-            how: dict[str, Any] = {"epsilon": epsilon[leaf], "noise": forest.noise}
-            values = leaf_counts(self.curator, counts[leaf], nodes=nodes[leaf], **how)
-            going = builder.close(leaf, values)
+            leaf = self.stops(epsilon, last=depth == forest.max_depth)  # steps 6 and 7
+            going = builder.close(leaf, self.leaf_values(leaf, epsilon[leaf]))
             if len(going):
-                splits, spent = self.choose(counts[going], epsilon[going])  # steps 8 to 11
+                splits, spent = self.choose(epsilon[going])  # steps 8 to 11
                 passed = spent if forest.budget_flow == "shrinking" else epsilon[going]
                 epsilon = passed[builder.split(splits)]  # step 12
         return builder.finish()
 
-    def stops(self, counts: Floats, epsilon: Floats, *, last: bool) -> Bools:
+    def stops(self, epsilon: Floats, *, last: bool) -> Bools:
         """Steps 6 and 7: the noisy size of each node, and which nodes become leaves, (nodes,)."""
-        stop, nodes = np.full(len(counts), last), self.builder.nodes
+        nodes = self.builder.nodes
+        stop = np.full(len(nodes), last)
+        if not self.forest.size_query and self.forest.stop == "depth":
+            return stop
+        counts = self.builder.class_counts()
         if self.forest.size_query:
             how: dict[str, Any] = {"epsilon": epsilon, "noise": self.forest.noise, "what": "size of a node"}
             size = noisy_counts(self.curator, counts.sum(axis=1), nodes=nodes, **how)
@@ -108,10 +107,17 @@ class BuildTree:
             stop |= size / (branches * self.domain.n_classes) < math.sqrt(2) / epsilon
         return stop
 
-    def choose(self, totals: Floats, epsilon: Floats) -> tuple[Splits, Floats]:
+    def leaf_values(self, leaf: Bools, epsilon: Floats) -> Floats:
+        """Steps 6 and 7: noisy class counts of the nodes that become leaves, (leaves, classes)."""
+        if not leaf.any():
+            return np.empty((0, self.domain.n_classes))
+        counts, nodes = self.builder.class_counts()[leaf], self.builder.nodes[leaf]
+        return leaf_counts(self.curator, counts, nodes=nodes, epsilon=epsilon, noise=self.forest.noise)
+
+    def choose(self, epsilon: Floats) -> tuple[Splits, Floats]:
         """Steps 8 to 11: a split for each node, and the ε of each of its choices."""
         drawn = self.draw_attributes()
-        asked = self.ask(drawn, totals)
+        asked = self.ask(drawn)
         if self.forest.selection == "joint":
             return self.choose_jointly(asked, epsilon), epsilon
         share = epsilon / (self.domain.continuous[drawn].sum(axis=1) + 1)  # step 10
@@ -127,15 +133,11 @@ class BuildTree:
         )
         return np.sort(shuffled[:, : self.forest.n_drawn(self.domain.n_attributes)], axis=1)
 
-    def ask(self, drawn: Ints, totals: Floats) -> Asked:
+    def ask(self, drawn: Ints) -> Asked:
         """Count the values of the attributes drawn, and score what they offer."""
         counts, f = self.builder.cohort.value_counts(drawn), drawn.shape[1]
         candidates = binary_candidates(
-            counts,
-            attributes=drawn.reshape(-1),
-            totals=np.repeat(totals, f, axis=0),
-            lattice=self.lattice,
-            domain=self.domain,
+            counts, attributes=drawn.reshape(-1), lattice=self.lattice, domain=self.domain
         )
         return Asked(drawn.reshape(-1), f, counts, candidates, candidates.scores(self.score))
 
@@ -324,10 +326,10 @@ class DiffPRFs(PrivateForest):
 
     def _fit(self, records: RecordsDoor, curator: Curator) -> None:
         """Steps 1 to 3; the bags are step 1 of DiffPRFs-R."""
-        lows, highs = self._threshold_bounds(records, curator)
+        lattice = Lattice.of(*self._threshold_bounds(records, curator))
 
         def build(builder: TreeBuilder, per_copy: float) -> Tree:
-            return BuildTree(self, curator, builder, lows=lows, highs=highs).build(per_copy)
+            return BuildTree(self, curator, builder, lattice=lattice).build(per_copy)
 
         self.trees_ = self._plant(records, curator, build, n_trees=self.n_trees)
 

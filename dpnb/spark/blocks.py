@@ -9,7 +9,7 @@ import gc
 import pickle
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from math import ceil
 from typing import Any, cast
 
@@ -144,13 +144,8 @@ class Block(Records):
         # The codes are the bins of the grid that the block was encoded for.
         return cast("Ints", self._columns)
 
-    @cached_property
-    def _values(self) -> list[Floats]:
-        return [np.arange(size, dtype=float) for size in self._sizes]
-
-    @cached_property
-    def _cells(self) -> Ints:
-        return self._columns.astype(np.intp) * self.domain.n_classes + self._y
+    def _placed(self, attribute: int) -> tuple[Floats, Ints]:
+        return np.arange(self._sizes[attribute], dtype=float), self._columns[attribute].astype(np.intp)
 
 
 def _label_type(domain: Domain) -> np.dtype[Any]:

@@ -173,15 +173,15 @@ class SparkTable(RecordsDoor):
         return self._roots[1]
 
     def _encoding_at(self, cuts: Cuts) -> Encoding:
-        """Blocks in which a value is replaced by the number of given cuts below it."""
+        """Blocks in which a value is replaced by the number of given cuts below it; those that are there already."""
+        for encoding in self._encodings:
+            if encoding.grid is not None and _same(encoding.cuts, cuts):
+                return encoding
         return self._encoded(cuts, cuts)
 
     def _encoding(self, grid: Grid) -> Encoding:
         """Blocks in the bins of a grid."""
-        for encoding in self._encodings:
-            if encoding.grid is grid:
-                return encoding
-        return self._encoded(grid.cuts, grid)
+        return self._encoding_at(grid.cuts)
 
     def _all_values(self) -> Encoding:
         """Blocks in which every value that occurs has a code."""
@@ -200,7 +200,7 @@ class SparkTable(RecordsDoor):
                 return encoding
         return self._all_values()
 
-    def _encoded(self, cuts: tuple[Floats | None, ...], grid: Grid | Cuts | None) -> Encoding:
+    def _encoded(self, cuts: Cuts, grid: Cuts | None) -> Encoding:
         encoder = Encoder(self.domain, self._key, cuts, self._strict)
         encoding = Encoding(self._frame, encoder, grid=grid, persist=self._persist)
         self._encodings.append(encoding)
@@ -227,6 +227,11 @@ def _distinct_values(batches: Iterable[pa.RecordBatch], *, attribute: Attribute)
         known = np.union1d(found, moved_column(batch.column(0), attribute) + 0.0)  # no -0.0
         found = known[: MAX_VALUES + 1]
     yield counted_batch((found.view(np.int64), np.ones(len(found), np.int64)))
+
+
+def _same(one: Cuts, other: Cuts) -> bool:
+    pairs = zip(one, other, strict=True)
+    return all(a is b or (a is not None and b is not None and np.array_equal(a, b)) for a, b in pairs)
 
 
 def _needed(domain: Domain, key: str | None) -> tuple[str, ...]:

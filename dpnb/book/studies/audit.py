@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 
 from ...arrays import Floats
-from ...audit.search import DOMAIN
+from ...audit.releases import spent_by
+from ...audit.search import DOMAIN, random_pair
 from ...audit.twins import TWINS
+from ...booster import PrivateBooster
+from ...counts import Records
 from ...growth import NOISES
 from ...laws import PermuteAndFlip
+from ...papers import estimators
 from ...papers.diffprfs import DiffPRFs
 from ...papers.pearson import PearsonTree
-from ..runs import Cell, Study, cells
+from ...stages import Plan, Settings
+from ..runs import DELTA, Cell, Study, cells, read, results_folder, wide
 from ..targets import (
     ADD,
     LONELY,
@@ -28,9 +35,11 @@ from ..targets import (
     last_digits,
     leaf_counts,
     measure_attack,
+    measure_replays,
     replay_study,
     splits,
 )
+from .board import MAKE
 
 RATES = {"full": None, "poisson": None, "bernoulli": 0.3, "disjoint": None, "cover": 2.0}
 
@@ -60,6 +69,100 @@ def replay_grid() -> Study:
         max_depth=(1, 2, 3),
         epsilon=(0.5, 3.0),
     )
+
+
+# --- All learners of the board ------------------------------------------------------------------------------
+
+BOARD_REPLAY = "board_replay"
+TRIPLES = 50
+
+
+class EveryStage(Settings):
+    """Settings of the booster by which few records go through all stages, with few stumps and sweeps."""
+
+    def plan(self, known: float, *, n_problems: int) -> Plan:
+        """The plan of the most records, but short."""
+        return super().plan(1e9, n_problems=n_problems)._replace(stumps=4 * n_problems, sweeps=3)
+
+
+class ThroughEveryStage(PrivateBooster):
+    """The booster with δ as it is on many records."""
+
+    _settings: ClassVar = EveryStage()
+
+
+def on_the_board(cell: Cell) -> Any:
+    """A learner of the board, small enough to be fitted thousands of times."""
+    how = MAKE[cell.method]
+    kind, given = getattr(how, "func", how), getattr(how, "keywords", {})
+    model = ThroughEveryStage if kind is PrivateBooster and "delta" in given else kind
+    return model(epsilon=cell.epsilon, **dict(estimators()[kind.__name__].small) | given)
+
+
+def measure_learner(cell: Cell) -> dict[str, float]:
+    """Replays as of :func:`~dpnb.book.targets.measure_replays`; with δ also what single releases cost.
+
+    Returns
+    -------
+    With δ also ``worst_release``, the largest cost of a release as a share of what it books, over as many neighbours.
+    """
+    found = measure_replays(on_the_board, cell, triples=TRIPLES)
+    return found | ({"worst_release": worst_release(cell)} if delta_of(cell) else {})
+
+
+def worst_release(cell: Cell) -> float:
+    """Largest share of its budget that a release costs on random neighbours; ``inf`` if the two sides part ways."""
+    rng, shares = cell.random_state(), [0.0]
+    model = on_the_board(cell).set_params(neighbours=cell.neighbours)
+    for seed in range(TRIPLES):
+        pair = random_pair(rng, neighbours=cell.neighbours)
+        sides = [Records(*part, domain=pair.domain, strict=False) for part in (pair.first, pair.second)]
+        first, second = sides[:: 1 if seed % 2 else -1]
+        found = spent_by(model, first, second, neighbours=cell.neighbours, seed=seed)
+        shares += [one.share for one in found]
+    return max(shares)
+
+
+def delta_of(cell: Cell) -> float:
+    """The δ of a cell's learner, 0 for pure ε."""
+    return DELTA if "δ" in cell.method else 0.0
+
+
+def board_replay_grid() -> Study:
+    """Replays of every learner of the board: both relations, two budgets."""
+    return Study(
+        BOARD_REPLAY,
+        cells(method=MAKE, neighbours=(ADD, "replace"), epsilon=(0.5, 3.0)),
+        measure_learner,
+        delta=delta_of,
+    )
+
+
+def audited(folder: Path | None = None) -> pd.DataFrame:
+    """What replays say of each learner of the board, from the stored results.
+
+    Parameters
+    ----------
+    folder : of the results, by default the project's.
+
+    Returns
+    -------
+    DataFrame with a row a learner, in the board's order: ``verdict``, "holds" or "violated"; ``neighbours``, how many
+    pairs were replayed; ``loss_over_claim``, the largest loss as a share of ε; ``release_over_budget``, the largest
+    exact cost of a release as a share of what it books, NaN for pure ε. A claim with δ lets a loss pass ε with a
+    probability of about δ; that is counted as a violation all the same.
+    """
+    table = wide(read(BOARD_REPLAY, folder or results_folder())).groupby("method")
+    found = pd.DataFrame(
+        {
+            "neighbours": table["triples"].sum().astype(int),
+            "loss_over_claim": table["worst_share"].max(),
+            "release_over_budget": table["worst_release"].max(),
+        }
+    ).loc[list(MAKE)]
+    most = found[["loss_over_claim", "release_over_budget"]].max(axis=1)
+    found.insert(0, "verdict", np.where(most <= 1, "holds", "violated"))
+    return found.rename_axis("learner")
 
 
 # --- Attacks ------------------------------------------------------------------------------------------------
@@ -134,4 +237,4 @@ def attack_grid() -> Study:
     return Study("audit_attack", found + attack_cells(TARGETS), measure_any)
 
 
-GRIDS = (replay_grid, attack_grid)
+GRIDS = (replay_grid, board_replay_grid, attack_grid)

@@ -1,0 +1,192 @@
+"""What each release of a fit costs on two neighbours: its laws on both of them, given the same outputs before.
+
+A replay weighs the outputs that happened to come out. Here the laws themselves are compared, all outputs at once, so
+that noise without a finite pure ε is held against its ρ, with certainty. Bags are not averaged over: this is for fits
+that see every record once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from ..curator import Curator, T, opening
+from ..documents import plain
+from ..laws import (
+    DiscreteGaussian,
+    Exact,
+    Exponential,
+    Gaussian,
+    Laplace,
+    Law,
+    PermuteAndFlip,
+    TwoSidedGeometric,
+)
+from ..ledger import Event, Ledger
+
+Publish = Callable[[Any], object]
+"""Runs the subject on a data set, with curators by ``open_curator``, and returns what it publishes, as JSON has it."""
+PUBLISHED = "what is published"
+
+
+@dataclass(frozen=True)
+class Spent:
+    """A release on two neighbours.
+
+    Parameters
+    ----------
+    what, mechanism : as on the ledger.
+    cost : least budget for which the two laws keep the promise: ρ of Gaussian noise, the range of the log-ratios of the
+        exponential mechanism, else the largest absolute log-ratio; ``inf`` where the two sides go different ways.
+    booked : the budget, for the relation of the two; 0 where nothing was booked.
+    """
+
+    what: str
+    mechanism: str
+    cost: float
+    booked: float
+
+    @property
+    def share(self) -> float:
+        """Cost as a share of what was booked."""
+        return self.cost / self.booked if self.booked else math.inf
+
+
+class _Follower(Curator):
+    """Takes down laws and outcomes; with a script it answers with the script's outcomes."""
+
+    def __init__(self, *, rng: np.random.Generator, ledger: Ledger, script: Iterator[Any] | None) -> None:
+        super().__init__(rng=rng, ledger=ledger)
+        self._script = script
+        self.outcomes: list[Any] = []
+        self.laws: list[tuple[Event, Law[Any]]] = []
+
+    def _settle(self, law: Law[Any], event: Event) -> Any:
+        self.ledger.book(event)
+        self.laws.append((event, law))
+        return self._answer(law.draw)
+
+    def public(self, draw: Callable[[np.random.Generator], T], *, what: str) -> T:
+        answer: T = self._answer(draw)
+        return answer
+
+    def _answer(self, draw: Callable[[np.random.Generator], Any]) -> Any:
+        self.outcomes.append(draw(self._rng) if self._script is None else next(self._script))
+        return self.outcomes[-1]
+
+
+def _follow(publish: Publish, data: Any, script: Iterator[Any] | None) -> tuple[_Follower, object]:
+    """Run a subject; a script's end, or what the script's outcomes break, is ``PUBLISHED`` as its error."""
+    made: list[_Follower] = []
+
+    def make(**doors: Any) -> _Follower:
+        made.append(_Follower(**doors, script=script))
+        return made[-1]
+
+    with opening(make):
+        try:
+            published = publish(data)
+        except Exception as error:
+            if script is None:
+                raise
+            published = error
+    return made[-1], published
+
+
+def spent(publish: Publish, first: Any, second: Any, *, neighbours: str = "add-remove") -> list[Spent]:
+    """Compare the laws of each release on two neighbours, the outputs drawn on the first.
+
+    Parameters
+    ----------
+    publish : runs the subject; what it returns must follow from its releases.
+    first, second : the neighbours.
+    neighbours : their relation. A replacement is a removal and an addition: ε counts twice, ρ four times.
+
+    Returns
+    -------
+    One entry a release; in the end another one of infinite cost if the second data set has more or fewer releases, or
+    other ones, or other things published with the same outputs.
+    """
+    here, published = _follow(publish, first, None)
+    there, other = _follow(publish, second, iter(here.outcomes))
+    found = [
+        _spent(*pair, replaced=neighbours == "replace") for pair in zip(here.laws, there.laws, strict=False)
+    ]
+    if len(here.laws) != len(there.laws) or isinstance(other, Exception) or published != other:
+        found.append(Spent(PUBLISHED, "", math.inf, 0.0))
+    return found
+
+
+def spent_by(
+    estimator: Any, first: Any, second: Any, *, neighbours: str = "add-remove", seed: int = 0
+) -> list[Spent]:
+    """:func:`spent` for an estimator of this package; what it publishes is what its documents hold.
+
+    Parameters
+    ----------
+    first, second : encoded records.
+    seed : of the fit.
+    """
+
+    def publish(records: Any) -> object:
+        model = clone(estimator).set_params(random_state=seed).fit(records)
+        return [plain(getattr(model, name)) for name in model._released]
+
+    return spent(publish, first, second, neighbours=neighbours)
+
+
+def _spent(here: tuple[Event, Law[Any]], there: tuple[Event, Law[Any]], *, replaced: bool) -> Spent:
+    event, law = here
+    same = (event.what, event.mechanism) == (there[0].what, there[0].mechanism)
+    noisy = isinstance(law, Gaussian | DiscreteGaussian)
+    booked = event.worst.rho * (4 if replaced else 1) if noisy else event.worst.epsilon * (1 + replaced)
+    return Spent(event.what, event.mechanism, _cost(law, there[1]) if same else math.inf, booked)
+
+
+def _cost(law: Any, other: Any) -> float:
+    """Cost of a pair of laws; one record is in one of several groups, or moves all of the noisy numbers."""
+    match law, other:
+        case (Exponential(), Exponential()) | (PermuteAndFlip(), PermuteAndFlip()):
+            return _cost_of_choice(law, other)
+        case (Gaussian(), Gaussian()) | (DiscreteGaussian(), DiscreteGaussian()):
+            return _cost_of_noise(law.centre, other.centre, law.sd, other.sd, power=2)
+        case (Laplace(), Laplace()) | (TwoSidedGeometric(), TwoSidedGeometric()):
+            return _cost_of_noise(law.centre, other.centre, law.scale, other.scale, power=1)
+        case (Exact(), Exact()):
+            return 0.0 if np.array_equal(law.value, other.value) else math.inf
+    raise TypeError(f"{type(law).__name__} and {type(other).__name__}: expected choices or additive noise")
+
+
+def _cost_of_choice(law: Exponential | PermuteAndFlip, other: Exponential | PermuteAndFlip) -> float:
+    """Range of the log-ratios of the exponential mechanism, largest absolute one of permute-and-flip."""
+    if not np.array_equal(law.starts, other.starts) or len(law.scores) != len(other.scores):
+        return math.inf
+    with np.errstate(divide="ignore"):
+        one, two = (
+            each.log_probabilities() if isinstance(each, Exponential) else np.log(each.probabilities())
+            for each in (law, other)
+        )
+    if not np.array_equal(one == -np.inf, two == -np.inf):
+        return math.inf
+    ratio = np.where(one == -np.inf, 0.0, one - np.where(one == -np.inf, 0.0, two))
+    if isinstance(law, PermuteAndFlip):
+        return float(np.maximum.reduceat(np.abs(ratio), law.starts).sum())
+    possible = one > -np.inf
+    high = np.maximum.reduceat(np.where(possible, ratio, -np.inf), law.starts)
+    low = np.minimum.reduceat(np.where(possible, ratio, np.inf), law.starts)
+    return float((high - low).sum())
+
+
+def _cost_of_noise(here: Any, there: Any, scale: Any, other: Any, *, power: int) -> float:
+    """Sum of the shifts over the scales; for Gaussians half of the sum of their squares."""
+    if here.shape != there.shape or not np.array_equal(scale, other):
+        return math.inf
+    shift = np.abs(np.asarray(here, float) - there)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(shift == 0, 0.0, shift / scale)
+    return float((ratio**power).sum() / power)

@@ -1,0 +1,64 @@
+"""Records on which the tests of the booster's stages agree, and neighbours of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dpnb import Categorical, Continuous, Domain
+from dpnb.counts import Records
+from dpnb.stages import Plan
+
+DELTA = 1e-5
+ATTRIBUTES = (
+    Continuous("x", -3, 5),
+    Categorical("c", ("a", "b", "c")),
+    Continuous("z", 0, 100, missing=True),
+    Categorical("one", ("only",)),
+    Continuous("w", 0, 1),
+)
+EVERYTHING = Plan(6, 0.4, 0.4, 2, 0.05, 2, 0.045, 3)
+
+
+def domain_of(n_classes: int) -> Domain:
+    return Domain(ATTRIBUTES, tuple("pqrs"[:n_classes]), "y")
+
+
+def sample(rng: np.random.Generator, n: int, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Encoded records that crowd, and classes that depend on two attributes at once."""
+    domain = domain_of(n_classes)
+    codes = np.stack(
+        [
+            rng.normal(1, 0.3, n).clip(-3, 5),
+            rng.integers(3, size=n),
+            np.where(rng.random(n) < 0.2, domain.lows[2], rng.exponential(2, n).clip(0, 100)),
+            np.zeros(n),
+            rng.random(n),
+        ],
+        axis=1,
+    )
+    hidden = (codes[:, 0] > 1) ^ (codes[:, 1] > 0)
+    return codes, (hidden + rng.integers(0, max(n_classes - 1, 1), n)) % n_classes
+
+
+class Encoded(Records):
+    """Records that are encoded already."""
+
+    def __init__(self, codes: np.ndarray, labels: np.ndarray, domain: Domain) -> None:
+        self.domain = domain
+        self._y = np.asarray(labels, np.intp)
+        self._columns = np.ascontiguousarray(codes.T)
+
+
+def neighbour(
+    codes: np.ndarray, labels: np.ndarray, rng: np.random.Generator, *, replaced: bool, n_classes: int
+) -> Any:
+    """Without a record, or with another one in its place."""
+    at = int(rng.integers(len(labels)))
+    if not replaced:
+        return np.delete(codes, at, axis=0), np.delete(labels, at)
+    other, label = sample(rng, 1, n_classes)
+    changed, classes = codes.copy(), labels.copy()
+    changed[at], classes[at] = other[0], label[0]
+    return changed, classes

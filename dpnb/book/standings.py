@@ -13,7 +13,7 @@ from scipy import stats
 from .multiple import holm
 from .rivals import BOARD, MANY_CLASSES, RIVALS, TUNING, Rival, choices
 from .runs import read, wide
-from .studies import board, stress
+from .studies import audit, board, stress
 from .studies.references import NO_NOISE
 
 OURS = "PrivateBooster, δ"
@@ -348,12 +348,6 @@ def cost_ratios(fits: pd.DataFrame, references: pd.DataFrame, *, epsilon: float)
 
 # --- What audits found ----------------------------------------------------------------------------------------
 
-REPLAYS = {  # method → stored replays and the row that is the method itself
-    "DiffPRFs-R": ("audit_replay", "poisson"),
-    "DPAda-R": ("dpada_replay", "all"),
-    "eDPRF-R": ("edprf_replay", "repaired"),
-    "Pearson tree": ("pearson_replay", "C"),
-}
 ATTACKS = {  # method → beginning of its cases
     "diffprivlib forest": "forest-5-add-remove",
     "diffprivlib tree": "tree-add-remove",
@@ -372,23 +366,17 @@ def audited(folder: Path, methods: Collection[str]) -> pd.Series[str]:
     folder : of the results.
     methods : of the board.
     """
-    own = wide(read("audit_replay", folder)).groupby("method")["excess"].sum()
+    replays = audit.audited(folder)
     found = {}
     for method in methods:
-        study, row = REPLAYS.get(method, ("audit_replay", method))
-        if method in REPLAYS or method in own.index:
-            rows = wide(read(study, folder))
-            found[method] = _replays(rows[rows["method"] == row])
+        if method in replays.index:
+            row = replays.loc[method]
+            found[method] = f"{row['verdict']} on {row['neighbours']} replays"
         elif method in ATTACKS:
             found[method] = _attacks(pd.read_csv(folder / "audit_peers.csv"), ATTACKS[method])
         else:
-            found[method] = "by the tests of the package" if method in board.LEARNERS else "no"
+            found[method] = "no"
     return pd.Series(found)
-
-
-def _replays(rows: pd.DataFrame) -> str:
-    within = "within the ledger" if rows["excess"].sum() == 0 else "above the ledger"
-    return f"{rows['triples'].sum():.0f} replays {within}"
 
 
 def _attacks(cases: pd.DataFrame, beginning: str) -> str:

@@ -46,7 +46,7 @@ DEAR = {
     "edprf_ladder": 2,
     "edprf_attack": 1,
     "edprf_replay": 2,
-    "board_replay": 2,
+    "board_replay": 1,
 }  # cells to recompute where one is dear
 COSTS = {"cpu_seconds", "memory_mb"}  # of the machine, not of the code
 

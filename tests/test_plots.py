@@ -38,8 +38,8 @@ def results(**axes: list[object]) -> pd.DataFrame:
 EPSILONS: list[object] = [0.1, 1.0]
 POINTS = results(dataset=["one", "two"], epsilon=EPSILONS).assign(mean=lambda t: t["value"], error=0.01)
 BOARD = pd.DataFrame(
-    [(m, d, e, 0.8, 0.01, 0.9) for m in "ab" for d in ("one", "two", "three") for e in (0.1, 1.0)],
-    columns=["method", "dataset", "epsilon", "auc", "error", "top"],
+    [(m, d, e, 0.1, 0.01) for m in "ab" for d in ("one", "two", "three") for e in (0.1, 1.0)],
+    columns=["method", "dataset", "epsilon", "loss", "error"],
 )
 LEADS = BOARD.assign(mean=0.01, half=0.02)[["method", "dataset", "epsilon", "mean", "half"]].query(
     "method == 'a'"
@@ -109,9 +109,7 @@ FIGURES: dict[str, Callable[[], Figure]] = {
         },
         log=("gain",),
     ),
-    "by_set": lambda: board_plots.plot_by_set(
-        BOARD, ["a", "b"], metric="auc", label="test AUC", level="no privacy"
-    ),
+    "losses": lambda: board_plots.plot_losses(BOARD, ["a", "b"], label="loss"),
     "leads": lambda: board_plots.plot_leads(LEADS, [0.1, 1.0], label="lead"),
     "ranks": lambda: board_plots.plot_ranks({0.1: RANKING, 1.0: RANKING}),
     "costs": lambda: board_plots.plot_costs(

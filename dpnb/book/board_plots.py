@@ -15,6 +15,8 @@ from .standings import Ranking
 
 WIDTH = 5.3  # inches
 SMALL = "x-small"
+TENTHS = (0.003, 0.01, 0.03, 0.1, 0.3)
+WIDE_RANGE = 5.0  # of costs, from which on their axis is logarithmic
 
 
 def _by_method(methods: Sequence[str], **other: Any) -> dict[str, dict[str, Any]]:
@@ -33,21 +35,17 @@ def _legend_of_all(figure: Figure, order: Sequence[str], columns: int) -> None:
     )
 
 
-def plot_by_set(
-    table: pd.DataFrame, methods: Sequence[str], *, metric: str, label: str, level: str = ""
-) -> Figure:
-    """A mean against ε, a line a method, a panel a data set.
+def plot_losses(table: pd.DataFrame, methods: Sequence[str], *, label: str) -> Figure:
+    """What is lost against no privacy, by ε on logarithmic axes, a line a method, a panel a data set.
 
     Parameters
     ----------
-    table : columns dataset, method, epsilon, the metric, and with a level ``error`` and ``top``.
+    table : columns dataset, method, epsilon, loss and ``error``.
     methods : in the order of the legend.
-    metric : column that is shown.
     label : of the vertical axes.
-    level : name of the horizontal line at ``top``, none if empty.
     """
     sets = sorted(table["dataset"].unique())
-    figure, axes = _panels(-(-len(sets) // 2), 2, (WIDTH / 2, 1.9), sharex=True)
+    figure, axes = _panels(-(-len(sets) // 2), 2, (WIDTH / 2, 1.9), sharex=True, sharey=True)
     looks = _by_method(methods)
     for axis, name in zip(axes.ravel(), sets, strict=False):
         panel = table[table["dataset"] == name]
@@ -56,19 +54,22 @@ def plot_by_set(
             look = looks[method] | {"markersize": 3.5, "linewidth": 1.3}
             if len(line):
                 axis.errorbar(
-                    line["epsilon"], line[metric], line["error"], label=method, elinewidth=0.8, **look
+                    line["epsilon"], line["loss"], line["error"], label=method, elinewidth=0.8, **look
                 )
-        if level:
-            axis.axhline(panel["top"].iloc[0], color="black", linewidth=0.9, label=level)
         axis.set_title(name, fontsize="small", pad=3)
         _epsilon_axis(axis, table["epsilon"].unique(), "")
-        axis.set_ylabel(label, fontsize=SMALL)
         axis.tick_params(labelsize=SMALL)
+        axis.set_yscale("log")
+        axis.set_yticks(TENTHS, [f"{loss:g}" for loss in TENTHS])
+    least = table.loc[table["method"].isin(methods), "loss"].min()
+    axes[0, 0].set_ylim(0.8 * least, 0.6)
     for axis in axes.ravel()[len(sets) :]:
         figure.delaxes(axis)
     for axis in axes[-1]:
         axis.set_xlabel("ε", fontsize="small")
-    _legend_of_all(figure, [*methods, level], 2)
+    for axis in axes[:, 0]:
+        axis.set_ylabel(label, fontsize=SMALL)
+    _legend_of_all(figure, methods, 2)
     return figure
 
 
@@ -82,7 +83,7 @@ def plot_leads(best: pd.DataFrame, epsilons: Sequence[float], *, label: str) -> 
     label : of the horizontal axis.
     """
     sets = sorted(best["dataset"].unique(), reverse=True)
-    figure, axes = _panels(len(epsilons), 1, (WIDTH, 0.7 + 0.25 * len(sets)), sharex=True, sharey=True)
+    figure, axes = _panels(len(epsilons), 1, (WIDTH, 0.7 + 0.25 * len(sets)), sharey=True)
     for axis, epsilon in zip(axes[:, 0], epsilons, strict=True):
         rows = best[best["epsilon"] == epsilon]
         at = rows["dataset"].map(sets.index)
@@ -93,11 +94,10 @@ def plot_leads(best: pd.DataFrame, epsilons: Sequence[float], *, label: str) -> 
             axis.annotate(f"over {name}", (end, y), xytext=(6, 0), **how)
         axis.set_yticks(range(len(sets)), sets, fontsize="small")
         axis.set_ylim(-0.6, len(sets) - 0.4)
-        axis.set_title(f"ε = {epsilon:g}", fontsize="small", pad=3)
-    shown = best[best["epsilon"].isin(epsilons)]
-    low, high = (shown["mean"] - shown["half"]).min(), (shown["mean"] + shown["half"]).max()
-    axes[-1, 0].set_xlim(low - 0.03 * (high - low), high + 0.75 * (high - low))  # room for the names
-    axes[-1, 0].set_xlabel(label)
+        low, high = (rows["mean"] - rows["half"]).min(), (rows["mean"] + rows["half"]).max()
+        axis.set_xlim(low - 0.03 * (high - low), high + 1.0 * (high - low))  # room for the names
+        axis.set_xlabel(f"{label}, ε = {epsilon:g}", fontsize="small")
+        axis.tick_params(axis="x", labelsize=SMALL)
     return figure
 
 
@@ -140,7 +140,8 @@ def plot_costs(table: pd.DataFrame, *, panels: Mapping[str, str], label: str) ->
         for method, row in table.iterrows():
             axis.plot(row[column], row["loss"], label=method, **looks[str(method)])
         axis.axvline(1, color="black", linewidth=0.8, linestyle=":")
-        axis.set(xscale="log")
+        if table[column].max() > WIDE_RANGE * table[column].min():
+            axis.set_xscale("log")
         axis.set_xlabel(name, fontsize="small")
         axis.tick_params(labelsize=SMALL)
     axes[0, 0].set_ylabel(label, fontsize="small")

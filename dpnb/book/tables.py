@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Collection, Iterable, Mapping
-from types import MappingProxyType
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from pandas.io.formats.style import Styler
 from sklearn.base import clone
 
 from ..counts import Records
@@ -72,28 +71,32 @@ def replay_table(results: pd.DataFrame) -> pd.DataFrame:
     return by.join(relation).rename_axis("variant")
 
 
-def shown(
-    table: pd.DataFrame,
-    caption: str,
-    *,
-    formats: Mapping[str, str],
-    best: Mapping[str, str] = MappingProxyType({}),
-) -> Styler:
-    """A table as a page shows it: a caption, decimals that line up, the best of some columns in bold.
+@dataclass(frozen=True)
+class Shown:
+    """A table as a page shows it, and its caption where there is no page."""
+
+    caption: str
+    page: str
+
+    def _repr_html_(self) -> str:
+        return self.page
+
+    def __repr__(self) -> str:
+        return f"[table: {self.caption}]"
+
+
+def shown(table: pd.DataFrame, caption: str, *, formats: Mapping[str, str]) -> Shown:
+    """A table as a page shows it, with a caption and the same each time.
 
     Parameters
     ----------
     table : what to show.
     caption : what it is, with units.
     formats : column → format such as ``"{:.3f}"``; empty cells stay empty.
-    best : column → ``"max"`` or ``"min"``.
     """
     styled = table.style.set_uuid(f"{zlib.crc32(caption.encode()):08x}").set_caption(caption)
     styled = styled.format(dict(formats), na_rep="").set_table_attributes('class="dataframe"')
-    for column, which in best.items():
-        mark = styled.highlight_max if which == "max" else styled.highlight_min
-        styled = mark(subset=[column], props="font-weight: bold")
-    return styled
+    return Shown(caption, str(styled.to_html()))
 
 
 def labelled(points: pd.DataFrame, labels: Mapping[str, str] | Iterable[str]) -> pd.DataFrame:

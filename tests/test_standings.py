@@ -187,6 +187,9 @@ def test_settings_are_those_that_were_chosen() -> None:
     assert other.groupby("epsilon")["auc"].first()[1.0] == 0.7
     lacking = standings.board_fits([Source(runs[runs["seed"] < 9], chosen, learners, False)])
     assert lacking.empty
+    turned = Source(runs, chosen.assign(utility=first), learners, False)
+    assert standings.with_hindsight([turned])["auc"].unique().tolist() == [0.8]
+    assert standings.board_fits([turned])["auc"].unique().tolist() == [0.7]  # broken twin: what was chosen
 
 
 def test_the_best_mean_rank_wins() -> None:

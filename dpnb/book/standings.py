@@ -115,12 +115,32 @@ def _chosen_fits(source: Source, without_standin: bool) -> pd.DataFrame:
         for dataset in r.datasets
         for epsilon in r.epsilons
     ]
-    found = pd.concat([chosen[[*CELL, "utility"]], pd.DataFrame(single, columns=[*CELL, "utility"])])
-    fits = wide(source.runs.merge(found, on=[*CELL, "utility"])).drop(columns=["max_depth", "n_rounds"])
+    return _fits_at(
+        source, pd.concat([chosen[[*CELL, "utility"]], pd.DataFrame(single, columns=[*CELL, "utility"])])
+    )
+
+
+def _fits_at(source: Source, settings: pd.DataFrame) -> pd.DataFrame:
+    """Fits at some settings, of the learners whose runs on a data set are all done."""
+    learners = source.learners.values()
+    fits = wide(source.runs.merge(settings, on=[*CELL, "utility"])).drop(columns=["max_depth", "n_rounds"])
     runs = fits.groupby(["method", "dataset"])["seed"].transform("size")
     wanted = fits["method"].map({r.name: len(r.epsilons) * len(r.seeds) for r in learners})
     delta = fits["method"].map({r.name: r.delta for r in learners})
     return fits.assign(delta=delta, rival=source.rival)[runs == wanted]
+
+
+def with_hindsight(stored: Sequence[Source]) -> pd.DataFrame:
+    """One row a fit, as :func:`board_fits`, of every learner at whichever measured setting is best by mean test AUC.
+
+    Nobody can choose so; it says how much the choice of settings matters.
+    """
+    found = []
+    for source in stored:
+        mean = source.runs[source.runs["metric"] == "auc"].groupby([*CELL, "utility"])["value"].mean()
+        best = mean.groupby(CELL).idxmax().map(lambda key: key[-1]).rename("utility").reset_index()
+        found.append(_fits_at(source, best))
+    return pd.concat(found, ignore_index=True)
 
 
 def tops(references: pd.DataFrame, metric: str = "auc") -> pd.Series[float]:

@@ -739,7 +739,8 @@ def budgeted(
     if math.isinf(rho):
         return rho, ()
     rho = min(rho, gaussian_rho(epsilon=epsilon, delta=delta) / (4 if neighbours == "replace" else 1))
-    return rho * (1 - 1e-9), tuple(tuple(part.step(rho) for part in plan) for plan in plans)
+    declared = rho * (1 - 1e-10)  # between what may be spent and the claim, whatever is rounded
+    return rho * (1 - 1e-9), tuple(tuple(part.step(declared) for part in plan) for plan in plans)
 
 
 def planned(plan: Sequence[Share | Choice[Share]], rho: float) -> tuple[Step | Choice[Step], ...]:

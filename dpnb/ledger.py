@@ -426,10 +426,16 @@ class BudgetExceededError(ValueError):
 
 
 class _Sums(Ledger):
-    """Ledger of fits that somebody chooses one after the other, by what came out: the tight rule knows no such plan."""
+    """Ledger of fits that somebody chooses one after the other, by what came out: the tight rule knows no such plan.
+
+    One fit whose sums pass the claim leaves no room for others. That it stays alone was known before, and the tight
+    rule applies.
+    """
 
     def at(self, delta: float | None) -> Total:
-        return self.by_sums(delta)
+        sums = self.by_sums(delta)
+        alone = len(self.root.children) == 1 and sums.epsilon > self.claimed
+        return super().at(delta) if alone else sums
 
 
 class Budget:

@@ -145,6 +145,10 @@ def test_a_claim_with_delta_bounds_what_is_booked_for_it(
     budget.fit(one, X, Y)
     assert zcdp_rho(epsilon=1.0, delta=1e-6) < budget.spent.rho <= gaussian_rho(epsilon=1.0, delta=1e-6)
     assert 0.9 < budget.spent.epsilon <= 1.0  # one large choice: not more than Gaussian noise has
+    assert budget.spent.by_sums(1e-6).epsilon > 1.0  # so that no other fit may follow
+    more = Budget(epsilon=3.0, delta=1e-6)
+    more.fit(one, X, Y)
+    assert more.spent.epsilon > 1.0  # broken twin: others may follow, by what came out
     with pytest.raises(BudgetExceededError):
         budget.check(epsilon=0.01)
     both = zcdp_epsilon(rho=2 * budget.spent.rho, delta=1e-6)

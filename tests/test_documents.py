@@ -189,7 +189,7 @@ DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "no estimator": (lambda d: d.pop("estimator"), "lacks 'estimator'"),
     "foreign class": (lambda d: d.update(estimator="os:system"), "'os:system' is no class of this package"),
     "class that is gone": (lambda d: d.update(estimator="dpnb.booster:Gone"), "written by a later one"),
-    "no class": (lambda d: d.update(estimator="dpnb.booster:select_stump"), "is not what"),
+    "no class": (lambda d: d.update(estimator="dpnb.booster:logistic"), "is not what"),
     "no estimator of ours": (lambda d: d.update(estimator="dpnb.trees:Tree"), "is no estimator"),
     "estimator is a number": (lambda d: d.update(estimator=3), "is damaged"),
     "no domain": (lambda d: d.pop("domain"), "lacks 'domain'"),

@@ -379,5 +379,5 @@ def test_the_history_holds_what_its_grids_gave(root: Path) -> None:
 
 def test_names_of_methods_are_those_of_the_board() -> None:
     known: set[object] = {*board.LEARNERS, *RIVALS}
-    assert {*standings.SHOWN, *standings.ADDITIVE, *standings.ATTACKS} <= known
+    assert {*standings.SHORT, *standings.SHOWN, *standings.ADDITIVE, *standings.ATTACKS} <= known
     assert set(standings.ABOUT) == set(board.LEARNERS[OURS].datasets)

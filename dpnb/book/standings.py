@@ -58,6 +58,13 @@ DECISION = {  # columns of the table that readers see
     "additive": "for shapes take",
     "its loss": "loss, shapes",
 }
+SHORT = {  # for a narrow table that says elsewhere whether there is δ
+    OURS: "booster",
+    f"{OURS}, additive": "booster, additive",
+    "PrivateBooster": "booster",
+    "logistic regression, δ": "logistic",
+    "logistic regression by ranks, δ": "logistic, ranks",
+}
 MUCH = (1e3, 1e4)  # n·ε, ends of its ranges
 
 

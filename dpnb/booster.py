@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -31,6 +32,15 @@ def logistic(score: Floats) -> Floats:
     :func:`~dpnb.rounds.half_logistic`.
     """
     return 0.5 * (1 + np.tanh(score / 2))
+
+
+def probabilities(models: Sequence[Shapes], codes: Floats) -> Floats:
+    """Probabilities (n, classes) that the scores of one model, or of one for each class, state."""
+    scores = np.stack([model.score(codes) for model in models])
+    if len(scores) > 1:
+        return softmax(scores).T
+    second = logistic(scores[0])
+    return np.stack([1 - second, second], axis=1)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -129,11 +139,7 @@ class PrivateBooster(PrivateClassifier):
             check_step("learning_rate", self.learning_rate)
 
     def _votes(self, codes: Floats) -> Floats:
-        scores = np.stack([model.score(codes) for model in self.models_])
-        if len(scores) > 1:
-            return softmax(scores).T
-        second = logistic(scores[0])
-        return np.stack([1 - second, second], axis=1)
+        return probabilities(self.models_, codes)
 
     @property
     def feature_importances_(self) -> Floats:

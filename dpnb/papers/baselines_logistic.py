@@ -10,9 +10,9 @@ import numpy as np
 
 from ..accounting import budgeted
 from ..arrays import Floats
-from ..booster import logistic
+from ..booster import probabilities
 from ..checks import check_delta, check_share, check_step
-from ..counts import Clipped, RecordsDoor, fixed, softmax
+from ..counts import Clipped, RecordsDoor, fixed
 from ..curator import Curator
 from ..domain import Domain
 from ..estimators import PrivateClassifier
@@ -124,11 +124,7 @@ class LogisticRegression(PrivateClassifier):
         return [Shapes(self.domain_, 0.0, layout.blocks, weights) for weights in mean]
 
     def _votes(self, codes: Floats) -> Floats:
-        scores = np.stack([model.score(codes) for model in self.models_])
-        if len(scores) > 1:
-            return softmax(scores).T
-        second = logistic(scores[0])
-        return np.stack([1 - second, second], axis=1)
+        return probabilities(self.models_, codes)
 
 
 def layout_by(stages: Stages, *, ranks: bool) -> Layout:

@@ -195,8 +195,7 @@ def zcdp_rho(*, epsilon: float, delta: float) -> float:
         return high
     while zcdp_epsilon(rho=high, delta=delta) < epsilon:
         high *= 2
-    for _ in range(200):
-        middle = 0.5 * (low + high)
+    while low < (middle := 0.5 * (low + high)) < high:
         low, high = (middle, high) if zcdp_epsilon(rho=middle, delta=delta) <= epsilon else (low, middle)
     return low
 

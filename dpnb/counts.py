@@ -24,7 +24,7 @@ from .arrays import Floats, Ints, check_cells
 from .bags import Bags, Copies, Keys, label_keys, numbered, record_keys, uniforms
 from .domain import Domain
 from .grid import Grid, Stump, grid_of
-from .shapes import Cuts, Layout
+from .shapes import Block, Cuts, Layout
 from .splits import THRESHOLD, Splits
 
 FIXED_POINT = 2.0**28
@@ -206,17 +206,6 @@ class WeightedDoor(Protocol):
     def advance(self, stump: Stump, step: float) -> None:
         """Add ``step · y G(x)`` to every margin; weights become :func:`bounded_weights` of it."""
 
-    def add(self, table: Floats) -> None:
-        """Add ``y F(x)`` of an additive score to every margin; weights become :func:`bounded_weights` of it.
-
-        Parameters
-        ----------
-        table : (bins,) score of each bin of the grid; a record gets the sum over its bins.
-        """
-
-    def by_bin(self) -> Floats:
-        """Weight of the records of +1 and of -1 in each bin of the grid, (2, bins)."""
-
     def afford(self, *, total: float) -> None:
         """Individual privacy filter: give weight 0 to the records whose weights would sum to more than ``total``.
 
@@ -246,9 +235,6 @@ class WeightedDoor(Protocol):
         stump : any, on the grid or not.
         weights : (n,) to use instead of the current ones.
         """
-
-    def n_right(self) -> float:
-        """Number of records with a positive margin: those whose bounded weight is below 1."""
 
     def leaves(self, stump: Stump) -> Floats:
         """Weight by leaf (condition holds, or not) and class (+1, -1), (1, 4)."""
@@ -709,14 +695,6 @@ class WeightedRecords(WeightedDoor):
         self._margin += fixed(step) * self._agreement(stump)
         self.weights = bounded_weights(self._margin)
 
-    def add(self, table: Floats) -> None:
-        self._margin += self._sign * np.asarray(table @ self._one_hot, float)
-        self.weights = bounded_weights(self._margin)
-
-    def by_bin(self) -> Floats:
-        sides = [np.where(self._sign == s, self.weights, 0.0) for s in (1, -1)]
-        return np.stack([np.asarray(self._one_hot @ side, float) for side in sides])
-
     def afford(self, *, total: float) -> None:
         pays = self._spent + self.weights <= total
         self.weights = np.where(pays, self.weights, 0.0)
@@ -748,9 +726,6 @@ class WeightedRecords(WeightedDoor):
         agreement = self._agreement(stump)
         return np.array([weights @ (agreement > 0), weights @ (agreement < 0)])
 
-    def n_right(self) -> float:
-        return float(np.count_nonzero(self.weights < 1))
-
     def leaves(self, stump: Stump) -> Floats:
         leaf, label = self._answers(stump) != stump.sign, self._sign < 0
         return np.asarray(np.bincount(2 * leaf + label, self.weights, minlength=4)[None], float)
@@ -772,6 +747,7 @@ class ScoredRecords(ScoredDoor):
         self._labels = records._y
         self._score = np.zeros((self.loss.n_problems, len(self._labels)))
         self._kept: dict[int, tuple[Layout, list[Ints], csr_array]] = {}
+        self._sorted: dict[int, Floats] = {}
         self._residuals = self.loss.residuals(self._score, self._labels)
 
     def keep(self, layout: Layout) -> None:
@@ -784,8 +760,16 @@ class ScoredRecords(ScoredDoor):
         self._kept[id(layout)] = layout, small, csr_array((np.ones(len(record)), record, first), shape=shape)
 
     def counts(self, layout: Layout) -> Floats:
-        counted: Floats = self._sums(layout, np.ones((1, len(self._labels))))[0]
-        return counted
+        return np.concatenate([self._counted(block) for block in layout.blocks], dtype=float)
+
+    def _counted(self, block: Block) -> Ints:
+        axis = block.axes[0]
+        if len(block.axes) > 1 or not axis.ordered:
+            return np.bincount(block.cells(self._columns.__getitem__), minlength=block.size)
+        if axis.attribute not in self._sorted:
+            self._sorted[axis.attribute] = np.sort(self._columns[axis.attribute])
+        up_to = self._sorted[axis.attribute].searchsorted(axis.cuts, side="right")
+        return np.diff(up_to, prepend=0, append=len(self._labels))
 
     def residuals(self, layout: Layout) -> Floats:
         return self._sums(layout, self._residuals)
@@ -797,10 +781,10 @@ class ScoredRecords(ScoredDoor):
         return self._sums(layout, self.loss.curvatures(self._score))
 
     def move(self, layout: Layout, table: Floats, constant: Floats) -> None:
-        parts = np.split(table, layout.starts[1:], axis=1)
-        moved = [i for i, part in enumerate(parts) if part.any()]
+        moved = np.unique(layout.block_of[table.any(axis=0)]).tolist()
         for i, cells in zip(moved, self._cells(layout, moved), strict=True):
-            self._score += parts[i].take(cells, axis=1)
+            start = layout.starts[i]
+            self._score += table[:, start : start + layout.sizes[i]].take(cells, axis=1)
         self._score += constant[:, None]
         self._residuals = self.loss.residuals(self._score, self._labels)
 
@@ -808,8 +792,13 @@ class ScoredRecords(ScoredDoor):
         """Cell of each record in some of the blocks."""
         if id(layout) in self._kept:
             yield from (self._kept[id(layout)][1][i] for i in blocks)
-        else:
-            yield from (layout.blocks[i].cells(self._columns.__getitem__) for i in blocks)
+            return
+        bins: dict[int, Ints] = {}  # by axis: pairs share theirs
+        for block in (layout.blocks[i] for i in blocks):
+            for axis in block.axes:
+                if id(axis) not in bins:
+                    bins[id(axis)] = axis.bins(self._columns[axis.attribute])
+            yield block.joined([bins[id(axis)] for axis in block.axes])
 
     def _sums(self, layout: Layout, values: Floats) -> Floats:
         if id(layout) in self._kept:

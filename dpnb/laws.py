@@ -157,13 +157,12 @@ def group_sizes(starts: Ints, size: int) -> Ints:
 
 def _exponents(rate: Floats, gaps: Floats) -> Floats:
     """Exponents ``rate · gap`` of candidates, limited where the rate is finite; 0 for the best ones at any rate."""
+    if not (exact := np.isinf(rate)).any():
+        return np.maximum(rate * gaps, LEAST_EXPONENT)
     with np.errstate(invalid="ignore"):
         exponents = rate * gaps
-    limited: Floats = np.maximum(exponents, LEAST_EXPONENT)
-    if (exact := np.isinf(rate)).any():
-        unlimited = np.nan_to_num(np.where(gaps == 0, 0.0, exponents), neginf=-np.inf)
-        return np.where(exact, unlimited, limited)
-    return limited
+    unlimited = np.nan_to_num(np.where(gaps == 0, 0.0, exponents), neginf=-np.inf)
+    return np.where(exact, unlimited, np.maximum(exponents, LEAST_EXPONENT))
 
 
 def _of_chosen(logs: Floats, starts: Ints, outcome: Ints) -> Floats:

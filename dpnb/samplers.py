@@ -21,20 +21,39 @@ Int64s = NDArray[np.int64]
 BITS = 53  # of a uniform number
 LEAST = 745.0  # exp(-745) is the least number above 0
 MOST_DIGITS = 62  # of a whole number
-AT_ONCE = 2**21  # digits that are drawn in one step
+AT_ONCE = 2**17  # digits that are drawn in one step: few enough for a cache
 EXACT_BITS = 300  # weights above 2⁻²⁴⁷ lie on this lattice; smaller ones are rounded down to it
 
 
-def bernoulli(rng: np.random.Generator, probability: Floats) -> Bools:
-    """True with the given probability, entry by entry, exactly: not rounded to multiples of 2⁻⁵³."""
+def bernoulli(rng: np.random.Generator, probability: Floats, which: Ints | None = None) -> Bools:
+    """True with the given probability, entry by entry, exactly: not rounded to multiples of 2⁻⁵³.
+
+    Parameters
+    ----------
+    probability : (..., k) in [0, 1].
+    which : (n,) which of the k an entry has, for entries (..., n) of few probabilities; each once if None.
+    """
     scaled = 2.0**BITS * np.asarray(probability, float)
-    drawn = 2.0**BITS * rng.random(scaled.shape)
     whole = np.floor(scaled)
-    true: Bools = drawn < whole
-    open_yet = (drawn == whole) & (scaled > whole)
+    least = _spread(whole / 2.0**BITS, which)
+    drawn = rng.random(least.shape)
+    true: Bools = drawn < least
+    open_yet = drawn == least
     if open_yet.any():
-        true[open_yet] = bernoulli(rng, (scaled - whole)[open_yet])
+        rest = _spread(scaled - whole, which)
+        open_yet &= rest > 0
+    if open_yet.any():
+        true[open_yet] = bernoulli(rng, rest[open_yet])
     return true
+
+
+def _spread(values: Floats, which: Ints | None) -> Floats:
+    """Entry ``which`` of the last axis; where it has only one, without copies."""
+    if which is None:
+        return values
+    if values.shape[-1] == 1:
+        return np.broadcast_to(values, (*values.shape[:-1], len(which)))
+    return values[..., which]
 
 
 def below(rng: np.random.Generator, count: NDArray[np.integer]) -> Int64s:
@@ -64,16 +83,15 @@ def geometric(rng: np.random.Generator, scale: Floats) -> Int64s:
     Its binary digits are independent, and digit j is 1 with probability 1 / (1 + exp(2ʲ / scale)). Digits that are 1
     with a probability that no floating-point number expresses are left out.
     """
-    drawn = np.zeros(scale.shape, np.int64)
     digits = min(math.ceil(math.log2(max(LEAST * float(scale.max(initial=0.0)), 1.0))) + 1, MOST_DIGITS)
-    at_once = max(AT_ONCE // max(scale.size, 1), 1)
+    at_once = min(max(AT_ONCE // max(scale.size, 1), 1), BITS)  # so many are added up without rounding
     scales, which = np.unique(scale, return_inverse=True)  # of which there are few
     odds = np.exp(-np.ldexp(1 / scales, np.arange(digits)[:, None]))
-    chances = odds / (1 + odds)
+    chances, drawn = odds / (1 + odds), np.zeros(scale.size, np.int64)
     for first in range(0, digits, at_once):
-        ones = bernoulli(rng, chances[first : first + at_once, which.reshape(scale.shape)])
-        drawn += np.tensordot(np.left_shift(np.int64(1), np.arange(first, first + len(ones))), ones, axes=1)
-    return drawn
+        ones = bernoulli(rng, chances[first : first + at_once], which.reshape(-1))
+        drawn += (2.0 ** np.arange(len(ones)) @ ones).astype(np.int64) << first
+    return drawn.reshape(scale.shape)
 
 
 def two_sided_geometric(rng: np.random.Generator, scale: Floats) -> Int64s:

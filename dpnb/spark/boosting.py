@@ -69,11 +69,6 @@ def _right_and_wrong(block: Block, *, score: FixedPointScore, answer: FixedPoint
     return np.arange(2), np.array([weights[total * sign > 0].sum(), weights[total * sign < 0].sum()])
 
 
-def _light(block: Block, *, score: FixedPointScore) -> Counted:
-    weights, _ = score.weigh(block)
-    return np.arange(1), np.array([np.count_nonzero(weights < FIXED_POINT)])
-
-
 class SparkWeighted(WeightedDoor):
     """The records of a :class:`SparkTable` with a bounded weight each; a question is one pass over the blocks.
 
@@ -82,8 +77,6 @@ class SparkWeighted(WeightedDoor):
     """
 
     weights: Any = OnlyInMemory()
-    add: Any = OnlyInMemory()
-    by_bin: Any = OnlyInMemory()
     afford: Any = OnlyInMemory()
     reweigh: Any = OnlyInMemory()
     leaves: Any = OnlyInMemory()
@@ -108,9 +101,6 @@ class SparkWeighted(WeightedDoor):
             raise not_answered("outcome by other weights")
         nothing = replace(self._score, by_bin=np.zeros_like(self._score.by_bin), constant=0)
         return self._ask(_right_and_wrong, 2, answer=self._plus(nothing, stump, 1))
-
-    def n_right(self) -> float:
-        return float(self._ask(_light, 1)[0] * FIXED_POINT)
 
     def _ask(self, question: Callable[..., Counted], length: int, **more: FixedPointScore) -> Floats:
         counted = self._encoding.run(partial(question, score=self._score, **more))

@@ -108,8 +108,8 @@ def binary_candidates(
     question = np.arange(len(attributes)).repeat(sizes)
     code = np.arange(len(question)) - starts.repeat(sizes)
     is_cut = continuous.repeat(present)
-    cell, category = np.flatnonzero(is_cut), np.flatnonzero(~is_cut)
-    nominal = np.flatnonzero(~continuous.repeat(sizes))
+    cell, category = is_cut.nonzero()[0], (~is_cut).nonzero()[0]
+    nominal = (~continuous).repeat(sizes).nonzero()[0]
 
     # Left of interval k are the records of the first k values.
     below = np.zeros((len(counts.counts) + 1, domain.n_classes))

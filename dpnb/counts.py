@@ -620,7 +620,7 @@ def _tally(keys: Ints, copies: Floats | None, *, n_cells: int, classes: int) -> 
         occurs = table[0::classes] + table[1::classes]
         for c in range(2, classes):
             occurs += table[c::classes]
-        cell = np.flatnonzero(occurs > 0)
+        cell = (occurs > 0).nonzero()[0]
         return cell, table.reshape(n_cells, classes).take(cell, axis=0).astype(float, copy=False)
     base = 1 if copies is None else int(copies.max(initial=0)) + 1
     packed = np.sort(keys if copies is None else keys * base + copies.astype(np.intp))

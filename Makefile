@@ -32,7 +32,7 @@ book: .venv/.installed  ## build the book in _build/html, with warnings as error
 test: lint book  ## run everything that CI runs: lint, book, unit tests, notebooks, the site in a browser
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || [ "$$CI" = true ] || \
 	  echo "No Chromium found: the tests of the built site will be skipped. Install chromium to run them."
-	$(BIN)/python -m pytest tests -n 2 --dist worksteal --ignore-glob "tests/test_spark*.py"
+	$(BIN)/python -m pytest tests -n 2 --dist worksteal --durations=25 --ignore-glob "tests/test_spark*.py"
 	$(if $(NOTEBOOKS),$(BIN)/python -m pytest notebooks --nbval --nbval-sanitize-with notebooks/sanitize.cfg --nbval-cell-timeout=300 -n 2 --dist loadscope)
 	@if command -v java >/dev/null || [ -n "$$JAVA_HOME" ] || [ "$$CI" = true ]; then $(MAKE) test-spark; else \
 	  echo "No Java found: the tests of the Spark door are skipped. Install Java 17 or later to run them."; fi

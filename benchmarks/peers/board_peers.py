@@ -192,11 +192,11 @@ def budget_per_tree(epsilon: float, n_trees: int) -> float:
 
 def boosted_trees(task: Task, *, n_trees: int, max_depth: int) -> Any:
     """Its noise is seeded with the second of the clock, not with ``seed``: fits wait for a second of their own."""
-    import dp_xgboost
-
+    dp_xgboost = _dp_xgboost()
     _next_second()
     lows, highs = bounds(task.domain)
-    records = dp_xgboost.DMatrix(task.X, label=task.y, feature_min=lows, feature_max=highs)
+    X, y = single(task.X), task.y.astype(float)  # no other types: it would copy by a call that NumPy 2 refuses
+    records = dp_xgboost.DMatrix(X, label=y, feature_min=lows, feature_max=highs)
     options = {
         "objective": "binary:logistic",
         "tree_method": "approxDP",
@@ -216,11 +216,22 @@ def _next_second() -> None:
     time.sleep(1 - time.time() % 1)
 
 
-def positive(model: Any, X: Any, domain: Domain) -> Floats:
-    """Probabilities of dp-xgboost, which states that of the second class."""
+def _dp_xgboost() -> Any:
+    """The package, with a name that it looks up in NumPy and that NumPy 2 dropped."""
+    np.cfloat = np.complex128  # type: ignore[attr-defined]
     import dp_xgboost
 
-    p = np.asarray(model.predict(dp_xgboost.DMatrix(X)), float)
+    return dp_xgboost
+
+
+def single(values: NDArray[Any]) -> NDArray[np.float32]:
+    """Records as dp-xgboost holds them."""
+    return np.ascontiguousarray(values, np.float32)
+
+
+def positive(model: Any, X: Any, domain: Domain) -> Floats:
+    """Probabilities of dp-xgboost, which states that of the second class."""
+    p = np.asarray(model.predict(_dp_xgboost().DMatrix(single(X))), float)
     return np.column_stack([1 - p, p])
 
 

@@ -195,7 +195,8 @@ def boosted_trees(task: Task, *, n_trees: int, max_depth: int) -> Any:
     dp_xgboost = _dp_xgboost()
     _next_second()
     lows, highs = bounds(task.domain)
-    X, y = single(task.X), task.y.astype(float)  # no other types: it would copy by a call that NumPy 2 refuses
+    # Other types of numbers it would copy by a call that NumPy 2 refuses.
+    X, y = single(task.X), task.y.astype(float)
     records = dp_xgboost.DMatrix(X, label=y, feature_min=lows, feature_max=highs)
     options = {
         "objective": "binary:logistic",
@@ -218,7 +219,7 @@ def _next_second() -> None:
 
 def _dp_xgboost() -> Any:
     """The package, with a name that it looks up in NumPy and that NumPy 2 dropped."""
-    np.cfloat = np.complex128  # type: ignore[attr-defined]
+    setattr(np, "cfloat", np.complex128)  # noqa: B010
     import dp_xgboost
 
     return dp_xgboost

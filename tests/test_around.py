@@ -19,6 +19,7 @@ from dpnb.book import claims, colab, glance, pdf
 
 ROOT = Path(__file__).resolve().parent.parent
 CHAPTERS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+sys.path.insert(0, str(ROOT / "book" / "_ext"))
 EXTENSIONS = {path.stem: runpy.run_path(str(path)) for path in (ROOT / "book" / "_ext").glob("*.py")}
 TOOLS, HEAD, SEARCH, FIXES = (
     SimpleNamespace(**EXTENSIONS[name])
@@ -70,6 +71,8 @@ PAGE = "<div class='admonition'><p>Box.</p></div><p>First \\(\\varepsilon\\le1\\
 def test_a_description_is_the_first_paragraph_outside_of_boxes() -> None:
     assert HEAD.description(soup(PAGE)) == "First ε≤1 words."
     assert HEAD.description(soup("<p></p>")) == ""
+    english = f"<p>{'中文' * 50}</p><p>{'English ' * 10} [Mu <em>et al.</em>, 2016] \\(\\log_2 n\\).</p>"
+    assert HEAD.description(soup(english)) == f"{'English ' * 10}log_2 n."
     long = HEAD.description(soup(f"<p>{'word ' * 100}</p>"))
     assert long.endswith("word …")
     assert len(long) <= HEAD.LONGEST + 2
@@ -145,6 +148,15 @@ def test_no_header_of_a_table_is_empty() -> None:
     assert str(page) == "<table><tbody><tr><th>a</th><td></td></tr></tbody></table>"
 
 
+def test_a_header_that_is_a_formula_has_words_if_there_are_any() -> None:
+    formulas = {r"\(N\to\infty\)": "N→∞", r"\(\varepsilon\)": "ε", r"\(\sqrt n\)": None, r"\(e^x\)": None}
+    for formula, words in formulas.items():
+        page = soup(f"<table><tr><th><span class='math'>{formula}</span></th><th>a</th></tr></table>")
+        FIXES.headed(page)
+        assert page.th.text == (words or formula)
+        assert bool(page.select(".math")) is (words is None)
+
+
 # --- the book on paper ------------------------------------------------------------------------------------------
 
 
@@ -161,7 +173,9 @@ def test_assembled_pages_keep_their_links(tmp_path: Path) -> None:
     ids = [tag["id"] for tag in page.find_all(id=True)]
     links = [str(link["href"]) for link in page.find_all("a")]
     assert len(ids) == len(set(ids)) == 4
-    assert links == ["#a-two--x", "#a-one--x", "https://o.org/#x", "#a-one--", "three.html"]
+    listed = ["#a-one--", "#a-two--"]
+    assert links == ["#a-two--x", "#a-one--x", "https://o.org/#x", *listed, "#a-one--", "three.html"]
+    assert [entry.text for entry in page.find_all("li")] == ["1", "2"]
     assert {link[1:] for link in links if link[0] == "#"} <= set(ids)
     with pytest.raises(FileNotFoundError, match=r"no page a/four .* run `make book`"):
         pdf.assemble(tmp_path, ["a/four"])

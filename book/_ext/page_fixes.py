@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bs4 import BeautifulSoup, Tag
+from page_head import spelt
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
@@ -79,6 +80,10 @@ def headed(soup: BeautifulSoup) -> None:
         if not head.text.strip() and not head.find(["img", "svg"]):
             head.decompose()
     for cell in soup.find_all("th"):
+        # The glyphs of a formula are no text: a header of nothing else reads as an empty one.
+        formula = cell.select_one(".math")
+        if formula and cell.text.strip() == formula.text.strip() and (words := spelt(formula.text)):
+            formula.replace_with(words)
         if not cell.text.strip() and not cell.find(["img", "svg"]):
             cell.name = "td"
             cell.attrs.pop("scope", None)

@@ -17,8 +17,9 @@ from PIL import Image, ImageDraw, ImageFont
 from sphinx.application import Sphinx
 
 CARDS = "_static/cards"
+CHINESE = r"[\u3000-\u9fff]"
 SIZE = (1200, 630)
-LONGEST = 200  # letters of a description that search engines show, and a few
+SHORTEST, LONGEST = 60, 200  # letters of a description that search engines show, and a few
 INK, PAPER, ACCENT = "#16324f", "#ffffff", "#0b57c2"
 # The drawing on the left: circles and their parents, a tree whose dashed branch hangs on one record.
 TREE = {"root": (210, 170), "left": (120, 320), "right": (300, 320), "a": (60, 470), "b": (180, 470)}
@@ -32,22 +33,37 @@ WORDS = {
     "le": "≤",
     "ge": "≥",
     "times": "×",
+    "to": "→",
 }
+
+NAMES = ("log", "ln", "exp", "min", "max", "Pr")
 
 
 def plain(text: str) -> str:
-    """Words of a paragraph, its formulas as far as letters can say them."""
-    text = re.sub(r"\\([a-zA-Z]+)", lambda found: WORDS.get(found[1], ""), text)
+    """Words of a paragraph without citations, its formulas as far as letters can say them."""
+    text = re.sub(r" \[[^\]]*\d{4}\w?\]", "", text)
+    text = re.sub(
+        r"\\([a-zA-Z]+)", lambda found: WORDS.get(found[1], found[1] if found[1] in NAMES else ""), text
+    )
     return " ".join(re.sub(r"\\[()\[\],;!]|[{}$]", "", text).split())
 
 
+def spelt(formula: str) -> str | None:
+    """A formula in letters, if all its commands have one."""
+    known = all(name in WORDS for name in re.findall(r"\\([a-zA-Z]+)", formula))
+    return plain(formula) if known and not re.search(r"[_^]", formula) else None
+
+
 def description(article: Tag) -> str:
-    """The first paragraph of a page that stands in no box, shortened at the end of a word."""
+    """The first paragraph of a page that stands in no box and says something, shortened at the end of a word."""
     boxes = (".admonition", ".cell_output", "figure", ".sd-card", "table", "blockquote")
-    first = next(
-        (p for p in article.find_all("p") if not p.find_parent(lambda tag: _is(tag, boxes)) and p.text), None
-    )
-    words = plain(first.text) if first else ""
+    texts = [plain(p.text) for p in article.find_all("p") if not p.find_parent(lambda tag: _is(tag, boxes))]
+    texts = [text for text in texts if text]
+    # The book is in English; a chapter may begin with its summary in Chinese.
+    english = [
+        text for text in texts if len(text) > SHORTEST and len(re.findall(CHINESE, text)) < len(text) / 4
+    ]
+    words = next(iter(english or texts), "")
     return words if len(words) <= LONGEST else words[:LONGEST].rsplit(" ", 1)[0].rstrip(",;:") + " …"
 
 
@@ -115,10 +131,10 @@ def draw(title: str, site: str) -> Image.Image:
         pen.ellipse(
             (x - 34, y - 34, x + 34, y + 34), fill=ACCENT if name == "b" else PAPER, outline=INK, width=8
         )
-    words = re.sub(r"[\u3000-\u9fff]+", "", title).strip(" ·:")
+    words = re.sub(CHINESE, "", title).strip(" ·:")
     lines = wrap(words, 22)
-    size = 64 if len(lines) <= 4 else 48
-    lines = lines if size == 64 else wrap(words, 30)
+    size = 56 if len(lines) <= 4 else 44
+    lines = lines if size == 56 else wrap(words, 28)
     pen.multiline_text((400, 150), "\n".join(lines), font=font(size, bold=True), fill=INK, spacing=16)
     pen.text((400, 530), site, font=font(40), fill=ACCENT)
     return image.quantize(32)

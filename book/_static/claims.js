@@ -20,8 +20,12 @@
 
   const fits = (claim, but) => groups.every((g) => g === but || !chosen[g] || claim[g] === chosen[g]);
 
+  /* Verdicts come in the order of the table above. */
+  const order = [...document.querySelectorAll("thead .sd-badge")].map((badge) => badge.textContent.trim());
+
   const build = (group) => {
     const values = [...new Map(claims.map((claim) => [claim[group], claim.names[group]]))];
+    if (group === "verdict") values.sort((a, b) => order.indexOf(a[1]) - order.indexOf(b[1]));
     const field = document.createElement("fieldset");
     field.append(Object.assign(document.createElement("legend"), { textContent: group }));
     for (const [value, name] of [["", "all"], ...values]) {

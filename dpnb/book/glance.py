@@ -36,7 +36,7 @@ DASHES = ("", "8 3", "3 3", "9 3 2 3")
 
 
 def _text(
-    x: float, y: float, words: str, *, anchor: str = "middle", size: int = 12, bold: bool = False
+    x: float, y: float, words: str, *, anchor: str = "middle", size: int = 13, bold: bool = False
 ) -> str:
     weight = ' font-weight="600"' if bold else ""
     return (
@@ -48,7 +48,7 @@ def _svg(title: str, label: str, parts: Sequence[str]) -> str:
     lines = [
         f'<svg class="glance" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(label)}" '
         'xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" style="fill: currentColor">',
-        _text(WIDTH / 2, 18, title, size=14, bold=True),
+        _text(WIDTH / 2, 18, title, size=16, bold=True),
         f'<path d="M{LEFT} {TOP}V{BOTTOM}H{RIGHT}" style="fill: none; stroke: currentColor"/>',
         *parts,
         "</svg>",
@@ -122,8 +122,8 @@ def auc_picture(folder: Path) -> str:
         at = BOTTOM - 66 + 17 * i
         parts += [
             f'<path d="M{path}" {line}/>',
-            f'<path d="M{RIGHT - 176} {at}h30" {line}/>',
-            _text(RIGHT - 140, at + 4, name, anchor="start"),
+            f'<path d="M{RIGHT - 178} {at}h30" {line}/>',
+            _text(RIGHT - 142, at + 4, name, anchor="start"),
         ]
     said = ", ".join(f"{name} {table[method][EPSILON]:.3f}" for name, method in LINES.items())
     label = f"AUC on Adult by ε; at ε = {EPSILON:g}: {said}; without privacy {best:.3f}"

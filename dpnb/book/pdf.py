@@ -64,8 +64,21 @@ def assemble(site: Path, pages: Sequence[str]) -> str:
         article.attrs = {"class": "printed-page", "id": _anchor(name)}
         articles.append(article)
     frame.clear()
-    frame.extend(articles)
+    frame.extend([*articles[:1], *_list(sheet, articles), *articles[1:]])
     return str(sheet)
+
+
+def _list(sheet: BeautifulSoup, articles: Sequence[Tag]) -> list[Tag]:
+    """The contents, after the first page, if there is more than one."""
+    found = BeautifulSoup("<div class='printed-page'><h1>Contents</h1><ul></ul></div>", "html.parser")
+    for article in articles if len(articles) > 1 else []:
+        title = article.find("h1")
+        link = sheet.new_tag("a", attrs={"href": f"#{article['id']}"})
+        link.string = title.get_text().removesuffix("#") if title else str(article["id"])
+        entry = sheet.new_tag("li")
+        entry.append(link)
+        found.ul.append(entry)  # type: ignore[union-attr]
+    return list(found.find_all("div")) if len(articles) > 1 else []
 
 
 def _anchor(page: str, within: str = "") -> str:

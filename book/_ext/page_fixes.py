@@ -111,13 +111,13 @@ def landmarks(app: Sphinx, exception: Exception | None) -> None:
     """Name the sidebar, which the theme's template writes, on every finished page."""
     if exception is not None or app.builder.format != "html":
         return
-    pages = {name: Path(app.builder.get_outfilename(name)) for name in app.env.found_docs}
-    for name, page in pages.items():
+    written = {
+        Path(app.builder.get_outfilename(name)) for name in (*app.env.found_docs, "search", "genindex")
+    }
+    for page in sorted(path for path in written if path.is_file()):
         text = page.read_text(encoding="utf-8")
         if LANDMARK not in text and SIDEBAR not in text:
-            raise ExtensionError(
-                f"{name}: the page has no '{SIDEBAR}': the theme has changed, see page_fixes.py"
-            )
+            raise ExtensionError(f"{page.name} has no '{SIDEBAR}': the theme has changed, see page_fixes.py")
         page.write_text(text.replace(SIDEBAR, LANDMARK), encoding="utf-8")
 
 

@@ -37,13 +37,14 @@ def source(url: str) -> str:
     url : address of the repository.
     """
     folder = url.rstrip("/").rpartition("/")[2]
-    return f"""import sys
+    return f"""import os
+import sys
 
 if "google.colab" in sys.modules:  # a fresh machine there; elsewhere nothing happens
     shell = get_ipython()
     shell.system("git clone -q --depth 1 {url}")
     shell.system("pip install -q -e './{folder}[plot]' {" ".join(EXTRAS)}")
-    sys.path.insert(0, "/content/{folder}")  # found without a restart
+    sys.path.insert(0, os.path.abspath("{folder}"))  # found without a restart
     shell.run_line_magic("cd", "-q {folder}/notebooks")"""
 
 

@@ -12,7 +12,7 @@ export OPENBLAS_CORETYPE := Haswell
 export PYTHONHASHSEED := 0
 
 .DEFAULT_GOAL := help
-.PHONY: help book test test-spark serve lint results notebooks bench clean
+.PHONY: help book pdf test test-spark serve lint results notebooks bench clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */  make \1\t/' | expand -t 20
@@ -28,6 +28,9 @@ help:  ## show this list
 # --all: an incremental build would not repeat the warnings of pages that it does not read again.
 book: .venv/.installed  ## build the book in _build/html, with warnings as errors
 	$(BIN)/jupyter-book build . --all -W -n --keep-going --quiet
+
+pdf: book  ## print the whole book to _build/pdf/private-trees.pdf; needs Chromium or Chrome
+	$(BIN)/python -m dpnb.book.pdf
 
 test: lint book  ## run everything that CI runs: lint, book, unit tests, notebooks, the site in a browser
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || [ "$$CI" = true ] || \

@@ -44,6 +44,7 @@ GOOD: dict[str, Any] = {
             "source": "Section 1",
             "claim": "It works",
             "verdict": "fails",
+            "kind": "privacy",
             "evidence": ["notes.md#a-heading", "notes.md#toy-theorem", "test_toy.py::test_it"],
         }
         for name in ("one", "two")
@@ -200,7 +201,9 @@ def test_a_changed_verdict_changes_the_page(tmp_path: Path) -> None:
     )
     assert "| [Toy](#toy) | 0 | 0 | 2 | 0 | 0 | 2 |" in before
     assert "| [Toy](#toy) | 1 | 0 | 1 | 0 | 0 | 2 |" in after
-    assert "{bdg-success}`holds`\n  - It works" in after
+    assert (
+        "{bdg-success}`holds` It works\n:name: claim-toy-one\n:class-container: claim holds privacy" in after
+    )
     assert "{prf:ref}`toy-theorem`" in after
     assert "[A heading](../notes.md#a-heading)" in after
 

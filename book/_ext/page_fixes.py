@@ -1,5 +1,6 @@
 """Mend what the theme gets wrong on every page: a script run twice, an unset colour mode, two ARIA roles,
-proofs that do not fold, and regions that scroll but that no key reaches.
+proofs that do not fold, empty headers of tables, a sidebar outside all landmarks, and regions that scroll but that no
+key reaches.
 
 The theme's script makes a block of code focusable if it is too wide when the page loads, which depends on the fonts
 and on what is folded, and it never names one. Here everything that can scroll is focusable and named in the HTML.
@@ -7,14 +8,20 @@ and on what is folded, and it never names one. Here everything that can scroll i
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from bs4 import BeautifulSoup, Tag
+from page_head import spelt
 from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
 
 # Both roles are wrong where docutils puts them: a list without list items, and a deprecated role.
 ROLES = '[role="list"].citation-list, [role="doc-biblioentry"]'
 TABLES = "pst-scrollable-table-container"
+# The sidebar holds the logo and the search besides the contents: all of it is a landmark.
+SIDEBAR = '<div class="bd-sidebar-primary bd-sidebar'
+LANDMARK = SIDEBAR.replace("<div", '<div role="complementary" aria-label="Book"')
 TITLES = ("caption", "h1", "h2", "h3", "h4", "h5", "h6", "summary")
 
 
@@ -67,6 +74,21 @@ def fold(soup: BeautifulSoup) -> None:
         details.insert(0, summary)
 
 
+def headed(soup: BeautifulSoup) -> None:
+    """Let no header of a table be empty: a whole row of them goes, a single one is a plain cell."""
+    for head in soup.find_all("thead"):
+        if not head.text.strip() and not head.find(["img", "svg"]):
+            head.decompose()
+    for cell in soup.find_all("th"):
+        # The glyphs of a formula are no text: a header of nothing else reads as an empty one.
+        formula = cell.select_one(".math")
+        if formula and cell.text.strip() == formula.text.strip() and (words := spelt(formula.text)):
+            formula.replace_with(words)
+        if not cell.text.strip() and not cell.find(["img", "svg"]):
+            cell.name = "td"
+            cell.attrs.pop("scope", None)
+
+
 def mend(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: object) -> None:
     """Change the page's context before the template is filled in."""
     # Jupyter Book loads Thebe even when no button starts it, and twice: the second time is a script error.
@@ -80,11 +102,27 @@ def mend(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any],
     for tag in soup.select(ROLES):
         del tag["role"]
     fold(soup)
+    headed(soup)
     reachable(soup)
     context["body"] = str(soup)
+
+
+def landmarks(app: Sphinx, exception: Exception | None) -> None:
+    """Name the sidebar, which the theme's template writes, on every finished page."""
+    if exception is not None or app.builder.format != "html":
+        return
+    written = {
+        Path(app.builder.get_outfilename(name)) for name in (*app.env.found_docs, "search", "genindex")
+    }
+    for page in sorted(path for path in written if path.is_file()):
+        text = page.read_text(encoding="utf-8")
+        if LANDMARK not in text and SIDEBAR not in text:
+            raise ExtensionError(f"{page.name} has no '{SIDEBAR}': the theme has changed, see page_fixes.py")
+        page.write_text(text.replace(SIDEBAR, LANDMARK), encoding="utf-8")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
     app.connect("html-page-context", mend, priority=900)
+    app.connect("build-finished", landmarks)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -30,10 +30,15 @@ VERDICTS = {
     "not reproduced": "primary",
     "cannot be checked": "info",
 }
+KINDS = {
+    "privacy": "what is protected and what it costs",
+    "method": "how the algorithm works, and why",
+    "measurement": "what experiments and data show",
+}
 PAGE = Path("book") / "claims.md"
 
 _PAPER_KEYS = {"paper", "title", "chapter", "claims"}
-_REQUIRED = ("id", "source", "claim", "verdict", "evidence")
+_REQUIRED = ("id", "source", "claim", "verdict", "kind", "evidence")
 _FENCE = re.compile(r"^(`{3,}).*?^\1", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^#{1,3} +(.+?) *$", re.MULTILINE)  # as many levels as have anchors in the book
 _PROOF = re.compile(r"^(?::{3,}|`{3,})\{prf:\w+\}[^\n]*\n:label: *(\S+)", re.MULTILINE)
@@ -53,6 +58,7 @@ class Claim:
     source : exact place in the paper.
     claim : our wording, MyST.
     verdict : one of :data:`VERDICTS`.
+    kind : one of :data:`KINDS`.
     evidence : places in the book, ``page#label``, and tests, ``file.py::name``.
     note : reasons and limits of the verdict, MyST; may be empty.
     """
@@ -61,6 +67,7 @@ class Claim:
     source: str
     claim: str
     verdict: str
+    kind: str
     evidence: tuple[str, ...]
     note: str = ""
 
@@ -103,7 +110,7 @@ def load(folder: Path) -> list[Paper]:
     Raises
     ------
     ClaimError
-        For missing or unknown keys, unknown verdicts, repeated ids, or a verdict without evidence of both kinds.
+        For missing or unknown keys, unknown verdicts and kinds, repeated ids, or a verdict without a place or a test.
     """
     paths = sorted(folder.glob("*.yml"))
     if not paths:
@@ -151,7 +158,7 @@ def page(papers: Sequence[Paper], root: Path) -> str:
         "badge": lambda verdict: f"{{bdg-{VERDICTS[verdict]}}}`{verdict}`",
         "link": lambda reference: _link(reference, root),
     }
-    return shown.get_template("claims.md.jinja").render(papers=papers, verdicts=VERDICTS)
+    return shown.get_template("claims.md.jinja").render(papers=papers, verdicts=VERDICTS, kinds=KINDS)
 
 
 def text_of(path: Path) -> str:
@@ -224,6 +231,8 @@ def _claim_faults(claim: Claim, stem: str) -> list[str]:
         faults.append(f"the id must be '{stem}-' and small letters, digits and hyphens")
     if claim.verdict not in VERDICTS:
         faults.append(f"verdict '{claim.verdict}'; expected one of {', '.join(VERDICTS)}")
+    if claim.kind not in KINDS:
+        faults.append(f"kind '{claim.kind}'; expected one of {', '.join(KINDS)}")
     for reference in claim.evidence:
         if not re.fullmatch(r"[\w/.-]+\.(?:(?:ipynb|md)#[^\s`]+|py::test_\w+)", reference):
             faults.append(

@@ -1,6 +1,6 @@
 """Pages made from the code: what every registered estimator takes and promises, and the papers' steps as they stand.
 
-Run ``python -m dpnb.book.pages`` to write ``book/estimators.md`` and ``book/code.md``.
+Run ``python -m dpnb.book.pages`` to write ``book/estimators.md``, ``book/code.md`` and what the front page includes.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 from .. import papers
 from ..files import write_whole
 from ..registry import Entry
+from . import glance
 from .templates import environment
 
 PAGES = ("estimators", "code")
@@ -77,6 +78,8 @@ def main() -> None:
     """Write the pages, from the project's folder."""
     for name in PAGES:
         write_whole(Path("book") / f"{name}.md", page(name))
+    for path, text in glance.files(Path()).items():
+        write_whole(path, text)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,254 @@
+"""What stands around the chapters: the front page, heads of pages, scripts, search, the PDF, the Colab cell."""
+
+from __future__ import annotations
+
+import copy
+import json
+import runpy
+import shlex
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import yaml
+from bs4 import BeautifulSoup
+
+from dpnb.book import claims, colab, glance, pdf
+
+ROOT = Path(__file__).resolve().parent.parent
+CHAPTERS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+sys.path.insert(0, str(ROOT / "book" / "_ext"))
+EXTENSIONS = {path.stem: runpy.run_path(str(path)) for path in (ROOT / "book" / "_ext").glob("*.py")}
+TOOLS, HEAD, SEARCH, FIXES = (
+    SimpleNamespace(**EXTENSIONS[name])
+    for name in ("chapter_tools", "page_head", "chinese_search", "page_fixes")
+)
+
+
+def soup(text: str) -> BeautifulSoup:
+    return BeautifulSoup(text, "html.parser")
+
+
+def cells(path: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return found
+
+
+# --- the front page ---------------------------------------------------------------------------------------------
+
+
+def test_the_front_page_is_current() -> None:
+    """If not: python -m dpnb.book.pages."""
+    intro = (ROOT / "book" / "intro.md").read_text(encoding="utf-8")
+    for path, text in glance.files(ROOT).items():
+        assert (ROOT / path).read_text(encoding="utf-8") == text
+        assert path.relative_to("book").as_posix() in intro
+
+
+def test_pictures_show_the_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = glance.exposed(ROOT / "results")
+    assert (counts > 100).all()  # the sentence below it: at any claimed ε
+    picture = glance.exposed_picture(ROOT / "results")
+    assert all(f">{count:.0f}</text>" in picture for count in counts)
+    monkeypatch.setattr(glance, "exposed", lambda folder: counts / 2)  # broken twin
+    assert glance.exposed_picture(ROOT / "results") != picture
+
+
+def test_a_changed_verdict_changes_the_line() -> None:
+    papers = claims.load(ROOT / "claims")
+    line = glance.verdict_line(papers)
+    assert f"All {sum(len(paper.claims) for paper in papers)} claims" in line
+    assert glance.verdict_line(papers[1:]) != line
+
+
+# --- heads and cards --------------------------------------------------------------------------------------------
+
+PAGE = "<div class='admonition'><p>Box.</p></div><p>First \\(\\varepsilon\\le1\\) words.</p><p>No.</p>"
+
+
+def test_a_description_is_the_first_paragraph_outside_of_boxes() -> None:
+    assert HEAD.description(soup(PAGE)) == "First ε≤1 words."
+    assert HEAD.description(soup("<p></p>")) == ""
+    english = f"<p>{'中文' * 50}</p><p>{'English ' * 10} [Mu <em>et al.</em>, 2016] \\(\\log_2 n\\).</p>"
+    assert HEAD.description(soup(english)) == f"{'English ' * 10}log_2 n."
+    long = HEAD.description(soup(f"<p>{'word ' * 100}</p>"))
+    assert long.endswith("word …")
+    assert len(long) <= HEAD.LONGEST + 2
+
+
+def test_tags_are_escaped() -> None:
+    page = dict.fromkeys(("site", "title", "description", "address", "card"), 'a "b" <c>')
+    found = soup(HEAD.tags(page)).find_all("meta")
+    assert {tag["content"] for tag in found} == {'a "b" <c>', "article", "summary_large_image"}
+    assert {"description", "twitter:image"} < {tag.get("name") for tag in found}
+    assert {"og:title", "og:image", "og:description"} < {tag.get("property") for tag in found}
+
+
+def test_a_card_shows_its_title() -> None:
+    cards = [HEAD.draw(title, "Private Trees") for title in ("Notation", "Glossary · 中英文术语", "Glossary")]
+    assert {card.size for card in cards} == {HEAD.SIZE}
+    assert cards[0].tobytes() != cards[1].tobytes()
+    assert cards[1].tobytes() == cards[2].tobytes()  # the font has no Chinese
+
+
+# --- chapters: scripts, and lines that draw figures -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_a_chapter_is_a_script(path: Path) -> None:
+    script = TOOLS.script(cells(path))
+    code = [
+        line
+        for cell in cells(path)
+        if cell["cell_type"] == "code"
+        for line in "".join(cell["source"]).split("\n")
+    ]
+    assert [line for line in script.split("\n") if line in code and not line.startswith("#")]
+    compile(script, path.stem, "exec")
+    with pytest.raises(SyntaxError):  # broken twin: text that is no comment
+        compile(TOOLS.script([cell | {"cell_type": "code"} for cell in cells(path)]), path.stem, "exec")
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_the_line_of_a_figure_names_every_parameter(path: Path) -> None:
+    line = shlex.split(TOOLS.command(f"notebooks/{path.stem}", cells(path)))
+    assert line[:3] == ["papermill", f"notebooks/{path.stem}.ipynb", "out.ipynb"]
+    (tagged,) = [cell for cell in cells(path) if "parameters" in cell["metadata"].get("tags", [])]
+    names: dict[str, Any] = {}
+    exec("".join(tagged["source"]), names)
+    given = dict(zip(line[4::3], line[5::3], strict=True))
+    assert given == {name: str(names[name]) for name in names["__annotations__"]}
+
+
+def test_only_figures_have_a_line() -> None:
+    page = soup("<div class='cell_output'><img/></div><div class='cell_output'><pre>1</pre></div>")
+    assert TOOLS.offer_lines(page, "papermill x") == 1
+    assert [pre.text for pre in page.select("details.reproduce pre")] == ["papermill x"]
+
+
+# --- search -----------------------------------------------------------------------------------------------------
+
+
+def test_chinese_words_are_found_by_their_pairs() -> None:
+    words = SEARCH.Bilingual({}).split("eDPRF 采用重排翻转机制 and noise2")
+    assert {"eDPRF", "重排", "翻转", "机制", "and", "noise2", "重"} < set(words)
+    assert "采用重排翻转机制" not in words
+
+
+# --- fixes ------------------------------------------------------------------------------------------------------
+
+
+def test_no_header_of_a_table_is_empty() -> None:
+    page = soup(
+        "<table><thead><tr><th> </th><th></th></tr></thead><tbody><tr><th>a</th><th></th></tr></tbody></table>"
+    )
+    FIXES.headed(page)
+    assert str(page) == "<table><tbody><tr><th>a</th><td></td></tr></tbody></table>"
+
+
+def test_a_header_that_is_a_formula_has_words_if_there_are_any() -> None:
+    formulas = {r"\(N\to\infty\)": "N→∞", r"\(\varepsilon\)": "ε", r"\(\sqrt n\)": None, r"\(e^x\)": None}
+    for formula, words in formulas.items():
+        page = soup(f"<table><tr><th><span class='math'>{formula}</span></th><th>a</th></tr></table>")
+        FIXES.headed(page)
+        assert page.th.text == (words or formula)
+        assert bool(page.select(".math")) is (words is None)
+
+
+# --- the book on paper ------------------------------------------------------------------------------------------
+
+
+def test_assembled_pages_keep_their_links(tmp_path: Path) -> None:
+    shell = "<html><body><article>{}</article></body></html>"
+    (tmp_path / "a").mkdir()
+    bodies = {
+        "a/one": "<h1 id='x'>1</h1><a href='two.html#x'>2</a><a href='#x'>1</a><a href='https://o.org/#x'>o</a>",
+        "a/two": "<h1 id='x'>2</h1><a href='../a/one.html'>1</a><a href='three.html'>3</a>",
+    }
+    for name, body in bodies.items():
+        (tmp_path / f"{name}.html").write_text(shell.format(body), encoding="utf-8")
+    page = soup(pdf.assemble(tmp_path, list(bodies)))
+    ids = [tag["id"] for tag in page.find_all(id=True)]
+    links = [str(link["href"]) for link in page.find_all("a")]
+    assert len(ids) == len(set(ids)) == 4
+    listed = ["#a-one--", "#a-two--"]
+    assert links == ["#a-two--x", "#a-one--x", "https://o.org/#x", *listed, "#a-one--", "three.html"]
+    assert [entry.text for entry in page.find_all("li")] == ["1", "2"]
+    assert {link[1:] for link in links if link[0] == "#"} <= set(ids)
+    with pytest.raises(FileNotFoundError, match=r"no page a/four .* run `make book`"):
+        pdf.assemble(tmp_path, ["a/four"])
+
+
+def test_all_pages_are_printed() -> None:
+    names = pdf.contents(ROOT)
+    assert names[0] == "book/intro"
+    assert {f"notebooks/{path.stem}" for path in CHAPTERS} <= set(names)
+
+
+# --- Binder and Colab -------------------------------------------------------------------------------------------
+
+NOTEBOOK: dict[str, Any] = {
+    "cells": [
+        {"cell_type": "markdown", "metadata": {}, "source": ["# T"]},
+        {
+            "cell_type": "code",
+            "metadata": {"tags": ["parameters"]},
+            "source": ["n: int = 1"],
+            "execution_count": 1,
+        },
+        {"cell_type": "code", "metadata": {}, "source": ["print(n)"], "execution_count": 2},
+    ]
+}
+
+
+def test_the_colab_cell_stands_after_the_parameters_once() -> None:
+    once = colab.with_cell(copy.deepcopy(NOTEBOOK), "https://example.org/me/book")
+    assert [cell["metadata"].get("tags", []) for cell in once["cells"]] == [
+        [],
+        ["parameters"],
+        ["hide-cell", "colab"],
+        [],
+    ]
+    assert [cell.get("execution_count") for cell in once["cells"]] == [None, 1, 2, 3]
+    assert colab.with_cell(copy.deepcopy(once), "https://example.org/me/book") == once
+    assert "me/other" in str(colab.with_cell(once, "https://example.org/me/other"))
+    with pytest.raises(ValueError, match="0 cells tagged 'parameters'"):
+        colab.with_cell({"cells": NOTEBOOK["cells"][2:]}, "https://example.org/me/book")
+
+
+def test_the_colab_cell_does_nothing_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    shell = SimpleNamespace(system=done.append, run_line_magic=lambda *words: done.append(" ".join(words)))
+    text = colab.source("https://example.org/me/book")
+    exec(text, {"get_ipython": lambda: shell})
+    assert done == []
+    monkeypatch.setitem(sys.modules, "google.colab", SimpleNamespace())
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    exec(text, {"get_ipython": lambda: shell})
+    assert [words.split()[0] for words in done] == ["git", "pip", "cd"]
+    assert "https://example.org/me/book" in done[0]
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_a_colab_cell_in_a_chapter_is_current(path: Path) -> None:
+    """If not: python -m dpnb.book.colab notebooks/*.ipynb."""
+    wanted = colab.source(colab.address(ROOT))
+    assert all(
+        "".join(cell["source"]) == wanted
+        for cell in cells(path)
+        if colab.TAG in cell["metadata"].get("tags", [])
+    )
+
+
+def test_binder_installs_the_pinned_project() -> None:
+    lines = (ROOT / ".binder" / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    assert lines[1:] == ["-c ../constraints.txt", "-e .[book]"]
+    assert (ROOT / ".binder" / "runtime.txt").read_text(encoding="utf-8") == "python-3.12\n"
+
+
+def test_the_repository_has_one_address() -> None:
+    address = colab.address(ROOT)
+    assert f'Repository = "{address}"' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    assert yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["repository-code"] == address

@@ -209,12 +209,12 @@ def diabetes() -> Domain:
 
 
 def notebooks_with(parameter: str) -> list[str]:
-    found = []
+    found: set[str] = set()
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         first = next(c for c in cells if "parameters" in c["metadata"].get("tags", []))
-        found += [path.name[:2]] if any(line.startswith(f"{parameter}:") for line in first["source"]) else []
-    return found
+        found |= {path.name[:2]} if any(line.startswith(f"{parameter}:") for line in first["source"]) else set()
+    return sorted(found)
 
 
 def sources(name: str) -> list[str]:

@@ -1,7 +1,7 @@
 """What bags drawn with replacement cost DiffPRFs: bounds of ε, and of δ, for the listing without its purity test.
 
 A bag of D' = D + z holds K ~ Bin(N, 1/N) copies of z, and can be coupled with a bag of D at distance c(K) records,
-c(0) = 1 and c(k) = 2k − 1. Proofs are in chapter 2, "Bags drawn with replacement".
+c(0) = 1 and c(k) = 2k − 1. Proofs are in chapter 2, "Bags drawn with replacement", and in its appendix.
 """
 
 from __future__ import annotations

@@ -187,7 +187,9 @@ CHECKS = (not_true, nowhere, unobserved, unchecked_numbers, repeated, shown)
 def read(path: Path) -> Notebook:
     """Read a notebook, with the notes of its chapter's claims."""
     notebook = nbformat.read(path, as_version=4)
-    papers = [paper for paper in claims.load(ROOT / "claims") if Path(paper.chapter).name == path.name]
+    papers = [
+        paper for paper in claims.load(ROOT / "claims") if path in claims.notebooks_of(ROOT / paper.chapter)
+    ]
     notebook.notes = " ".join(f"{claim.claim} {claim.note}" for paper in papers for claim in paper.claims)
     return notebook
 

@@ -19,6 +19,7 @@ from test_observations import nowhere, observations, plain, read
 import dpnb
 from dpnb.audit import exact
 from dpnb.book import runs
+from dpnb.book.claims import notebooks_of, text_of
 from dpnb.book.observations import FALSE, observe
 from dpnb.book.studies import dpada as grids
 from dpnb.counts import Records, WeightedRecords
@@ -30,6 +31,8 @@ from dpnb.papers import dpada
 from dpnb.papers.dpada import READINGS, SCHEDULES, DPAda, Reading, Written
 
 ROOT = Path(__file__).parents[1]
+CHAPTER = notebooks_of(ROOT / "notebooks" / "04_dpada.ipynb")
+APPENDIX = CHAPTER[1]
 
 
 def noised(weights: np.ndarray, *, seed: int, epsilon: float = 1.0) -> np.ndarray:
@@ -513,9 +516,11 @@ def test_a_false_sentence_gets_a_cross(sentence: str, capsys: pytest.CaptureFixt
     found = data()
     observe("dpada-false", sentence, holds, *(found if isinstance(found, tuple) else (found,)))
     assert capsys.readouterr().out.startswith(FALSE)
-    chapter = read(ROOT / "notebooks" / "04_dpada.ipynb")
-    words = plain(" ".join(c.source for c in chapter.cells if c.cell_type == "markdown") + chapter.notes)
-    assert plain(sentence).rstrip(".") not in words
+    for notebook in map(read, CHAPTER):
+        words = plain(
+            " ".join(c.source for c in notebook.cells if c.cell_type == "markdown") + notebook.notes
+        )
+        assert plain(sentence).rstrip(".") not in words
 
 
 # What stands in the chapter instead of a false sentence → the false one.
@@ -534,7 +539,7 @@ PUT_BACK = {
 
 @pytest.mark.parametrize("right", PUT_BACK)
 def test_a_false_sentence_that_is_put_back_fails_the_build(right: str) -> None:
-    chapter = read(ROOT / "notebooks" / "04_dpada.ipynb")
+    chapter = read(APPENDIX)
     assert nowhere(chapter) == []
     broken = copy.deepcopy(chapter)
     (cell,) = (c for c in broken.cells if c.cell_type == "markdown" and right in c.source)
@@ -543,8 +548,7 @@ def test_a_false_sentence_that_is_put_back_fails_the_build(right: str) -> None:
 
 
 def test_false_chinese_fails_the_build() -> None:
-    chapter = read(ROOT / "notebooks" / "04_dpada.ipynb")
-    broken = copy.deepcopy(chapter)
+    broken = copy.deepcopy(read(APPENDIX))
     right = "十二种解读中有五种的准确率随 $B$ 明显上升，一种略升，六种对 $B$ 没有明显反应"
     assert right in broken.cells[0].source
     broken.cells[0].source = broken.cells[0].source.replace(
@@ -554,7 +558,7 @@ def test_false_chinese_fails_the_build() -> None:
 
 
 def test_every_observation_of_the_chapter_is_true() -> None:
-    found = list(observations(read(ROOT / "notebooks" / "04_dpada.ipynb")))
+    found = [observation for path in CHAPTER for observation in observations(read(path))]
     assert len(found) >= 75
     assert {outcome for outcome, _, _ in found} == {"✓"}
 
@@ -574,8 +578,7 @@ CLOSEST_WORKS = {
 
 
 def test_the_closest_prior_works_are_cited() -> None:
-    chapter = read(ROOT / "notebooks" / "04_dpada.ipynb")
-    text = " ".join(c.source for c in chapter.cells if c.cell_type == "markdown")
+    text = " ".join(map(text_of, CHAPTER))
     cited = {key.strip() for keys in re.findall(r"\{cite(?::t)?\}`([^`]+)`", text) for key in keys.split(",")}
     assert cited >= CLOSEST_WORKS
     references = (ROOT / "book" / "references.bib").read_text(encoding="utf-8")

@@ -18,7 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dpnb import Categorical, Continuous, pictures
-from dpnb.book import board_plots, figures, plots, runs, selection, standings, tables
+from dpnb.book import board_plots, drawings_dpada, figures, plots, runs, selection, standings, tables
 from dpnb.book.scale import PassCost
 from dpnb.book.studies import dpada as grids
 from dpnb.grid import Shape
@@ -273,12 +273,12 @@ def test_the_unstable_sort_cannot_get_through(monkeypatch: pytest.MonkeyPatch) -
 def test_the_cell_of_chapter_4_that_draws_it(sort: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The cell passes; with the old sort put back into it, it fails."""
     root = Path(__file__).resolve().parent.parent
-    cells = json.loads((root / "notebooks" / "04_dpada.ipynb").read_text(encoding="utf-8"))["cells"]
+    cells = json.loads((root / "notebooks" / "04_appendix.ipynb").read_text(encoding="utf-8"))["cells"]
     (source,) = ("".join(cell["source"]) for cell in cells if cell["id"] == "dpada-30")
     points = runs.points_of(runs.read("dpada", root / "results"), repeats=grids.REPEATS)
     monkeypatch.setattr(plt, "show", lambda: None)
     names: dict[str, Any] = {
-        **{"dpada": dpada, "figures": figures, "grids": grids, "plots": plots, "tables": tables},
+        **{"dpada": dpada, "drawings": drawings_dpada, "figures": figures, "grids": grids, "tables": tables},
         **{"points": points, "majority": dict.fromkeys(grids.SETS, 0.8)},
     }
     if sort == "as it is":

@@ -534,12 +534,12 @@ def plot_noise_rounds(laws: Mapping[str, Floats], *, limit: int) -> Figure:
     laws : rule → (m,) probabilities of 0, 1, … noise rounds.
     limit : drawn as a vertical line.
     """
-    figure, axis = plt.subplots(figsize=(8.4, 3.6))
+    figure, axis = plt.subplots(figsize=(5.3, 3.8))
     for i, (name, law) in enumerate(laws.items()):
         axis.plot(np.arange(len(law)), law, label=name, **_look(i))
     axis.axvline(limit + 0.5, color="0.3", linestyle=":", label=f"limit: {limit} rounds")
     axis.set(xlabel="noise rounds R", ylabel="probability")
-    axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    _legend_below(figure, 2)
     return figure
 
 

@@ -167,12 +167,6 @@ def notebooks_of(chapter: Path) -> list[Path]:
     return [chapter, appendix] if appendix.is_file() else [chapter]
 
 
-def notebooks_of(chapter: Path) -> list[Path]:
-    """A chapter's notebook, and its appendix if it has one."""
-    appendix = chapter.with_name(f"{chapter.name[:2]}_appendix.ipynb")
-    return [chapter, appendix] if appendix.is_file() else [chapter]
-
-
 def text_of(path: Path) -> str:
     """Markdown of a page: a Markdown file, or the Markdown cells of a notebook."""
     text = path.read_text(encoding="utf-8")

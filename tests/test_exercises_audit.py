@@ -61,17 +61,17 @@ def one_way(k: int, l: int, n: int) -> float:  # noqa: E741
 WRONG: dict[str, tuple[Callable[..., None], Callable[..., Any], str]] = {
     "point estimate": (
         checks.check_bound,
-        lambda k, l, n: abs(np.log(k / l)),
+        lambda k, j, n: abs(np.log(k / j)),
         r"90 and 10 of 100.*ln\(k / l\)",
     ),
-    "level not shared": (checks.check_bound, lambda k, l, n: bound(k, l, n, 0.05), "90 and 10 of 100.*α / 4"),
+    "level not shared": (checks.check_bound, lambda k, j, n: bound(k, j, n, 0.05), "90 and 10 of 100.*α / 4"),
     "level half shared": (
         checks.check_bound,
-        lambda k, l, n: bound(k, l, n, 0.025),
+        lambda k, j, n: bound(k, j, n, 0.025),
         "90 and 10 of 100.*α / 4",
     ),
     "one direction": (checks.check_bound, one_way, "10 and 90 of 100.*exchanged"),
-    "negative": (checks.check_bound, lambda k, l, n: bound(k, l, n) or -0.1, "50 and 50 of 100.*below 0"),
+    "negative": (checks.check_bound, lambda k, j, n: bound(k, j, n) or -0.1, "50 and 50 of 100.*below 0"),
     "one ratio": (
         checks.check_loss,
         lambda p, q: np.log(p / q)[p > q].max(initial=0.0),

@@ -186,8 +186,10 @@ def rivals(peers: pd.DataFrame) -> pd.DataFrame:
     counts = rows["event"].str.extract(r": (\d+) of (\d+) on D, (\d+) of (\d+) on D′$").astype(int)
     level = 1 - 0.05 / len(rows)
     together = [
-        audit.epsilon_bound(k, l, n, m, confidence=level, delta=delta)
-        for (k, n, l, m), delta in zip(counts.to_numpy().tolist(), rows["delta"], strict=True)
+        audit.epsilon_bound(first, second, runs, others, confidence=level, delta=delta)
+        for (first, runs, second, others), delta in zip(
+            counts.to_numpy().tolist(), rows["delta"], strict=True
+        )
     ]
     learner = rows["subject"]
     for long, brief in BRIEF.items():
@@ -201,5 +203,9 @@ def rival_summary(rows: pd.DataFrame) -> pd.DataFrame:
     share = rows["together"] / rows["claimed"]
     by = pd.DataFrame({"learner": learner, "relation": rows["relation_tested"], "share": share})
     groups = by.groupby(["learner", "relation"], sort=False)["share"]
-    table = groups.agg(audits="size", above=lambda s: int((s > 1).sum()), largest="max")
-    return table.rename(columns={"above": "above the claim", "largest": "largest bound / claim"})
+    columns = {
+        "audits": groups.size(),
+        "above the claim": groups.agg(lambda shares: int((shares > 1).sum())),
+        "largest bound / claim": groups.max(),
+    }
+    return pd.DataFrame(columns)

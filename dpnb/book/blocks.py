@@ -52,22 +52,32 @@ class Blocks(RecordsDoor):
         self.keys = np.concatenate([records.keys for records in self._blocks])
 
     def cohort(self, copies: Copies | None = None) -> Any:
+        """All records, at the root of a tree; not with copies, which go by position."""
         if copies is not None:
-            raise NotImplementedError("copies of records by their position: blocks have none, ask for a bag by keys")
+            raise NotImplementedError(
+                "copies of records by their position: blocks have none, ask for a bag by keys"
+            )
         return _Sum([records.cohort() for records in self._blocks])
 
     def bag(self, bags: Bags, *, seed: int, tree: int) -> Any:
+        """The bag of a tree, block by block."""
         return _Sum([records.bag(bags, seed=seed, tree=tree) for records in self._blocks])
 
     def binned(self, grid: Grid) -> BinnedRecords:
-        return [records.binned(grid) for records in self._blocks][0]
+        """Put the values of every block into the bins of a grid."""
+        for records in self._blocks:
+            records.binned(grid)
+        return BinnedRecords(grid)
 
     def weighted(self, grid: Grid | None, *, positive: int) -> Any:
+        """Weights of all records, block by block."""
         return _Sum([records.weighted(grid, positive=positive) for records in self._blocks])
 
     def scored(self, finest: Cuts, loss: Loss) -> Any:
+        """Scores of all records, block by block."""
         return _Sum([records.scored(finest, loss) for records in self._blocks])
 
     def observed_bounds(self) -> tuple[Floats, Floats]:
+        """Smallest and largest value of each attribute over all blocks."""
         low, high = zip(*(records.observed_bounds() for records in self._blocks), strict=True)
         return np.min(low, axis=0), np.max(high, axis=0)

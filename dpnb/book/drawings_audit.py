@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -70,7 +71,7 @@ def draw_instruments() -> Figure:
     )
     heights = np.linspace(0.93, 0.07, len(flow))
     boxes = [box(axis, 5.2, y, text, kind) for y, (text, kind) in zip(heights, flow, strict=True)]
-    for first, second in zip(boxes, boxes[1:], strict=False):
+    for first, second in pairwise(boxes):
         arrow(axis, first, second)
     tools = {
         0: "one run:\ncanaries in or\nout by a coin",
@@ -165,7 +166,7 @@ def plot_exact(chances: Mapping[str, Floats], depths: Mapping[str, Mapping[int, 
         place = np.arange(len(chance)) + 0.38 * (i - 0.5)
         left.bar(place, chance, width=0.36, color=f"C{i}", hatch=("", "//")[i], edgecolor="white", label=name)
         for x, p in zip(place, chance, strict=True):
-            left.text(x, p + 0.01, f"{p:.3f}", ha="center", fontsize=SMALL)
+            left.text(x, p + 0.01, f"{p:.3f}".lstrip("0"), ha="center", fontsize=SMALL)
     left.set_xticks(range(2), ["first", "second"])
     left.set(title="permute-and-flip", ylabel="probability", ylim=(0, 1.3), xlabel="candidate")
     left.legend(loc="upper right", ncols=2, fontsize=SMALL, handlelength=1.2, columnspacing=1)
@@ -190,14 +191,19 @@ def plot_events(found: Mapping[str, Any]) -> Figure:
     figure, axes = plt.subplots(len(found), 1, figsize=(WIDTH, 2.5 * len(found)), squeeze=False)
     for axis, (name, finding) in zip(axes[:, 0], found.items(), strict=True):
         values = np.concatenate([finding.on_first, finding.on_second])
-        edges = _edges(values)
+        whole = _are_whole(values)
+        low, high = float(values.min()), float(values.max())
+        edges = np.arange(low - 0.5, high + 1) if whole else np.linspace(low, high, 31)
         for i, (side, data) in enumerate((("D", finding.on_first), ("D′", finding.on_second))):
             axis.hist(
                 data, bins=edges, weights=np.full(len(data), 1 / len(data)), color=f"C{i}", alpha=0.55,
                 hatch=("", "//")[i], edgecolor="white", label=f"on {side}",
             )  # fmt: skip
         if finding.shown.relation in (">", "≤"):
-            axis.axvline(finding.shown.value, color="black", linestyle="--", linewidth=1.4)
+            cut = finding.shown.value + (0.5 if whole else 0.0)
+            axis.axvline(cut, color="black", linestyle="--", linewidth=1.4)
+        if whole:
+            axis.set_xticks(np.arange(values.min(), values.max() + 1))
         axis.set(
             title=f"{name}: ε ≥ {finding.lower_bound:.2f}",
             xlabel=finding.shown.statistic,
@@ -207,12 +213,9 @@ def plot_events(found: Mapping[str, Any]) -> Figure:
     return figure
 
 
-def _edges(values: Floats) -> Floats:
-    """Bins of width 1 around whole numbers, else thirty bins."""
-    low, high = float(np.nanmin(values)), float(np.nanmax(values))
-    if np.array_equal(values, np.round(values)) and high - low < 40:
-        return np.arange(low - 0.5, high + 1)
-    return np.linspace(low, high, 31)
+def _are_whole(values: Floats) -> bool:
+    """Whether values are whole numbers, and few different ones."""
+    return bool((values == np.round(values)).all()) and len(np.unique(values)) < 40
 
 
 def plot_ceiling(attacks: pd.DataFrame, curve: pd.DataFrame, groups: Mapping[str, Sequence[str]]) -> Figure:
@@ -248,7 +251,8 @@ def plot_canaries(
     ceiling : canaries → bound if all guesses are right.
     """
     figure = plt.figure(figsize=(WIDTH, 5.6))
-    top, below = figure.subfigures(2, 1, height_ratios=(1, 1.25))
+    halves: Any = figure.subfigures(2, 1, height_ratios=(1, 1.25))
+    top, below = halves
     for axis, (name, sides) in zip(top.subplots(1, len(scores), sharey=True), scores.items(), strict=True):
         for i, (label, values) in enumerate(zip(("in", "out"), sides, strict=True)):
             axis.hist(
@@ -259,13 +263,13 @@ def plot_canaries(
     top.axes[0].set_ylabel("share of canaries")
     top.axes[0].legend()
     axis = below.subplots()
-    for i, (name, rows) in enumerate(bounds.groupby("name", sort=False)):
+    for i, (which, rows) in enumerate(bounds.groupby("name", sort=False)):
         axis.plot(
             rows["canaries"],
             rows["bound"],
             MARKERS[i],
             color=f"C{i + 2}",
-            label=str(name),
+            label=str(which),
             markersize=7,
             alpha=0.8,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -31,14 +32,14 @@ def draw_one_pass(
     names : of the two values and of the attribute that is counted.
     """
     figure = plt.figure(figsize=(WIDTH, 5.6))
-    top, below = figure.subfigures(2, 1, height_ratios=(1, 1))
+    halves: Any = figure.subfigures(2, 1, height_ratios=(1, 1))
+    top, below = halves
     left, right = top.subplots(1, 2)
     bottom = np.zeros(counts.shape[1])
     for b, own in enumerate(counts):
-        mine = values[block == b]
-        left.plot(mine[:, 0], mine[:, 1], ",", color=f"C{b}")
-        right.bar(np.arange(len(own)), own, bottom=bottom, color=f"C{b}", width=1.0)
+        right.bar(np.arange(len(own)), own, bottom=bottom, color=f"C{b}", width=1.0, linewidth=0)
         bottom = bottom + own
+    left.scatter(values[:, 0], values[:, 1], s=2.5, linewidths=0, c=[f"C{b}" for b in block])
     left.set(title="records, in blocks", xlabel=names[0], ylabel=names[1])
     right.set(title="counts, added up", xlabel=f"bin of {names[2]}", ylabel="records")
     axis = below.subplots()
@@ -47,24 +48,21 @@ def draw_one_pass(
 
 
 def draw_tree(axis: Axes, tree: Tree, domain: Domain) -> None:
-    """The first two levels of a binary tree, as boxes."""
+    """The first two levels of a binary tree: at each node its condition; the left branch is where it holds."""
     axis.set(xlim=(0, 10), ylim=(0, 1))
     axis.axis("off")
-    places = {0: (5.0, 0.85)}
+    (_, left), (_, right) = tree.children(0, domain)
+    places = {0: (5.0, 0.88), left: (2.4, 0.47), right: (7.6, 0.47)}
     boxes = {}
-    for node in (0, *range(int(tree.first_child[0]), int(tree.first_child[0]) + 2)):
-        x, y = places[node]
-        boxes[node] = box(axis, x, y, tree.describe(node, domain), "noisy")
-        children = tree.children(node, domain)
-        for (_, child), shift in zip(children, (-1, 1), strict=True):
-            places[child] = (x + shift * (2.5 if node == 0 else 1.2), y - 0.37)
-    for parent in (0, *range(int(tree.first_child[0]), int(tree.first_child[0]) + 2)):
-        for (answer, child), side in zip(tree.children(parent, domain), ("right", "left"), strict=True):
-            if child not in boxes:
-                boxes[child] = axis.text(*places[child], "…", ha="center", va="center", fontsize=14)
-            arrow(axis, boxes[parent], boxes[child])
-            (x, y), (u, v) = places[parent], places[child]
-            axis.text((x + u) / 2, (y + v) / 2 + 0.03, answer, ha=side, fontsize=SMALL)
+    for node, (x, y) in places.items():
+        (condition, _), _ = tree.children(node, domain)
+        boxes[node] = box(axis, x, y, condition.replace(" = ", " =\n"), "noisy")
+    for node, side, answer in ((left, "right", "yes  "), (right, "left", "  no")):
+        arrow(axis, boxes[0], boxes[node])
+        axis.text((5 + places[node][0]) / 2, 0.7, answer, ha=side, fontsize=SMALL)
+        for shift in (-1.2, 1.2):
+            more = axis.text(places[node][0] + shift, 0.1, "…", ha="center", va="center", fontsize=14)
+            arrow(axis, boxes[node], more)
 
 
 def draw_pass() -> Figure:

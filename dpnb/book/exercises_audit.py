@@ -132,7 +132,8 @@ class BlackBox:
 def _noise(runs: int, rng: np.random.Generator, *, epsilon: float = 1.0) -> Floats:
     """Two-sided geometric noise of scale 1/ε."""
     up, down = rng.geometric(1 - math.exp(-epsilon), (2, runs))
-    return (up - down).astype(float)
+    noise: Floats = (up - down).astype(float)
+    return noise
 
 
 def _rare(records: int, runs: int, rng: np.random.Generator) -> Floats:

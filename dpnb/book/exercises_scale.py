@@ -49,7 +49,9 @@ def check_sum(your_function: Callable[[Floats], float]) -> None:
             )
     off, most = abs(whole - float(np.sum(weights))), len(weights) * 2.0**-29
     if off > most + 1e-8:
-        raise WrongAnswerError(f"{len(weights)} weights: off by {off:.1e}, allowed are {most:.1e}; use finer steps")
+        raise WrongAnswerError(
+            f"{len(weights)} weights: off by {off:.1e}, allowed are {most:.1e}; use finer steps"
+        )
     print("The same to the last bit in 10 orders and in 2, 7 and 50 parts.")
 
 
@@ -139,7 +141,9 @@ def check_shards(your_function: Callable[[NDArray[np.uint64], int], Ints]) -> No
         raise WrongAnswerError(f"{len(keys)} keys: expected as many shards, each from 0 to {m - 1}")
     order = rng.permutation(len(keys))
     if not np.array_equal(your_function(keys[order], m), shards[order]):
-        raise WrongAnswerError("shuffled rows: records change their shards; a distributed table has no positions")
+        raise WrongAnswerError(
+            "shuffled rows: records change their shards; a distributed table has no positions"
+        )
     moved = int((np.asarray(your_function(keys[1:], m)) != shards[1:]).sum())
     if moved:
         raise WrongAnswerError(

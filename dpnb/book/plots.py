@@ -606,8 +606,8 @@ def plot_scaling(table: pd.DataFrame, costs: Mapping[str, PassCost], *, attribut
     costs : model → its cost.
     attributes : number of attributes, for the lines.
     """
-    figure, axes = _panels(1, len(costs), (9.2 / len(costs), 4.2), sharey=True)
-    for axis, (model, cost) in zip(axes[0], costs.items(), strict=True):
+    figure, axes = _panels(len(costs), 1, (5.3, 3.0), sharex=True, sharey=True)
+    for axis, (model, cost) in zip(axes[:, 0], costs.items(), strict=True):
         mine = table[table["model"] == model]
         for i, cores in enumerate(sorted(int(c) for c in mine["cores"].unique())):
             points = mine[mine["cores"] == cores].sort_values("rows")
@@ -616,13 +616,13 @@ def plot_scaling(table: pd.DataFrame, costs: Mapping[str, PassCost], *, attribut
             name = f"{cores} core" + "s" * (cores > 1)
             axis.plot(rows, line, LINES[i], color=f"C{i}", linewidth=1.2)
             axis.plot(points["rows"], points["pass_s"], MARKERS[i], color=f"C{i}", label=name)
-        axis.set(title=model, xlabel="million records", xscale="log", yscale="log")
+        axis.set(title=model, ylabel="seconds a pass", xscale="log", yscale="log")
         sizes, seconds = sorted(mine["rows"].unique()), (0.25, 0.5, 1.0, 2.0)
         axis.set_xticks(sizes, [f"{n / 1e6:g}" for n in sizes], minor=False)
         axis.set_yticks(seconds, [f"{t:g}" for t in seconds], minor=False)
         axis.minorticks_off()
-    axes[0, 0].set_ylabel("seconds a pass")
-    axes[0, -1].legend()
+    axes[-1, 0].set_xlabel("million records")
+    axes[0, 0].legend()
     return figure
 
 
@@ -705,7 +705,7 @@ def plot_attacks(table: pd.DataFrame) -> Figure:
     ----------
     table : a row an attack, with the columns mechanism, claimed and "lower bound".
     """
-    figure, axis = plt.subplots(figsize=(6.4, 4.0))
+    figure, axis = plt.subplots(figsize=(5.3, 3.8))
     top = 1.1 * max(table["claimed"].max(), table["lower bound"].max())
     axis.plot([0, top], [0, top], color="black", linestyle=":", label="lower bound = claim")
     axis.fill_between([0, top], [0, top], top, color="0.9", label="claim refuted")

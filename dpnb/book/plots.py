@@ -115,9 +115,9 @@ def plot_privacy_loss(
     if len(densities) != 2:
         raise ValueError(f"{len(densities)} densities given: expected two, one for each neighbour")
     x = np.asarray(outcomes, float)
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.4))
+    figure, (top, bottom) = plt.subplots(2, 1, figsize=(5.2, 5.2), sharex=True)
     if draws is not None:
-        left.hist(
+        top.hist(
             np.asarray(draws),
             bins=100,
             range=(x[0], x[-1]),
@@ -126,18 +126,18 @@ def plot_privacy_loss(
             label=f"draws on {next(iter(densities))}",
         )
     for style, (name, density) in zip(LINES, densities.items(), strict=False):
-        left.plot(x, density, style, label=name)
+        top.plot(x, density, style, label=name)
     if records is not None:
-        left.plot(records, np.zeros(np.shape(records)), "|", color="black", markersize=14, label="records")
-    left.set(xlabel=outcome_label, ylabel="density", title="Output on two neighbours")
-    left.set_ylim(bottom=0)
-    left.legend()
+        top.plot(records, np.zeros(np.shape(records)), "|", color="black", markersize=14, label="records")
+    top.set(ylabel="density", title="Output on two neighbours")
+    top.set_ylim(bottom=0)
+    top.legend()
     first, second = densities.values()
-    right.plot(x, np.log(first / second), color="C2", label="log-ratio")
+    bottom.plot(x, np.log(first / second), color="C2", label="log-ratio")
     for bound in (-epsilon, epsilon):
-        right.axhline(bound, color="black", linestyle=":", label="±ε" if bound > 0 else None)
-    right.set(xlabel=outcome_label, ylabel="privacy loss", title="Log-ratio of the densities")
-    right.legend(loc="center left")
+        bottom.axhline(bound, color="black", linestyle=":", label="±ε" if bound > 0 else None)
+    bottom.set(xlabel=outcome_label, ylabel="privacy loss", title="Log-ratio of the densities")
+    bottom.legend(loc="center left")
     return figure
 
 
@@ -172,10 +172,11 @@ def plot_noise(panels: Sequence[NoisePanel]) -> Figure:
     -------
     Figure with one panel a mechanism.
     """
-    figure, axes = _panels(1, len(panels), (3.4, 3.2), sharey=True)
-    for axis, panel in zip(axes[0], panels, strict=True):
+    figure, axes = _panels(len(panels), 1, (5.2, 2.1), sharex=True)
+    for axis, panel in zip(axes[:, 0], panels, strict=True):
         _draw_noise(axis, panel)
-    axes[0, 0].set_ylabel("density or probability")
+        axis.set_ylabel("density or\nprobability")
+    axes[-1, 0].set_xlabel("noise")
     axes[0, 0].legend()
     return figure
 
@@ -190,7 +191,7 @@ def _draw_noise(axis: Axes, panel: NoisePanel) -> None:
     axis.errorbar(
         (edges[1:] + edges[:-1]) / 2, share / width, error, fmt="o", color="C1", markersize=3, label="draws"
     )
-    axis.set(xlabel="noise", title=panel.title)
+    axis.set(title=panel.title)
 
 
 def plot_selection(
@@ -210,7 +211,7 @@ def plot_selection(
     Figure
     """
     names = list(probabilities)
-    figure, axis = plt.subplots(figsize=(6.5, 3.4))
+    figure, axis = plt.subplots(figsize=(5.2, 3.2))
     at = np.arange(np.size(scores))
     width = 0.8 / len(names)
     for i, (name, hatch) in enumerate(zip(names, ("", "//", "..", "xx"), strict=False)):
@@ -247,7 +248,7 @@ def plot_error_ratio(errors: Mapping[str, Floats]) -> Figure:
     if len(errors) != 2:
         raise ValueError(f"{len(errors)} mechanisms given: expected two to compare")
     (first, x), (second, y) = errors.items()
-    figure, axis = plt.subplots(figsize=(6.5, 3.4))
+    figure, axis = plt.subplots(figsize=(5.2, 3.2))
     axis.plot(x, y / x, MARKERS[0], markersize=3, alpha=0.6)
     for bound in (1, 2):
         axis.axhline(bound, color="black", linewidth=0.8)
@@ -270,14 +271,17 @@ def plot_misses(table: pd.DataFrame, *, epsilon: float) -> Figure:
     Figure with a panel for each number of candidates.
     """
     groups = list(table.groupby("candidates"))
-    figure, axes = _panels(1, len(groups), (2.8, 3.2), sharex=True, sharey=True)
-    for axis, (k, rows) in zip(axes[0], groups, strict=True):
+    figure, axes = _panels(-(-len(groups) // 2), 2, (2.6, 2.4), sharex=True, sharey=True)
+    for axis, (k, rows) in zip(axes.flat, groups, strict=False):
         x = rows["signal"]
         axis.fill_between(x, 0, rows["least"], color="0.8", label="no private choice")
         for i, name in enumerate(("PF", "EM")):
             axis.plot(x, rows[name], LINES[i], color=f"C{i}", label=name)
-        axis.set(xlabel=f"ε · gap, ε = {epsilon:g}", title=f"{k} candidates", ylim=(1e-3, 1.2), yscale="log")
-    axes[0, 0].set_ylabel("probability of a miss")
+        axis.set(title=f"{k} candidates", ylim=(1e-3, 1.2), yscale="log")
+    for axis in axes[-1]:
+        axis.set_xlabel(f"ε · gap, ε = {epsilon:g}")
+    for axis in axes[:, 0]:
+        axis.set_ylabel("chance of a miss")
     _legend_below(figure, 3)
     return figure
 
@@ -294,7 +298,7 @@ def plot_regret(table: pd.DataFrame) -> Figure:
     Figure with a panel for each ε; the bound enters from above.
     """
     groups = list(table.groupby("epsilon"))
-    figure, axes = _panels(1, len(groups), (4.4, 3.4), sharex=True, sharey=True)
+    figure, axes = _panels(1, len(groups), (2.6, 3.6), sharex=True, sharey=True)
     lines = {"PF": "PF", "EM": "EM", "random": "a random split", "bound": "bound for PF and EM"}
     for axis, (epsilon, rows) in zip(axes[0], groups, strict=True):
         for i, (name, label) in enumerate(lines.items()):
@@ -303,7 +307,7 @@ def plot_regret(table: pd.DataFrame) -> Figure:
             xscale="log", xlabel="records", title=f"ε = {epsilon:g}", ylim=(0, 1.5 * table["random"].max())
         )
     axes[0, 0].set_ylabel("regret, per record")
-    _legend_below(figure, len(lines))
+    _legend_below(figure, 2)
     return figure
 
 
@@ -323,7 +327,7 @@ def plot_loss_curves(
     -------
     Figure with a curve and a thin horizontal line for each name.
     """
-    figure, axis = plt.subplots(figsize=(6.5, 3.6))
+    figure, axis = plt.subplots(figsize=(5.2, 3.4))
     for i, (name, loss) in enumerate(losses.items()):
         axis.plot(outcomes, loss, LINES[i % len(LINES)], color=f"C{i}", label=name)
         axis.axhline(bounds[name], color=f"C{i}", linewidth=0.8)
@@ -344,7 +348,7 @@ def plot_reachable(reachable: Mapping[str, Floats], *, low: float, high: float) 
     -------
     Figure
     """
-    figure, axis = plt.subplots(figsize=(8, 0.8 + 0.5 * len(reachable)))
+    figure, axis = plt.subplots(figsize=(5.2, 0.8 + 0.5 * len(reachable)))
     rows = [values[(low <= values) & (values <= high)] for values in reachable.values()]
     axis.eventplot(rows, linelengths=0.7, linewidths=0.9, colors=[f"C{i}" for i in range(len(rows))])
     axis.set_yticks(range(len(rows)), list(reachable))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +17,7 @@ from ..grid import public_grid
 from ..scores import Score
 
 START = np.array([0])
+ROUNDING = 1e-9  # of a score
 
 
 def flip_miss(candidates: int, signal: Floats) -> Floats:
@@ -136,3 +139,26 @@ def root_regrets(
             per_record = {name: value / size for name, value in regrets(found, rate=rate).items()}
             rows.append({"records": size, "epsilon": epsilon} | per_record)
     return pd.DataFrame(rows).groupby(["records", "epsilon"], as_index=False).mean()
+
+
+def enumerated_changes(score: Score, n: int) -> dict[str, Any]:
+    """Largest changes of a score over all 2 × 2 tables of n records and their neighbours.
+
+    Parameters
+    ----------
+    score : of a table.
+    n : size of the larger data set, at least 2.
+
+    Returns
+    -------
+    dict of the largest change as "add or remove" and as "replace", and "yes" or "no" as "monotone".
+    """
+    counts = itertools.product(range(n), repeat=4)
+    base = np.array([t for t in counts if sum(t) == n - 1], float).reshape(-1, 1, 2, 2)
+    after = score(base + np.eye(4).reshape(4, 2, 2))
+    change = after - score(base)
+    return {
+        "add or remove": np.abs(change).max(),
+        "replace": np.abs(after[:, :, None] - after[:, None, :]).max(),
+        "monotone": "yes" if (change >= -ROUNDING).all() or (change <= ROUNDING).all() else "no",
+    }

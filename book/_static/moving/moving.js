@@ -1,0 +1,120 @@
+// What all figures that move share: SVG as text, axes, controls. Nothing here asks any host for anything.
+"use strict";
+
+window.moving = (() => {
+  const WIDTH = 330; // of a panel: as much as a phone shows without making letters smaller
+
+  // Coordinates with two decimals: stored pictures do not depend on the last bits of a computer.
+  const written = value => (typeof value === "number" ? String(Number(value.toFixed(2))) : value);
+
+  const tag = (name, attributes, ...inside) => {
+    const list = Object.entries(attributes).map(([key, value]) => ` ${key}="${written(value)}"`);
+    return `<${name}${list.join("")}>${inside.flat(Infinity).join("")}</${name}>`;
+  };
+
+  const zh = text => `<span lang="zh">${text}</span>`;
+  const both = ([english, chinese]) => `${english} ${zh(chinese)}`;
+
+  const text = (x, y, label, attributes = {}) => tag("text", { x, y, ...attributes }, label);
+  const middle = { "text-anchor": "middle" };
+  const end = { "text-anchor": "end" };
+
+  const scale = (from, to, start, stop) => value => start + ((value - from) / (to - from)) * (stop - start);
+
+  const path = points => points.map(([x, y], i) => `${i ? "L" : "M"}${written(x)} ${written(y)}`).join("");
+
+  // Steps through (x, y) that keep their height up to the next x; a step of no height is none.
+  const steps = points => path(points.flatMap(([x, y], i) => {
+    if (i === 0) return [[x, y]];
+    const before = points[i - 1][1];
+    return i === points.length - 1 ? [[x, before], [x, y]] : y === before ? [] : [[x, before], [x, y]];
+  }));
+
+  const rows = (ticks, y, format, left = 34, right = WIDTH - 6) => ticks.map(value => [
+    tag("line", { class: "grid", x1: left, x2: right, y1: y(value), y2: y(value) }),
+    text(left - 4, y(value) + 4, format(value), end),
+  ]);
+
+  const columns = (ticks, x, bottom, format) => ticks.map(value => text(x(value), bottom + 15, format(value), middle));
+
+  const title = (label, bottom) => text(WIDTH / 2, bottom + 31, label, { ...middle, class: "axis" });
+
+  // A swatch and its words in two languages, above a panel.
+  const key = (kind, words) => `<span class="key"><i class="${kind}"></i>${both(words)}</span>`;
+
+  const panel = ({ head, keys = [], height, alt }, ...inside) => tag("div", { class: "moving-panel" },
+    tag("p", { class: "moving-head" }, both(head)),
+    keys.length ? tag("p", { class: "moving-keys" }, keys.map(([kind, words]) => key(kind, words)).join(" ")) : "",
+    tag("svg", { viewBox: `0 0 ${WIDTH} ${height}`, role: "img", "aria-label": alt }, inside));
+
+  const figures = {};
+  const math = {};
+
+  const says = ({ says: [english, chinese] }) => `${english} ${zh(chinese)}`;
+
+  // The picture of a page without scripts: what a figure shows first.
+  const still = (name, data) => {
+    const drawn = figures[name].draw(figures[name].controls.map(control => control.value), data);
+    return `<div class="moving-stage">${drawn.panels.join("")}</div>\n` +
+      `<p class="moving-says" role="status">${says(drawn)}</p>\n`;
+  };
+
+  const slider = (id, control, changed) => {
+    const holder = document.createElement("p");
+    const words = both(control.words);
+    holder.className = "moving-control";
+    holder.innerHTML = `<label for="${id}">${words}</label><input type="range" id="${id}"><output for="${id}" aria-live="off"></output>`;
+    const [, input, output] = holder.children;
+    Object.assign(input, { min: control.min, max: control.max, step: control.step ?? 1, value: control.value });
+    const told = () => {
+      output.textContent = control.text(Number(input.value));
+      input.setAttribute("aria-valuetext", output.textContent);
+    };
+    const set = value => { input.value = value; told(); changed(Number(input.value)); };
+    input.addEventListener("input", () => set(input.value));
+    told();
+    return { holder, input, set };
+  };
+
+  // Steps a slider to its end. Nothing moves by itself, and nothing moves where a reader asks for less motion.
+  const player = ({ input, set }) => {
+    const button = document.createElement("button");
+    let timer = null;
+    const show = () => { button.innerHTML = timer ? `❚❚ Pause ${zh("暂停")}` : `▶ Play ${zh("播放")}`; };
+    const stop = () => { clearInterval(timer); timer = null; show(); };
+    const advance = () => (Number(input.value) < Number(input.max) ? set(Number(input.value) + 1) : stop());
+    const start = () => {
+      if (Number(input.value) === Number(input.max)) set(input.min);
+      timer = setInterval(advance, 120);
+      show();
+    };
+    button.type = "button";
+    button.addEventListener("click", () => (timer ? stop() : start()));
+    input.addEventListener("input", () => timer && stop());
+    show();
+    return button;
+  };
+
+  const mount = figure => {
+    const name = figure.dataset.moving;
+    const { controls, draw, plays } = figures[name];
+    const data = JSON.parse(figure.querySelector(".moving-data")?.textContent ?? "null");
+    const place = figure.querySelector(".moving-controls");
+    const values = controls.map(control => control.value);
+    const show = () => {
+      const drawn = draw(values, data);
+      figure.querySelector(".moving-stage").innerHTML = drawn.panels.join("");
+      figure.querySelector(".moving-says").innerHTML = says(drawn);
+    };
+    const sliders = controls.map((control, i) =>
+      slider(`moving-${name}-${i}`, control, value => { values[i] = value; show(); }));
+    place.replaceChildren(...sliders.map(made => made.holder));
+    if (plays && !matchMedia("(prefers-reduced-motion: reduce)").matches) place.append(player(sliders[0]));
+    figure.classList.add("moving-on");
+    show();
+  };
+
+  addEventListener("DOMContentLoaded", () => document.querySelectorAll("figure[data-moving]").forEach(mount));
+
+  return { WIDTH, tag, text, middle, end, scale, path, steps, rows, columns, title, panel, figures, math, still };
+})();

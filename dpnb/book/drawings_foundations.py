@@ -7,6 +7,7 @@ hatches say.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -40,7 +41,7 @@ def _box(
     """A box with words; a leak has a thick dashed frame."""
     (x, y), (wide, high) = middle, size
     leak = kind == "leak"
-    look = {"facecolor": PALE[kind], "edgecolor": EDGE[kind], "linewidth": 2 if leak else 1.2}
+    look: dict[str, Any] = {"facecolor": PALE[kind], "edgecolor": EDGE[kind], "linewidth": 2 if leak else 1.2}
     shape = FancyBboxPatch(
         (x - wide / 2, y - high / 2), wide, high, boxstyle="round,pad=0,rounding_size=0.12", **look
     )
@@ -154,7 +155,11 @@ def draw_budget_tree(shares: Sequence[float], names: Sequence[str]) -> Figure:
             )
             for step in range(level + 1):
                 left = x - wide / 2 + wide * sum(shares[:step]) / total
-                look = {"facecolor": f"C{step}", "hatch": ("", "//", "..", "xx")[step], "edgecolor": "white"}
+                look: dict[str, Any] = {
+                    "facecolor": f"C{step}",
+                    "hatch": ("", "//", "..", "xx")[step],
+                    "edgecolor": "white",
+                }
                 axis.add_patch(Rectangle((left, y - 0.28), wide * shares[step] / total, 0.56, **look))
             axis.text(x, y - 0.62, f"{paid:.2f}", ha="center", va="center", fontsize=TEXT)
             if level:
@@ -181,7 +186,7 @@ def draw_parts(parts: Mapping[str, tuple[Ints, Ints]]) -> Figure:
             for i, part in enumerate((before, after)[row]):
                 left = 2.3 + 0.7 * (i + shift)
                 moved = bool(row and part != before[i + 1])
-                look = {"facecolor": f"C{part}", "alpha": 0.55, "edgecolor": "black"}
+                look: dict[str, Any] = {"facecolor": f"C{part}", "alpha": 0.55, "edgecolor": "black"}
                 axis.add_patch(Rectangle((left, here - 0.4), 0.64, 0.8, **look))
                 text = "✕" if moved else str(part + 1)
                 axis.text(left + 0.32, here, text, ha="center", va="center", fontsize=TEXT)
@@ -241,7 +246,7 @@ def draw_split_table(counts: NDArray[np.integer], *, branch: int, label: int) ->
             here = (b, c) == (branch, label)
             kind = "leak" if here else "plain"
             corner, n = (lefts[c], bottoms[b]), int(counts[b, c])
-            look = {"facecolor": "#fdf1dc" if here else PALE[kind], "edgecolor": "0.35"}
+            look: dict[str, Any] = {"facecolor": "#fdf1dc" if here else PALE[kind], "edgecolor": "0.35"}
             axis.add_patch(Rectangle(corner, wide, high, linewidth=2.5 if here else 1, **look))
             for i in range(n + here):
                 _record(axis, corner[0] + 0.5 + 0.75 * i, corner[1] + 1.6, c, new=here and i == n)

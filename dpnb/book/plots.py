@@ -272,11 +272,11 @@ def plot_misses(table: pd.DataFrame, *, epsilon: float) -> Figure:
     """
     groups = list(table.groupby("candidates"))
     figure, axes = _panels(-(-len(groups) // 2), 2, (2.6, 2.4), sharex=True, sharey=True)
-    for axis, (k, rows) in zip(axes.flat, groups, strict=False):
-        x = rows["signal"]
+    for i, (k, rows) in enumerate(groups):
+        axis, x = axes[divmod(i, 2)], rows["signal"]
         axis.fill_between(x, 0, rows["least"], color="0.8", label="no private choice")
-        for i, name in enumerate(("PF", "EM")):
-            axis.plot(x, rows[name], LINES[i], color=f"C{i}", label=name)
+        for name, line, colour in (("PF", "-", "C0"), ("EM", "--", "C1")):
+            axis.plot(x, rows[name], line, color=colour, label=name)
         axis.set(title=f"{k} candidates", ylim=(1e-3, 1.2), yscale="log")
     for axis in axes[-1]:
         axis.set_xlabel(f"ε · gap, ε = {epsilon:g}")

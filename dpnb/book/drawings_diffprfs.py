@@ -17,6 +17,7 @@ from ..arrays import Floats
 from ..trees import Tree
 from .plots import (
     LINES,
+    UTILITIES,
     _columns,
     _curve,
     _dots,
@@ -58,7 +59,7 @@ def plot_two_trees(sets: Mapping[str, tuple[ArrayLike, ArrayLike]], trees: Seque
     sets : name → values in 0..1 and classes, 0 or 1.
     trees : one a data set, a leaf or a split by a threshold into two leaves.
     """
-    figure, axes = plt.subplots(1, len(sets), figsize=(WIDTH, 3.1))
+    figure, axes = plt.subplots(1, len(sets), figsize=(WIDTH, 2.4))
     for axis, (name, (x, y)), tree in zip(axes, sets.items(), trees, strict=True):
         x, y = np.asarray(x, float), np.asarray(y)
         for c, marker in enumerate("o^"):
@@ -273,6 +274,30 @@ def plot_repairs(table: pd.DataFrame, *, true_epsilon: Mapping[str, str]) -> Fig
 
 
 _METRICS = {"accuracy": "test accuracy", "auc": "test AUC"}
+
+
+def plot_depths(table: pd.DataFrame, *, floor: float) -> Figure:
+    """Accuracy against ε, a line a depth, a panel for each method and score.
+
+    Parameters
+    ----------
+    table : tidy results of one metric, finite ε, with method, utility, max_depth, epsilon, value.
+    floor : accuracy of the majority class, drawn for comparison.
+    """
+    points = summarise(table, ["method", "utility", "max_depth", "epsilon"])
+    methods, scores = points["method"].unique(), points["utility"].unique()
+    figure, axes = _panels(len(methods), len(scores), (WIDTH / 2, 2.8), sharex=True, sharey=True)
+    for row, method in zip(axes, methods, strict=True):
+        for axis, score in zip(row, scores, strict=True):
+            panel = points[(points["method"] == method) & (points["utility"] == score)]
+            for i, (depth, curve) in enumerate(panel.groupby("max_depth")):
+                _curve(axis, curve, index=i, label=f"depth {depth}")
+            axis.axhline(floor, color="black", linestyle=":", linewidth=1, label="majority class")
+            axis.set_title(f"{method},\n{UTILITIES[score]}", fontsize=SIZE)
+            _epsilon_axis(axis, panel["epsilon"].unique(), "claimed ε" if method == methods[-1] else "")
+        row[0].set_ylabel("test accuracy")
+    _legend_below(figure, 3)
+    return figure
 
 
 def plot_beside(table: pd.DataFrame, *, levels: Mapping[str, Mapping[str, float]]) -> Figure:

@@ -286,6 +286,7 @@ def plot_depths(table: pd.DataFrame, *, floor: float) -> Figure:
     """
     points = summarise(table, ["method", "utility", "max_depth", "epsilon"])
     methods, scores = points["method"].unique(), points["utility"].unique()
+    every_other = sorted(points["epsilon"].unique())[::2]  # as many labels as a narrow panel has room for
     figure, axes = _panels(len(methods), len(scores), (WIDTH / 2, 2.8), sharex=True, sharey=True)
     for row, method in zip(axes, methods, strict=True):
         for axis, score in zip(row, scores, strict=True):
@@ -294,7 +295,7 @@ def plot_depths(table: pd.DataFrame, *, floor: float) -> Figure:
                 _curve(axis, curve, index=i, label=f"depth {depth}")
             axis.axhline(floor, color="black", linestyle=":", linewidth=1, label="majority class")
             axis.set_title(f"{method},\n{UTILITIES[score]}", fontsize=SIZE)
-            _epsilon_axis(axis, panel["epsilon"].unique(), "claimed ε" if method == methods[-1] else "")
+            _epsilon_axis(axis, every_other, "claimed ε" if method == methods[-1] else "")
         row[0].set_ylabel("test accuracy")
     _legend_below(figure, 3)
     return figure
@@ -308,7 +309,7 @@ def plot_beside(table: pd.DataFrame, *, levels: Mapping[str, Mapping[str, float]
     table : tidy results with the columns metric, label, epsilon, value.
     levels : metric → name → value of horizontal lines, such as a forest without privacy.
     """
-    figure, axes = _panels(len(levels), 1, (WIDTH, 3.4), sharex=True)
+    figure, axes = _panels(len(levels), 1, (WIDTH, 3.0 + 1.4 / len(levels)), sharex=True)
     for axis, (metric, lines) in zip(axes[:, 0], levels.items(), strict=True):
         rows = table[table["metric"] == metric]
         curves = summarise(rows, ["label", "epsilon"])

@@ -17,6 +17,7 @@ from ..arrays import Floats
 from ..trees import Tree
 from .plots import (
     LINES,
+    UTILITIES,
     _columns,
     _curve,
     _dots,
@@ -58,7 +59,7 @@ def plot_two_trees(sets: Mapping[str, tuple[ArrayLike, ArrayLike]], trees: Seque
     sets : name → values in 0..1 and classes, 0 or 1.
     trees : one a data set, a leaf or a split by a threshold into two leaves.
     """
-    figure, axes = plt.subplots(1, len(sets), figsize=(WIDTH, 3.1))
+    figure, axes = plt.subplots(1, len(sets), figsize=(WIDTH, 2.4))
     for axis, (name, (x, y)), tree in zip(axes, sets.items(), trees, strict=True):
         x, y = np.asarray(x, float), np.asarray(y)
         for c, marker in enumerate("o^"):
@@ -275,6 +276,31 @@ def plot_repairs(table: pd.DataFrame, *, true_epsilon: Mapping[str, str]) -> Fig
 _METRICS = {"accuracy": "test accuracy", "auc": "test AUC"}
 
 
+def plot_depths(table: pd.DataFrame, *, floor: float) -> Figure:
+    """Accuracy against ε, a line a depth, a panel for each method and score.
+
+    Parameters
+    ----------
+    table : tidy results of one metric, finite ε, with method, utility, max_depth, epsilon, value.
+    floor : accuracy of the majority class, drawn for comparison.
+    """
+    points = summarise(table, ["method", "utility", "max_depth", "epsilon"])
+    methods, scores = points["method"].unique(), points["utility"].unique()
+    every_other = sorted(points["epsilon"].unique())[::2]  # as many labels as a narrow panel has room for
+    figure, axes = _panels(len(methods), len(scores), (WIDTH / 2, 2.8), sharex=True, sharey=True)
+    for row, method in zip(axes, methods, strict=True):
+        for axis, score in zip(row, scores, strict=True):
+            panel = points[(points["method"] == method) & (points["utility"] == score)]
+            for i, (depth, curve) in enumerate(panel.groupby("max_depth")):
+                _curve(axis, curve, index=i, label=f"depth {depth}")
+            axis.axhline(floor, color="black", linestyle=":", linewidth=1, label="majority class")
+            axis.set_title(f"{method},\n{UTILITIES[score]}", fontsize=SIZE)
+            _epsilon_axis(axis, every_other, "claimed ε" if method == methods[-1] else "")
+        row[0].set_ylabel("test accuracy")
+    _legend_below(figure, 3)
+    return figure
+
+
 def plot_beside(table: pd.DataFrame, *, levels: Mapping[str, Mapping[str, float]]) -> Figure:
     """Metrics against ε, a line a method, a panel for each metric, with levels that do not depend on ε.
 
@@ -283,7 +309,7 @@ def plot_beside(table: pd.DataFrame, *, levels: Mapping[str, Mapping[str, float]
     table : tidy results with the columns metric, label, epsilon, value.
     levels : metric → name → value of horizontal lines, such as a forest without privacy.
     """
-    figure, axes = _panels(len(levels), 1, (WIDTH, 3.4), sharex=True)
+    figure, axes = _panels(len(levels), 1, (WIDTH, 3.0 + 1.4 / len(levels)), sharex=True)
     for axis, (metric, lines) in zip(axes[:, 0], levels.items(), strict=True):
         rows = table[table["metric"] == metric]
         curves = summarise(rows, ["label", "epsilon"])

@@ -214,7 +214,7 @@ def notebooks_with(parameter: str) -> list[str]:
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         first = next(c for c in cells if "parameters" in c["metadata"].get("tags", []))
         found += [path.name[:2]] if any(line.startswith(f"{parameter}:") for line in first["source"]) else []
-    return found
+    return list(dict.fromkeys(found))  # a chapter and its appendix count once
 
 
 def sources(name: str) -> list[str]:
@@ -381,7 +381,7 @@ SAID = [
         "book/intro.md",
         "学习器比较和大规模训练八章",
         lambda n: n == 8,
-        lambda: [len(list((ROOT / "notebooks").glob("*.ipynb")))],
+        lambda: [len([f for f in (ROOT / "notebooks").glob("*.ipynb") if "appendix" not in f.name])],
     ),
     Said(
         "book/limitations.md",

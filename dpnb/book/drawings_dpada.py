@@ -365,8 +365,9 @@ def plot_by_schedule(points: pd.DataFrame, *, levels: Mapping[str, float]) -> Fi
     """
     schedules = list(points["schedule"].unique())
     size = (WIDTH, 2.3 * len(schedules) + 0.8)
-    shared: dict[str, Any] = {"sharex": True, "sharey": "col", "squeeze": False}
-    figure, axes = plt.subplots(len(schedules), len(levels), figsize=size, **shared)
+    figure, axes = plt.subplots(
+        len(schedules), len(levels), figsize=size, sharex=True, sharey="col", squeeze=False
+    )
     for row, schedule in zip(axes, schedules, strict=True):
         for axis, (dataset, level) in zip(row, levels.items(), strict=True):
             panel = points[(points["schedule"] == schedule) & (points["dataset"] == dataset)]

@@ -31,7 +31,7 @@ def plot_choices(names: Sequence[str], laws: Mapping[str, Floats]) -> Figure:
     names : of the candidates, the best one first.
     laws : mechanism → (candidates,) probabilities.
     """
-    figure, axis = plt.subplots(figsize=(WIDTH, 2.9))
+    figure, axis = plt.subplots(figsize=(WIDTH, 3.3))
     at, width = np.arange(len(names)), 0.8 / len(laws)
     for i, (name, law) in enumerate(laws.items()):
         bars = axis.bar(at + (i - (len(laws) - 1) / 2) * width, law, width, color=f"C{i}", hatch=HATCHES[i])
@@ -39,8 +39,9 @@ def plot_choices(names: Sequence[str], laws: Mapping[str, Floats]) -> Figure:
         axis.bar_label(bars, [f"{q:.3f}" for q in law], fontsize=SMALL, padding=2)
     axis.set_xticks(at, names, fontsize="small")
     axis.set(ylabel="probability of being named", ylim=(0, 1.12 * max(law.max() for law in laws.values())))
+    axis.yaxis.label.set_fontsize("small")
     axis.grid(visible=False, axis="x")
-    axis.legend(loc="upper right")
+    figure.legend(loc="outside lower center", ncols=1)
     return figure
 
 
@@ -133,7 +134,7 @@ def draw_dataflow() -> Figure:
     axis.text(0.60, 0.565, "yes", fontsize=9.5)
     axis.text(0.245, 0.56, "no", fontsize=9.5, ha="right", va="center")
     axis.plot([0.155, 0.05, 0.05], [0.28, 0.28, 0.63], color="0.25", linewidth=1.4)
-    _arrow(axis, (0.05, 0.63), (0.195, 0.63))
+    _arrow(axis, (0.05, 0.63), (0.19, 0.63))
     axis.text(0.03, 0.685, "next level", fontsize=9.5, ha="left", va="center")
     return figure
 

@@ -1,4 +1,4 @@
-"""Results of the grids on eDPRF as the chapter and its appendix read them."""
+"""Results of the grids on eDPRF as the chapter and its appendix read them, and the laws of its two mechanisms."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
+from ..arrays import Floats
+from ..laws import Exponential, PermuteAndFlip
 from ..papers.lineage import BINS
 from . import experiments, runs, tables
 from .studies import edprf as grids
@@ -75,3 +78,17 @@ def change(points: pd.DataFrame, first: int, last: int) -> pd.DataFrame:
     )
     points_gained = 100 * (x["mean"] - y["mean"])
     return pd.DataFrame({"z": z_values(x, y), "points": points_gained, "auc": x["auc"] - y["auc"]})
+
+
+def pf(scores: ArrayLike, rate: float) -> Floats:
+    """Probabilities of the candidates under permute-and-flip."""
+    law = PermuteAndFlip(np.asarray(scores, float), np.array([0]), np.array(rate))
+    return law.probabilities()
+
+
+def em(scores: ArrayLike, rate: float) -> Floats:
+    """Probabilities of the candidates under the exponential mechanism."""
+    u = np.asarray(scores, float)
+    law = Exponential(u, np.array([0]), np.array(rate), np.zeros(len(u)))
+    probabilities: Floats = np.exp(law.log_probabilities())
+    return probabilities

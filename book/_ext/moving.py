@@ -63,9 +63,9 @@ FIGURES = {
         ),
         (
             "Ten people by age; hollow: healthy, filled: ill. One tree without bags; the shaded curve is the law of "
-            "its threshold. Both trees spend half of ε on the split and half on noise for the counts.",
+            "its threshold. The trees differ in their stop only; both spend half of ε on the split, half on noise.",
             "十个人按年龄排列；空心为健康，实心为患病。单棵树，不抽样；阴影曲线是分裂点的分布。"
-            "两棵树各用一半 ε 选择分裂，一半给计数加噪。",
+            "两棵树只有停止规则不同；各用一半 ε 选择分裂，一半给计数加噪。",
         ),
     ),
     "path-budget": Words(

@@ -2,7 +2,7 @@
 "use strict";
 
 (() => {
-  const { WIDTH, tag, text, scale, path, rows, columns, title, panel } = moving;
+  const { WIDTH, LEFT, tag, text, scale, path, rows, columns, title, panel } = moving;
   const CONFIDENCE = 0.99, CLAIM = 1;
 
   const grouped = number => String(number).replace(/\B(?=(\d{3})+$)/g, "\u202f");
@@ -72,10 +72,11 @@
   };
 
   const side = (head, kind, data, bounds, last, ticks) => {
-    const bottom = 165, x = scale(1, 5, 34, WIDTH - 12), y = scale(0, ticks.at(-1), bottom, 12);
+    const bottom = 165, x = scale(1, 5, LEFT, WIDTH - 20), y = scale(0, ticks.at(-1), bottom, 12);
     const points = bounds.slice(0, last + 1).map((value, i) => [x(Math.log10(data.runs[i])), y(value)]);
     const [atX, atY] = points.at(-1);
     const over = bounds[last] > CLAIM;
+    const late = atX > WIDTH - 60; // no room on the right of the point
     return panel({
       head, height: 200,
       keys: [[`line ${kind}`, ["bound", "下界"]], ["dash", ["claim ε = 1", "声明 ε = 1"]]],
@@ -84,10 +85,11 @@
     }, rows(ticks, y, String),
     columns([1, 2, 3, 4, 5], x, bottom, power => (power < 3 ? 10 ** power : `${10 ** (power - 3)}k`)),
     title("runs on each data set 运行次数", bottom),
-    tag("line", { class: "dashed", x1: 34, x2: WIDTH - 6, y1: y(CLAIM), y2: y(CLAIM) }),
+    tag("line", { class: "dashed", x1: LEFT, x2: WIDTH - 6, y1: y(CLAIM), y2: y(CLAIM) }),
     tag("path", { class: `curve ${kind}`, d: path(points) }),
     tag("circle", { class: kind, cx: atX, cy: atY, r: 5 }),
-    text(Math.min(Math.max(atX, 50), WIDTH - 24), atY + 20, bounds[last].toFixed(2), { ...moving.middle, class: "strong" }));
+    text(late ? atX : atX + 9, late ? atY + 20 : atY + 4, bounds[last].toFixed(2),
+      { "text-anchor": late ? "middle" : "start", class: "strong" }));
   };
 
   moving.figures.audit = {

@@ -131,8 +131,8 @@
     }],
     draw: ([value]) => ({
       panels: [
-        side(["As written: stop when pure", "按原文：纯则停止"], value - 1, true),
-        side(["Repaired: fixed depth", "修复后：固定深度"], value - 1, false),
+        side(["Stop when pure, as written", "纯则停止（按原文）"], value - 1, true),
+        side(["Fixed depth, repaired", "固定深度（修复后）"], value - 1, false),
       ],
       says: story(value - 1),
     }),

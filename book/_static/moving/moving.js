@@ -3,6 +3,7 @@
 
 window.moving = (() => {
   const WIDTH = 330; // of a panel: as much as a phone shows without making letters smaller
+  const LEFT = 42; // where a vertical axis stands, with room for its numbers
 
   // Coordinates with two decimals: stored pictures do not depend on the last bits of a computer.
   const written = value => (typeof value === "number" ? String(Number(value.toFixed(2))) : value);
@@ -30,9 +31,9 @@ window.moving = (() => {
     return i === points.length - 1 ? [[x, before], [x, y]] : y === before ? [] : [[x, before], [x, y]];
   }));
 
-  const rows = (ticks, y, format, left = 34, right = WIDTH - 6) => ticks.map(value => [
-    tag("line", { class: "grid", x1: left, x2: right, y1: y(value), y2: y(value) }),
-    text(left - 4, y(value) + 4, format(value), end),
+  const rows = (ticks, y, format) => ticks.map(value => [
+    tag("line", { class: "grid", x1: LEFT, x2: WIDTH - 6, y1: y(value), y2: y(value) }),
+    text(LEFT - 4, y(value) + 4, format(value), end),
   ]);
 
   const columns = (ticks, x, bottom, format) => ticks.map(value => text(x(value), bottom + 15, format(value), middle));
@@ -116,5 +117,5 @@ window.moving = (() => {
 
   addEventListener("DOMContentLoaded", () => document.querySelectorAll("figure[data-moving]").forEach(mount));
 
-  return { WIDTH, tag, text, middle, end, scale, path, steps, rows, columns, title, panel, figures, math, still };
+  return { WIDTH, LEFT, tag, text, middle, end, scale, path, steps, rows, columns, title, panel, figures, math, still };
 })();

@@ -2,7 +2,7 @@
 "use strict";
 
 (() => {
-  const { WIDTH, tag, text, middle, scale, rows, columns, title, panel } = moving;
+  const { WIDTH, LEFT, tag, text, middle, scale, rows, columns, title, panel } = moving;
   const HEALTHY = 3, ILL = 5; // without you; with you there is one more of class ill
 
   const mass = (count, centre, epsilon) => Math.tanh(epsilon / 2) * Math.exp(-epsilon * Math.abs(count - centre));
@@ -23,10 +23,10 @@
   moving.math.noise = { mass, atMost, exceeds };
 
   const laws = epsilon => {
-    const first = -3, last = 14, bottom = 170;
-    const x = scale(first - 0.5, last + 0.5, 34, WIDTH - 6);
+    const first = -1, last = 12, bottom = 170;
+    const x = scale(first - 0.5, last + 0.5, LEFT, WIDTH - 6);
     const most = Math.exp(epsilon) * Math.tanh(epsilon / 2);
-    const top = Math.min(Math.max(most, 0.1), 1);
+    const top = Math.min(Math.max(most, 0.06), 1);
     const y = scale(0, top, bottom, 10);
     const wide = (x(1) - x(0)) * 0.34;
     const step = [0.01, 0.02, 0.05, 0.1].find(width => top / width <= 5) ?? 0.25;
@@ -46,7 +46,7 @@
       height: 205,
       alt: "Bars: the probability of each released count with and without you, inside the band of a factor e to the ε.",
     }, rows(ticks, y, String), bars,
-    columns([-2, 0, 2, 4, 6, 8, 10, 12, 14], x, bottom, String), title("count + noise", bottom));
+    columns([0, 2, 4, 6, 8, 10, 12], x, bottom, String), title("count + noise", bottom));
   };
 
   const answer = (without, own) => {

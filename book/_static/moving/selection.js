@@ -2,7 +2,7 @@
 "use strict";
 
 (() => {
-  const { WIDTH, tag, text, middle, scale, rows, columns, panel } = moving;
+  const { WIDTH, LEFT, tag, text, middle, scale, rows, columns, panel } = moving;
   const EPSILON = 0.5; // scores are counts of records, monotone: the rate of both is ε
   const NAMES = ["A", "B", "C", "D"];
   const sum = values => values.reduce((total, value) => total + value, 0);
@@ -34,7 +34,7 @@
   const KEYS = [["hollow", ["exponential", "指数机制"]], ["a", ["permute-and-flip", "重排翻转"]]];
 
   const chances = (scores, byExponential, byFlip) => {
-    const bottom = 165, x = scale(-0.5, 3.5, 34, WIDTH - 6), y = scale(0, 1, bottom, 14);
+    const bottom = 165, x = scale(-0.5, 3.5, LEFT, WIDTH - 6), y = scale(0, 1, bottom, 14);
     const bars = NAMES.map((name, i) => [[byExponential[i], "hollow", -26], [byFlip[i], "a", 2]].map(
       ([share, kind, shift]) => [
         tag("rect", { class: kind, x: x(i) + shift, width: 24, y: y(share), height: bottom - y(share) }),

@@ -2,7 +2,7 @@
 "use strict";
 
 (() => {
-  const { WIDTH, tag, scale, steps, rows, columns, title, panel } = moving;
+  const { WIDTH, LEFT, tag, scale, steps, rows, columns, title, panel } = moving;
   const mean = values => values.reduce((total, value) => total + value, 0) / values.length;
 
   // Shapes add to a score: where one of them begins says nothing, so each is taken around its mean.
@@ -19,7 +19,7 @@
   moving.math.shapes = { centred, distance };
 
   const curves = (data, at) => {
-    const bottom = 170, x = scale(data.ages[0], data.ages.at(-1), 34, WIDTH - 8), y = scale(-2, 2, bottom, 8);
+    const bottom = 170, x = scale(data.ages[0], data.ages.at(-1), LEFT, WIDTH - 8), y = scale(-2, 2, bottom, 8);
     const line = (shape, kind) => tag("path", {
       class: `curve ${kind}`, d: steps(centred(shape).map((value, i) => [x(data.ages[i]), y(Math.max(-2, Math.min(2, value)))])),
     });
@@ -34,7 +34,7 @@
   };
 
   const distances = (data, at) => {
-    const bottom = 170, x = scale(-0.5, data.epsilons.length - 0.5, 34, WIDTH - 8), y = scale(0, 1.2, bottom, 8);
+    const bottom = 170, x = scale(-0.5, data.epsilons.length - 0.5, LEFT, WIDTH - 8), y = scale(0, 1.2, bottom, 8);
     const all = data.shapes.map(fits => fits.map(shape => distance(shape, data.without)));
     return panel({
       head: ["Distance from the shape without noise", "与无噪声形状的距离"],

@@ -22,6 +22,9 @@ TABLES = "pst-scrollable-table-container"
 # The sidebar holds the logo and the search besides the contents: all of it is a landmark.
 SIDEBAR = '<div class="bd-sidebar-primary bd-sidebar'
 LANDMARK = SIDEBAR.replace("<div", '<div role="complementary" aria-label="Book"')
+# What a button says when it has the focus would stand behind everything else, in no landmark.
+TOOLTIP = 'data-bs-toggle="tooltip"'
+INSIDE = f'{TOOLTIP} data-bs-container="main"'
 TITLES = ("caption", "h1", "h2", "h3", "h4", "h5", "h6", "summary")
 
 
@@ -108,7 +111,7 @@ def mend(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any],
 
 
 def landmarks(app: Sphinx, exception: Exception | None) -> None:
-    """Name the sidebar, which the theme's template writes, on every finished page."""
+    """Let the sidebar and the tooltips, which the theme's templates write, be in landmarks on every finished page."""
     if exception is not None or app.builder.format != "html":
         return
     written = {
@@ -118,6 +121,8 @@ def landmarks(app: Sphinx, exception: Exception | None) -> None:
         text = page.read_text(encoding="utf-8")
         if LANDMARK not in text and SIDEBAR not in text:
             raise ExtensionError(f"{page.name} has no '{SIDEBAR}': the theme has changed, see page_fixes.py")
+        if INSIDE not in text:
+            text = text.replace(TOOLTIP, INSIDE)
         page.write_text(text.replace(SIDEBAR, LANDMARK), encoding="utf-8")
 
 

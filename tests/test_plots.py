@@ -65,10 +65,6 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "columns": lambda: plots.plot_columns(
         pd.DataFrame({"a": [0.1, 0.2], "b": [0.3, 0.4]}, index=[10, 100]), xlabel="records", ylabel="change"
     ),
-    "shards": lambda: plots.plot_shards(
-        pd.concat([POINTS.assign(label=name, shards=m) for name in ("S", "blocks") for m in (1, 8)]),
-        metrics={"value": "test accuracy", "mean": "mean"},
-    ),
     "steps": lambda: plots.plot_steps(
         pd.concat([POINTS.assign(method=name) for name in ("0 a", "1 b")]),
         notes={"0 a": "first", "1 b": "second"},
@@ -169,17 +165,6 @@ def test_figures_have_labels_data_and_a_white_background(name: str) -> None:
     figure.canvas.draw()
     assert unlabelled(figure) == []
     assert all(axis.has_data() for axis in figure.axes)
-    assert figure.get_facecolor() == (1, 1, 1, 1)
-
-
-def test_a_flow_shows_every_text_inside_the_picture() -> None:
-    boxes = {"a": (0.2, 0.5, "records"), "b": (0.8, 0.5, "noise"), "c": (0.5, 0.1, "exact")}
-    figure = plots.plot_flow(boxes, [("a", "b", "counts"), ("b", "c", "")])
-    figure.canvas.draw()
-    texts = figure.axes[0].texts
-    assert {"a", "b", "c", "counts"} <= {text.get_text() for text in texts}
-    inside = figure.bbox
-    assert all(inside.contains(*text.get_window_extent().p0) for text in texts)
     assert figure.get_facecolor() == (1, 1, 1, 1)
 
 

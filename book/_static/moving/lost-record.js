@@ -127,7 +127,7 @@
 
   moving.figures["lost-record"] = {
     controls: [{
-      words: ["Who leaves? Age", "谁离开？年龄"], min: 0, max: AGES.length, value: ILL + 1, text: value => who(value - 1),
+      words: ["Who leaves, by age", "谁离开"], min: 0, max: AGES.length, value: ILL + 1, text: value => who(value - 1),
     }],
     draw: ([value]) => ({
       panels: [

@@ -226,7 +226,14 @@ def test_the_colab_cell_does_nothing_elsewhere(monkeypatch: pytest.MonkeyPatch) 
     assert done == []
     monkeypatch.setitem(sys.modules, "google.colab", SimpleNamespace())
     monkeypatch.setattr(sys, "path", list(sys.path))
-    exec(text, {"get_ipython": lambda: shell})
+    names: dict[str, Any] = {"get_ipython": lambda: shell}
+    exec(text, names)
+    assert set(names) <= {
+        "__builtins__",
+        "get_ipython",
+        "os",
+        "sys",
+    }  # another one would pass for a parameter
     assert [words.split()[0] for words in done] == ["git", "pip", "cd"]
     assert "https://example.org/me/book" in done[0]
 

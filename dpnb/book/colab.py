@@ -30,7 +30,7 @@ def address(root: Path) -> str:
 
 
 def source(url: str) -> str:
-    """Text of the cell.
+    """Text of the cell; it leaves no variable, which the check of the parameters would take for one of them.
 
     Parameters
     ----------
@@ -41,11 +41,10 @@ def source(url: str) -> str:
 import sys
 
 if "google.colab" in sys.modules:  # a fresh machine there; elsewhere nothing happens
-    shell = get_ipython()
-    shell.system("git clone -q --depth 1 {url}")
-    shell.system("pip install -q -e './{folder}[plot]' {" ".join(EXTRAS)}")
+    get_ipython().system("git clone -q --depth 1 {url}")
+    get_ipython().system("pip install -q -e './{folder}[plot]' {" ".join(EXTRAS)}")
     sys.path.insert(0, os.path.abspath("{folder}"))  # found without a restart
-    shell.run_line_magic("cd", "-q {folder}/notebooks")"""
+    get_ipython().run_line_magic("cd", "-q {folder}/notebooks")"""
 
 
 def with_cell(notebook: dict[str, Any], url: str) -> dict[str, Any]:

@@ -25,6 +25,9 @@ LANDMARK = SIDEBAR.replace("<div", '<div role="complementary" aria-label="Book"'
 # What a button says when it has the focus would stand behind everything else, in no landmark.
 TOOLTIP = 'data-bs-toggle="tooltip"'
 INSIDE = f'{TOOLTIP} data-bs-container="main"'
+# What opens the pages of a chapter in the sidebar shows an arrow only.
+TOGGLE = '<summary><span class="toctree-toggle"'
+NAMED = TOGGLE.replace("<summary>", '<summary aria-label="Pages of this chapter">')
 TITLES = ("caption", "h1", "h2", "h3", "h4", "h5", "h6", "summary")
 
 
@@ -111,7 +114,7 @@ def mend(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any],
 
 
 def landmarks(app: Sphinx, exception: Exception | None) -> None:
-    """Let the sidebar and the tooltips, which the theme's templates write, be in landmarks on every finished page."""
+    """Mend what the theme's templates write on every finished page: landmarks of sidebar and tooltips, names of toggles."""
     if exception is not None or app.builder.format != "html":
         return
     written = {
@@ -123,7 +126,7 @@ def landmarks(app: Sphinx, exception: Exception | None) -> None:
             raise ExtensionError(f"{page.name} has no '{SIDEBAR}': the theme has changed, see page_fixes.py")
         if INSIDE not in text:
             text = text.replace(TOOLTIP, INSIDE)
-        page.write_text(text.replace(SIDEBAR, LANDMARK), encoding="utf-8")
+        page.write_text(text.replace(SIDEBAR, LANDMARK).replace(TOGGLE, NAMED), encoding="utf-8")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

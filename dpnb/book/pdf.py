@@ -35,7 +35,8 @@ OPEN = """() => {
 def contents(root: Path) -> list[str]:
     """Names of all pages, in the order of the table of contents."""
     toc = parse((root / "_toc.yml").read_text(encoding="utf-8"))
-    return [toc["root"], *(chapter["file"] for part in toc["parts"] for chapter in part["chapters"])]
+    chapters = [chapter for part in toc["parts"] for chapter in part["chapters"]]
+    return [toc["root"], *(page["file"] for own in chapters for page in (own, *own.get("sections", ())))]
 
 
 def assemble(site: Path, pages: Sequence[str]) -> str:

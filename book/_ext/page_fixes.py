@@ -114,7 +114,7 @@ def mend(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any],
 
 
 def landmarks(app: Sphinx, exception: Exception | None) -> None:
-    """Mend what the theme's templates write on every finished page: landmarks of sidebar and tooltips, names of toggles."""
+    """Mend what the theme's templates write on finished pages: landmarks, and the names of toggles."""
     if exception is not None or app.builder.format != "html":
         return
     written = {

@@ -18,7 +18,7 @@ from ..files import write_whole
 from ..yaml_text import parse
 
 TAG = "colab"
-FOLDED = "hide-cell"
+UNSEEN = "remove-cell"
 # What chapters need besides the package's own; Colab has the rest. Not pinned: Colab's own packages must stay.
 EXTRAS = ("seaborn", "papermill", "nbclient", "jinja2")
 
@@ -58,7 +58,7 @@ def with_cell(notebook: dict[str, Any], url: str) -> dict[str, Any]:
         "cell_type": "code",
         "execution_count": 1 + min(counts, default=0),
         "id": "colab-install",
-        "metadata": {"tags": [FOLDED, TAG]},
+        "metadata": {"tags": [UNSEEN, TAG]},
         "outputs": [],
         "source": source(url).splitlines(keepends=True),
     }

@@ -208,7 +208,7 @@ def test_the_colab_cell_stands_after_the_parameters_once() -> None:
     assert [cell["metadata"].get("tags", []) for cell in once["cells"]] == [
         [],
         ["parameters"],
-        ["hide-cell", "colab"],
+        ["remove-cell", "colab"],
         [],
     ]
     assert [cell.get("execution_count") for cell in once["cells"]] == [None, 1, 2, 3]

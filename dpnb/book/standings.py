@@ -427,8 +427,6 @@ ELSEWHERE = {
     "S-BDT": "S-BDT",
     "federated-boosted-dp-trees: TR Newton IH EBM, 100": "TR Newton IH EBM",
     "federated-boosted-dp-trees: TR Newton, 100 rounds": "TR Newton",
-    "DP-EBM, 1000 rounds": "DP-EBM, 1000 rounds",
-    "interpret DP-EBM, defaults": "DP-EBM, defaults",
     "federated-boosted-dp-trees: FEVERLESS 25": "FEVERLESS",
     "dp-xgboost, 5 trees, depth 4": "dp-xgboost",
     "PrivaTree, depth 4": "PrivaTree",

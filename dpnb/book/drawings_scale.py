@@ -112,11 +112,21 @@ def plot_passes(passes: Mapping[str, Floats]) -> Figure:
     """
     figure, axis = plt.subplots(figsize=(WIDTH, 3.5))
     for i, (name, seconds) in enumerate(passes.items()):
+        style = LINES[i % len(LINES)]
+        numbers = np.arange(1, len(seconds) + 1)
         axis.plot(
-            np.arange(1, len(seconds) + 1), seconds, LINES[i], marker=MARKERS[i], color=f"C{i}", label=name
+            numbers,
+            seconds,
+            style,
+            marker=MARKERS[i],
+            markevery=1 + len(seconds) // 25,
+            color=f"C{i}",
+            label=name,
         )
-    axis.set(xlabel="pass", ylabel="seconds", ylim=(0, None))
-    axis.set_xticks(range(1, 1 + max(map(len, passes.values())), 3))
+    axis.set(xlabel="pass", ylabel="seconds", ylim=(0, None), xscale="log")
+    longest = max(map(len, passes.values()))
+    axis.set_xticks(ticks := [n for n in (1, 2, 5, 10, 20, 50, 100, 200) if n <= longest], map(str, ticks))
+    axis.minorticks_off()
     figure.legend(*axis.get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return figure
 

@@ -48,6 +48,9 @@ PACKED = (".html", ".js", ".css", ".svg")  # what a server sends compressed
 FONTS = {"own": "normal", "wide": "0.15em", "narrow": "-0.08em"}
 # Only what is wrong is told, and no style sheet is fetched a second time, from an address that may be wrong.
 AXE = {"resultTypes": ["violations"], "preload": False}
+COLOURS = ("color-contrast", "link-in-text-block")  # the rules that look at colours, and take longest
+OTHERS = {**AXE, "rules": {rule: {"enabled": False} for rule in COLOURS}}
+MARKED = "data-stands-for-all"
 
 pytestmark = pytest.mark.slow
 
@@ -122,8 +125,8 @@ OUTLINES = """() => {
 }"""
 
 
-# Axe takes longest on the glyphs of formulas and the words of code. Those in the same place, by the elements, classes
-# and styles around them, have the same colours: the first one stands for all.
+# Axe takes longest on the glyphs of formulas and the words of code. Of those in the same place, by the elements,
+# classes and styles around them, the first one stands for all.
 SAMPLE = """() => {
   const seen = new Set();
   const look = node => [node.tagName, node.className, node.getAttribute('style')].join(' ');
@@ -135,10 +138,27 @@ SAMPLE = """() => {
   });
 }"""
 
-# They have the same colours at every width, too.
-PLAIN = """() => {
-  document.querySelectorAll('mjx-math').forEach(formula => formula.replaceChildren());
-  document.querySelectorAll('pre > .scrolls').forEach(code => { code.textContent = code.textContent });
+# Of all words with the same colour, size and weight, on the same layers of background, the first ones are marked.
+MARK = """mark => {
+  document.querySelectorAll(`[${mark}]`).forEach(node => node.removeAttribute(mark));
+  const known = new Map();
+  const layers = node => {
+    if (!node) return '';
+    if (!known.has(node)) {
+      const {backgroundColor, backgroundImage, opacity} = getComputedStyle(node);
+      known.set(node, [backgroundColor, backgroundImage, opacity, layers(node.parentElement)].join(';'));
+    }
+    return known.get(node);
+  };
+  const seen = new Set();
+  for (const node of document.querySelectorAll('body *')) {
+    const words = [...node.childNodes].some(child => child.nodeType === 3 && child.data.trim());
+    if (!words || !node.checkVisibility()) continue;
+    const {color, fontSize, fontWeight, textDecorationLine, textShadow} = getComputedStyle(node);
+    const around = getComputedStyle(node.parentElement).color;
+    const look = [color, around, fontSize, fontWeight, textDecorationLine, textShadow, node.tagName, layers(node)];
+    if (!seen.has(look.join('|'))) seen.add(look.join('|')) && node.setAttribute(mark, '');
+  }
 }"""
 
 
@@ -231,8 +251,14 @@ def layout(page: Page) -> list[str]:
     return found
 
 
+def axe(page: Page, options: dict[str, object], context: str | None = None) -> list[str]:
+    """List what axe finds, of whatever impact."""
+    violations = Axe().run(page, context=context, options=options).response["violations"]
+    return [f"{found['id']}: {node['html'][:120]}" for found in violations for node in found["nodes"]]
+
+
 def accessibility(page: Page) -> list[str]:
-    """List what keeps a reader out: all that axe finds, of whatever impact, and a focus that does not show."""
+    """List what keeps a reader out: all that axe finds, and a focus that does not show."""
     found = []
     page.evaluate(SAMPLE)
     for width in WIDTHS:
@@ -241,13 +267,10 @@ def accessibility(page: Page) -> list[str]:
             page.evaluate("mode => { document.documentElement.dataset.theme = mode }", mode)
             page.keyboard.press("Tab")
             wrong = page.evaluate(OUTLINES)
-            wrong += [
-                f"{violation['id']}: {node['html'][:120]}"
-                for violation in Axe().run(page, options=AXE).response["violations"]
-                for node in violation["nodes"]
-            ]
+            page.evaluate(MARK, MARKED)
+            wrong += axe(page, {**AXE, "runOnly": list(COLOURS)}, f"[{MARKED}]")
             found += [f"{width} px, {mode}: {problem}" for problem in wrong]
-        page.evaluate(PLAIN)
+        found += [f"{width} px: {problem}" for problem in axe(page, OTHERS)]
     return found
 
 
@@ -550,8 +573,13 @@ TWINS: dict[Check, dict[str, tuple[str, str, str]]] = {
         ),
     },
     accessibility: {
-        "empty link": (END, f'<a href="index.html"></a>{END}', "1280 px, light: link-name"),
+        "empty link": (END, f'<a href="index.html"></a>{END}', "1280 px: link-name"),
         "dark on dark": (END, f"<p style='color: #222'>hidden</p>{END}", "1280 px, dark: color-contrast"),
+        "dark paper": (
+            END,
+            f"<p>words</p><p style='background: #555'>words</p>{END}",
+            "1280 px, light: color-contrast",
+        ),
         "a pale word of code": (
             END,
             f"<pre><b class='k'>x</b><span class='k'>if</span><span class='k' style='color: #eee'>if</span></pre>{END}",
@@ -562,11 +590,11 @@ TWINS: dict[Check, dict[str, tuple[str, str, str]]] = {
             f"<style>@media (max-width: 400px) {{ article p {{ color: #eee }} }}</style>{END}",
             "390 px, light: color-contrast",
         ),
-        "outside of all landmarks": ("<body", "<body><p>Some words</p", "1280 px, light: region"),
+        "outside of all landmarks": ("<body", "<body><p>Some words</p", "1280 px: region"),
         "empty header": (
             END,
             f"<table><tr><th></th><th>a</th></tr><tr><td>1</td><td>2</td></tr></table>{END}",
-            "1280 px, light: empty-table-header",
+            "1280 px: empty-table-header",
         ),
         "no outline": (
             END,

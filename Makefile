@@ -36,9 +36,14 @@ test: lint book  ## run everything that CI runs: lint, book, unit tests, noteboo
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || [ "$$CI" = true ] || \
 	  echo "No Chromium found: the tests of the built site will be skipped. Install chromium to run them."
 	$(BIN)/python -m pytest tests -n 2 --dist worksteal --durations=25 --ignore-glob "tests/test_spark*.py"
+	@$(MAKE) --jobs=2 test-notebooks $(if $(shell command -v java)$(JAVA_HOME)$(filter true,$(CI)),test-spark,no-spark)
+
+.PHONY: test-notebooks no-spark
+test-notebooks: .venv/.installed  # beside the tests of the Spark door, which leave a core idle much of the time
 	$(if $(NOTEBOOKS),$(BIN)/python -m pytest notebooks --nbval --nbval-sanitize-with notebooks/sanitize.cfg --nbval-cell-timeout=300 -n 2 --dist loadscope)
-	@if command -v java >/dev/null || [ -n "$$JAVA_HOME" ] || [ "$$CI" = true ]; then $(MAKE) test-spark; else \
-	  echo "No Java found: the tests of the Spark door are skipped. Install Java 17 or later to run them."; fi
+
+no-spark:
+	@echo "No Java found: the tests of the Spark door are skipped. Install Java 17 or later to run them."
 
 .venv/.spark: .venv/.installed
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[spark]"

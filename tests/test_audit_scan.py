@@ -24,17 +24,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 from dpnb import PrivateBooster, papers
 from dpnb.audit.attack import AttackError
+from dpnb.audit.constant import BURN_IN, agreement, constant_bound, constant_on_each, runs_needed
 from dpnb.audit.held import agree, held
-from dpnb.audit.scan import (
-    BURN_IN,
-    HeldFinding,
-    agreement,
-    constant_bound,
-    constant_on_each,
-    runs_needed,
-    scan,
-    scan_by_replay,
-)
+from dpnb.audit.scan import HeldFinding, scan, scan_by_replay
 from dpnb.audit.search import Pair, families, pair_of
 from dpnb.estimators import PrivateClassifier
 from dpnb.papers.diffprfs import DiffPRFs
@@ -124,7 +116,7 @@ BROKEN: dict[str, tuple[More, str, str]] = {  # more, path, what is there
     "a class's count": (
         lambda s, X, y, r: setattr(s, "prior_", int(y.sum())),
         "model.prior_",
-        "the number of records of class '1'",
+        "the number of records of class 1",
     ),
     "classes read off": (
         lambda s, X, y, r: setattr(s, "classes_", np.unique(y)),
@@ -347,13 +339,13 @@ def response(rng: np.random.Generator, *, truth: float, size: int) -> Callable[[
 
 @pytest.mark.parametrize("truth", [0.5, 1.0, 2.0])
 def test_coverage_on_randomised_response(truth: float) -> None:
-    """The bound exceeds the truth in at most 30 % of 2 000 repetitions: 4.9 standard errors are 5 points."""
+    """The bound exceeds the truth in at most 30 % of 1 000 repetitions: 5 standard errors are 7 points."""
     rng = np.random.default_rng(0)
     wrong = sum(
         constant_on_each(response(rng, truth=truth, size=1), claimed=truth, confidence=0.7, seed=i)[1] > truth
-        for i in range(2_000)
+        for i in range(1_000)
     )
-    assert wrong / 2_000 <= 0.35
+    assert wrong / 1_000 <= 0.37
     broken = sum(  # twin: the claim is half of the truth
         constant_on_each(response(rng, truth=6, size=1), claimed=truth / 4, confidence=0.7, seed=i)[1]
         > truth / 4
@@ -425,9 +417,6 @@ def test_a_domain_that_is_read_off_the_records_is_told() -> None:
         found = scan(partial(DiffPRFs, n_trees=1, max_depth=0), pair.first, pair.second, claimed=1.0)
     assert any("domain_" in f.path for f in found)
     assert all(f.violated for f in found)
-    with pytest.warns(match="learnt from the records"):
-        (error,) = scanned(partial(DiffPRFs, n_trees=1, max_depth=0))  # one class is none
-    assert error.holds == "an error"
 
 
 def test_the_ledger_holds_nothing_of_the_records(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,9 @@ from numpy.typing import ArrayLike
 from ..arrays import Floats
 from .attack import Data, Observe, black_box, seeded
 from .bounds import MIN_RUNS, SampledFinding, check_claim, check_levels, compare
-from .scan import MOST_RUNS, SURE, HeldFinding, constant_on_each, facts_of, kept_generators, told
+from .constant import MOST_RUNS, SURE, constant_on_each
+from .described import told
+from .scan import HeldFinding, facts_of, kept_generators
 
 # --- Low bits ---------------------------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from .constant import NOTHING, Constant
 from .held import PICKLED, TOTALS, Fact, group
 
 FAILS = "the fit"  # the path of its error
+WRITTEN = ".release()['model']"
 SHOWN = 60  # characters of a value
 STATISTICS = ("mean", "min", "max", "sum", "median", "std", "var")
 PLAIN = ("numbers without noise", "texts", "what is there for one data set only")
@@ -128,7 +129,9 @@ def _shown(fact: Fact, where: Bools) -> str:
 def told(facts: list[Constant], first: Data, second: Data) -> list[tuple[str, str, str]]:
     """Path, what is there, and its two values, for each attribute that is convicted."""
     pair, places = Pair(first, second), defaultdict(list)
-    for fact in [fact for fact in facts if fact.path == FAILS] or facts:
+    # A document repeats what the model holds; an error stands for all that is missing.
+    other = [fact for fact in facts if WRITTEN not in fact.path] or facts
+    for fact in [fact for fact in facts if fact.path == FAILS] or other:
         places[group(in_memory(_place(fact.path)))].append(fact)
     found = []
     for members in places.values():

@@ -360,6 +360,20 @@ def test_fits_in_random_order_share_the_drift() -> None:
     assert compare(*np.split(in_order, 2), claimed=1.0, confidence=SURE).violated
 
 
+def test_paired_rows_stay_together() -> None:
+    """Broken twin: rows that are mixed on each side, so that what a pair has in common tells them apart by chance."""
+    rows = np.arange(400.0)[:, None]
+    shares = [
+        compare(rows, rows, claimed=1.0, paired=paired, seed=seed)
+        for paired in (True, False)
+        for seed in range(3)
+    ]
+    together = [sorted(f.on_first) == sorted(f.on_second) for f in shares]
+    assert together == [True] * 3 + [False] * 3
+    with pytest.raises(ValueError, match="400 and 399 rows: expected as many on both"):
+        compare(rows, rows[1:], claimed=1.0, paired=True)
+
+
 def test_wrong_arguments_of_timings_are_refused() -> None:
     with pytest.raises(ValueError, match="what='score': expected 'fit' or 'predict'"):
         timings(partial(Slow, 0.0), *SIDES, runs=50, what="score")

@@ -232,7 +232,8 @@ def generators(
     Noise that repeats is none. Where something that the model holds has one value in all fits on D and another one in
     all fits on D′, the bound is that of :func:`~dpnb.audit.scan.constant_on_each`, with the error probability shared by
     the circumstances. A fact is convicted in the first circumstance in which it repeats. In that of fits as they come,
-    numbers without any noise are convicted as well: :func:`~dpnb.audit.scan.scan` tells them apart.
+    numbers without any noise are convicted as well: :func:`~dpnb.audit.scan.scan` tells them apart. Noise that repeats
+    itself, but gives the same model on both data sets, shows nothing on that pair.
 
     Parameters
     ----------
@@ -387,4 +388,5 @@ def timing(
         pair=pair or f"{len(first[1])} and {len(second[1])} records",
         names=[f"seconds of a {what}"],
         seed=seed,
+        paired=True,
     )

@@ -73,7 +73,7 @@ def scan(
     claimed, delta, neighbours, pair : the claim, and the two data sets in words.
     confidence : probability at least with which a subject that keeps its claim is not convicted for a number.
     seed : decides all runs of subjects that take a seed.
-    most_runs : most fits on each data set; claims above ε = 4 need more than a thousand.
+    most_runs : most fits on each data set; claims above ε = 5 need more than a thousand.
     subject : what is audited, by default the estimator's class.
 
     Returns

@@ -61,9 +61,9 @@ def held(model: Any, *, root: str = "model") -> Held:
     """Walk everything that a fitted model holds or hands out.
 
     That is what attributes, slots, containers, arrays and tables hold, also behind closures, defaults, bound methods,
-    partials, pickled bytes, views of arrays and attributes of its class; the state that a pickle has; its ``repr``; and
-    its JSON document, if it is an estimator of this package. The entries of a path such as ``model.trees_[*].value``
-    are added up as well, for their total may tell what none of them tells.
+    partials, pickled bytes, views of arrays and attributes of its class; the state that a pickle has, joblib's too; its
+    ``repr``; and its JSON document, if it is an estimator of this package. Entries of a path with positions, such as
+    ``model.trees_[*].value``, are added up as well, for their total may tell what none of them tells.
 
     Parameters
     ----------
@@ -120,6 +120,8 @@ def _handed_out(model: Any, root: str) -> Steps:
         yield f"repr({root})", repr(model)
     except Exception:  # it has no text
         yield from ()
+    if callable(fitted := getattr(model, "__sklearn_is_fitted__", None)):
+        yield f"{root}.__sklearn_is_fitted__()", fitted()
     if isinstance(model, PrivateClassifier):
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "model.json"

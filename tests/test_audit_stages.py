@@ -17,7 +17,7 @@ from dpnb import Continuous, Domain, PrivateBooster
 from dpnb.accounting import tight_epsilon
 from dpnb.audit import exact
 from dpnb.audit.bounds import compare
-from dpnb.audit.releases import PUBLISHED, Spent, _follow, spent, spent_by
+from dpnb.audit.releases import PUBLISHED, Spent, follow, spent, spent_by
 from dpnb.audit.replay import replay_fit
 from dpnb.book.runs import read
 from dpnb.book.studies import audit as audit_study
@@ -420,8 +420,8 @@ BLUNT = 0.05  # δ at which a few thousand draws tell Gaussians apart
 
 def laws_of(publish: Callable[[Encoded], object], first: Encoded, second: Encoded, what: str) -> Laws:
     """The first release for a purpose on both data sets, given the same outputs before."""
-    here, _ = _follow(publish, first, None)
-    there, _ = _follow(publish, second, iter(here.outcomes))
+    here, _ = follow(publish, first, None)
+    there, _ = follow(publish, second, iter(here.outcomes))
     at = next(i for i, (event, _) in enumerate(here.laws) if event.what == what)
     return (*here.laws[at], there.laws[at][1])
 

@@ -277,6 +277,7 @@ def compare(
     pair: str = "",
     names: Sequence[str] | None = None,
     seed: int = 0,
+    paired: bool = False,
 ) -> SampledFinding:
     """Bound ε from independent outputs on two neighbours D and D′.
 
@@ -295,6 +296,7 @@ def compare(
     subject, pair : what is audited, and the two data sets, in words.
     names : (q,) names of the numbers, for the event.
     seed : of the split and of the classifiers.
+    paired : whether rows of the same number belong together; they then stay in the same part, as many on each side.
 
     Returns
     -------
@@ -318,7 +320,11 @@ def compare(
     if len(names) != a.shape[1]:
         raise ValueError(f"{len(names)} names for {a.shape[1]} columns of outputs: expected one each")
     rng = np.random.default_rng(seed)
-    learn, choose, measure = zip(*(_split(rng.permutation(side)) for side in (a, b)), strict=True)
+    if paired and len(a) != len(b):
+        raise ValueError(f"{len(a)} and {len(b)} rows: expected as many on both, for they are paired")
+    order = rng.permutation(len(a)) if paired else None
+    mixed = (rng.permutation(side) if order is None else side[order] for side in (a, b))
+    learn, choose, measure = zip(*map(_split, mixed), strict=True)
     columns = [(name, _column(j)) for j, name in enumerate(names)]
     # One thread: the answer does not depend on the machine, and processes forked later inherit no thread pool.
     with threadpool_limits(1):

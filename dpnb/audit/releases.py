@@ -80,7 +80,7 @@ class _Follower(Curator):
         return self.outcomes[-1]
 
 
-def _follow(publish: Publish, data: Any, script: Iterator[Any] | None) -> tuple[_Follower, object]:
+def follow(publish: Publish, data: Any, script: Iterator[Any] | None) -> tuple[_Follower, object]:
     """Run a subject; a script's end, or what the script's outcomes break, is ``PUBLISHED`` as its error."""
     made: list[_Follower] = []
 
@@ -112,8 +112,8 @@ def spent(publish: Publish, first: Any, second: Any, *, neighbours: str = "add-r
     One entry a release; in the end another one of infinite cost if the second data set has more or fewer releases, or
     other ones, or other things published with the same outputs.
     """
-    here, published = _follow(publish, first, None)
-    there, other = _follow(publish, second, iter(here.outcomes))
+    here, published = follow(publish, first, None)
+    there, other = follow(publish, second, iter(here.outcomes))
     found = [
         _spent(*pair, replaced=neighbours == "replace") for pair in zip(here.laws, there.laws, strict=False)
     ]

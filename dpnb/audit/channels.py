@@ -1,0 +1,392 @@
+"""Below the mathematics: low bits of released numbers, where noise comes from, and, if asked for, time.
+
+A proof speaks of real numbers and of noise that nobody can draw again. A program releases floating-point numbers, seeds
+its generators, and takes time.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass
+from itertools import count
+from types import ModuleType
+from typing import Any
+from unittest import mock
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..arrays import Floats
+from .attack import Data, Observe, black_box, seeded
+from .bounds import MIN_RUNS, SampledFinding, check_claim, check_levels, compare
+from .constant import MOST_RUNS, SURE, constant_on_each
+from .described import told
+from .scan import HeldFinding, facts_of, kept_generators
+
+# --- Low bits ---------------------------------------------------------------------------------------------------------
+
+BANDS = tuple(2.0**k for k in range(-3, 5))
+"""Limits below which the lowest bits of a number are looked at on their own."""
+LOWEST_OF_ZERO = 1_100.0  # above that of any other number
+
+
+def lowest_bit(values: ArrayLike) -> Floats:
+    """Exponent of the lowest bit of a floating-point number: the largest k such that it is a multiple of 2ᵏ.
+
+    Returns
+    -------
+    Exponents, shaped as ``values``: ``inf`` for 0, NaN for what is not finite.
+    """
+    numbers = np.asarray(values, float)
+    finite = np.isfinite(numbers)
+    mantissa, exponent = np.frexp(np.where(finite, numbers, 0.0))
+    whole = np.ldexp(np.abs(mantissa), 53).astype(np.int64)
+    lowest = np.log2(np.maximum(whole & -whole, 1)) + exponent - 53
+    return np.where(finite, np.where(whole == 0, np.inf, lowest), np.nan)
+
+
+def low_bits(values: ArrayLike) -> Floats:
+    """Columns that show in which last digits floating-point numbers can end.
+
+    In exact arithmetic a noisy count may be any number. As it is computed, ``count + noise`` is a multiple of the last
+    place of the larger of the two, so that some numbers come out for one count only: |v| < ½ with bits below 2⁻⁵³
+    cannot be 1 + noise, but can be 0 + noise (Mironov 2012).
+
+    Parameters
+    ----------
+    values : (n, q) or (n,) released numbers, a row a run.
+
+    Returns
+    -------
+    (n, q · 10) columns. For each number its lowest bit (see :func:`lowest_bit`), then how fine it is, the negative of
+    that, where the number is below ⅛, ¼, …, 16 and missing elsewhere, and its distance to the nearest whole number. The
+    event "finer than 2⁻ᵏ within a band" is a threshold of one column, "v · 2ᵏ is whole" of the first.
+
+    References
+    ----------
+    Mironov (2012), On significance of the least significant bits for differential privacy.
+    """
+    numbers = np.asarray(values, float)
+    numbers = numbers[:, None] if numbers.ndim == 1 else numbers
+    lowest = lowest_bit(numbers)
+    columns = [np.where(np.isposinf(lowest), LOWEST_OF_ZERO, lowest)]
+    columns += [np.where((np.abs(numbers) < band) & (numbers != 0), -lowest, np.nan) for band in BANDS]
+    with np.errstate(invalid="ignore"):
+        columns.append(np.abs(numbers - np.rint(numbers)))
+    return np.stack(columns, axis=2).reshape(len(numbers), -1)
+
+
+def low_bit_names(names: Sequence[str]) -> list[str]:
+    """Names of the columns of :func:`low_bits`."""
+    kinds = ["lowest bit of {}", *(f"fineness of {{}} below {band:g}" for band in BANDS)]
+    return [kind.format(name) for name in names for kind in [*kinds, "distance of {} to whole numbers"]]
+
+
+@dataclass(frozen=True)
+class LowBits:
+    """An observation with the columns of :func:`low_bits` beside it; for :func:`~dpnb.audit.attack.attack` and others.
+
+    Parameters
+    ----------
+    observe : fitted model → one-dimensional numbers.
+    """
+
+    observe: Observe
+
+    def __call__(self, model: Any) -> Floats:
+        """Numbers of a model, then their columns."""
+        seen = np.asarray(self.observe(model), float)
+        return np.concatenate([seen, low_bits(seen[None])[0]])
+
+    def names(self, width: int) -> list[str]:
+        """Names of ``width`` observed numbers."""
+        count = width // (3 + len(BANDS))
+        named = getattr(self.observe, "names", lambda n: [f"output {j}" for j in range(n)])(count)
+        return [*named, *low_bit_names(named)]
+
+
+# --- Generators -------------------------------------------------------------------------------------------------------
+
+START = 1_700_000_000  # what a stopped clock shows
+
+
+@contextmanager
+def clock_stopped(*modules: ModuleType) -> Iterator[None]:
+    """Let the clock show the same time always, for programs that read it by ``time`` or ``datetime``.
+
+    Clocks that measure durations go on, so that nothing waits forever.
+
+    Parameters
+    ----------
+    modules : where functions of the clock may have been imported by name.
+    """
+    here = datetime.datetime
+    methods = {
+        "now": classmethod(lambda cls, tz=None: here.fromtimestamp(START, tz)),
+        "utcnow": classmethod(lambda cls: here.fromtimestamp(START, datetime.UTC).replace(tzinfo=None)),
+        "today": classmethod(lambda cls: here.fromtimestamp(START)),
+    }
+    stopped = type("datetime", (here,), methods)
+    clocks = [(time.time, lambda: float(START)), (time.time_ns, lambda: START * 10**9), (here, stopped)]
+    with _replaced(clocks, modules):
+        yield
+
+
+_processes = count(4_321)
+
+
+def process_changed(*modules: ModuleType) -> AbstractContextManager[None]:
+    """Let the process have a number of its own, as if each fit were one."""
+    number = next(_processes)
+    return _replaced([(os.getpid, lambda: number), (os.getppid, lambda: number + 1)], modules)
+
+
+@contextmanager
+def _replaced(changes: Sequence[tuple[Any, Any]], modules: Sequence[ModuleType]) -> Iterator[None]:
+    """Put functions in the place of others, in the modules of the system and where they were imported by name."""
+    others = {id(old): new for old, new in changes}
+    with ExitStack() as stack:
+        for module in dict.fromkeys((time, os, datetime, *modules)):
+            for name, value in list(vars(module).items()):
+                if id(value) in others:
+                    stack.enter_context(mock.patch.object(module, name, others[id(value)]))
+        yield
+
+
+@contextmanager
+def globals_reset(*_: ModuleType) -> Iterator[None]:
+    """Let the global generators of Python and NumPy be in the same state."""
+    with kept_generators():
+        random.seed(0)
+        np.random.seed(0)  # noqa: NPY002
+        yield
+
+
+@dataclass(frozen=True)
+class Circumstance:
+    """Something that may decide the noise of a fit.
+
+    Parameters
+    ----------
+    words : what is held fixed, for the finding.
+    holding : context in which it is; takes the modules of the subject.
+    secret : what the loss is conditional on, if it need not be known to anybody.
+    means : what a conviction says.
+    """
+
+    words: str
+    holding: Callable[..., AbstractContextManager[None]]
+    means: str
+    secret: str = ""
+
+
+CIRCUMSTANCES = (
+    Circumstance(
+        "as they come, each in a process of its own",
+        process_changed,
+        "the noise is the same in each fit: who has the program can take it off",
+    ),
+    Circumstance(
+        "in one process",
+        lambda *_: nullcontext(),
+        "the noise follows from the number of the process, of which there are few",
+    ),
+    Circumstance(
+        "with the clock stopped",
+        clock_stopped,
+        "the noise follows from the time of the fit, which can be known or tried out",
+    ),
+    Circumstance(
+        "with the global generators reset",
+        globals_reset,
+        "the noise comes from the global generators of Python or NumPy: who knows or sets their seed can take it off",
+        secret="the state of the global generators",
+    ),
+)
+"""From each to the next something more is held fixed, or something else."""
+
+
+def generators(
+    factory: Callable[[], Any],
+    first: Data,
+    second: Data,
+    *,
+    claimed: float,
+    delta: float = 0.0,
+    confidence: float = SURE,
+    neighbours: str = "add-remove",
+    pair: str = "",
+    seed: int = 0,
+    most_runs: int = MOST_RUNS,
+    circumstances: Sequence[Circumstance] = CIRCUMSTANCES,
+    subject: str = "",
+) -> list[HeldFinding]:
+    """Fit without a seed and see whether the noise repeats itself, as fits come or while clock and globals stay.
+
+    Noise that repeats is none. Where something that the model holds has one value in all fits on D and another one in
+    all fits on D′, the bound is that of :func:`~dpnb.audit.scan.constant_on_each`, with the error probability shared by
+    the circumstances. A fact is convicted in the first circumstance in which it repeats. In that of fits as they come,
+    numbers without any noise are convicted as well: :func:`~dpnb.audit.scan.scan` tells them apart. Noise that repeats
+    itself, but gives the same model on both data sets, shows nothing on that pair.
+
+    Parameters
+    ----------
+    factory : returns an unfitted estimator, with its ``random_state`` as it would be used; None is what should be safe.
+    first, second, claimed, delta, confidence, neighbours, pair, most_runs, subject : as of
+        :func:`~dpnb.audit.scan.scan`.
+    seed : of the order of the fits.
+    circumstances : what is held fixed.
+
+    Returns
+    -------
+    A finding for each attribute and circumstance. One about the global generators is given their state: by itself it
+    refutes the claim only for somebody who knows it.
+    """
+    check_levels(confidence, delta)
+    check_claim(claimed)
+    kind = type(factory())
+    names = [*(base.__module__ for base in kind.__mro__), getattr(factory, "__module__", "")]
+    modules = [sys.modules[name] for name in dict.fromkeys(names) if name in sys.modules]
+    level = 1 - (1 - confidence) / len(circumstances)
+    found: list[HeldFinding] = []
+    for number, circumstance in enumerate(circumstances):
+
+        def run(side: int, held_fixed: Circumstance = circumstance) -> dict[str, Any]:
+            with held_fixed.holding(*modules):
+                return facts_of(factory, (first, second)[side], None)
+
+        facts, bound, fits = constant_on_each(
+            run, claimed=claimed, delta=delta, confidence=level, seed=seed + number, most_runs=most_runs
+        )
+        known = {finding.path for finding in found}
+        found += [
+            HeldFinding(
+                instrument="generators",
+                subject=subject or kind.__name__,
+                claimed=claimed,
+                lower_bound=bound,
+                confidence=level,
+                neighbours=neighbours,
+                pair=pair or f"{len(first[1])} and {len(second[1])} records",
+                event=f"fits {circumstance.words}: {path} is {values}, in all {fits // 2} fits on each; "
+                f"{circumstance.means}",
+                delta=delta,
+                trials=fits,
+                given=circumstance.secret,
+                path=path,
+                holds=holds,
+                chance=1 - confidence,
+            )
+            for path, holds, values in told(facts, first, second)
+            if path not in known
+        ]
+    return found
+
+
+# --- Time -------------------------------------------------------------------------------------------------------------
+
+
+def timings(
+    factory: Callable[[], Any],
+    first: Data,
+    second: Data,
+    *,
+    runs: int,
+    what: str = "fit",
+    clock: Callable[[], float] = time.perf_counter,
+    seed: int = 0,
+) -> tuple[Floats, Floats]:
+    """Times of fits, or of predictions, on two neighbours; they alternate in random order, pair by pair.
+
+    Parameters
+    ----------
+    factory, first, second : as of :func:`~dpnb.audit.attack.attack`.
+    runs : number of fits on each data set.
+    what : ``"fit"``, or ``"predict"`` for the predictions of the same records by models fitted on each.
+    clock : seconds.
+    seed : of the order and of the fits.
+
+    Returns
+    -------
+    (runs, 1) times on D and on D′, a row a pair of fits.
+    """
+    if what not in ("fit", "predict"):
+        raise ValueError(f"what={what!r}: expected 'fit' or 'predict'")
+    if isinstance(runs, bool) or not isinstance(runs, int | np.integer) or runs < MIN_RUNS:
+        raise ValueError(f"runs={runs!r}: expected a whole number of at least {MIN_RUNS}")
+    rng, queries = np.random.default_rng(seed), black_box(first, second).queries
+    times = np.empty((2, runs))
+    with kept_generators():
+        for number in range(int(runs)):
+            for side in rng.permutation(2).tolist():
+                drawn = int(rng.integers(2**32))
+                random.seed(drawn)
+                np.random.seed(drawn)  # noqa: NPY002
+                model, data = seeded(factory(), drawn), (first, second)[side]
+                if what == "predict":
+                    model.fit(*data)
+                start = clock()
+                model.fit(*data) if what == "fit" else model.predict(queries)
+                times[side, number] = clock() - start
+    return times[0][:, None], times[1][:, None]
+
+
+def timing(
+    factory: Callable[[], Any],
+    first: Data,
+    second: Data,
+    *,
+    claimed: float,
+    runs: int,
+    confidence: float = 0.99,
+    delta: float = 0.0,
+    what: str = "fit",
+    clock: Callable[[], float] = time.perf_counter,
+    neighbours: str = "add-remove",
+    pair: str = "",
+    seed: int = 0,
+    subject: str = "",
+) -> SampledFinding:
+    """Attack by the time that a fit, or a prediction, takes. Not part of an audit unless it is asked for.
+
+    Few proofs speak of time, no estimator of this package promises anything about it, and the answer holds for the
+    machine at hand.
+
+    Parameters
+    ----------
+    factory, first, second, runs, what, clock : as of :func:`timings`.
+    claimed, confidence, delta, neighbours, pair, subject : as of :func:`~dpnb.audit.bounds.compare`.
+    seed : decides order, fits and the choice of the event.
+
+    Returns
+    -------
+    Finding whose bound holds however the speed of the machine changes, if it does so independently of the data.
+
+    Notes
+    -----
+    Each pair of fits takes its two places in random order, so that both have the same law, averaged over the two
+    places. The number of times in an event is then a sum of independent indicators of unequal probabilities. Beyond one
+    from its mean its tails are below those of the binomial law with the same mean (Hoeffding 1956, theorem 4), and
+    Clopper–Pearson bounds hold for the mean probabilities, whose ratio is at most e^ε as well. For an event of which
+    less than one is expected, a bound of error a misses with −ln(1 − a) at most.
+    """
+    a, b = timings(factory, first, second, runs=runs, what=what, clock=clock, seed=seed)
+    return compare(
+        a,
+        b,
+        claimed=claimed,
+        confidence=confidence,
+        delta=delta,
+        neighbours=neighbours,
+        subject=subject or type(factory()).__name__,
+        pair=pair or f"{len(first[1])} and {len(second[1])} records",
+        names=[f"seconds of a {what}"],
+        seed=seed,
+        paired=True,
+    )

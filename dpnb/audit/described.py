@@ -1,0 +1,148 @@
+"""What a fact about a fitted model is, in words: the records, their number, the mean of an attribute."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..arrays import Bools
+from .attack import Data
+from .constant import NOTHING, Constant
+from .held import PICKLED, TOTALS, Fact, group
+
+FAILS = "the fit"  # the path of its error
+WRITTEN = ".release()['model']"
+SHOWN = 60  # characters of a value
+STATISTICS = ("mean", "min", "max", "sum", "median", "std", "var")
+PLAIN = ("numbers without noise", "texts", "what is there for one data set only")
+
+
+class Pair:
+    """Two data sets and what can be computed from them, to recognise it in a model."""
+
+    def __init__(self, first: Data, second: Data) -> None:
+        sides = first, second
+        self.sizes = [len(y) for _, y in sides]
+        known = (_known(_table(X), np.asarray(y)) for X, y in sides)
+        self.values: list[tuple[str, tuple[Any, Any]]] = [
+            (words, (a, b)) for (words, a), (_, b) in zip(*known, strict=False)
+        ]
+        self.counts = [_counts(_table(X), np.asarray(y)) for X, y in sides]
+
+    def describe(self, fact: Constant) -> str:
+        """What a fact is: the records, their number, a mean, or just a number without noise."""
+        if fact.path == FAILS:
+            return "an error"
+        if fact.on_first is NOTHING or fact.on_second is NOTHING:
+            return PLAIN[2]
+        facts = fact.on_first, fact.on_second
+        for words, values in self.values:
+            if all(map(_is, facts, values)):
+                return words
+        rows = [_length(part, fact.path) for part in facts]
+        if rows == self.sizes and rows[0] != rows[1]:
+            return "an entry for each record"
+        if fact.where.ndim == 0 and all(part.size == 1 for part in facts):
+            for words in dict.fromkeys((*self.counts[0], *self.counts[1])):
+                if all(_is(part, count[words]) for part, count in zip(facts, self.counts, strict=True)):
+                    return words
+        return PLAIN[1] if facts[0].dtype.kind == "O" else PLAIN[0]
+
+
+def _table(X: Any) -> pd.DataFrame:
+    return X if isinstance(X, pd.DataFrame) else pd.DataFrame(X)
+
+
+def _known(table: pd.DataFrame, labels: Any) -> Iterator[tuple[str, Any]]:
+    """What can be computed from a data set, in words; the same words in the same order for a neighbour."""
+    classes, numeric = np.unique(labels.astype(str)), table.select_dtypes("number")
+    yield "the number of records", len(labels)
+    yield "the records' labels", labels
+    yield "the classes that occur", classes
+    yield "the number of classes that occur", len(classes)
+    yield from (("the records", rows) for rows in (table.to_numpy(), table.to_numpy().T))
+    yield from ((f"the {what} of the columns", getattr(numeric, what)()) for what in STATISTICS)
+    for name, column in table.items():
+        yield f"the values of {name!r}", column.to_numpy()
+        if name in numeric and len(column):
+            yield from ((f"the {what} of {name!r}", getattr(column, what)()) for what in STATISTICS)
+            yield f"the deviation of {name!r}", column.std(ddof=0)
+            yield f"the variance of {name!r}", column.var(ddof=0)
+
+
+def _counts(table: pd.DataFrame, labels: Any) -> Counter[str]:
+    """How many records there are of each class, and with each value."""
+    found = Counter(f"the number of records of class {label!r}" for label in labels.tolist())
+    for name, column in table.items():
+        found.update(f"the number of records with {name} = {value!r}" for value in column.tolist())
+    return found
+
+
+def _is(fact: Fact, value: Any) -> bool:
+    """Whether a fact is a value, whatever the types; arrays in any shape."""
+    wanted = np.asarray(value)
+    if fact.size != wanted.size or fact is NOTHING:
+        return False
+    flat, other = fact.reshape(-1), wanted.reshape(-1)
+    if flat.dtype.kind in "biuf" and other.dtype.kind in "biuf":
+        return bool(np.allclose(flat.astype(float), other.astype(float), rtol=1e-12, atol=0, equal_nan=True))
+    return [str(v) for v in flat.tolist()] == [str(v) for v in other.tolist()]
+
+
+def _length(fact: Fact, path: str) -> int:
+    """Number of rows of an array, or of the array that a shape or a length belongs to; -1 if there is none."""
+    if path.endswith(".shape") and fact.ndim:
+        return int(fact[0]) if fact.size else -1
+    if path.startswith("len("):
+        return int(fact)
+    return len(fact) if fact.ndim else -1
+
+
+def _place(path: str) -> str:
+    """The attribute that a fact belongs to: a total, a length, a shape or a column of it."""
+    path = next((path.removeprefix(f"{what} of ") for what in TOTALS if path.startswith(f"{what} of ")), path)
+    path = path.removeprefix("len(").removesuffix(")") if path.startswith("len(") else path
+    return re.split(r"\.(?:shape|dtype|base|iloc|index|columns|to_numpy\(\))(?![\w])", path)[0]
+
+
+def in_memory(path: str) -> str:
+    """The path of what is in a pickle, if it is in the model at hand as well."""
+    return re.sub(rf"{re.escape(PICKLED)}\['(\w+)'\]", r".\1", path)
+
+
+def _shown(fact: Fact, where: Bools) -> str:
+    """A fact, or the first entry that matters, in a few words."""
+    if fact is NOTHING:
+        return "not there"
+    entry = fact[where].flat[0] if where.ndim and where.shape == fact.shape else fact
+    if isinstance(entry, np.ndarray):
+        entry = entry.reshape(-1)[:4].tolist() if entry.ndim else entry.item()
+    text = f"{entry:.6g}" if isinstance(entry, float | np.floating) else repr(entry)
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
+
+
+def told(facts: list[Constant], first: Data, second: Data) -> list[tuple[str, str, str]]:
+    """Path, what is there, and its two values, for each attribute that is convicted."""
+    pair, places = Pair(first, second), defaultdict(list)
+    # A document repeats what the model holds; an error stands for all that is missing.
+    other = [fact for fact in facts if WRITTEN not in fact.path] or facts
+    for fact in [fact for fact in facts if fact.path == FAILS] or other:
+        places[group(in_memory(_place(fact.path)))].append(fact)
+    found = []
+    for members in places.values():
+        words = [pair.describe(fact) for fact in members]
+        telling = min(range(len(words)), key=lambda i: (words[i] in PLAIN, "*" in members[i].path))
+        fact = members[telling]
+        paths = {_place(m.path) for m in members if "*" not in m.path and PICKLED not in m.path}
+        values = f"{_shown(fact.on_first, fact.where)} on D, {_shown(fact.on_second, fact.where)} on D′"
+        named = fact.path if fact.path.startswith(TOTALS) else _place(fact.path)
+        if fact.where.ndim:
+            named += str(np.argwhere(fact.where)[0].tolist())
+        more = f" (and {len(paths) - 1} more such)" if len(paths) > 1 else ""
+        found.append((named + more, words[telling], values))
+    return found

@@ -1,0 +1,292 @@
+"""Everything that is reachable from a fitted object: numbers and texts by their paths, and random generators."""
+
+from __future__ import annotations
+
+import functools
+import json
+import pickle
+import random
+import re
+import tempfile
+import types
+import weakref
+from collections import defaultdict, deque
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ..arrays import Bools
+from ..estimators import PrivateClassifier
+
+Fact = NDArray[Any]
+Steps = Iterator[tuple[str, Any]]  # what is added to a path, and what is there
+
+NUMBERS = (bool, int, float, complex, np.number, np.bool_)
+SCALARS = (*NUMBERS, type(None), str, bytes, bytearray, np.generic)
+GENERATORS = (
+    np.random.Generator,
+    np.random.RandomState,
+    np.random.BitGenerator,
+    np.random.SeedSequence,
+    random.Random,
+)
+NOT_WALKED = (type, types.ModuleType, types.BuiltinFunctionType, property, random.SystemRandom)
+LIBRARIES = {"builtins", "abc", "typing", "enum", "collections", "sklearn", "numpy", "scipy", "pandas"}
+MOST_OBJECTS = 500_000
+PICKLED = ".__getstate__()"
+TOTALS = ("number of entries", "sum", "smallest", "largest", "sorted values")
+
+
+@dataclass
+class Held:
+    """What an object holds.
+
+    Parameters
+    ----------
+    facts : path → numbers or texts; an array without dimensions for a single one.
+    generators : path → random generator, under each path that leads to it.
+    """
+
+    facts: dict[str, Fact] = field(default_factory=dict)
+    generators: dict[str, Any] = field(default_factory=dict)
+
+
+def held(model: Any, *, root: str = "model") -> Held:
+    """Walk everything that a fitted model holds or hands out.
+
+    That is what attributes, slots, containers, arrays and tables hold, also behind closures, defaults, bound methods,
+    partials, pickled bytes, views of arrays and attributes of its class; the state that a pickle has, joblib's too; its
+    ``repr``; and its JSON document, if it is an estimator of this package. Entries of a path with positions, such as
+    ``model.trees_[*].value``, are added up as well, for their total may tell what none of them tells.
+
+    Parameters
+    ----------
+    model : any object.
+    root : its name in the paths.
+
+    Raises
+    ------
+    ValueError
+        If more than half a million objects are reachable.
+    """
+    found = Held()
+    waiting: deque[tuple[str, Any]] = deque([(root, model), *_handed_out(model, root)])
+    seen: dict[int, Any] = {}  # also keeps what is looked into alive: an id is unique among the living only
+    while waiting:
+        path, value = waiting.popleft()
+        if isinstance(value, GENERATORS) and not isinstance(value, random.SystemRandom):
+            found.generators[path] = value
+        elif isinstance(value, bytes) and (inside := _unpickled(value)) is not None:
+            waiting.append((f"pickle.loads({path})", inside))
+        elif isinstance(value, SCALARS):
+            found.facts[path] = single(value)
+        elif id(value) not in seen and not isinstance(value, NOT_WALKED):
+            seen[id(value)] = value
+            if len(seen) > MOST_OBJECTS:
+                raise ValueError(
+                    f"more than {MOST_OBJECTS} objects are reachable from {root}, the last one at {path}: expected a "
+                    "fitted model; fit a smaller one"
+                )
+            waiting.extend((path + step, inside) for step, inside in _steps(found.facts, path, value))
+    found.facts |= _totals(found.facts)
+    return found
+
+
+def agree(a: Fact, b: Fact) -> Bools:
+    """Entry by entry whether two facts are the same; a single no if they differ in shape or type."""
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return np.asarray(False)
+    with np.errstate(invalid="ignore"):
+        same = np.asarray(a == b, np.bool_)
+        if a.dtype.kind in "fcO":
+            same = same | (np.asarray(a != a, np.bool_) & np.asarray(b != b, np.bool_))
+    return same if same.shape == a.shape else np.asarray(bool(same.all()))
+
+
+def group(path: str) -> str:
+    """The path with a star for every position."""
+    return re.sub(r"\[\d+\]", "[*]", path)
+
+
+def _handed_out(model: Any, root: str) -> Steps:
+    """What leaves the process: the text of the model and its document."""
+    try:
+        yield f"repr({root})", repr(model)
+    except Exception:  # it has no text
+        yield from ()
+    if callable(fitted := getattr(model, "__sklearn_is_fitted__", None)):
+        yield f"{root}.__sklearn_is_fitted__()", fitted()
+    if isinstance(model, PrivateClassifier):
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "model.json"
+            model.release(file)
+            yield f"{root}.release()", json.loads(file.read_text(encoding="utf-8"))
+
+
+def single(value: Any) -> Fact:
+    """A fact of one entry; texts as objects, for arrays of texts drop zeros at their end."""
+    if isinstance(value, NUMBERS):
+        return np.asarray(value)
+    fact = np.empty((), object)
+    fact[()] = bytes(value) if isinstance(value, bytearray) else value
+    return fact
+
+
+def _unpickled(value: bytes) -> Any:
+    if value[:1] == b"\x80" and value[-1:] == b".":
+        try:
+            return pickle.loads(value)
+        except Exception:  # then these are other bytes
+            return None
+    return None
+
+
+def _steps(facts: dict[str, Fact], path: str, value: Any) -> Steps:
+    """What an object leads to; arrays and plain lists are facts themselves."""
+    if isinstance(value, np.ndarray):
+        yield from _of_array(facts, path, value)
+    elif isinstance(value, pd.DataFrame):
+        yield from ((f".iloc[:, {j}]", value.iloc[:, j]) for j in range(value.shape[1]))
+        yield from ((".index", value.index), (".columns", value.columns), (".attrs", value.attrs))
+    elif isinstance(value, pd.Series | pd.Index | pd.api.extensions.ExtensionArray):
+        yield ".to_numpy()", np.asarray(value)
+        yield from (
+            (f".{name}", part)
+            for name in ("index", "name")
+            if (part := getattr(value, name, None)) is not None
+        )
+    elif isinstance(value, Mapping):
+        facts[f"len({path})"] = np.asarray(len(value))
+        yield from ((f"[{key!r}]", part) for key, part in value.items())
+    elif isinstance(value, Set):
+        yield "", sorted(map(repr, value))
+    elif isinstance(value, list | tuple | deque):
+        yield from _of_sequence(facts, path, value)
+    elif isinstance(value, types.FunctionType | types.MethodType | functools.partial | weakref.ref):
+        yield from _of_function(value)
+    elif isinstance(value, memoryview):
+        yield ".obj", value.obj
+    else:
+        yield from _of_object(value)
+
+
+def _of_array(facts: dict[str, Fact], path: str, array: Fact) -> Steps:
+    if array.dtype.names:
+        yield from ((f"[{name!r}]", np.asarray(array[name])) for name in array.dtype.names)
+    elif array.dtype.kind != "O" or all(isinstance(entry, SCALARS) for entry in array.flat):
+        facts[path] = np.array(array, subok=False)  # a copy: a later fit may write to the same place
+        facts[f"{path}.shape"], facts[f"{path}.dtype"] = np.array(array.shape, int), single(str(array.dtype))
+    else:
+        yield from ((f"[{i}]", entry) for i, entry in enumerate(array.flat))
+    if isinstance(array.base, np.ndarray | bytes | memoryview):
+        yield ".base", array.base
+
+
+def _of_sequence(facts: dict[str, Fact], path: str, values: Any) -> Steps:
+    facts[f"len({path})"] = np.asarray(len(values))
+    if names := getattr(values, "_fields", ()):
+        yield from ((f".{name}", part) for name, part in zip(names, values, strict=True))
+    elif len(values) and len(kinds := set(map(type, values))) == 1 and kinds <= {bool, int, float, str}:
+        facts[path] = np.array(values, dtype=object if kinds & {int, str} else None)
+    else:
+        yield from ((f"[{i}]", part) for i, part in enumerate(values))
+
+
+def _of_function(value: Any) -> Steps:
+    if isinstance(value, weakref.ref):
+        yield "()", value()
+    elif isinstance(value, functools.partial):
+        yield from ((".func", value.func), (".args", value.args), (".keywords", value.keywords))
+    elif isinstance(value, types.MethodType):
+        yield from ((".__self__", value.__self__), (".__func__", value.__func__))
+    else:
+        for name, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=True):
+            try:
+                yield f".{name} (closure)", cell.cell_contents
+            except ValueError:  # nothing in it yet
+                continue
+        yield from ((f".{name}", getattr(value, name)) for name in ("__defaults__", "__kwdefaults__"))
+        yield ".__dict__", vars(value)
+
+
+def _of_object(value: Any) -> Steps:
+    kind, known = type(value), False
+    for name, part in getattr(value, "__dict__", {}).items():
+        known = True
+        yield f".{name}", part
+    for base in kind.__mro__:
+        slots = base.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if name not in ("__dict__", "__weakref__") and hasattr(value, name):
+                known = True
+                yield f".{name}", getattr(value, name)
+        if base.__module__.partition(".")[0] not in LIBRARIES:
+            plain = (
+                (n, part) for n, part in vars(base).items() if not n.startswith("__") and not _is_code(part)
+            )
+            yield from ((f".{base.__name__}.{name}", part) for name, part in plain)
+    own_state = getattr(kind, "__getstate__", None) is not object.__dict__["__getstate__"]
+    if own_state and known:
+        yield from _state(value)
+    elif not known:
+        yield from _reduced(value)
+
+
+def _is_code(part: Any) -> bool:
+    return callable(part) or hasattr(type(part), "__get__")
+
+
+def _state(value: Any) -> Steps:
+    try:
+        yield PICKLED, value.__getstate__()
+    except Exception:  # what cannot be pickled hands out nothing that way
+        return
+
+
+def _reduced(value: Any) -> Steps:
+    """What an object without attributes is made of, as a pickle has it."""
+    try:
+        parts = value.__reduce_ex__(4)
+    except Exception:
+        return
+    if isinstance(parts, tuple):
+        for name, part in zip(("arguments", "state", "items", "entries"), parts[1:], strict=False):
+            if part is not None:
+                yield f".__reduce__().{name}", list(part) if name in ("items", "entries") else part
+
+
+def _totals(facts: Mapping[str, Fact]) -> dict[str, Fact]:
+    """Totals of the numbers at each path with stars."""
+    groups: dict[str, list[Fact]] = defaultdict(list)
+    for path, fact in facts.items():
+        numbers = _as_numbers(fact)
+        if numbers is not None and not (path.endswith(".shape") or path.startswith("len(")):
+            groups[group(path)].append(numbers)
+    found: dict[str, Fact] = {}
+    for path, parts in groups.items():
+        entries = np.concatenate(parts)
+        if len(entries) > 1:
+            ordered = np.sort(entries)
+            sums = (
+                len(entries),
+                float(ordered.sum()),
+                ordered[0],
+                ordered[-1],
+                blake2b(ordered.tobytes()).hexdigest(),
+            )
+            found |= {f"{what} of {path}": single(value) for what, value in zip(TOTALS, sums, strict=True)}
+    return found
+
+
+def _as_numbers(fact: Fact) -> NDArray[np.float64] | None:
+    if fact.dtype.kind in "biuf":
+        return fact.reshape(-1).astype(float)
+    if fact.dtype.kind == "O" and fact.ndim and all(type(entry) is int for entry in fact.flat):
+        return fact.reshape(-1).astype(float)
+    return None

@@ -1,0 +1,396 @@
+"""Low bits, generators and time: honest subjects pass, broken twins are convicted.
+
+Honest subjects are convicted with probability 1e-6 at most; with fixed seeds always or never. No test depends on
+how long something takes.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import os
+import random
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from itertools import count
+from time import time_ns
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom, norm
+
+from dpnb import PrivateBooster
+from dpnb.audit.attack import attack
+from dpnb.audit.bounds import clopper_pearson, compare, epsilon_bound
+from dpnb.audit.channels import (
+    BANDS,
+    CIRCUMSTANCES,
+    LowBits,
+    clock_stopped,
+    generators,
+    globals_reset,
+    low_bit_names,
+    low_bits,
+    lowest_bit,
+    process_changed,
+    timing,
+    timings,
+)
+from dpnb.audit.search import families
+from dpnb.curator import open_curator
+from dpnb.ledger import Ledger
+from dpnb.papers.diffprfs import DiffPRFs
+
+SURE = 1 - 1e-6
+RUNS = 2_000
+PAIR = families()[0]
+SIDES = PAIR.first, PAIR.second
+Draw = Callable[[float, np.random.Generator], np.ndarray]
+
+
+# --- Low bits -----------------------------------------------------------------------------------------------
+
+
+def test_lowest_bits_of_known_numbers() -> None:
+    numbers = [1.0, 3.0, 12.0, 0.5, 0.75, -0.1, 2.0**-1074, 0.0, math.inf, math.nan]
+    expected = [0.0, 0.0, 2.0, -1.0, -2.0, -55.0, -1074.0, math.inf, math.nan, math.nan]
+    np.testing.assert_array_equal(lowest_bit(numbers), expected)
+    rng = np.random.default_rng(0)
+    drawn = rng.normal(size=200) * 2.0 ** rng.integers(-40, 40, 200)
+    for value, lowest in zip(drawn.tolist(), lowest_bit(drawn).tolist(), strict=True):
+        denominator = math.log2(value.as_integer_ratio()[1])
+        assert lowest == -denominator or (denominator == 0 and lowest >= 0)
+
+
+def test_columns_and_names_fit_together() -> None:
+    columns, names = low_bits([[0.3, 5.0], [0.0, math.nan]]), low_bit_names(["a", "b"])
+    assert columns.shape == (2, len(names)) == (2, 2 * (len(BANDS) + 2))
+    seen = dict(zip(names, columns[0], strict=True))
+    assert seen["lowest bit of a"] == -54
+    assert seen["fineness of a below 0.5"] == 54
+    assert math.isnan(seen["fineness of a below 0.25"])
+    assert seen["fineness of b below 8"] == 0
+    assert math.isnan(seen["fineness of b below 4"])
+    assert seen["distance of b to whole numbers"] == 0
+    assert np.isnan(columns[1, len(names) // 2 :]).all()
+
+
+def by_logarithm(count: float, rng: np.random.Generator) -> np.ndarray:
+    u = rng.random(RUNS) - 0.5
+    return count - np.sign(u) * np.log(1 - 2 * np.abs(u))
+
+
+def by_numpy(count: float, rng: np.random.Generator) -> np.ndarray:
+    return count + rng.laplace(size=RUNS)
+
+
+def curator_draws(mechanism: str) -> Draw:
+    def draw(count: float, rng: np.random.Generator) -> np.ndarray:
+        curator = open_curator(rng=rng, ledger=Ledger(claimed=1.0))
+        how: dict[str, Any] = {"epsilon": 1.0, "sensitivity": 1.0, "what": "count"}
+        return np.asarray(getattr(curator, mechanism)(np.full(RUNS, int(count)), **how), float)
+
+    return draw
+
+
+def snapped(count: float, rng: np.random.Generator) -> np.ndarray:
+    """Mironov's remedy: rounded to multiples of a power of two that is at least the scale, and cut off."""
+    return np.clip(np.rint(by_logarithm(count, rng)), -40, 40)
+
+
+def gaussian(count: float, rng: np.random.Generator) -> np.ndarray:
+    return count + 2 * rng.normal(size=RUNS)
+
+
+HONEST: dict[str, Draw] = {"geometric": curator_draws("geometric"), "snapped": snapped}
+NAIVE: dict[str, Draw] = {"logarithm": by_logarithm, "NumPy": by_numpy, "curator": curator_draws("laplace")}
+
+
+def told_apart(draw: Draw, *, bits: bool = True, **how: Any) -> Any:
+    rng = np.random.default_rng(0)
+    sides = [draw(records, rng)[:, None] for records in (0, 1)]
+    columns = [np.concatenate([side, low_bits(side)], axis=1) if bits else side for side in sides]
+    names = ["count", *(low_bit_names(["count"]) if bits else [])]
+    return compare(*columns, **{"claimed": 1.0, "confidence": SURE, "names": names, **how})
+
+
+@pytest.mark.parametrize("name", NAIVE)
+def test_floating_point_noise_is_convicted(name: str) -> None:
+    assert told_apart(NAIVE[name]).lower_bound > 2
+    assert not told_apart(NAIVE[name], bits=False).violated  # the numbers themselves keep the claim
+
+
+@pytest.mark.parametrize("name", [*NAIVE, *HONEST])
+def test_an_event_that_is_possible_for_one_count_only(name: str) -> None:
+    """Below ½, bits below 2⁻⁵³ cannot come from 1 + noise."""
+    rng, column = np.random.default_rng(0), low_bit_names(["count"]).index("fineness of count below 0.5")
+    with np.errstate(invalid="ignore"):
+        seen = [
+            int((low_bits((NAIVE | HONEST)[name](records, rng))[:, column] > 53).sum()) for records in (0, 1)
+        ]
+    shown = epsilon_bound(*seen, RUNS, RUNS, confidence=SURE)
+    assert seen[1] == 0
+    assert shown > 3 if name in NAIVE else shown == 0
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_whole_numbers_pass(name: str) -> None:
+    assert not told_apart(HONEST[name]).violated
+
+
+def test_normal_noise_is_convicted_at_its_last_digits() -> None:
+    """In real numbers noise of sd 2 has δ = .0004 at ε = 1.5."""
+    mu, epsilon = 0.5, 1.5
+    delta = norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * norm.cdf(-mu / 2 - epsilon / mu)
+    assert delta < 0.0005
+    how: dict[str, Any] = {"claimed": epsilon, "delta": 0.01, "confidence": 0.99}
+    assert told_apart(gaussian, **how).violated
+    assert not told_apart(gaussian, bits=False, **how).violated
+
+
+class Count:
+    """A noisy number of records."""
+
+    def __init__(self, draw: Draw, random_state: Any = None) -> None:
+        self.draw = draw
+        self.random_state = random_state
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        return {"random_state": self.random_state}
+
+    def set_params(self, *, random_state: Any) -> Count:
+        self.random_state = random_state
+        return self
+
+    def fit(self, X: Any, y: Any) -> Count:
+        self.count_ = float(self.draw(len(X), np.random.default_rng(self.random_state))[0])
+        return self
+
+
+def one(draw: Callable[..., Any], count: int, rng: np.random.Generator) -> np.ndarray:
+    return np.array([count + float(draw(rng))])
+
+
+def shown(model: Any) -> np.ndarray:
+    return np.array([model.count_])
+
+
+@pytest.mark.parametrize(
+    ("draw", "broken"),
+    [(lambda rng: rng.laplace(), True), (lambda rng: rng.geometric(0.6321) - rng.geometric(0.6321), False)],
+    ids=["Laplace", "geometric"],
+)
+def test_an_attack_takes_the_columns(draw: Any, broken: bool) -> None:
+    found = attack(
+        partial(Count, partial(one, draw)),
+        ([], []),
+        ([0], [0]),
+        claimed=1.0,
+        runs=1_000,
+        confidence=SURE,
+        observe=LowBits(shown),
+        progress=False,
+    )
+    assert found.violated == broken
+
+
+# --- Generators ---------------------------------------------------------------------------------------------
+
+
+class Noisy:
+    """A noisy count; where the noise comes from is the subject's affair."""
+
+    def __init__(self, noise: Callable[[], float]) -> None:
+        self.noise = noise
+
+    def fit(self, X: Any, y: Any) -> Noisy:
+        self.count_ = len(X) + self.noise()
+        return self
+
+
+def seconds() -> float:
+    return float(np.random.default_rng(int(time.time())).laplace())
+
+
+def nanoseconds() -> float:
+    return random.Random(time_ns()).gauss()  # imported by name
+
+
+def of_day() -> float:
+    return random.Random(datetime.datetime.now().isoformat()).gauss()
+
+
+def of_process() -> float:
+    return random.Random(os.getpid()).gauss()
+
+
+def of_both() -> float:
+    return random.Random(os.getpid() ^ time.time_ns()).gauss()
+
+
+REPEATED = {
+    "a seed inside": (lambda: random.Random(3).gauss(), "as they come"),
+    "the process": (of_process, "in one process"),
+    "seconds": (seconds, "with the clock stopped"),
+    "nanoseconds": (nanoseconds, "with the clock stopped"),
+    "the date": (of_day, "with the clock stopped"),
+    "clock and process": (of_both, "with the clock stopped"),
+    "NumPy's globals": (lambda: float(np.random.laplace()), "with the global generators reset"),  # noqa: NPY002
+    "Python's globals": (lambda: random.gauss(0, 1), "with the global generators reset"),
+}
+FRESH = {
+    "NumPy": lambda: float(np.random.default_rng().laplace()),
+    "the system": lambda: random.SystemRandom().gauss(),
+    "a seed from the system": lambda: random.Random(os.urandom(16)).gauss(),
+}
+
+
+@pytest.fixture(autouse=True)
+def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock that moves on by a second whenever it is read; dates go by the system's, which is finer than a fit."""
+    ticks = count(1_000)
+    monkeypatch.setattr(time, "time", lambda: float(next(ticks)))
+    monkeypatch.setattr(time, "time_ns", lambda: next(ticks) * 10**9)
+    monkeypatch.setitem(globals(), "time_ns", time.time_ns)
+
+
+def repeated(noise: Callable[[], float], **more: Any) -> list[Any]:
+    return generators(partial(Noisy, noise), *SIDES, claimed=1.0, **more)
+
+
+@pytest.mark.parametrize("name", REPEATED)
+def test_noise_that_repeats_itself_is_convicted(name: str) -> None:
+    noise, words = REPEATED[name]
+    (found,) = repeated(noise)
+    assert found.path == "model.count_"
+    assert f"fits {words}" in found.event
+    assert found.flagged
+    assert found.violated == (found.given == "")
+    assert bool(found.given) == ("globals" in name)
+    assert 1 < found.lower_bound < 1.2
+    assert found.confidence == pytest.approx(SURE, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", FRESH)
+def test_noise_of_the_system_passes(name: str) -> None:
+    assert repeated(FRESH[name]) == []
+
+
+def test_estimators_do_not_repeat_their_noise() -> None:
+    """Their noise is the system's, not that of the clock, the process or the global generators; a seed is a twin."""
+    small: Any = {"domain": PAIR.domain, "epsilon": 0.5}
+    for factory in (
+        partial(DiffPRFs, n_trees=6, max_depth=0, **small),
+        partial(PrivateBooster, n_rounds=8, **small),
+    ):
+        assert generators(factory, *SIDES, claimed=0.5) == []
+        twin = partial(factory, random_state=1)
+        found = generators(twin, *SIDES, claimed=0.5, circumstances=CIRCUMSTANCES[:1])
+        assert found
+        assert all(finding.violated and "as they come" in finding.event for finding in found)
+
+
+def test_what_is_held_fixed_is_let_go() -> None:
+    def seen() -> list[Any]:
+        return [time.time, time.time_ns, datetime.datetime, os.getpid, time_ns]
+
+    before, state, python = seen(), np.random.get_state(), random.getstate()  # noqa: NPY002
+    with clock_stopped(sys.modules[__name__]), process_changed():
+        assert time.time() == time.time() == datetime.datetime.now().timestamp()
+        assert time_ns() == time.time_ns()
+        assert all(a is not b for a, b in zip(seen(), before, strict=True))
+    with globals_reset():
+        first = random.random(), np.random.random()  # noqa: NPY002
+    with globals_reset():
+        assert first == (random.random(), np.random.random())  # noqa: NPY002
+    assert all(a is b for a, b in zip(seen(), before, strict=True))
+    assert repr(np.random.get_state()) == repr(state)  # noqa: NPY002
+    assert random.getstate() == python
+
+
+# --- Time ---------------------------------------------------------------------------------------------------
+
+
+class Slow:
+    """Takes as long as a fake clock says; drifts as machines do."""
+
+    now, drift = 0.0, 0.0
+    noise = np.random.default_rng(0)
+
+    def __init__(self, a_record: float) -> None:
+        self.a_record = a_record
+
+    def fit(self, X: Any, y: Any) -> Slow:
+        self.size = len(X)
+        self.spend()
+        return self
+
+    def predict(self, X: Any) -> Any:
+        self.spend()
+        return np.zeros(len(X))
+
+    def spend(self) -> None:
+        Slow.drift += 0.05
+        Slow.now += 10 + Slow.drift + self.a_record * self.size + Slow.noise.exponential()
+
+
+def clock() -> float:
+    return Slow.now
+
+
+@pytest.mark.parametrize("what", ["fit", "predict"])
+@pytest.mark.parametrize(("a_record", "broken"), [(0.0, False), (200.0, True)])
+def test_time_that_depends_on_the_records_is_convicted(a_record: float, broken: bool, what: str) -> None:
+    found = timing(
+        partial(Slow, a_record), *SIDES, claimed=1.0, runs=400, confidence=SURE, what=what, clock=clock
+    )
+    assert found.violated == broken
+    assert f"seconds of a {what}" in found.event or "log-odds" in found.event
+
+
+def test_fits_in_random_order_share_the_drift() -> None:
+    """Broken twin: all fits on D first."""
+    a, b = timings(partial(Slow, 0.0), *SIDES, runs=400, clock=clock)
+    assert abs(float(np.mean(a < b)) - 0.5) < 0.125  # 5 standard errors
+    assert not compare(a, b, claimed=1.0, confidence=SURE).violated
+    in_order = np.sort(np.concatenate([a, b]), axis=0)
+    assert compare(*np.split(in_order, 2), claimed=1.0, confidence=SURE).violated
+
+
+def test_paired_rows_stay_together() -> None:
+    """Broken twin: rows that are mixed on each side, so that what a pair has in common tells them apart by chance."""
+    rows = np.arange(400.0)[:, None]
+    shares = [
+        compare(rows, rows, claimed=1.0, paired=paired, seed=seed)
+        for paired in (True, False)
+        for seed in range(3)
+    ]
+    together = [sorted(f.on_first) == sorted(f.on_second) for f in shares]
+    assert together == [True] * 3 + [False] * 3
+    with pytest.raises(ValueError, match="400 and 399 rows: expected as many on both"):
+        compare(rows, rows[1:], claimed=1.0, paired=True)
+
+
+def test_wrong_arguments_of_timings_are_refused() -> None:
+    with pytest.raises(ValueError, match="what='score': expected 'fit' or 'predict'"):
+        timings(partial(Slow, 0.0), *SIDES, runs=50, what="score")
+    with pytest.raises(ValueError, match="runs=3: expected a whole number of at least 40"):
+        timings(partial(Slow, 0.0), *SIDES, runs=3)
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.5, 1.0])
+def test_bounds_of_probabilities_hold_for_unequal_ones(spread: float) -> None:
+    """Exact laws of sums of 60 indicators whose probabilities drift about their mean; α = .02 each way."""
+    n, alpha = 60, 0.02
+    low, high = clopper_pearson(np.arange(n + 1), n, alpha=2 * alpha)
+    for mean in (0.0003, 0.005, 0.02, 0.1, 0.3, 0.5, 0.9):
+        law = np.ones(1)
+        for p in mean + spread * min(mean, 1 - mean) * np.linspace(-1, 1, n):
+            law = np.convolve(law, [1 - p, p])
+        assert law[low > mean].sum() <= -math.log1p(-alpha)
+        assert law[high < mean].sum() <= -math.log1p(-alpha)
+    copies = binom.pmf(np.arange(n // 6 + 1), n // 6, 0.3)  # broken twin: six at a time are the same
+    assert copies[low[::6] > 0.3].sum() > alpha

@@ -4,9 +4,10 @@ from .attack import attack, black_box, white_box
 from .bounds import compare, epsilon_bound, largest_bound
 from .exact import exact
 from .onerun import one_run, one_run_epsilon
+from .pairs import families, pairs
 from .replay import replay, replay_mechanism
 from .result import Finding
-from .search import families, search
+from .search import search
 
 __all__ = [
     "Finding",
@@ -19,6 +20,7 @@ __all__ = [
     "largest_bound",
     "one_run",
     "one_run_epsilon",
+    "pairs",
     "replay",
     "replay_mechanism",
     "search",

@@ -244,6 +244,22 @@ def _chosen(
     return offers[best][1], statistics[best][1]
 
 
+def scouted_margin(first: Floats, second: Floats, *, confidence: float, delta: float = 0.0) -> float:
+    """A bound of ε to rank pairs by, from few outputs: each half chooses an event that the other half measures.
+
+    The mean of the two is no confidence bound.
+    """
+    names = [(str(j), _column(j)) for j in range(first.shape[1])]
+    halves = [(first[::2], second[::2]), (first[1::2], second[1::2])]
+    margins = []
+    for chosen, measured in (halves, halves[::-1]):
+        event, statistic = _chosen(names, *chosen, confidence=confidence, delta=delta)
+        counts = [event.holds(statistic(side)).sum(keepdims=True) for side in measured]
+        runs = len(measured[0]), len(measured[1])
+        margins.append(float(_log_ratios(*counts, runs=runs, confidence=confidence, delta=delta)[0]))
+    return sum(margins) / 2
+
+
 def _split(outputs: Floats) -> list[Floats]:
     """The parts that learn, choose and measure."""
     eighth = _eighth(len(outputs))

@@ -11,7 +11,7 @@ import pandas as pd
 
 from ...arrays import Floats
 from ...audit.releases import spent_by
-from ...audit.search import DOMAIN, random_pair
+from ...audit.pairs import DOMAIN, random_pair
 from ...audit.twins import TWINS
 from ...booster import PrivateBooster
 from ...counts import Records

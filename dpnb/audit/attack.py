@@ -5,11 +5,11 @@ from __future__ import annotations
 import pickle
 import random
 import warnings
-from collections import Counter
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +27,7 @@ Observe = Callable[[Any], ArrayLike]
 Data = tuple[Any, Any]
 
 MAX_QUERIES = 48
-NOTED = "number of exceptions or warnings"
-MAX_NOTES = 12  # kinds of exceptions and warnings that are told apart
+MAX_NOTES = 3  # exceptions or warnings of an event that are told
 MAX_TEXT = 160  # characters of their messages
 CORNER_COLUMNS = 4  # all corners of the data up to so many columns, else two
 
@@ -194,7 +193,7 @@ class Sample:
                 random.seed(seed)
                 np.random.seed(seed)  # noqa: NPY002
                 try:
-                    yield self._noted(seed) if self.failures else (self._observed(self._fitted(seed)), ())
+                    yield self._noted(seed) if self.failures else (self._observed(self._fitted(seed)), SILENT)
                 except AttackError:
                     raise
                 except Exception as error:
@@ -210,18 +209,19 @@ class Sample:
         model.fit(*self.data)
         return model
 
-    def fit(self, seed: int) -> tuple[Any, tuple[str, ...]]:
+    def fit(self, seed: int) -> tuple[Any, Notes]:
         """The fitted model, None if the fit failed, and the fit's exception and warnings."""
-        model, notes = None, list[str]()
+        model, raised = None, ("", "")
         with warnings.catch_warnings(record=True) as heard:
             warnings.simplefilter("always")
             try:
                 model = self._fitted(seed)
             except Exception as error:
-                notes += _note("fit raised", type(error).__name__, error)
-        for one in heard:
-            notes += _note("fit warned", one.category.__name__, one.message)
-        return model, tuple(dict.fromkeys(notes))
+                raised = _raised("fit", error)
+        kinds = sorted({one.category.__name__ for one in heard})
+        texts = sorted({f"{one.category.__name__}: {_text(one.message)}" for one in heard})
+        warned = [f"fit warned {' and '.join(names)}" if names else "" for names in (kinds, texts)]
+        return model, (*raised, warned[0], warned[1])
 
     def _noted(self, seed: int) -> Seen:
         """The numbers of one fit, none if it failed, and its exception and warnings."""
@@ -233,7 +233,7 @@ class Sample:
         except AttackError:
             raise
         except Exception as error:
-            return np.empty(0), (*_note("the fitted model raised", type(error).__name__, error), *notes)
+            return np.empty(0), (*_raised("the fitted model", error), *notes[2:])
 
     def _observed(self, model: Any) -> Floats:
         observed = np.asarray(self.observe(model), float)
@@ -242,13 +242,25 @@ class Sample:
         return observed
 
 
-Seen = tuple[Floats, tuple[str, ...]]  # numbers; exception and warnings
+Notes = tuple[str, str, str, str]  # as NOTED names them; empty for none
+Seen = tuple[Floats, Notes]  # numbers of a fit, and what it raised and warned
+SILENT: Notes = ("", "", "", "")
+NOTED = (
+    "the run's exception by kind",
+    "the run's exception",
+    "the fit's warnings by kind",
+    "the fit's warnings",
+)
 
 
-def _note(what: str, kind: str, message: object) -> list[str]:
-    """An exception or warning by its kind, and by its kind and text."""
+def _raised(what: str, error: Exception) -> tuple[str, str]:
+    kind = f"{what} raised {type(error).__name__}"
+    return kind, f"{kind}: {_text(error)}"
+
+
+def _text(message: object) -> str:
     text = " ".join(str(message).split())
-    return [f"{what} {kind}", f"{what} {kind}: {text if len(text) <= MAX_TEXT else text[:MAX_TEXT] + '…'}"]
+    return text if len(text) <= MAX_TEXT else text[:MAX_TEXT] + "…"
 
 
 def seeded(model: Any, seed: int) -> Any:
@@ -345,42 +357,47 @@ def _check_runs(runs: int, jobs: int) -> None:
             raise ValueError(f"{name}={value!r}: expected a whole number of at least {low}")
 
 
-def with_notes(sides: Sequence[Sequence[Seen]]) -> tuple[list[Floats], list[str]]:
-    """Observations of several data sets as tables, with a column in front for each exception or warning.
+def with_notes(sides: Sequence[Sequence[Seen]]) -> tuple[list[Floats], dict[float, str]]:
+    """Observations of several data sets as tables, with exceptions and warnings in four columns in front.
 
     Returns
     -------
-    A table for each data set, and the names of the columns in front. Exceptions and warnings that come in the same
-    runs share a column, named by the one that says most; the most frequent ones are kept.
+    A table for each data set, and the text of each number in the columns in front. A number follows from its text
+    alone, so that no run has a say in how another one is seen.
     """
-    seen = [one for rows in sides for one in rows]
-    often = Counter(note for _, notes in seen for note in notes)
-    by_runs: dict[bytes, str] = {}
-    for note in sorted(often, key=lambda note: (-often[note], note)):
-        where = np.array([note in notes for _, notes in seen])
-        if not where.all():
-            by_runs[where.tobytes()] = max(by_runs.get(where.tobytes(), ""), note, key=len)
-    names = list(by_runs.values())[:MAX_NOTES]
-    width = max(len(row) for row, _ in seen)
+    width = max(len(row) for rows in sides for row, _ in rows)
+    texts = {_number(note): note for rows in sides for _, notes in rows for note in notes}
     tables = [
         np.column_stack(
             [
-                np.array([[note in notes for note in names] for _, notes in rows], float).reshape(
-                    len(rows), -1
-                ),
+                np.array([[_number(note) for note in notes] for _, notes in rows]).reshape(len(rows), -1),
                 table([row for row, _ in rows], width),
             ]
         )
         for rows in sides
     ]
-    return tables, [f"{NOTED} “{name}”" for name in names]
+    return tables, texts
+
+
+def _number(note: str) -> float:
+    return float(zlib.crc32(note.encode()))  # 0 for no note
+
+
+def in_words(finding: SampledFinding, texts: dict[float, str]) -> SampledFinding:
+    """A finding whose event is told by the exceptions or warnings in it, if it is one of these."""
+    shown = finding.shown
+    if shown.statistic not in NOTED:
+        return finding
+    inside = [text or "none" for number, text in sorted(texts.items()) if shown.holds(np.array([number]))[0]]
+    where = finding.event.removeprefix(str(shown))
+    listed = "” or “".join(inside[:MAX_NOTES]) + ("” or others" if len(inside) > MAX_NOTES else "”")
+    return replace(finding, event=f"{shown.statistic}: “{listed}{where}")
 
 
 def check_some_succeed(sides: Sequence[Sequence[Seen]]) -> None:
     """Raise AttackError if no run on any data set gave an observation."""
     if not any(len(row) for rows in sides for row, _ in rows):
-        notes = next((notes for rows in sides for _, notes in rows if notes), ("nothing was observed",))
-        why = notes[1] if len(notes) > 1 else notes[0]
+        why = next((notes[1] for rows in sides for _, notes in rows if notes[1]), "nothing was observed")
         raise AttackError(f"all {sum(map(len, sides))} runs failed on both data sets: {why}")
 
 
@@ -472,8 +489,8 @@ def attack(
     ]
     found = drawn(samples, [runs, runs], jobs=jobs, seed=seed, progress=progress)
     check_some_succeed(found)
-    (a, b), notes = with_notes(found)
-    return compare(
+    (a, b), texts = with_notes(found)
+    result = compare(
         a,
         b,
         claimed=claimed,
@@ -482,9 +499,10 @@ def attack(
         neighbours=neighbours,
         subject=subject or type(factory()).__name__,
         pair=pair,
-        names=[*notes, *names_of(observe, a.shape[1] - len(notes))],
+        names=[*NOTED, *names_of(observe, a.shape[1] - len(NOTED))],
         seed=seed,
     )
+    return in_words(result, texts)
 
 
 def names_of(observe: Observe, width: int) -> list[str]:

@@ -23,7 +23,6 @@ from .attack import (
     attack,
     check_some_succeed,
     drawn,
-    seeded,
     white_box,
     white_names,
     with_notes,
@@ -35,13 +34,13 @@ from .result import Finding
 
 MOST_TREE_NUMBERS = 256  # of a forest's numbers, upper levels first
 SCOUT_SHARE = 0.25  # of all fits
-FIRST_SHARE = 0.4  # of the scouting fits, on all pairs; the later rounds share the rest
+FIRST_SHARE = 0.5  # of the scouting fits, on all pairs; the later rounds share the rest
 LEAST_RUNS = 4  # of a pair in a round, on each data set
-SHARED = 6  # most times as many fits of a data set that several pairs have in common
+SHARED = 4  # most times as many fits of a data set that several pairs have in common
 KEPT = 1 / 3  # of the pairs after each round
 SCOUT_COLUMNS = 6  # numbers looked at for each way in which they may differ
 SCOUT_LEVEL = 0.9
-LEAK = "fit warned PrivacyLeakWarning: "
+LEAK = "PrivacyLeakWarning: "
 MOST_SHOWN = 120  # characters of a value in a reason
 
 
@@ -171,7 +170,7 @@ def measured_by_attack(factory: Callable[[], Any], pair: Pair, plan: Plan) -> Sa
         delta=plan.delta,
         neighbours=plan.neighbours,
         pair=pair.name,
-        observe=observed(factory, [pair], seed=plan.seed),
+        observe=observed([pair], n_trees=_trees_of(factory, pair, seed=plan.seed)),
         jobs=plan.jobs,
         seed=plan.seed,
         progress=plan.progress,
@@ -179,17 +178,18 @@ def measured_by_attack(factory: Callable[[], Any], pair: Pair, plan: Plan) -> Sa
     )
 
 
-def observed(factory: Callable[[], Any], alike: Sequence[Pair], *, seed: int = 0) -> Released:
-    """What is looked at on pairs that share their first data set."""
-    model = OnDomain(factory, alike[0].domain)()
-    n_trees = getattr(model, "n_trees", 1)
-    if n_trees is None:  # one that the estimator works out itself shows when it is fitted
-        try:
-            n_trees = len(seeded(model, seed).fit(*alike[0].first).trees_)
-        except Exception:  # the runs will show it as an event; here it costs names only
-            n_trees = 1
-    trees = n_trees if isinstance(n_trees, int) and n_trees > 0 else 1
-    return Released(asked(alike), trees, any(pair.malformed for pair in alike))
+def observed(alike: Sequence[Pair], *, n_trees: int = 1) -> Released:
+    """What is looked at on pairs that share their first data set; the number of trees matters for names only."""
+    return Released(asked(alike), n_trees, any(pair.malformed for pair in alike))
+
+
+def _trees_of(factory: Callable[[], Any], pair: Pair, *, seed: int) -> int:
+    """Number of trees of a model; one that the estimator works out itself shows when it is fitted."""
+    sample = Sample(OnDomain(factory, pair.domain), pair.first, np.ravel, "first", failures=True)
+    stated = getattr(sample.factory(), "n_trees", 1)
+    if stated is None:
+        stated = len(getattr(sample.fit(seed)[0], "trees_", ()))
+    return max(stated, 1) if isinstance(stated, int) else 1
 
 
 # --- Scouting -----------------------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ def observed(factory: Callable[[], Any], alike: Sequence[Pair], *, seed: int = 0
 class _Arms:
     """Pairs and what was seen of them; a data set that several pairs have in common is fitted for all of them."""
 
-    def __init__(self, factory: Callable[[], Any], pairs: Sequence[Pair], seed: int) -> None:
+    def __init__(self, factory: Callable[[], Any], pairs: Sequence[Pair]) -> None:
         self.pairs = list(pairs)
         self.groups: dict[int, list[int]] = {}
         for place, pair in enumerate(pairs):
@@ -208,7 +208,7 @@ class _Arms:
         self.sides: list[tuple[int, int]] = [(0, 0)] * len(self.pairs)
         for places in self.groups.values():
             alike = [self.pairs[place] for place in places]
-            watch = observed(factory, alike, seed=seed)
+            watch = observed(alike)
             made = OnDomain(factory, alike[0].domain)
             first = self._add(Sample(made, alike[0].first, watch, "first", failures=True))
             for place, pair in zip(places, alike, strict=True):
@@ -252,16 +252,18 @@ def promise(first: Floats, second: Floats, *, delta: float = 0.0) -> float:
 
     It promises nothing, for it serves to choose between pairs only; the measurement takes fresh runs.
     """
-    ranks = np.apply_along_axis(rankdata, 0, np.nan_to_num(np.concatenate([first, second]), nan=-1e9))
+    both = np.nan_to_num(np.concatenate([first, second]), nan=-1e300)
+    varied = np.flatnonzero((both != both[0]).any(axis=0))
+    if not len(varied):
+        return -math.inf
+    ranks = rankdata(both[:, varied], axis=0)
     middle = ranks - ranks.mean(axis=0)
     sides = np.repeat([0, 1], [len(first), len(second)])
     chosen: set[int] = set()
     for scores in (middle, np.abs(middle)):
         gap = np.abs(scores[sides == 0].mean(axis=0) - scores[sides == 1].mean(axis=0))
         best = np.argsort(-gap, kind="stable")[:SCOUT_COLUMNS]
-        chosen |= {int(j) for j in best if gap[j] > 0}
-    if not chosen:
-        return -math.inf
+        chosen |= set(varied[best].tolist())
     columns = sorted(chosen)
     return scouted_margin(first[:, columns], second[:, columns], confidence=SCOUT_LEVEL, delta=delta)
 
@@ -281,7 +283,7 @@ def scout(
     alive = list(range(min(len(pairs), most)))
     if len(pairs) == 1 or len(alive) < 2:
         return 0, [Tried(pair.name, 0, math.nan) for pair in pairs], 0
-    arms = _Arms(factory, pairs, plan.seed)
+    arms = _Arms(factory, pairs)
     rounds = 1 + math.ceil(math.log(len(alive)) / -math.log(KEPT))
     seeds = np.random.SeedSequence([plan.seed, 1]).generate_state(rounds).tolist()
     spent, found = 0, {place: Tried(pairs[place].name, 0, math.nan) for place in range(len(pairs))}
@@ -307,7 +309,8 @@ def campaign(
 
     A quarter of the fits scouts. None of them takes part in the measurement, so that its confidence is its own,
     whatever scouting did. Scouting and measuring together take ``2 · runs`` fits at most; where that leaves fewer than
-    40 fits on each data set, nothing is scouted and the first pair is measured.
+    40 fits on each data set, nothing is scouted and the first pair is measured. Besides, a conviction takes two fits to
+    tell its reason, and a forest that works out its number of trees itself takes one.
 
     Parameters
     ----------
@@ -362,10 +365,10 @@ def reason(factory: Callable[[], Any], pair: Pair, finding: SampledFinding, *, s
         shown = [_shown(value) for value in values]
         if shown[0] != shown[1]:
             told.append(f"{what} read off the data, {shown[0]} on D and {shown[1]} on D′")
-    leaks = [note.partition("PrivacyLeakWarning: ")[2] for note in (*notes, *more) if LEAK in note]
+    leaks = [note.partition(LEAK)[2] for note in (notes[-1], more[-1]) if LEAK in note]
     if leaks:
         told.append(f"the fit itself warns of what it read off the data: {leaks[0]}")
-    if finding.shown.statistic.startswith(NOTED):
+    if finding.shown.statistic in NOTED:
         told.append("what a fit raises or warns is an output too, and here it depends on the records")
     return "; ".join(told)
 

@@ -296,18 +296,22 @@ def _rare(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pai
 
 
 def _words(unit: Unit, domain: Domain) -> str:
-    shown = [
-        f"{a.name} = {a.shown(_code(a, p)) if isinstance(a, Continuous) else a.values[int(_code(a, p))]!r}"
-        for a, p in zip(domain.attributes, unit.places, strict=True)
-    ]
+    shown = []
+    for attribute, place in zip(domain.attributes, unit.places, strict=True):
+        code = _code(attribute, place)
+        value = (
+            attribute.shown(code) if isinstance(attribute, Continuous) else repr(attribute.values[int(code)])
+        )
+        shown.append(f"{attribute.name} = {value}")
     return ", ".join(shown[:SHOWN_ROWS]) + (", …" if len(shown) > SHOWN_ROWS else "")
 
 
 def _empty(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pair]:
     """No record against one; under replace, one record against another one."""
-    record = (0.5, 1, 1)
-    name = "no records, then one" if neighbours == "add-remove" else "a single record"
-    return [pair_of(name, [], record, neighbours=neighbours, domain=domain)]
+    if neighbours == "replace":
+        return [pair_of("a single record", [], (0.5, 1, 1), neighbours=neighbours, domain=domain)]
+    X, y = part_of_units([_unit((0.5, 1, 1), domain)], domain)
+    return [Pair("no records, then one", (X[:0], y[:0]), (X, y), domain)]
 
 
 def _malformed(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pair]:

@@ -7,6 +7,7 @@ Findings on private subjects are checked at confidence 1 - 1e-6: each such test 
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -280,7 +281,44 @@ def test_failing_fit_names_data_set_run_and_cause(jobs: int) -> None:
     with pytest.raises(
         AttackError, match=r"run \d+ on the second data set failed: ArithmeticError: five records"
     ):
-        attack(Failing, *sides, claimed=1, runs=50, jobs=jobs, progress=False)
+        observations(Failing, *sides, runs=50, observe=parity_of, jobs=jobs, progress=False)
+
+
+def parity_of(model: Any) -> Any:
+    return [model.odd]
+
+
+class Warns(Parity):
+    """Warns on five records, and is otherwise constant."""
+
+    def fit(self, X: Any, y: Any) -> Warns:
+        self.odd = 0
+        if len(X) == 5:
+            warnings.warn("few records", UserWarning, stacklevel=2)
+        return self
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize(
+    ("subject", "words"),
+    [(Failing, "fit raised ArithmeticError: five records"), (Warns, "fit warned UserWarning: few records")],
+)
+def test_an_exception_or_a_warning_on_one_side_is_an_event(subject: Any, words: str, jobs: int) -> None:
+    X = np.zeros((5, 1))
+    sides = (X[:4], np.zeros(4)), (X, np.zeros(5))
+    found = attack(subject, *sides, claimed=1, runs=60, jobs=jobs, progress=False)
+    assert found.violated
+    assert words in found.event
+    same = attack(subject, sides[0], sides[0], claimed=1, runs=60, jobs=jobs, progress=False)
+    assert not same.violated  # broken twin of the event: both data sets alike
+
+
+def test_a_subject_that_fails_on_everything_is_no_finding() -> None:
+    X = np.zeros((5, 1))
+    with pytest.raises(
+        AttackError, match="all 100 runs failed on both data sets: fit raised ArithmeticError: five"
+    ):
+        attack(Failing, (X, np.zeros(5)), (X, np.ones(5)), claimed=1, runs=50, progress=False)
 
 
 def test_unpicklable_factory_needs_one_job() -> None:

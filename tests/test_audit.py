@@ -14,8 +14,8 @@ import pytest
 
 from dpnb import Curator, Ledger, PrivacyLeakWarning
 from dpnb.audit import Finding, exact, families, replay, replay_mechanism, search
+from dpnb.audit.pairs import DOMAIN, random_pair
 from dpnb.audit.replay import replay_estimator, split_pair
-from dpnb.audit.search import DOMAIN, random_pair
 from dpnb.audit.twins import TWINS, Twin
 from dpnb.bags import Bags, drawing
 from dpnb.counts import Records

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 import re
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from dpnb.audit import __main__ as audit_main
 from dpnb.audit import compare
 from dpnb.audit.__main__ import main
 from dpnb.audit.bounds import SampledFinding
+from dpnb.audit.pairs import KINDS
 from dpnb.audit.report import alt_text, page, plot_event, write_report
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -41,11 +43,35 @@ class Constant(Size):
         return [0] * len(X)
 
 
-class Raising(Size):
+class Raising(Constant):
     def fit(self, X, y):
         if len(set(y)) < 2:
             raise ValueError("one class\\nonly")
-        return self
+        return super().fit(X, y)
+
+
+class Useless(Size):
+    def fit(self, X, y):
+        raise ValueError("no such\\ncolumn")
+
+
+class Quitting(Size):
+    def fit(self, X, y):
+        raise SystemExit(1)
+
+
+class Interrupted(Size):
+    def fit(self, X, y):
+        raise KeyboardInterrupt
+
+
+class OwnClasses(Constant):
+    def fit(self, X, y):
+        self.classes_ = sorted(set(y))
+        return super().fit(X, y)
+
+    def predict_proba(self, X):
+        return [[1 / len(self.classes_)] * len(self.classes_)] * len(X)
 
 
 def good():
@@ -76,6 +102,22 @@ def raising():
     return Raising()
 
 
+def useless():
+    return Useless()
+
+
+def quitting():
+    return Quitting()
+
+
+def interrupted():
+    return Interrupted()
+
+
+def own_classes():
+    return OwnClasses()
+
+
 def breaking():
     raise RuntimeError("no licence")
 
@@ -99,6 +141,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("audit")
     (path / "audited_models.py").write_text(FACTORIES)
     (path / "broken_module.py").write_text("1 / 0\n")
+    (path / "taken.html").mkdir()
     return path
 
 
@@ -163,11 +206,13 @@ def test_bad_estimator_is_refuted(folder: Path) -> None:
 
 def test_misuse_in_a_process_of_its_own_shows_no_traceback(folder: Path) -> None:
     done = command(
-        folder, "audited_models:raising", "--epsilon", "1", "--runs", "60", "--report", "none.html"
+        folder, "audited_models:useless", "--epsilon", "1", "--runs", "60", "--report", "none.html"
     )
     assert done.returncode == 2
     assert done.stdout == ""
-    assert re.fullmatch(r"dpnb\.audit: pair .*ValueError: one class only.*\n", done.stderr)
+    assert re.fullmatch(
+        r"dpnb\.audit: pair .* all \d+ runs failed .* ValueError: no such column\n", done.stderr
+    )
     assert not (folder / "none.html").exists()
 
 
@@ -207,6 +252,14 @@ def test_any_object_with_fit_and_predict(inside: Path, capsys: pytest.CaptureFix
     assert main(["audited_models:size", "--epsilon", "1", "--runs", "200", "--report", "size.html"]) == 1
     assert "lower bound" in capsys.readouterr().out
     assert main(["audited_models:constant", "--epsilon", "1", "--runs", "40", "--neighbours", "replace"]) == 0
+    page_text = (inside / "size.html").read_text(encoding="utf-8")
+    for words in (
+        "What was tried",
+        "The two data sets",
+        '<th scope="col">pair</th>',
+        "prefers-color-scheme: dark",
+    ):
+        assert words in page_text
     assert not [path for path in inside.iterdir() if path.name.startswith(".")]
 
 
@@ -241,6 +294,46 @@ def test_finite_loss_given_the_bags_is_no_verdict(inside: Path, capsys: pytest.C
 
 
 @pytest.mark.parametrize(
+    ("subject", "words"),
+    [
+        ("raising", ["fit raised ValueError: one class only", "is an output too"]),
+        ("own_classes", ["the classes were read off the data, [0] on D and [0, 1] on D′"]),
+    ],
+)
+def test_convictions_say_why(
+    inside: Path, capsys: pytest.CaptureFixture[str], subject: str, words: list[str]
+) -> None:
+    arguments = [f"audited_models:{subject}", "--epsilon", "1", "--runs", "200", "--pairs", "structured"]
+    assert main(arguments) == 1
+    output = capsys.readouterr().out
+    assert all(word in output for word in words)
+    assert "pair         pure node" in output
+    arguments[0] = "audited_models:constant"
+    assert main(arguments) == 0  # broken twin: a subject with nothing to say
+    assert not any(word in capsys.readouterr().out for word in words)
+
+
+def test_an_interrupt_and_a_reader_that_goes_away_are_no_verdict(folder: Path) -> None:
+    done = command(folder, "audited_models:interrupted", "--epsilon", "1", "--runs", "40")
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "dpnb.audit: interrupted; no verdict\n")
+    code = "import sys\nfrom dpnb.audit.__main__ import main\nsys.exit(main(['--pairs', 'list']))\n"
+    read, write = os.pipe()
+    os.close(read)
+    gone = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, stdout=write, stderr=subprocess.PIPE, check=False
+    )
+    os.close(write)
+    assert (gone.returncode, gone.stderr) == (2, b"")
+
+
+def test_kinds_of_pairs_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--pairs", "list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == list(KINDS)
+    assert [line for line in lines if "on request" in line] == lines[-2:]
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ([], "arguments are required"),
@@ -255,7 +348,21 @@ def test_finite_loss_given_the_bags_is_no_verdict(inside: Path, capsys: pytest.C
         (["audited_models:nothing", "--epsilon", "1"], "no fit and no predict"),
         (["audited_models:a_class", "--epsilon", "1"], "a class, not an object"),
         (["audited_models:unpicklable", "--epsilon", "1", "--jobs", "2"], "--jobs 1"),
-        (["audited_models:raising", "--epsilon", "1", "--runs", "40"], "run 0 on the first data set failed"),
+        (
+            ["audited_models:useless", "--epsilon", "1", "--runs", "40"],
+            "all 80 runs failed on both data sets",
+        ),
+        (["audited_models:useless", "--epsilon", "1", "--runs", "200"], "ValueError: no such column"),
+        (["audited_models:quitting", "--epsilon", "1", "--runs", "40"], "the subject ended the program"),
+        (["audited_models:good", "--epsilon", "1", "--pairs", "rar"], "did you mean 'rare'"),
+        (["audited_models:good", "--epsilon", "1", "--pair", "a.csv", "b.csv"], "--pair needs --domain"),
+        (
+            ["audited_models:good", "--epsilon", "1", "--domain", "no.yml"],
+            "cannot read the domain file no.yml",
+        ),
+        (["audited_models:good", "--epsilon", "1", "--target", "y"], "--target names a column of --pair"),
+        (["audited_models:good", "--epsilon", "1", "--report", "taken.html"], "it is a folder"),
+        (["--epsilon", "1"], "module:function"),
         (["audited_models:good", "--epsilon", "0"], "--epsilon 0"),
         (["audited_models:good", "--epsilon", "nan"], "--epsilon nan"),
         (["audited_models:good", "--epsilon", "one"], "invalid float"),
@@ -341,7 +448,7 @@ def test_an_estimator_that_works_out_its_number_of_trees(
         "from dpnb.papers.edprf import EDPRF\n\ndef make():\n    return EDPRF(epsilon=1.0, max_depth=1)\n",
         encoding="utf-8",
     )
-    assert main(["forest:make", "--epsilon", "1", "--runs", "400"]) == 0
+    assert main(["forest:make", "--epsilon", "1", "--runs", "100", "--pairs", "structured"]) == 0
     assert "forest:make" in capsys.readouterr().out
 
 
@@ -355,6 +462,6 @@ def test_an_audit_that_breaks_off_is_no_violation(
         "from dpnb import PrivateBooster\n\ndef make():\n    return PrivateBooster(n_rounds=1)\n",
         encoding="utf-8",
     )
-    monkeypatch.setattr(audit_main, "audit", breaks)
+    monkeypatch.setattr(audit_main, "audited", breaks)
     assert main(["broken:make", "--epsilon", "1"]) == 2
     assert "unexpected TypeError: unsupported operand; no verdict" in capsys.readouterr().err

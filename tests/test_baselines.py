@@ -14,8 +14,8 @@ from sklearn.ensemble import AdaBoostClassifier
 
 from dpnb import Categorical, Continuous, Domain
 from dpnb.audit import replay
+from dpnb.audit.pairs import DOMAIN, pair_of
 from dpnb.audit.replay import Part
-from dpnb.audit.search import DOMAIN, pair_of
 from dpnb.counts import Records
 from dpnb.curator import Curator
 from dpnb.ledger import Ledger

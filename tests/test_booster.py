@@ -22,8 +22,8 @@ from dpnb import (
     stages,
 )
 from dpnb.audit import Finding, exact, families
+from dpnb.audit.pairs import DOMAIN, pair_of, random_pair
 from dpnb.audit.replay import replay_estimator
-from dpnb.audit.search import DOMAIN, pair_of, random_pair
 from dpnb.booster import logistic
 from dpnb.counts import Records, WeightedRecords
 from dpnb.grid import public_grid

@@ -19,8 +19,8 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dpnb import Categorical, Continuous, Domain, Ledger, PrivacyLeakWarning, papers, registry
+from dpnb.audit.pairs import Pair, families, random_pair
 from dpnb.audit.replay import replay, replay_estimator
-from dpnb.audit.search import Pair, families, random_pair
 from dpnb.curator import REAL_NOISE
 from dpnb.lattice import Lattice
 from dpnb.ledger import PlannedScope, Scope

@@ -16,8 +16,8 @@ from sklearn.base import clone
 
 from dpnb import Categorical, Continuous, Curator, Domain, Ledger
 from dpnb.audit import Finding, exact, families, replay
+from dpnb.audit.pairs import DOMAIN, pair_of, random_pair
 from dpnb.audit.replay import replay_estimator
-from dpnb.audit.search import DOMAIN, pair_of, random_pair
 from dpnb.counts import Records, WeightedRecords
 from dpnb.curator import opening
 from dpnb.grid import public_grid

@@ -16,9 +16,9 @@ from sklearn.metrics import roc_auc_score
 from dpnb import Categorical, Continuous, Domain, DomainError, PrivacyLeakWarning, load
 from dpnb.audit import exact, families, replay
 from dpnb.audit.attack import white_box
+from dpnb.audit.pairs import DOMAIN as TINY
+from dpnb.audit.pairs import random_pair
 from dpnb.audit.replay import replay_estimator
-from dpnb.audit.search import DOMAIN as TINY
-from dpnb.audit.search import random_pair
 from dpnb.bags import parts_bound
 from dpnb.book.runs import mean_scores
 from dpnb.curator import Curator

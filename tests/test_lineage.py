@@ -13,8 +13,8 @@ import pytest
 from sklearn.base import clone
 
 from dpnb import Categorical, Continuous, Domain, load
+from dpnb.audit.pairs import Pair, families, random_pair
 from dpnb.audit.replay import MULTIPLICITY, Part, Replay, replay_estimator
-from dpnb.audit.search import Pair, families, random_pair
 from dpnb.book.runs import data_of, read
 from dpnb.book.studies.lineage import LINEAGE, lineage_table
 from dpnb.ledger import TreeScope

@@ -16,9 +16,9 @@ from test_scores import change_range, tables, units
 
 from dpnb import Categorical, Continuous, Domain, DomainError, PrivacyLeakWarning, load
 from dpnb.audit import epsilon_bound, exact, families, replay, white_box
+from dpnb.audit.pairs import DOMAIN as TINY
+from dpnb.audit.pairs import Pair, random_pair
 from dpnb.audit.replay import replay_estimator
-from dpnb.audit.search import DOMAIN as TINY
-from dpnb.audit.search import Pair, random_pair
 from dpnb.book.runs import mean_scores
 from dpnb.book.studies.pearson import overtaken, separated, shifted
 from dpnb.counts import Records

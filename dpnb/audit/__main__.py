@@ -1,7 +1,7 @@
 """Audit an estimator from the command line: ``python -m dpnb.audit module:factory --epsilon 1 --runs 20000``.
 
-The factory returns an unfitted estimator; the auditor supplies the data. Exit status: 0 no violation found,
-1 violation, 2 misuse.
+The factory returns an unfitted estimator; the auditor supplies the data, or the user does with ``--pair``. Exit status:
+0 no violation found, 1 violation, 2 misuse or no verdict, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -16,64 +16,27 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
-import numpy as np
-
 from ..domain import Domain
-from ..errors import closest
+from ..domain.cells import read_layout
+from ..errors import DataError, DomainError, closest
 from ..estimators import PrivateClassifier
-from ..trees import Tree
-from .attack import AttackError, BlackBox, attack, black_box, white_box, white_names
+from ..files import check_writable
+from .attack import AttackError
 from .bounds import MIN_RUNS, SampledFinding, largest_bound
-from .replay import replay
+from .campaign import Campaign, OnDomain, Plan, campaign, own_domain, replayed
+from .pairs import DOMAIN, KINDS, NEIGHBOURS, ON_REQUEST, Pair, families, kinds_in_words, own_pair, pairs
 from .result import Finding
-from .search import NEIGHBOURS, Pair, families
 
-SCOUT_SHARE = 0.2  # of the runs, spread over the pairs to find the most promising one
-MOST_TREE_NUMBERS = 256  # of a forest's numbers, upper levels first
+INTERRUPTED = 130  # the status that shells give to Ctrl-C
+SHOWN_TRIED = 3
 
 
 class MisuseError(Exception):
     """The user's request cannot be met; the message says why in one line."""
-
-
-@dataclass(frozen=True)
-class OnDomain:
-    """A factory whose estimators know the public domain of the auditor's data."""
-
-    factory: Callable[[], Any]
-    domain: Domain
-
-    def __call__(self) -> Any:
-        """Return an unfitted estimator."""
-        model = self.factory()
-        return model.set_params(domain=self.domain) if _lacks_domain(model) else model
-
-
-@dataclass(frozen=True)
-class Released:
-    """What a fitted estimator gives away: its answers, and its trees where they are released."""
-
-    answers: BlackBox
-    n_trees: int
-
-    def __call__(self, model: Any) -> Any:
-        """Observe a fitted model, (numbers,)."""
-        seen = self.answers(model)
-        trees = getattr(model, "trees_", None)
-        if isinstance(trees, list) and trees and all(isinstance(tree, Tree) for tree in trees):
-            return np.append(seen, white_box(model)[:MOST_TREE_NUMBERS])
-        return seen
-
-    def names(self, width: int) -> list[str]:
-        """Names of ``width`` observed numbers."""
-        answers = len(self.answers.queries) * len(self.answers.classes) + 1
-        known = self.answers.names(min(answers, width))
-        rest = width - len(known)
-        return known + white_names(rest, n_trees=self.n_trees, classes=self.answers.classes)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -85,22 +48,41 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = _Parser(
         prog="python -m dpnb.audit",
         description="Attack an estimator's privacy claim with many fits on worst-case neighbours.",
-        epilog="Exit status: 0 no violation found, 1 violation, 2 misuse.",
+        epilog="Exit status: 0 no violation found, 1 violation, 2 misuse or no verdict, 130 interrupted.",
     )
-    parser.add_argument("factory", help="module:function that returns an unfitted estimator")
-    parser.add_argument("--epsilon", type=float, required=True, help="claimed ε")
+    parser.add_argument("factory", nargs="?", help="module:function that returns an unfitted estimator")
+    parser.add_argument("--epsilon", type=float, help="claimed ε, required")
     parser.add_argument(
-        "--runs", type=int, default=20_000, help="fits on each data set (default %(default)s)"
+        "--runs", type=int, default=20_000, help="fits on each side, scouting included (default %(default)s)"
     )
     parser.add_argument("--delta", type=float, default=0.0, help="claimed δ (default 0)")
     parser.add_argument("--confidence", type=float, default=0.99, help="of the lower bound (default 0.99)")
     parser.add_argument(
         "--neighbours", choices=NEIGHBOURS, default="add-remove", help="relation of the claim"
     )
+    parser.add_argument(
+        "--domain", type=Path, metavar="D.yml", help="public domain of the data, by default the auditor's own"
+    )
+    parser.add_argument(
+        "--pair", type=Path, nargs=2, metavar=("A.csv", "B.csv"), help="your own neighbours, with --domain"
+    )
+    parser.add_argument("--target", help="column of the labels in these files, by default the domain's")
+    parser.add_argument(
+        "--pairs", default="", metavar="KINDS", help="kinds of pairs, such as structured,rare; list shows all"
+    )
+    parser.add_argument(
+        "--malformed", action="store_true", help="also records outside of the domain, and no records at all"
+    )
     parser.add_argument("--jobs", type=int, default=1, help="number of processes (default 1)")
     parser.add_argument("--seed", type=int, default=0, help="of all runs (default 0)")
     parser.add_argument("--report", type=Path, help="file to write, .html or .png")
     options = parser.parse_args(arguments)
+    if options.pairs == "list":
+        return options
+    missing = [name for name in ("factory", "epsilon") if getattr(options, name) is None]
+    if missing:
+        told = ", ".join({"factory": "module:function", "epsilon": "--epsilon"}[name] for name in missing)
+        parser.error(f"the following arguments are required: {told}")
     checks = (
         (
             0 < options.epsilon < math.inf,
@@ -117,6 +99,15 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         ),
         (options.jobs >= 1, f"--jobs {options.jobs}: expected at least 1"),
         (options.seed >= 0, f"--seed {options.seed}: expected at least 0"),
+        (
+            options.pair is None or options.domain is not None,
+            "--pair needs --domain, the public domain of both files",
+        ),
+        (
+            options.pair is None or not (options.pairs or options.malformed),
+            "--pair stands for all pairs: leave out --pairs and --malformed",
+        ),
+        (options.target is None or options.pair is not None, "--target names a column of --pair: give both"),
     )
     for holds, complaint in checks:
         if not holds:
@@ -137,6 +128,12 @@ def _check_report(path: Path) -> None:
         raise MisuseError(f"--report {path}: expected a name that ends in {' or '.join(SUFFIXES)}")
     if not path.resolve().parent.is_dir():
         raise MisuseError(f"--report {path}: there is no such folder, make it first")
+    try:
+        check_writable(path)
+    except OSError as error:
+        raise MisuseError(f"--report {path}: {error.strerror}") from error
+    if not os.access(path.resolve().parent, os.W_OK):
+        raise MisuseError(f"--report {path}: the folder cannot be written to, name another")
 
 
 def _load(name: str, *, jobs: int) -> Callable[[], Any]:
@@ -183,55 +180,50 @@ def _misused(complaint: str) -> Iterator[None]:
         raise MisuseError(f"{complaint}: {type(error).__name__}: {why}") from error
 
 
-def _lacks_domain(model: Any) -> bool:
-    return hasattr(model, "get_params") and model.get_params(deep=False).get("domain", model) is None
-
-
 def audit(factory: Callable[[], Any], options: argparse.Namespace) -> tuple[SampledFinding, list[Finding]]:
     """Scout all pairs, attack the most promising one with fresh runs, and replay where that is possible."""
-    pairs = families(options.neighbours)
-    n_trees = _trees_of(factory, pairs[0])
+    held, others = audited(factory, options)
+    return held.finding, others
 
-    def attacked(pair: Pair, runs: int, seed: int) -> SampledFinding:
-        try:
-            return attack(
-                OnDomain(factory, pair.domain),
-                pair.first,
-                pair.second,
-                claimed=options.epsilon,
-                runs=runs,
-                confidence=options.confidence,
-                delta=options.delta,
-                neighbours=options.neighbours,
-                pair=pair.name,
-                observe=Released(black_box(pair.first, pair.second), n_trees),
-                jobs=options.jobs,
-                seed=seed,
-                progress=sys.stderr.isatty(),
-                subject=options.factory,
-            )
-        except AttackError as error:
-            raise AttackError(
-                f"pair {pair.name!r}: {error}; a private estimator accepts every data set"
-            ) from error
 
-    seeds = np.random.SeedSequence(options.seed).generate_state(len(pairs) + 1).tolist()
-    scouting = max(MIN_RUNS, math.ceil(SCOUT_SHARE * options.runs / len(pairs)))
-    scouted = [attacked(pair, scouting, seed) for pair, seed in zip(pairs, seeds[1:], strict=True)]
-    best = int(np.argmax([finding.margin for finding in scouted]))
-    final = attacked(pairs[best], options.runs, seeds[0])
+def audited(factory: Callable[[], Any], options: argparse.Namespace) -> tuple[Campaign, list[Finding]]:
+    """The same with everything that was tried."""
+    domain, offered = _pairs(factory, options)
+    plan = Plan(
+        claimed=options.epsilon,
+        runs=options.runs,
+        confidence=options.confidence,
+        delta=options.delta,
+        neighbours=options.neighbours,
+        jobs=options.jobs,
+        seed=options.seed,
+        progress=sys.stderr.isatty(),
+        subject=options.factory,
+    )
+    held = campaign(factory, offered, plan)
     if options.delta > 0:
-        return final, _by_ledger(factory, pairs[best], final, options)
-    return final, _replayed(factory, pairs, options)
+        return held, _by_ledger(factory, held.pair, held.finding, options)
+    structured = offered if options.pair else families(options.neighbours, domain=domain)
+    return held, replayed(
+        factory, structured, claimed=options.epsilon, seed=options.seed, subject=options.factory
+    )
 
 
-def _trees_of(factory: Callable[[], Any], pair: Pair) -> int:
-    """Number of trees of a model; one that the estimator works out itself shows when it is fitted."""
-    model = OnDomain(factory, pair.domain)()
-    stated = getattr(model, "n_trees", 1)
-    if isinstance(stated, int):
-        return stated
-    return max(len(getattr(model.fit(*pair.first), "trees_", ())), 1)
+def _pairs(factory: Callable[[], Any], options: argparse.Namespace) -> tuple[Domain, list[Pair]]:
+    """The public domain, and the pairs that the options ask for."""
+    if options.pair:
+        first, second = options.pair
+        pair = own_pair(
+            first, second, domain_file=options.domain, neighbours=options.neighbours, target=options.target
+        )
+        return pair.domain, [pair]
+    domain = read_layout(options.domain)[0] if options.domain else own_domain(factory()) or DOMAIN
+    kinds = [kind.strip() for kind in options.pairs.split(",") if kind.strip()] or [
+        kind for kind in KINDS if kind not in ON_REQUEST
+    ]
+    if options.malformed:  # first, so that few runs suffice for them
+        kinds = [*dict.fromkeys([*ON_REQUEST, *kinds])]
+    return domain, pairs(options.neighbours, domain=domain, kinds=kinds, seed=options.seed)
 
 
 def _by_ledger(
@@ -249,64 +241,89 @@ def _by_ledger(
     return [replace(finding, claimed=stated, subject=f"{options.factory}, by its ledger ({rule})")]
 
 
-def _replayed(factory: Callable[[], Any], pairs: list[Pair], options: argparse.Namespace) -> list[Finding]:
-    """The worst replay of an estimator of this package; a loss at one output refutes claims with δ = 0 only."""
-    if not isinstance(factory(), PrivateClassifier):
-        return []
-    found = [
-        replay(
-            OnDomain(factory, pair.domain)(),
-            pair.first,
-            pair.second,
-            seed=options.seed,
-            subject=options.factory,
-            pair=pair.name,
-        )
-        for pair in pairs
-    ]
-    worst = max(found, key=lambda finding: finding.lower_bound)
-    return [replace(worst, claimed=options.epsilon)]
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Command line: attack, report, and say by the exit status whether the claim is refuted."""
     try:
+        status = _main(arguments)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:  # whoever reads the output has gone; the verdict was not told
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - else Python complains again when it ends
+        return 2
+    except KeyboardInterrupt:
+        return _told("interrupted; no verdict", INTERRUPTED)
+
+
+def _main(arguments: Sequence[str] | None) -> int:
+    try:
         options = _options(arguments)
+        if options.pairs == "list":
+            print("\n".join(kinds_in_words()))
+            return 0
         factory = _load(options.factory, jobs=options.jobs)
-        finding, others = audit(factory, options)
-    except (MisuseError, AttackError, ValueError) as error:
-        print(f"dpnb.audit: {' '.join(str(error).split())}", file=sys.stderr)
-        return 2
-    except Exception as error:  # an audit that breaks off is no violation, and must not look like one
-        why = " ".join(str(error).split())
-        print(f"dpnb.audit: unexpected {type(error).__name__}: {why}; no verdict", file=sys.stderr)
-        return 2
-    settings = {
-        "subject": options.factory,
-        "claim": f"ε = {options.epsilon:g}, δ = {options.delta:g}, {options.neighbours}",
-        "runs": f"{options.runs} fits on each data set",
-        "confidence": f"{options.confidence:g}",
-        "seed": f"{options.seed}",
-    }
-    violated = any(found.violated for found in (finding, *others))
-    notes = _notes(options, others, violated=violated)
-    print("\n".join([*map(str, (finding, *others)), "", *notes]))
+        held, others = audited(factory, options)
+    except (MisuseError, AttackError, DataError, DomainError, ValueError) as error:
+        return _told(str(error))
+    except (BrokenPipeError, KeyboardInterrupt):
+        raise
+    except SystemExit as error:
+        if error.code == 0:  # --help
+            return 0
+        return _told("the subject ended the program; no verdict")
+    except BaseException as error:  # an audit that breaks off is no violation, and must not look like one
+        return _told(f"unexpected {type(error).__name__}: {error}; no verdict")
+    violated = any(found.violated for found in (held.finding, *others))
+    notes = _notes(options, held, others, violated=violated)
+    print("\n".join([*map(str, (held.finding, *others)), _tried(held), "", *notes]))
     if options.report is not None:
         from .report import write_report
 
         try:
             write_report(
-                options.report, finding, others=others, settings=settings, notes=notes, violated=violated
+                options.report,
+                held.finding,
+                others=others,
+                settings=_settings(options, held),
+                notes=notes,
+                violated=violated,
+                pair=held.pair,
+                tried=held.tried,
             )
         except OSError as error:
-            print(f"dpnb.audit: cannot write the report: {error}", file=sys.stderr)
-            return 2
+            return _told(f"cannot write the report: {error}")
         print(f"Report: {options.report}")
     return int(violated)
 
 
-def _notes(options: argparse.Namespace, others: Sequence[Finding], *, violated: bool) -> list[str]:
-    limit = largest_bound(options.runs, confidence=options.confidence)
+def _told(complaint: str, status: int = 2) -> int:
+    print(f"dpnb.audit: {' '.join(complaint.split())}", file=sys.stderr)
+    return status
+
+
+def _settings(options: argparse.Namespace, held: Campaign) -> dict[str, str]:
+    return {
+        "subject": options.factory,
+        "claim": f"ε = {options.epsilon:g}, δ = {options.delta:g}, {options.neighbours}",
+        "runs": f"{held.fits} fits in all, {held.measured} on each data set of the measurement",
+        "confidence": f"{options.confidence:g}",
+        "seed": f"{options.seed}",
+    }
+
+
+def _tried(held: Campaign) -> str:
+    """How many pairs were tried, and which failed."""
+    fitted = [one for one in held.tried if one.runs]
+    told = f"  tried        {len(fitted) or 1} of {len(held.tried)} pairs, {held.fits} fits"
+    failed = [one for one in fitted if one.note]
+    if failed:
+        told += f"; {len(failed)} pairs failed in every run, first {failed[0].pair!r}: {failed[0].note}"
+    return told
+
+
+def _notes(
+    options: argparse.Namespace, held: Campaign, others: Sequence[Finding], *, violated: bool
+) -> list[str]:
+    limit = largest_bound(held.measured, confidence=options.confidence)
     notes = [
         f"False alarms: the attack flags a private estimator with probability {1 - options.confidence:.3g} at most. "
         f"A replay is exact."
@@ -318,12 +335,12 @@ def _notes(options: argparse.Namespace, others: Sequence[Finding], *, violated: 
         )
     if limit <= options.epsilon:
         notes.append(
-            f"{options.runs} runs can show ε ≥ {limit:.3g} at most, less than the claim: take more runs."
+            f"{held.measured} measured runs can show ε ≥ {limit:.3g} at most, less than the claim: take more runs."
         )
     if not violated:
         notes.append(
             "A pass is no proof of privacy: other data sets, other events or more runs may refute the claim. "
-            f"With {options.runs} runs no loss above {limit:.3g} can be seen."
+            f"With {held.measured} measured runs no loss above {limit:.3g} can be seen."
         )
     return notes
 

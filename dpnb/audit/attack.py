@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pickle
 import random
+import warnings
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +27,8 @@ Observe = Callable[[Any], ArrayLike]
 Data = tuple[Any, Any]
 
 MAX_QUERIES = 48
+MAX_NOTES = 3  # exceptions or warnings of an event that are told
+MAX_TEXT = 160  # characters of their messages
 CORNER_COLUMNS = 4  # all corners of the data up to so many columns, else two
 
 
@@ -162,39 +166,101 @@ def white_names(width: int, *, n_trees: int, classes: Sequence[Any]) -> list[str
 
 
 @dataclass(frozen=True)
-class _Task:
-    """What a process needs to do any run."""
+class Sample:
+    """What is fitted many times: an estimator on one data set, and what is seen of each fit.
+
+    Parameters
+    ----------
+    factory : returns an unfitted estimator.
+    data : (X, y), what ``fit`` takes.
+    observe : fitted model → numbers.
+    name : of the data set, for errors.
+    failures : whether exceptions and warnings of a fit are part of what is seen; else an exception ends the runs.
+    """
 
     factory: Callable[[], Any]
-    data: tuple[Data, Data]
+    data: Data
     observe: Observe
+    name: str
+    failures: bool = False
 
-    def run(self, side: int, seeds: Sequence[int], start: int) -> Iterator[Floats]:
-        """Observations of runs ``start``, ``start + 1``, ... on one data set."""
+    def run(self, seeds: Sequence[int], start: int) -> Iterator[Seen]:
+        """What is seen of runs ``start``, ``start + 1``, ..."""
         # Subjects that draw from the global generators would repeat themselves in forked processes.
         python, legacy = random.getstate(), np.random.get_state()  # noqa: NPY002
         try:
             for number, seed in enumerate(seeds, start):
+                random.seed(seed)
+                np.random.seed(seed)  # noqa: NPY002
                 try:
-                    yield self._observe(side, seed)
+                    yield self._noted(seed) if self.failures else (self._observed(self._fitted(seed)), SILENT)
+                except AttackError:
+                    raise
                 except Exception as error:
-                    which = ("first", "second")[side]
                     raise AttackError(
-                        f"run {number} on the {which} data set failed: {type(error).__name__}: {error}"
+                        f"run {number} on the {self.name} data set failed: {type(error).__name__}: {error}"
                     ) from error
         finally:
             random.setstate(python)
             np.random.set_state(legacy)  # noqa: NPY002
 
-    def _observe(self, side: int, seed: int) -> Floats:
-        random.seed(seed)
-        np.random.seed(seed)  # noqa: NPY002
+    def _fitted(self, seed: int) -> Any:
         model = seeded(self.factory(), seed)
-        model.fit(*self.data[side])
+        model.fit(*self.data)
+        return model
+
+    def fit(self, seed: int) -> tuple[Any, Notes]:
+        """The fitted model, None if the fit failed, and the fit's exception and warnings."""
+        model, raised = None, ("", "")
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            try:
+                model = self._fitted(seed)
+            except Exception as error:
+                raised = _raised("fit", error)
+        kinds = sorted({one.category.__name__ for one in heard})
+        texts = sorted({f"{one.category.__name__}: {_text(one.message)}" for one in heard})
+        warned = [f"fit warned {' and '.join(names)}" if names else "" for names in (kinds, texts)]
+        return model, (*raised, warned[0], warned[1])
+
+    def _noted(self, seed: int) -> Seen:
+        """The numbers of one fit, none if it failed, and its exception and warnings."""
+        model, notes = self.fit(seed)
+        if model is None:
+            return np.empty(0), notes
+        try:
+            return self._observed(model), notes
+        except AttackError:
+            raise
+        except Exception as error:
+            return np.empty(0), (*_raised("the fitted model", error), *notes[2:])
+
+    def _observed(self, model: Any) -> Floats:
         observed = np.asarray(self.observe(model), float)
         if observed.ndim != 1:
-            raise ValueError(f"observe returned shape {observed.shape}: expected one-dimensional numbers")
+            raise AttackError(f"observe returned shape {observed.shape}: expected one-dimensional numbers")
         return observed
+
+
+Notes = tuple[str, str, str, str]  # as NOTED names them; empty for none
+Seen = tuple[Floats, Notes]  # numbers of a fit, and what it raised and warned
+SILENT: Notes = ("", "", "", "")
+NOTED = (
+    "the run's exception by kind",
+    "the run's exception",
+    "the fit's warnings by kind",
+    "the fit's warnings",
+)
+
+
+def _raised(what: str, error: Exception) -> tuple[str, str]:
+    kind = f"{what} raised {type(error).__name__}"
+    return kind, f"{kind}: {_text(error)}"
+
+
+def _text(message: object) -> str:
+    text = " ".join(str(message).split())
+    return text if len(text) <= MAX_TEXT else text[:MAX_TEXT] + "…"
 
 
 def seeded(model: Any, seed: int) -> Any:
@@ -208,17 +274,51 @@ def seeded(model: Any, seed: int) -> Any:
     return model
 
 
-_task: _Task | None = None
+_samples: Sequence[Sample] = ()
 
 
-def _prepare(task: _Task) -> None:
-    global _task
-    _task = task
+def _prepare(samples: Sequence[Sample]) -> None:
+    global _samples
+    _samples = samples
 
 
-def _chunk(side: int, seeds: Sequence[int], start: int) -> list[Floats]:
-    assert _task is not None
-    return list(_task.run(side, seeds, start))
+def _chunk(place: int, seeds: Sequence[int], start: int) -> list[Seen]:
+    return list(_samples[place].run(seeds, start))
+
+
+def drawn(
+    samples: Sequence[Sample],
+    runs: Sequence[int],
+    *,
+    jobs: int = 1,
+    seed: int = 0,
+    progress: bool = False,
+    title: str = "attack",
+) -> list[list[Seen]]:
+    """Fit each sample as often as ``runs`` says, every fit with a seed of its own, and return what is seen of them."""
+    rng = np.random.default_rng(np.random.SeedSequence(seed))
+    flat = rng.choice(2**32, size=sum(runs), replace=False)
+    seeds = [part.tolist() for part in np.split(flat, np.cumsum(runs)[:-1])]
+    found: list[list[Any]] = [[None] * count for count in runs]
+    from tqdm import tqdm
+
+    with tqdm(total=sum(runs), desc=title, unit="fit", disable=not progress) as bar:
+        if jobs == 1:
+            for sample, own, rows in zip(samples, seeds, found, strict=True):
+                for number, seen in enumerate(sample.run(own, 0)):
+                    rows[number] = seen
+                    bar.update()
+        else:
+            _run_in_processes(samples, seeds, found, jobs, bar)
+    return found
+
+
+def table(rows: Sequence[Floats], width: int) -> Floats:
+    """Observations as rows of one width; shorter ones are padded with NaN."""
+    filled = np.full((len(rows), width), np.nan)
+    for row, observed in zip(filled, rows, strict=True):
+        row[: len(observed)] = observed
+    return filled
 
 
 def observations(
@@ -237,54 +337,92 @@ def observations(
     Returns
     -------
     Two (runs, q) arrays; shorter observations are padded with NaN.
-    """
-    for name, value, low in (("runs", runs, MIN_RUNS), ("jobs", jobs, 1)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
-            raise ValueError(f"{name}={value!r}: expected a whole number of at least {low}")
-    task = _Task(factory, (first, second), observe)
-    rng = np.random.default_rng(np.random.SeedSequence(seed))
-    seeds = rng.choice(2**32, size=(2, runs), replace=False).tolist()
-    found: list[list[Any]] = [[None] * runs, [None] * runs]
-    from tqdm import tqdm
 
-    with tqdm(total=2 * runs, desc="attack", unit="fit", disable=not progress) as bar:
-        if jobs == 1:
-            for side in (0, 1):
-                for number, observed in enumerate(task.run(side, seeds[side], 0)):
-                    found[side][number] = observed
-                    bar.update()
-        else:
-            _run_in_processes(task, seeds, found, jobs, bar)
-    width = max(len(row) for rows in found for row in rows)
-    a, b = (np.full((runs, width), np.nan) for _ in range(2))
-    for array, rows in zip((a, b), found, strict=True):
-        for row, observed in zip(array, rows, strict=True):
-            row[: len(observed)] = observed
+    Raises
+    ------
+    AttackError
+        If a fit or an observation fails.
+    """
+    _check_runs(runs, jobs)
+    samples = [Sample(factory, data, observe, name) for data, name in ((first, "first"), (second, "second"))]
+    found = drawn(samples, [runs, runs], jobs=jobs, seed=seed, progress=progress)
+    width = max(len(row) for rows in found for row, _ in rows)
+    a, b = (table([row for row, _ in rows], width) for rows in found)
     return a, b
 
 
+def _check_runs(runs: int, jobs: int) -> None:
+    for name, value, low in (("runs", runs, MIN_RUNS), ("jobs", jobs, 1)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
+            raise ValueError(f"{name}={value!r}: expected a whole number of at least {low}")
+
+
+def with_notes(sides: Sequence[Sequence[Seen]]) -> tuple[list[Floats], dict[float, str]]:
+    """Observations of several data sets as tables, with exceptions and warnings in four columns in front.
+
+    Returns
+    -------
+    A table for each data set, and the text of each number in the columns in front. A number follows from its text
+    alone, so that no run has a say in how another one is seen.
+    """
+    width = max(len(row) for rows in sides for row, _ in rows)
+    texts = {_number(note): note for rows in sides for _, notes in rows for note in notes}
+    tables = [
+        np.column_stack(
+            [
+                np.array([[_number(note) for note in notes] for _, notes in rows]).reshape(len(rows), -1),
+                table([row for row, _ in rows], width),
+            ]
+        )
+        for rows in sides
+    ]
+    return tables, texts
+
+
+def _number(note: str) -> float:
+    return float(zlib.crc32(note.encode()))  # 0 for no note
+
+
+def in_words(finding: SampledFinding, texts: dict[float, str]) -> SampledFinding:
+    """A finding whose event is told by the exceptions or warnings in it, if it is one of these."""
+    shown = finding.shown
+    if shown.statistic not in NOTED:
+        return finding
+    inside = [text or "none" for number, text in sorted(texts.items()) if shown.holds(np.array([number]))[0]]
+    where = finding.event.removeprefix(str(shown))
+    listed = "” or “".join(inside[:MAX_NOTES]) + ("” or others" if len(inside) > MAX_NOTES else "”")
+    return replace(finding, event=f"{shown.statistic}: “{listed}{where}")
+
+
+def check_some_succeed(sides: Sequence[Sequence[Seen]]) -> None:
+    """Raise AttackError if no run on any data set gave an observation."""
+    if not any(len(row) for rows in sides for row, _ in rows):
+        why = next((notes[1] for rows in sides for _, notes in rows if notes[1]), "nothing was observed")
+        raise AttackError(f"all {sum(map(len, sides))} runs failed on both data sets: {why}")
+
+
 def _run_in_processes(
-    task: _Task, seeds: list[list[int]], found: list[list[Any]], jobs: int, bar: tqdm[Any]
+    samples: Sequence[Sample], seeds: list[list[int]], found: list[list[Any]], jobs: int, bar: tqdm[Any]
 ) -> None:
     try:
-        pickle.dumps(task)
+        pickle.dumps(samples)
     except Exception as error:
         raise AttackError(
             f"jobs={jobs} needs a factory and an observation that can be pickled, such as functions of a module; "
             f"use jobs=1 or move them: {error}"
         ) from error
-    size = max(1, min(200, len(seeds[0]) // (4 * jobs)))
-    with ProcessPoolExecutor(jobs, initializer=_prepare, initargs=(task,)) as pool:
+    size = max(1, min(200, max(map(len, seeds)) // (4 * jobs)))
+    with ProcessPoolExecutor(jobs, initializer=_prepare, initargs=(samples,)) as pool:
         try:
             running = {
-                pool.submit(_chunk, side, seeds[side][start : start + size], start): (side, start)
-                for start in range(0, len(seeds[0]), size)
-                for side in (0, 1)
+                pool.submit(_chunk, place, own[start : start + size], start): (place, start)
+                for place, own in enumerate(seeds)
+                for start in range(0, len(own), size)
             }
             for done in as_completed(running):
-                side, start = running[done]
+                place, start = running[done]
                 rows = done.result()
-                found[side][start : start + len(rows)] = rows
+                found[place][start : start + len(rows)] = rows
                 bar.update(len(rows))
         except BrokenProcessPool as error:
             raise AttackError(
@@ -314,6 +452,8 @@ def attack(
 ) -> SampledFinding:
     """Attack any scikit-learn-like estimator on one pair of neighbours.
 
+    An exception or a warning of a run is an output like any other: if it tells the data sets apart, it is the event.
+
     Parameters
     ----------
     factory : returns an unfitted estimator; every parameter ``random_state`` of it gets a fresh seed for each run.
@@ -335,18 +475,22 @@ def attack(
     Raises
     ------
     AttackError
-        If a fit or an observation fails, or ``factory`` cannot be sent to a process.
+        If every run fails, or ``factory`` cannot be sent to a process.
     ValueError
         For numbers out of range.
     """
     check_levels(confidence, delta)
     check_claim(claimed)
+    _check_runs(runs, jobs)
     observe = black_box(first, second) if observe is None else observe
-    a, b = observations(
-        factory, first, second, runs=runs, observe=observe, jobs=jobs, seed=seed, progress=progress
-    )
-    name_them = getattr(observe, "names", None)
-    return compare(
+    samples = [
+        Sample(factory, data, observe, name, failures=True)
+        for data, name in ((first, "first"), (second, "second"))
+    ]
+    found = drawn(samples, [runs, runs], jobs=jobs, seed=seed, progress=progress)
+    check_some_succeed(found)
+    (a, b), texts = with_notes(found)
+    result = compare(
         a,
         b,
         claimed=claimed,
@@ -355,6 +499,13 @@ def attack(
         neighbours=neighbours,
         subject=subject or type(factory()).__name__,
         pair=pair,
-        names=name_them(a.shape[1]) if callable(name_them) else None,
+        names=[*NOTED, *names_of(observe, a.shape[1] - len(NOTED))],
         seed=seed,
     )
+    return in_words(result, texts)
+
+
+def names_of(observe: Observe, width: int) -> list[str]:
+    """Names of what an observation sees."""
+    name_them = getattr(observe, "names", None)
+    return list(name_them(width)) if callable(name_them) else [f"output {j}" for j in range(width)]

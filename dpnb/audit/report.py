@@ -17,6 +17,8 @@ from matplotlib.figure import Figure
 from ..arrays import Floats
 from ..files import write_whole
 from .bounds import SampledFinding
+from .campaign import Tried
+from .pairs import Pair
 from .result import Finding
 
 SUFFIXES = (".html", ".png")
@@ -25,14 +27,24 @@ MAX_BARS = 20
 MAX_BINS = 60
 
 STYLE = """
+:root { color-scheme: light dark; --text: #222; --page: #fff; --box: #f2f2f2; --line: #767676; --bad: #b00020;
+  --good: #0b5c8f; }
+@media (prefers-color-scheme: dark) {
+  :root { --text: #e8e8e8; --page: #161616; --box: #262626; --line: #8f8f8f; --bad: #ff8a8a; --good: #7cc4f5; } }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem;
-  color: #222; background: #fff; }
+  color: var(--text); background: var(--page); }
 img { max-width: 100%; height: auto; }
-pre { white-space: pre-wrap; background: #f4f4f4; padding: 0.8rem; }
-th { text-align: left; padding-right: 1rem; font-weight: 600; vertical-align: top; }
-.violated { border-left: 0.5rem solid #b00020; padding-left: 0.8rem; }
-.passed { border-left: 0.5rem solid #0173b2; padding-left: 0.8rem; }
+pre { white-space: pre-wrap; background: var(--box); padding: 0.8rem; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; }
+caption { text-align: left; padding: 0.4rem 0; }
+th, td { text-align: left; padding: 0.1rem 1rem 0.1rem 0; vertical-align: top; border-bottom: 1px solid var(--line); }
+th { font-weight: 600; }
+.violated { border-left: 0.5rem solid var(--bad); padding-left: 0.8rem; }
+.passed { border-left: 0.5rem solid var(--good); padding-left: 0.8rem; }
 """
+SHOWN_ROWS = 6  # of each data set
+SHOWN_TRIED = 20
 
 
 def plot_event(finding: SampledFinding) -> Figure:
@@ -115,6 +127,8 @@ def page(
     settings: Mapping[str, str],
     notes: Sequence[str],
     violated: bool,
+    pair: Pair | None = None,
+    tried: Sequence[Tried] = (),
 ) -> str:
     """Self-contained HTML page.
 
@@ -125,6 +139,8 @@ def page(
     settings : name → value, in the order to show.
     notes : paragraphs on what the result means.
     violated : the verdict.
+    pair : the data sets of the finding, to show their first rows.
+    tried : what was tried on all pairs, the most promising first.
     """
     verdict = "The claim is refuted" if violated else "No violation found"
     rows = "\n".join(
@@ -133,6 +149,8 @@ def page(
     )
     texts = "\n".join(f"<pre>{escape(str(f))}</pre>" for f in (finding, *others))
     paragraphs = "\n".join(f"<p>{escape(note)}</p>" for note in notes)
+    shown = "" if pair is None else _pair_shown(pair)
+    trials = "" if not tried else _tried_shown(tried)
     picture = base64.b64encode(_png(finding)).decode()
     return f"""<!DOCTYPE html>
 <html lang="en">
@@ -151,16 +169,68 @@ def page(
 <img src="data:image/png;base64,{picture}" alt="{escape(alt_text(finding), quote=True)}">
 <figcaption>{escape(alt_text(finding))}</figcaption>
 </figure>
-<h2>Settings</h2>
+<h2>What it means</h2>
+<p>{escape(_meaning(finding))}</p>
+{paragraphs}
+{shown}{trials}<h2>Settings</h2>
 <table>
+<caption>What was asked for</caption>
 {rows}
 </table>
-<h2>What it means</h2>
-{paragraphs}
 </main>
 </body>
 </html>
 """
+
+
+def _meaning(finding: SampledFinding) -> str:
+    """The bound in one sentence."""
+    times = f"{math.exp(finding.lower_bound):.3g}"
+    return (
+        f"Some set of outputs, the event, is at least {times} times as likely on one data set as on the other"
+        + (f", beyond δ = {finding.delta:g}" if finding.delta else "")
+        + f" (with {100 * finding.confidence:g} % confidence). The claim allows {math.exp(finding.claimed):.3g} times."
+    )
+
+
+def _pair_shown(pair: Pair) -> str:
+    """The first rows of both data sets."""
+    tables = [
+        _table(
+            f"{name}, the first {min(SHOWN_ROWS, len(X))} of {len(X)} records",
+            [*map(str, X.columns), str(y.name)],
+            [
+                [*map(str, row), str(label)]
+                for row, label in zip(X.head(SHOWN_ROWS).to_numpy(), y.head(SHOWN_ROWS), strict=True)
+            ],
+        )
+        for name, (X, y) in (("D", pair.first), ("D′", pair.second))
+    ]
+    return f"<h2>The two data sets: {escape(pair.name)}</h2>\n{''.join(tables)}"
+
+
+def _tried_shown(tried: Sequence[Tried]) -> str:
+    """A row for each pair."""
+    rows = [
+        [one.pair, str(one.runs), f"{one.margin:.3g}" if math.isfinite(one.margin) else "none", one.note]
+        for one in tried[:SHOWN_TRIED]
+    ]
+    left = f"; {len(tried) - SHOWN_TRIED} more are left out" if len(tried) > SHOWN_TRIED else ""
+    caption = (
+        f"Pairs by what scouting promised, the measured one first{left}. The promise is no confidence bound."
+    )
+    table = _table(caption, ["pair", "scouting fits on D′", "promised ε", "failure"], rows)
+    return f"<h2>What was tried</h2>\n{table}"
+
+
+def _table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)
+    body = "\n".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return (
+        f'<div class="wide" tabindex="0" role="region" aria-label="{escape(caption, quote=True)}">\n<table>\n'
+        f"<caption>{escape(caption)}</caption>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n"
+        "</table>\n</div>\n"
+    )
 
 
 def _png(finding: SampledFinding) -> bytes:
@@ -178,6 +248,8 @@ def write_report(
     settings: Mapping[str, str],
     notes: Sequence[str],
     violated: bool,
+    pair: Pair | None = None,
+    tried: Sequence[Tried] = (),
 ) -> None:
     """Write the page (``.html``) or the picture (``.png``), whole or not at all; parameters as in :func:`page`.
 
@@ -187,7 +259,16 @@ def write_report(
         For another suffix.
     """
     if path.suffix == ".html":
-        write_whole(path, page(finding, others=others, settings=settings, notes=notes, violated=violated))
+        text = page(
+            finding,
+            others=others,
+            settings=settings,
+            notes=notes,
+            violated=violated,
+            pair=pair,
+            tried=tried,
+        )
+        write_whole(path, text)
     elif path.suffix == ".png":
         write_whole(path, _png(finding))
     else:

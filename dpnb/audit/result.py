@@ -27,6 +27,7 @@ class Finding:
     given : what the loss is conditional on, though the claim is not: ``"the bags"`` of a bootstrap. Such a loss shows
         what a proof overlooked; by itself it does not refute a claim about secret bags. An infinite one does so if no
         bag makes the output possible on the other data set.
+    why : what makes the event possible, in words, where that can be told.
     """
 
     instrument: str
@@ -41,6 +42,7 @@ class Finding:
     delta: float = 0.0
     trials: int = 1
     given: str = ""
+    why: str = ""
 
     @property
     def flagged(self) -> bool:
@@ -63,5 +65,5 @@ class Finding:
             f"  claimed      {claim} ({self.neighbours})",
             f"  lower bound  ε ≥ {bound} ({certainty}, {self.instrument}, {self.trials} trials)",
         ]
-        words = (("pair", self.pair), ("event", self.event), ("place", self.place))
+        words = (("pair", self.pair), ("event", self.event), ("place", self.place), ("why", self.why))
         return "\n".join(lines + [f"  {name:12} {text}" for name, text in words if text])

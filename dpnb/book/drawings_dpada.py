@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from ..arrays import Floats
-from ..audit.search import Pair
+from ..audit.pairs import Pair
 from ..counts import Records, WeightedRecords
 from ..curator import open_curator
 from ..domain import Continuous, Domain

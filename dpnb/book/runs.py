@@ -31,7 +31,7 @@ from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 from tqdm import tqdm
 
-from ..audit.search import NEIGHBOURS
+from ..audit.pairs import NEIGHBOURS
 from ..counts import Records
 from ..data.datasets import Dataset, load
 from ..errors import DataError

@@ -12,8 +12,8 @@ import numpy as np
 from ..arrays import Floats
 from ..audit.attack import black_box, observations
 from ..audit.bounds import compare
+from ..audit.pairs import NEIGHBOURS, Pair, families, pair_of, random_pair
 from ..audit.replay import replay_estimator
-from ..audit.search import NEIGHBOURS, Pair, families, pair_of, random_pair
 from ..counts import Records
 from ..estimators import PrivateForest
 from ..splits import THRESHOLD

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from ...arrays import Floats
+from ...audit.pairs import DOMAIN, random_pair
 from ...audit.releases import spent_by
-from ...audit.search import DOMAIN, random_pair
 from ...audit.twins import TWINS
 from ...booster import PrivateBooster
 from ...counts import Records

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ...arrays import Floats
-from ...audit.search import DOMAIN, pair_of
+from ...audit.pairs import DOMAIN, pair_of
 from ...booster import PrivateBooster
 from ...counts import Records, WeightedRecords
 from ...curator import open_curator

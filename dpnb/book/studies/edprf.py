@@ -12,7 +12,7 @@ import pandas as pd
 
 from ...arrays import Floats
 from ...audit.attack import white_box
-from ...audit.search import DOMAIN, pair_of
+from ...audit.pairs import DOMAIN, pair_of
 from ...papers.baselines_forest import RandomSplitForest
 from ...papers.edprf import ABLATIONS, EDPRF
 from ...papers.lineage import BINS, DiffPRF

@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from ...arrays import Floats
 from ...audit.attack import white_box
-from ...audit.search import Pair
+from ...audit.pairs import Pair
 from ...booster import PrivateBooster
 from ...domain import Categorical, Domain
 from ...papers.diffprfs import DiffPRFs

@@ -1,0 +1,563 @@
+"""Pairs of neighbours over any public domain: shapes that are hard on trees, and places where leaks hide.
+
+A pair is made of *units*: a place in [0, 1] for each attribute, and a class. The domain turns them into records, so
+that every kind of pair exists for every domain.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from ..domain import Attribute, Categorical, Continuous, Domain
+from ..domain.cells import Layout, check_columns, check_keys, encode_cells, read_cells, read_layout
+from ..domain.encoding import decoded
+from ..errors import closest
+from .attack import BlackBox, black_box
+from .replay import Part
+
+DOMAIN = Domain((Continuous("x", 0, 1), Categorical("c", (0, 1))), (0, 1), target="label")
+NEIGHBOURS = ("add-remove", "replace")
+LARGE = (60, 200, 1_000)  # common records
+STRATA = 40  # places that a rare value is tried at, over the whole range of every attribute
+SHOWN_ROWS = 3
+MOST_CELLS = 6  # of a row that is shown
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two neighbouring data sets.
+
+    Parameters
+    ----------
+    name : what is special about them.
+    first, second : (X, y) with labelled records.
+    domain : their public domain.
+    malformed : whether the second one has a record outside of the domain.
+    """
+
+    name: str
+    first: Part
+    second: Part
+    domain: Domain = DOMAIN
+    malformed: bool = False
+
+
+Rows = list[tuple[float, int, int]]  # x, c, label
+
+
+class Unit(NamedTuple):
+    """A record by its places: where it lies in each attribute, from 0 to 1, and its class's position."""
+
+    places: tuple[float, ...]
+    label: int
+
+
+BASES: dict[str, tuple[Rows, tuple[float, int, int]]] = {
+    "pure node, one record of the other class": ([(i / 10, i % 2, 0) for i in range(1, 10)], (0.5, 1, 1)),
+    "XOR of the two attributes": (
+        [(0.2 + 0.6 * a, b, a ^ b) for a in (0, 1) for b in (0, 1)] * 2,
+        (0.8, 1, 1),
+    ),
+    "duplicate rows, one more": ([(0.3, 0, 0)] * 8 + [(0.7, 1, 1)] * 8, (0.3, 0, 1)),
+    "a value at the end of the domain": ([(i / 10, 0, i % 2) for i in range(3, 8)], (1.0, 0, 1)),
+    "a leaf of one record": ([(0.1 + i / 100, 0, 0) for i in range(12)], (0.95, 1, 1)),
+    "a tie, broken by one record": ([(i / 10, i % 2, i % 2) for i in range(10)], (0.45, 0, 1)),
+    "blocks of labels, a record in front": ([(i / 20, 0, i // 5 % 2) for i in range(20)], (0.0, 0, 1)),
+}
+
+
+# --- From units to records ------------------------------------------------------------------------------------
+
+
+def _code(attribute: Attribute, place: float) -> float:
+    """The encoded number at a place of an attribute's range."""
+    if isinstance(attribute, Continuous):
+        return attribute.low + (attribute.high - attribute.low) * place
+    return min(int(place * len(attribute.values)), len(attribute.values) - 1)
+
+
+def _codes(unit: Unit, domain: Domain) -> tuple[float, ...]:
+    places = (_code(a, p) for a, p in zip(domain.attributes, unit.places, strict=True))
+    return (*places, unit.label)
+
+
+def part_of_units(units: Sequence[Unit], domain: Domain, index: Iterable[int] | None = None) -> Part:
+    """The records of units; their columns have the same types however many there are."""
+    labels = pd.Index(list(range(len(units)) if index is None else index), dtype=np.int64)
+    codes = np.array([_codes(unit, domain)[:-1] for unit in units], float)
+    codes = codes.reshape(len(units), domain.n_attributes)
+    columns = {a.name: decoded(codes[:, j], a) for j, a in enumerate(domain.attributes)}
+    classes = decoded(
+        np.array([unit.label for unit in units], float), Categorical(domain.target, domain.classes)
+    )
+    return pd.DataFrame(columns).set_axis(labels, axis=0), pd.Series(
+        classes, index=labels, name=domain.target
+    )
+
+
+def _spread(domain: Domain, x: float, c: int) -> tuple[float, ...]:
+    """Places of a record with ``x`` in the continuous attributes and the first or last value in the others.
+
+    With attributes of one kind only, the last of several stands for the other kind.
+    """
+    by_x = domain.continuous.tolist()
+    if all(by_x) or not any(by_x):
+        by_x = [j == 0 or j < len(by_x) - 1 for j in range(len(by_x))]
+    return tuple(x if own else float(c) for own in by_x)
+
+
+def _unit(row: tuple[float, int, int], domain: Domain) -> Unit:
+    x, c, label = row
+    return Unit(_spread(domain, x, c), label)
+
+
+def _opposite(label: int, domain: Domain) -> int:
+    other = domain.n_classes - 1 - label
+    return other if other != label else (label + 1) % domain.n_classes
+
+
+def neighbours_of(
+    name: str, common: Sequence[Unit], record: Unit, *, neighbours: str, domain: Domain, instead: Unit
+) -> Pair:
+    """Neighbours made of common records and one of their own.
+
+    Under add/remove the second data set has the record in front. Under replace the first one has ``instead`` there.
+    """
+    if neighbours not in NEIGHBOURS:
+        raise ValueError(f"neighbours={neighbours!r}: expected one of {', '.join(NEIGHBOURS)}")
+    labels = [-1, *range(len(common))]
+    second = part_of_units([record, *common], domain, labels)
+    if neighbours == "add-remove":
+        return Pair(name, part_of_units(common, domain, labels[1:]), second, domain)
+    return Pair(name, part_of_units([instead, *common], domain, labels), second, domain)
+
+
+def pair_of(
+    name: str, rows: Rows, record: tuple[float, int, int], *, neighbours: str, domain: Domain = DOMAIN
+) -> Pair:
+    """Neighbours made of common rows (x, c, label) and one record.
+
+    Under replace both have a record in front, of opposite labels and at opposite ends of the domain of ``c``.
+
+    Parameters
+    ----------
+    name : what is special about them.
+    rows, record : place in the continuous attributes, first or last value in the categorical ones, class's position.
+    neighbours : ``"add-remove"`` or ``"replace"``.
+    domain : public domain of the records.
+    """
+    x, c, label = record
+    return neighbours_of(
+        name,
+        [_unit(row, domain) for row in rows],
+        _unit(record, domain),
+        neighbours=neighbours,
+        domain=domain,
+        instead=_unit((x, 1 - c, _opposite(label, domain)), domain),
+    )
+
+
+# --- Kinds ------------------------------------------------------------------------------------------------------
+
+
+def families(neighbours: str = "add-remove", *, domain: Domain = DOMAIN) -> list[Pair]:
+    """The structured pairs."""
+    return [
+        pair_of(name, rows, record, neighbours=neighbours, domain=domain)
+        for name, (rows, record) in BASES.items()
+    ]
+
+
+def random_pair(
+    rng: np.random.Generator, *, neighbours: str = "add-remove", most: int = 12, domain: Domain = DOMAIN
+) -> Pair:
+    """A pair of 1 to ``most`` random common records and one more, on a coarse grid so that values tie."""
+    n = int(rng.integers(1, most + 1))
+    return _random(rng, n, neighbours=neighbours, domain=domain, name=f"random, {n} common records")
+
+
+def _random(rng: np.random.Generator, n: int, *, neighbours: str, domain: Domain, name: str) -> Pair:
+    places = rng.integers(0, 11, n + 1) / 10
+    ends, labels = rng.integers(0, 2, n + 1), rng.integers(0, domain.n_classes, n + 1)
+    rows: Rows = [(float(x), int(c), int(label)) for x, c, label in zip(places, ends, labels, strict=True)]
+    return pair_of(name, rows[1:], rows[0], neighbours=neighbours, domain=domain)
+
+
+def _randoms(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pair]:
+    """Four, whose records also take values that no shape has."""
+    found = [random_pair(rng, neighbours=neighbours, domain=domain) for _ in range(2)]
+    for n in (8, 30):
+        units = [
+            Unit(tuple(rng.random(domain.n_attributes).tolist()), int(label))
+            for label in rng.integers(0, domain.n_classes, n + 2)
+        ]
+        found.append(
+            neighbours_of(
+                f"random over the whole domain, {n} common records",
+                units[2:], units[0], neighbours=neighbours, domain=domain, instead=units[1],
+            )
+        )  # fmt: skip
+    return found
+
+
+def _ends(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pair]:
+    """A record in the corner that is farthest from all others, of a class of its own."""
+    last = domain.n_classes - 1
+    rows: Rows = [(0.0, 0, 0)] * 6
+    far = _unit((1.0, 1, last), domain)
+    near = _unit((0.0, 0, 0), domain)
+    units = [_unit(row, domain) for row in rows]
+    return [
+        neighbours_of(
+            "all records at one end, one at the other", units, far,
+            neighbours=neighbours, domain=domain, instead=near,
+        )
+    ]  # fmt: skip
+
+
+def _duplicates(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pair]:
+    """Copies of one record, and one copy more."""
+    return [
+        pair_of(f"{n} copies of one record, one more", [(0.5, 1, 1)] * n, (0.5, 1, 1),
+                neighbours=neighbours, domain=domain)
+        for n in (1, 30)
+    ]  # fmt: skip
+
+
+def _large(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pair]:
+    """More records than the others have, at random on the coarse grid; the record of its own stands apart."""
+    found = []
+    for n in LARGE:
+        rows: Rows = [
+            (0.1 + 0.05 * int(x), int(c), int(label))
+            for x, c, label in zip(
+                rng.integers(0, 15, n),
+                rng.integers(0, 2, n),
+                rng.integers(0, domain.n_classes, n),
+                strict=True,
+            )
+        ]
+        found.append(pair_of(f"{n} common records", rows, (0.95, 1, 1), neighbours=neighbours, domain=domain))
+    return found
+
+
+def _classes(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pair]:
+    """A record more of one class where all classes occur: three and four classes, or those of your domain."""
+    domains = [replace(domain, classes=tuple(range(k))) for k in (3, 4)] if domain == DOMAIN else [domain]
+    found = []
+    for public in domains:
+        k = public.n_classes
+        rows: Rows = [(0.1 + 0.8 * i / (3 * k), i % 2, i % k) for i in range(3 * k)]
+        last = [k - 1] if domain == DOMAIN else list(range(min(k, 6)))
+        found += [
+            pair_of(f"{k} classes, a record of class {public.classes[label]!r}", rows, (0.95, 1, label),
+                    neighbours=neighbours, domain=public)
+            for label in last
+        ]  # fmt: skip
+    return found
+
+
+def _rare(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pair]:
+    """A value far from all others, at each of 40 places of every attribute.
+
+    The common records sit at both ends. The places of the attributes are matched at random, so that 40 pairs meet
+    every interval of a fortieth of an attribute's width, and every category if there are at most 40, but the ends'.
+    """
+    rows: Rows = [(float(c), c, label) for c in (0, 1) for label in (0, 1)] * 2
+    common = [_unit(row, domain) for row in rows]
+    strata = np.stack(
+        [(rng.permutation(STRATA) if j else np.arange(STRATA)) for j in range(domain.n_attributes)], axis=1
+    )
+    found = []
+    first: Part | None = None
+    instead = _unit((0.0, 0, 0), domain)
+    known = {_codes(instead, domain)}
+    for i, places in enumerate((strata + 0.5) / STRATA):
+        unit = Unit(tuple(places.tolist()), i % domain.n_classes)
+        if _codes(unit, domain) in known:
+            continue
+        known.add(_codes(unit, domain))
+        named = _words(unit, domain)
+        pair = neighbours_of(
+            f"a value of its own: {named}", common, unit,
+            neighbours=neighbours, domain=domain, instead=instead,
+        )  # fmt: skip
+        first = first or pair.first
+        found.append(replace(pair, first=first))  # one data set, so that its fits can be shared
+    return found
+
+
+def _words(unit: Unit, domain: Domain) -> str:
+    shown = []
+    for attribute, place in zip(domain.attributes, unit.places, strict=True):
+        code = _code(attribute, place)
+        value = (
+            attribute.shown(code) if isinstance(attribute, Continuous) else repr(attribute.values[int(code)])
+        )
+        shown.append(f"{attribute.name} = {value}")
+    return ", ".join(shown[:SHOWN_ROWS]) + (", …" if len(shown) > SHOWN_ROWS else "")
+
+
+def _empty(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pair]:
+    """No record against one; under replace, one record against another one."""
+    if neighbours == "replace":
+        return [pair_of("a single record", [], (0.5, 1, 1), neighbours=neighbours, domain=domain)]
+    X, y = part_of_units([_unit((0.5, 1, 1), domain)], domain)
+    return [Pair("no records, then one", (X[:0], y[:0]), (X, y), domain)]
+
+
+def _malformed(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pair]:
+    """A record that the domain does not allow, among clean ones: a private fit treats it in silence."""
+    rows: Rows = [(0.2 + i / 20, i % 2, i // 2 % 2) for i in range(10)]
+    clean = pair_of("", rows, (0.5, 1, 1), neighbours=neighbours, domain=domain)
+    found = []
+    for name, column, value in _misfits(domain):
+        X, y = clean.second[0].copy(), clean.second[1].copy()
+        table = y if column is None else X[column]
+        values = table.astype(object) if not _fits(table, value) else table.copy()
+        values.iloc[0] = value
+        if column is None:
+            y = values
+        else:
+            X[column] = values
+        found.append(Pair(name, clean.first, (X, y), domain, malformed=True))
+    return found
+
+
+def _fits(values: pd.Series[Any], value: object) -> bool:
+    """Whether a column keeps its type with a value in it."""
+    return isinstance(value, float) and pd.api.types.is_float_dtype(values.dtype)
+
+
+def _misfits(domain: Domain) -> list[tuple[str, str | None, object]]:
+    """Name, column (None for the labels) and value of what may be wrong with a record."""
+    found: list[tuple[str, str | None, object]] = []
+    continuous = next((a for a in domain.attributes if isinstance(a, Continuous)), None)
+    categorical = next((a for a in domain.attributes if isinstance(a, Categorical)), None)
+    if continuous is not None and not continuous.is_date:
+        name, width = continuous.name, continuous.high - continuous.low
+        found += [
+            (f"{name} is NaN", name, float("nan")),
+            (f"{name} is +∞", name, float("inf")),
+            (f"{name} is −∞", name, float("-inf")),
+            (f"{name} is below its bounds", name, continuous.low - 10 * width),
+            (f"{name} is above its bounds", name, continuous.high + 10 * width),
+            (f"{name} is a text", name, "n/a"),
+            (f"{name} is a number, written as a text", name, f"{continuous.low + width / 2:g}"),
+        ]
+    if categorical is not None:
+        whole = all(isinstance(v, int) for v in categorical.values)
+        unknown = max(v for v in categorical.values if isinstance(v, int)) + 1 if whole else "none of these"
+        found += [
+            (f"{categorical.name} is an unknown category", categorical.name, unknown),
+            (f"{categorical.name} is missing", categorical.name, None),
+        ]
+    return [*found, ("the label is missing", None, None), ("the label is unknown", None, "none of these")]
+
+
+def _structured(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pair]:
+    """Seven shapes that are hard on trees."""
+    return families(neighbours, domain=domain)
+
+
+Maker = Callable[[str, Domain, np.random.Generator], list[Pair]]
+KINDS: dict[str, Maker] = {
+    "structured": _structured,
+    "ends": _ends,
+    "duplicates": _duplicates,
+    "classes": _classes,
+    "large": _large,
+    "random": _randoms,
+    "rare": _rare,
+    "empty": _empty,
+    "malformed": _malformed,
+}
+ON_REQUEST = ("empty", "malformed")  # many honest programs fail there
+
+
+def kinds_in_words() -> list[str]:
+    """A line for each kind of pairs."""
+    return [
+        f"{name:11}{(make.__doc__ or '').splitlines()[0]}" + (" (on request)" if name in ON_REQUEST else "")
+        for name, make in KINDS.items()
+    ]
+
+
+def pairs(
+    neighbours: str = "add-remove",
+    *,
+    domain: Domain = DOMAIN,
+    kinds: Sequence[str] | None = None,
+    seed: int = 0,
+) -> list[Pair]:
+    """Neighbours over a public domain, those first that show most leaks.
+
+    Parameters
+    ----------
+    neighbours : ``"add-remove"`` or ``"replace"``.
+    domain : public domain of the records.
+    kinds : names of kinds: structured, ends, duplicates, classes, large, random, rare, empty, malformed; by default
+        all but the last two, in which many programs fail that are honest otherwise.
+    seed : of all that is random in them.
+
+    Raises
+    ------
+    ValueError
+        For a relation or a kind that does not exist.
+    """
+    chosen = [kind for kind in KINDS if kind not in ON_REQUEST] if kinds is None else list(kinds)
+    for kind in chosen:
+        if kind not in KINDS:
+            close = closest(kind, KINDS)
+            raise ValueError(
+                f"no kind of pairs {kind!r}: "
+                + (f"did you mean {close!r}?" if close else f"expected some of {', '.join(KINDS)}")
+            )
+    streams = np.random.SeedSequence(seed).spawn(len(KINDS))
+    return [
+        pair
+        for (kind, make), stream in zip(KINDS.items(), streams, strict=True)
+        if kind in chosen
+        for pair in make(neighbours, domain, np.random.default_rng(stream))
+    ]
+
+
+# --- What to ask ------------------------------------------------------------------------------------------------
+
+
+def asked(alike: Sequence[Pair]) -> BlackBox:
+    """Queries for pairs that share their first data set: at the records that are not in all of them first.
+
+    A malformed record is no query: the fit has to bear it, not the prediction.
+    """
+    clean = [pair for pair in alike if not pair.malformed]
+    (X, y), domain = alike[0].first, alike[0].domain
+    tables = [pair.second for pair in clean] or [(X, y)]
+    box = black_box((X, y), (pd.concat([t for t, _ in tables]), pd.concat([t for _, t in tables])))
+    return replace(box, classes=domain.classes)
+
+
+# --- The user's own ---------------------------------------------------------------------------------------------
+
+
+class NeighbourError(ValueError):
+    """Two files do not hold neighbouring data sets; the message says which rows differ."""
+
+
+def own_pair(
+    first: Path, second: Path, *, domain_file: Path, neighbours: str = "add-remove", target: str | None = None
+) -> Pair:
+    """The pair of two CSV files.
+
+    Parameters
+    ----------
+    first, second : CSV files of D and D′, with a header.
+    domain_file : the domain file that describes both.
+    neighbours : relation in which they have to stand.
+    target : column of the labels, by default the domain's.
+
+    Raises
+    ------
+    NeighbourError
+        If they are no neighbours: the message names the rows that only one file holds.
+    DataError, DomainError
+        If a file cannot be read or does not fit the domain.
+    """
+    if neighbours not in NEIGHBOURS:
+        raise ValueError(f"neighbours={neighbours!r}: expected one of {', '.join(NEIGHBOURS)}")
+    domain, layout = read_layout(domain_file)
+    domain = domain if target is None else replace(domain, target=target)
+    parts = [_read(file, domain, layout) for file in (first, second)]
+    own = _own_rows(*parts, keyed=layout.key is not None)
+    _check_neighbours((first, second), parts, own, neighbours)
+    if layout.key is None:
+        parts = [_labelled(part, rows) for part, rows in zip(parts, own, strict=True)]
+    return Pair(f"{first.name} and {second.name}", parts[0], parts[1], domain)
+
+
+def _read(file: Path, domain: Domain, layout: Layout) -> Part:
+    cells = read_cells(file)
+    check_columns(cells.columns, domain=domain, layout=layout, file=file)
+    if layout.key is not None:
+        cells = cells.set_axis(cells[layout.key], axis=0)
+        check_keys([cells], key=layout.key)
+    codes, labels, index = encode_cells(cells, domain=domain, layout=layout, file=file)
+    assert labels is not None  # check_columns asks for them
+    columns = {a.name: decoded(codes[:, j], a) for j, a in enumerate(domain.attributes)}
+    classes = decoded(labels, Categorical(domain.target, domain.classes))
+    X = pd.DataFrame(columns).set_axis(index, axis=0)
+    return X, pd.Series(classes, index=index, name=domain.target)
+
+
+def row_keys(part: Part, *, labels: bool = False) -> list[Hashable]:
+    """Records by value, a missing one by None; with their index labels on demand."""
+    X, y = part
+    rows = zip(X.index, *(X[name] for name in X), y, strict=True)
+    return [
+        tuple(None if value is not None and value != value else value for value in row[1 - labels :])
+        for row in rows
+    ]
+
+
+def _own_rows(first: Part, second: Part, *, keyed: bool = False) -> tuple[list[int], list[int]]:
+    """Positions of the rows that the other data set does not hold, or not as often."""
+    rows = [row_keys(part, labels=keyed) for part in (first, second)]
+    only: list[list[int]] = []
+    for mine, others in (rows, rows[::-1]):
+        left = Counter(others)
+        lone = []
+        for position, row in enumerate(mine):
+            left[row] -= 1
+            if left[row] < 0:
+                lone.append(position)
+        only.append(lone)
+    return only[0], only[1]
+
+
+def _check_neighbours(
+    files: tuple[Path, Path], parts: Sequence[Part], own: tuple[list[int], list[int]], neighbours: str
+) -> None:
+    sizes = len(own[0]), len(own[1])
+    allowed = [(1, 1)] if neighbours == "replace" else [(0, 1), (1, 0)]
+    if sizes in allowed:
+        return
+    told = f"{files[0].name} and {files[1].name} are no neighbours under {neighbours}"
+    if sizes == (0, 0):
+        raise NeighbourError(f"{told}: they hold the same rows; add a record to one of them")
+    want = "one row of its own in each" if neighbours == "replace" else "one row more in one of them"
+    shown = [
+        f"only in {file.name}: " + (_told(part, rows) if rows else "none")
+        for file, part, rows in zip(files, parts, own, strict=True)
+    ]
+    other = "replace" if neighbours == "add-remove" else "add-remove"
+    fits = sizes in ([(1, 1)] if other == "replace" else [(0, 1), (1, 0)])
+    way_out = f"; they are neighbours under {other}" if fits else ""
+    raise NeighbourError(f"{told}: expected {want}; {'; '.join(shown)}{way_out}")
+
+
+def _told(part: Part, rows: list[int]) -> str:
+    X, y = part
+    words = []
+    for position in rows[:SHOWN_ROWS]:
+        cells = [*islice(X.iloc[position].items(), MOST_CELLS), (y.name, y.iloc[position])]
+        words.append(f"row {position + 1} (" + ", ".join(f"{name}={value}" for name, value in cells) + ")")
+    return ", ".join(words) + (f" and {len(rows) - SHOWN_ROWS} more" if len(rows) > SHOWN_ROWS else "")
+
+
+def _labelled(part: Part, own: list[int]) -> Part:
+    """The records with index labels that common ones share: exact copies in the order in which they come."""
+    rows, seen = row_keys(part), Counter[Hashable]()
+    labels = []
+    for position, row in enumerate(rows):
+        labels.append(("own", position) if position in own else (row, seen[row]))
+        seen[row] += position not in own
+    index = pd.Index([f"{label}" for label in labels], dtype=object)
+    return part[0].set_axis(index, axis=0), part[1].set_axis(index, axis=0)

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -115,7 +116,7 @@ class Honest:
         seed, self.random_state = self.random_state, None
         return np.random.default_rng(seed)
 
-    def public(self, X: Any, y: Any) -> Domain:
+    def public(self, X: Any, y: Any) -> Any:
         return PUBLIC if self.domain is None else self.domain
 
     def positions(self, X: Any) -> Any:
@@ -154,13 +155,15 @@ class LittleNoise(Honest):
 
 
 class ThreeTimesHalf(Honest):
-    """Three tables of counts, each at ε/2. Exact loss 1.5: any pair; all three counts of the record's class grow."""
+    """The smallest of three noisy counts is taken, each at ε/2.
+
+    Exact loss 1.5, any pair: all three are above the smaller true count.
+    """
 
     noise = 0.5
 
-    def learn(self, seen: Seen, rng: np.random.Generator) -> None:
-        self.value_ = np.stack([self.noisy(seen, rng) for _ in range(3)])
-        self.shares_ = shares_of(self.value_).mean(axis=0)
+    def noisy(self, seen: Seen, rng: np.random.Generator) -> Any:
+        return np.min([super(ThreeTimesHalf, self).noisy(seen, rng) for _ in range(3)], axis=0)
 
 
 class LowDigits(Honest):
@@ -250,14 +253,15 @@ class ExactSizes(Honest):
 class DataDomain(Honest):
     """Bounds and classes are read off the records. Loss ∞: a value beyond all others; a class of one record."""
 
-    def public(self, X: Any, y: Any) -> Domain:
+    def public(self, X: Any, y: Any) -> Any:
         given = super().public(X, y)
         attributes = tuple(
             Continuous(a.name, *_ends(numbers(column(X, j, a.name)), a)) if isinstance(a, Continuous) else a
             for j, a in enumerate(given.attributes)
         )
-        classes = tuple(c for c in given.classes if c in set(np.asarray(y).tolist()))
-        return Domain(attributes, classes if len(classes) > 1 else given.classes, target=given.target)
+        label = codes(y, given.classes)
+        classes = tuple(c for i, c in enumerate(given.classes) if i in label)
+        return SimpleNamespace(attributes=attributes, classes=classes or given.classes)
 
 
 def _ends(values: Any, attribute: Continuous) -> tuple[float, float]:

@@ -11,7 +11,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ NAME = "audit_subjects"
 EDITIONS = ("before",)  # of the auditor; the last one is measured
 USUAL = 20_000  # runs on each data set
 LADDER = (200, 400, 1_000, 2_000, 4_000, 10_000, 20_000)  # runs tried for the least number
+SHORT = 2_000
 SEEDS, CONVICTIONS = 10, 9
 HONEST_RUNS, HONEST_SEEDS = 2_000, 100
 CONFIDENCE = 0.99
@@ -134,21 +135,31 @@ def verdict(subject: Any, *, runs: int) -> dict[str, float]:
 def least_runs(subject: Any, *, ladder: Sequence[int] = LADDER) -> dict[str, float]:
     """Least number of runs on each data set with at least 9 convictions in 10 seeds.
 
+    Before the long audits the longest one is tried: a subject that it misses is not looked for between.
+
     Returns
     -------
     ``least_runs``, and ``fits`` of one such audit on average; both infinite if the whole ladder is not enough.
     """
+    fits_of = cache(partial(usual_fits, subject))
     for runs in ladder:
-        audits: list[tuple[bool, int, str]] = []
-        acquitted = convicted = 0
-        # Nine convictions, or a second acquittal, decide.
-        while convicted < CONVICTIONS and acquitted <= SEEDS - CONVICTIONS:
-            audits.append(convict(subject, runs=runs, seed=len(audits)))
-            convicted += audits[-1][0]
-            acquitted = len(audits) - convicted
-        if convicted == CONVICTIONS:
-            return {"least_runs": float(runs), "fits": float(np.mean([fits for _, fits, _ in audits]))}
+        if runs > SHORT and np.isinf(fits_of(ladder[-1])):
+            break
+        if np.isfinite(fits_of(runs)):
+            return {"least_runs": float(runs), "fits": fits_of(runs)}
     return {"least_runs": np.inf, "fits": np.inf}
+
+
+def usual_fits(subject: Any, runs: int) -> float:
+    """Fits of an audit on average if at least 9 of 10 seeds convict, else infinite."""
+    fits: list[int] = []
+    convicted = 0
+    # Nine convictions, or a second acquittal, decide.
+    while convicted < CONVICTIONS and len(fits) - convicted <= SEEDS - CONVICTIONS:
+        violated, needed, _ = convict(subject, runs=runs, seed=len(fits))
+        fits.append(needed)
+        convicted += violated
+    return float(np.mean(fits)) if convicted == CONVICTIONS else np.inf
 
 
 def false_alarms(subject: Any, *, runs: int, seeds: int = HONEST_SEEDS) -> dict[str, float]:

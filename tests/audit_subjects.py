@@ -69,7 +69,7 @@ def numbers(values: Any) -> Any:
 def codes(values: Any, known: tuple[Any, ...]) -> Any:
     """Places of values in a public list, -1 for others."""
     place = {value: i for i, value in enumerate(known)}
-    listed = np.asarray(values).tolist()
+    listed = values.tolist() if hasattr(values, "tolist") else values
     return np.array([place.get(v, -1) if getattr(v, "__hash__", None) else -1 for v in listed], int)
 
 

@@ -28,7 +28,7 @@ EDITIONS = ("before",)  # of the auditor; the last one is measured
 USUAL = 20_000  # runs on each data set
 LADDER = (200, 400, 1_000, 2_000, 4_000, 10_000, 20_000)  # runs tried for the least number
 SHORT = 2_000
-SEEDS, CONVICTIONS = 10, 9
+CONVICTIONS, ACQUITTALS = 9, 2  # of ten seeds; whichever comes first decides
 HONEST_RUNS, HONEST_SEEDS = 2_000, 100
 CONFIDENCE = 0.99
 EVENT = "event: "  # a metric that has a text instead of a number
@@ -135,31 +135,25 @@ def verdict(subject: Any, *, runs: int) -> dict[str, float]:
 def least_runs(subject: Any, *, ladder: Sequence[int] = LADDER) -> dict[str, float]:
     """Least number of runs on each data set with at least 9 convictions in 10 seeds.
 
-    Before the long audits the longest one is tried: a subject that it misses is not looked for between.
+    Before the long audits the longest one is tried: a subject that it acquits twice is not looked for between.
 
     Returns
     -------
     ``least_runs``, and ``fits`` of one such audit on average; both infinite if the whole ladder is not enough.
     """
-    fits_of = cache(partial(usual_fits, subject))
+    audited = cache(partial(convict, subject))
     for runs in ladder:
-        if runs > SHORT and np.isinf(fits_of(ladder[-1])):
+        if runs > SHORT and not any(audited(runs=ladder[-1], seed=seed)[0] for seed in range(ACQUITTALS)):
             break
-        if np.isfinite(fits_of(runs)):
-            return {"least_runs": float(runs), "fits": fits_of(runs)}
+        fits: list[int] = []
+        convicted = 0
+        while convicted < CONVICTIONS and len(fits) - convicted < ACQUITTALS:
+            violated, needed, _ = audited(runs=runs, seed=len(fits))
+            fits.append(needed)
+            convicted += violated
+        if convicted == CONVICTIONS:
+            return {"least_runs": float(runs), "fits": float(np.mean(fits))}
     return {"least_runs": np.inf, "fits": np.inf}
-
-
-def usual_fits(subject: Any, runs: int) -> float:
-    """Fits of an audit on average if at least 9 of 10 seeds convict, else infinite."""
-    fits: list[int] = []
-    convicted = 0
-    # Nine convictions, or a second acquittal, decide.
-    while convicted < CONVICTIONS and len(fits) - convicted <= SEEDS - CONVICTIONS:
-        violated, needed, _ = convict(subject, runs=runs, seed=len(fits))
-        fits.append(needed)
-        convicted += violated
-    return float(np.mean(fits)) if convicted == CONVICTIONS else np.inf
 
 
 def false_alarms(subject: Any, *, runs: int, seeds: int = HONEST_SEEDS) -> dict[str, float]:

@@ -25,10 +25,24 @@ from .studies import (
     references,
     settings,
     stress,
+    subjects,
     tuning,
 )
 
-STUDIES = (diffprfs, lineage, audit, dpada, tuning, edprf, pearson, settings, board, references, stress)
+STUDIES = (
+    diffprfs,
+    lineage,
+    audit,
+    dpada,
+    tuning,
+    edprf,
+    pearson,
+    settings,
+    board,
+    references,
+    stress,
+    subjects,
+)
 GRIDS: dict[str, Callable[[], Study]] = {grid().name: grid for study in STUDIES for grid in study.GRIDS}
 
 

@@ -1,8 +1,10 @@
-"""The auditor: replay, exact enumeration, attack, one-run audit, and search for worst-case neighbours."""
+"""The auditor: replay, exact enumeration, attack, betting, one-run audit, and search for worst-case neighbours."""
 
 from .attack import attack, black_box, white_box
+from .betting import betting_bound, e_value, least_guesses
 from .bounds import compare, epsilon_bound, largest_bound
 from .exact import exact
+from .monitor import Monitor, MonitoredFinding, monitor, monitor_mechanism
 from .onerun import one_run, one_run_epsilon
 from .replay import replay, replay_mechanism
 from .result import Finding
@@ -10,13 +12,20 @@ from .search import families, search
 
 __all__ = [
     "Finding",
+    "Monitor",
+    "MonitoredFinding",
     "attack",
+    "betting_bound",
     "black_box",
     "compare",
+    "e_value",
     "epsilon_bound",
     "exact",
     "families",
     "largest_bound",
+    "least_guesses",
+    "monitor",
+    "monitor_mechanism",
     "one_run",
     "one_run_epsilon",
     "replay",

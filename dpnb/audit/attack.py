@@ -25,6 +25,7 @@ Observe = Callable[[Any], ArrayLike]
 Data = tuple[Any, Any]
 
 MAX_QUERIES = 48
+WORKER_DIED = "a worker process died: it ran out of memory, or could not import the factory; use jobs=1"
 CORNER_COLUMNS = 4  # all corners of the data up to so many columns, else two
 
 
@@ -263,9 +264,8 @@ def observations(
     return a, b
 
 
-def _run_in_processes(
-    task: _Task, seeds: list[list[int]], found: list[list[Any]], jobs: int, bar: tqdm[Any]
-) -> None:
+def check_pickles(task: object, jobs: int) -> None:
+    """Raise AttackError unless a task can be sent to a process."""
     try:
         pickle.dumps(task)
     except Exception as error:
@@ -273,6 +273,12 @@ def _run_in_processes(
             f"jobs={jobs} needs a factory and an observation that can be pickled, such as functions of a module; "
             f"use jobs=1 or move them: {error}"
         ) from error
+
+
+def _run_in_processes(
+    task: _Task, seeds: list[list[int]], found: list[list[Any]], jobs: int, bar: tqdm[Any]
+) -> None:
+    check_pickles(task, jobs)
     size = max(1, min(200, len(seeds[0]) // (4 * jobs)))
     with ProcessPoolExecutor(jobs, initializer=_prepare, initargs=(task,)) as pool:
         try:
@@ -287,9 +293,7 @@ def _run_in_processes(
                 found[side][start : start + len(rows)] = rows
                 bar.update(len(rows))
         except BrokenProcessPool as error:
-            raise AttackError(
-                "a worker process died: it ran out of memory, or could not import the factory; use jobs=1"
-            ) from error
+            raise AttackError(WORKER_DIED) from error
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise

@@ -2,10 +2,12 @@
 
 from .adapters import adapted, as_estimator, released
 from .attack import attack, black_box, white_box
+from .betting import betting_bound, e_value, least_guesses
 from .bounds import compare, epsilon_bound, largest_bound
 from .campaign import Campaign, Plan, campaign
 from .channels import LowBits, generators, low_bits, timing
 from .exact import exact
+from .monitor import Monitor, MonitoredFinding, monitor, monitor_mechanism
 from .onerun import one_run, one_run_epsilon
 from .pairs import families, own_pair, pairs
 from .replay import replay, replay_mechanism
@@ -17,19 +19,26 @@ __all__ = [
     "Campaign",
     "Finding",
     "LowBits",
+    "Monitor",
+    "MonitoredFinding",
     "Plan",
     "adapted",
     "as_estimator",
     "attack",
+    "betting_bound",
     "black_box",
     "campaign",
     "compare",
+    "e_value",
     "epsilon_bound",
     "exact",
     "families",
     "generators",
     "largest_bound",
+    "least_guesses",
     "low_bits",
+    "monitor",
+    "monitor_mechanism",
     "one_run",
     "one_run_epsilon",
     "own_pair",

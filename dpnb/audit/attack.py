@@ -6,7 +6,7 @@ import pickle
 import random
 import warnings
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from ..arrays import Floats
-from .bounds import MIN_RUNS, SampledFinding, check_claim, check_levels, compare
+from .bounds import MIN_RUNS, OutputEvent, SampledFinding, check_claim, check_levels, compare
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -29,6 +29,7 @@ Data = tuple[Any, Any]
 MAX_QUERIES = 48
 MAX_NOTES = 3  # exceptions or warnings of an event that are told
 MAX_TEXT = 160  # characters of their messages
+WORKER_DIED = "a worker process died: it ran out of memory, or could not import the factory; use jobs=1"
 CORNER_COLUMNS = 4  # all corners of the data up to so many columns, else two
 
 
@@ -365,33 +366,37 @@ def with_notes(sides: Sequence[Sequence[Seen]]) -> tuple[list[Floats], dict[floa
     A table for each data set, and the text of each number in the columns in front. A number follows from its text
     alone, so that no run has a say in how another one is seen.
     """
-    width = max(len(row) for rows in sides for row, _ in rows)
-    texts = {_number(note): note for rows in sides for _, notes in rows for note in notes}
-    tables = [
-        np.column_stack(
-            [
-                np.array([[_number(note) for note in notes] for _, notes in rows]).reshape(len(rows), -1),
-                table([row for row, _ in rows], width),
-            ]
-        )
-        for rows in sides
-    ]
-    return tables, texts
+    texts: dict[float, str] = {}
+    rows = [[side_by_side(seen, texts) for seen in side] for side in sides]
+    width = max(len(row) for side in rows for row in side)
+    return [table(side, width) for side in rows], texts
 
 
 def _number(note: str) -> float:
     return float(zlib.crc32(note.encode()))  # 0 for no note
 
 
-def in_words(finding: SampledFinding, texts: dict[float, str]) -> SampledFinding:
-    """A finding whose event is told by the exceptions or warnings in it, if it is one of these."""
-    shown = finding.shown
-    if shown.statistic not in NOTED:
-        return finding
-    inside = [text or "none" for number, text in sorted(texts.items()) if shown.holds(np.array([number]))[0]]
-    where = finding.event.removeprefix(str(shown))
+def words_of(event: OutputEvent, texts: Mapping[float, str]) -> str:
+    """An event in words: by the exceptions or warnings in it, if it is one of these."""
+    if event.statistic not in NOTED:
+        return str(event)
+    inside = [text or "none" for number, text in sorted(texts.items()) if event.holds(np.array([number]))[0]]
     listed = "” or “".join(inside[:MAX_NOTES]) + ("” or others" if len(inside) > MAX_NOTES else "”")
-    return replace(finding, event=f"{shown.statistic}: “{listed}{where}")
+    return f"{event.statistic}: “{listed}"
+
+
+def in_words(finding: SampledFinding, texts: Mapping[float, str]) -> SampledFinding:
+    """A finding whose event is told in words."""
+    where = finding.event.removeprefix(str(finding.shown))
+    return replace(finding, event=f"{words_of(finding.shown, texts)}{where}")
+
+
+def side_by_side(seen: Seen, texts: dict[float, str]) -> Floats:
+    """Exception and warnings of a fit as numbers, in front of what was observed; their texts go into ``texts``."""
+    row, notes = seen
+    numbers = [_number(note) for note in notes]
+    texts.update(zip(numbers, notes, strict=True))
+    return np.concatenate([numbers, row])
 
 
 def check_some_succeed(sides: Sequence[Sequence[Seen]]) -> None:
@@ -401,9 +406,8 @@ def check_some_succeed(sides: Sequence[Sequence[Seen]]) -> None:
         raise AttackError(f"all {sum(map(len, sides))} runs failed on both data sets: {why}")
 
 
-def _run_in_processes(
-    samples: Sequence[Sample], seeds: list[list[int]], found: list[list[Any]], jobs: int, bar: tqdm[Any]
-) -> None:
+def check_pickles(samples: Sequence[Sample], jobs: int) -> None:
+    """Raise AttackError unless samples can be sent to a process."""
     try:
         pickle.dumps(samples)
     except Exception as error:
@@ -411,6 +415,12 @@ def _run_in_processes(
             f"jobs={jobs} needs a factory and an observation that can be pickled, such as functions of a module; "
             f"use jobs=1 or move them: {error}"
         ) from error
+
+
+def _run_in_processes(
+    samples: Sequence[Sample], seeds: list[list[int]], found: list[list[Any]], jobs: int, bar: tqdm[Any]
+) -> None:
+    check_pickles(samples, jobs)
     size = max(1, min(200, max(map(len, seeds)) // (4 * jobs)))
     with ProcessPoolExecutor(jobs, initializer=_prepare, initargs=(samples,)) as pool:
         try:
@@ -425,9 +435,7 @@ def _run_in_processes(
                 found[place][start : start + len(rows)] = rows
                 bar.update(len(rows))
         except BrokenProcessPool as error:
-            raise AttackError(
-                "a worker process died: it ran out of memory, or could not import the factory; use jobs=1"
-            ) from error
+            raise AttackError(WORKER_DIED) from error
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise

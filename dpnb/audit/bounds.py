@@ -173,28 +173,56 @@ def _equal(values: Floats, points: Floats) -> Counts:
     return np.searchsorted(values, points, side="right") - np.searchsorted(values, points, side="left")
 
 
-def _best_event(
-    name: str, a: Floats, b: Floats, *, confidence: float, delta: float
-) -> tuple[float, OutputEvent]:
-    """Event of one statistic with the largest bound on the values ``a`` and ``b``."""
+@dataclass(frozen=True)
+class Candidates:
+    """Events of one statistic that are worth trying, and how many values on D and D′ are in each.
+
+    Parameters
+    ----------
+    relation : ``">"`` or ``"="``, a word an event.
+    value : (events,) NaN for "missing".
+    first, second : (events,) number of values in the event.
+    """
+
+    relation: list[str]
+    value: Floats
+    first: Counts
+    second: Counts
+
+    def event(self, name: str, at: int, *, complement: bool = False) -> OutputEvent:
+        """One of the events, or its complement."""
+        relation = self.relation[at]
+        if complement:
+            relation = {">": "≤", "=": "≠"}[relation]
+        return OutputEvent(name, relation, float(self.value[at]))
+
+
+def candidates(a: Floats, b: Floats) -> Candidates:
+    """Thresholds, frequent values, and missing values, of a statistic with the values ``a`` on D and ``b`` on D′."""
     x, y = np.sort(a[~np.isnan(a)]), np.sort(b[~np.isnan(b)])
     cuts = _cuts(x, y)
     points, often = np.unique(np.concatenate([x, y]), return_counts=True)
     points, often = points[often > 1], often[often > 1]
     points = points[np.argsort(-often, kind="stable")[:MAX_CUTS]]
-    value = np.concatenate([cuts, points, [np.nan]])
-    relation = [">"] * len(cuts) + ["="] * (len(points) + 1)
     first, second = (
         np.concatenate([_above(z, cuts), _equal(z, points), [n - len(z)]])
         for z, n in ((x, len(a)), (y, len(b)))
     )
+    relation = [">"] * len(cuts) + ["="] * (len(points) + 1)
+    return Candidates(relation, np.concatenate([cuts, points, [np.nan]]), first, second)
+
+
+def _best_event(
+    name: str, a: Floats, b: Floats, *, confidence: float, delta: float
+) -> tuple[float, OutputEvent]:
+    """Event of one statistic with the largest bound on the values ``a`` and ``b``."""
+    offered = candidates(a, b)
     bound = partial(_log_ratios, runs=(len(a), len(b)), confidence=confidence, delta=delta)
-    inside, outside = bound(first, second), bound(len(a) - first, len(b) - second)
+    inside = bound(offered.first, offered.second)
+    outside = bound(len(a) - offered.first, len(b) - offered.second)
     best = int(np.argmax(np.maximum(inside, outside)))
-    chosen = relation[best]
-    if outside[best] > inside[best]:
-        chosen = {">": "≤", "=": "≠"}[chosen]
-    return float(max(inside[best], outside[best])), OutputEvent(name, chosen, float(value[best]))
+    event = offered.event(name, best, complement=bool(outside[best] > inside[best]))
+    return float(max(inside[best], outside[best])), event
 
 
 def _column(j: int) -> Statistic:

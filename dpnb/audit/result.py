@@ -6,13 +6,19 @@ import math
 from dataclasses import dataclass
 
 
+def exceeds(bound: float, claimed: float) -> bool:
+    """Whether a bound exceeds a claim, beyond rounding errors."""
+    return bound > claimed * (1 + 1e-9) + 1e-12
+
+
 @dataclass(frozen=True, kw_only=True)
 class Finding:
     """What an instrument found out about one pair of neighbours.
 
     Parameters
     ----------
-    instrument : ``"replay"``, ``"exact"``, ``"attack"``, ``"one-run"``, ``"scan"`` or ``"generators"``.
+    instrument : ``"replay"``, ``"exact"``, ``"attack"``, ``"betting"``, ``"one-run"``, ``"scan"`` or
+        ``"generators"``.
     subject : what was audited.
     claimed : the ε that the subject promises.
     lower_bound : the privacy loss found; unless ``given`` says otherwise, no ε below it is true, and ``inf`` means
@@ -47,7 +53,7 @@ class Finding:
     @property
     def flagged(self) -> bool:
         """Whether the loss exceeds the claim (beyond rounding errors)."""
-        return self.lower_bound > self.claimed * (1 + 1e-9) + 1e-12
+        return exceeds(self.lower_bound, self.claimed)
 
     @property
     def violated(self) -> bool:

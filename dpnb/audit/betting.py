@@ -1,0 +1,289 @@
+"""Anytime-valid bounds of ε by betting: e-values of the fair-coin game, and of means of bounded numbers.
+
+*The game*. In every round a fair coin picks D or D′, the subject runs on it, and the auditor guesses the side from the
+output or abstains. If the subject is (ε, δ)-DP given all earlier rounds, P(correct) ≤ e^ε P(wrong) + δ for any rule
+that was fixed before the round. So the number X = 1 after a correct guess, −e^ε after a wrong one and 0 without a
+guess has a mean of at most δ, and wealth that is multiplied by 1 + κ (X − δ) / (e^ε + δ), for a stake κ in [0, 1], does
+not grow on average. A mixture of stakes is such a wealth too. By Ville's inequality it ever reaches 1/α with a
+probability of at most α: whoever looks after every round, and stops when it suits, errs no more often than that.
+
+References
+----------
+Ville (1939), Étude critique de la notion de collectif; Waudby-Smith and Ramdas (2024), Estimating means of bounded
+random variables by betting; Steinke, Nasr, Jagielski (2023), Privacy auditing with one (1) training run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit
+
+from ..arrays import Floats
+from .bounds import check_levels
+
+STEP = 1e-3  # of the grid of ε on which claims are refuted
+LARGEST = 50.0  # no number of guesses in reach shows more
+SPACING = 0.1  # of stakes, in log-odds
+LEAST_LOG_ODDS = -5.0  # of the smallest stake of the coin game
+MOST_LOG_ODDS = 4.5
+AT_ONCE = 128  # points of the grid
+HEDGE = 0.1  # share of the wealth that lies on all stakes alike, whatever past rounds suggest
+
+
+# --- Mixtures of stakes -------------------------------------------------------------------------------------
+
+
+def stakes(least: float = LEAST_LOG_ODDS) -> Floats:
+    """Stakes from near 0 to 1, equally spaced in log-odds, and 1 itself; all of the same weight."""
+    return np.append(expit(np.arange(least, MOST_LOG_ODDS + SPACING / 2, SPACING)), 1.0)
+
+
+STAKES = stakes()
+_LOG_KEPT = np.append(np.log1p(-STAKES[:-1]), -np.inf)  # log of what a wrong guess leaves
+
+
+def _log_sum(logs: Floats) -> Floats:
+    """Log of the sum of exponentials over the last axis, of which some number is finite."""
+    most = logs.max(axis=-1)
+    total: Floats = most + np.log(np.exp(logs - most[..., None]).sum(axis=-1))
+    return total
+
+
+def _log_mean(logs: Floats) -> Floats:
+    return _log_sum(logs) - math.log(logs.shape[-1])
+
+
+class Tally(NamedTuple):
+    """Rounds of the coin game: correct guesses, wrong ones, and rounds without a guess."""
+
+    correct: float = 0
+    wrong: float = 0
+    none: float = 0
+
+
+def log_wealth(tally: Tally, *, epsilon: ArrayLike, delta: float = 0.0) -> Floats:
+    """Log wealth after a tally, by ε and by stake, (..., stakes)."""
+    share = 1 / (np.exp(np.asarray(epsilon, float))[..., None] + delta)
+    logs = tally.correct * np.log1p(STAKES * (1 - delta) * share)
+    if delta and tally.none:
+        logs = logs + tally.none * np.log1p(-STAKES * delta * share)
+    wealth: Floats = logs + tally.wrong * _LOG_KEPT if tally.wrong else logs
+    return wealth
+
+
+def log_e_values(tally: Tally, *, epsilon: ArrayLike, delta: float = 0.0) -> Floats:
+    """Log e-values of the coin game, one for each ε, all stakes alike; parameters as of :func:`e_value`."""
+    return _log_mean(log_wealth(tally, epsilon=epsilon, delta=delta))
+
+
+def _tally(correct: int, guesses: int, rounds: int | None) -> Tally:
+    rounds = guesses if rounds is None else rounds
+    if not 0 <= correct <= guesses <= rounds:
+        raise ValueError(
+            f"{correct} correct of {guesses} guesses in {rounds} rounds: expected 0 <= correct <= guesses <= rounds"
+        )
+    return Tally(correct, guesses - correct, rounds - guesses)
+
+
+def e_value(
+    correct: int, guesses: int, *, epsilon: float, delta: float = 0.0, rounds: int | None = None
+) -> float:
+    """Evidence of the coin game against (ε, δ)-DP.
+
+    Under the claim the e-value, as the rounds go on, is the wealth of a gambler in an unfair game: it ever reaches c
+    with a probability of at most 1/c, whenever one looks.
+
+    Parameters
+    ----------
+    correct : correct guesses, 0..``guesses``.
+    guesses : rounds with a guess.
+    epsilon, delta : the claim, ε ≥ 0 and δ in [0, 1).
+    rounds : all rounds, by default as many as guesses; those without a guess count for δ > 0 only.
+
+    Returns
+    -------
+    The e-value, ``inf`` above 10³⁰⁸.
+
+    Raises
+    ------
+    ValueError
+        For numbers out of range.
+
+    References
+    ----------
+    Waudby-Smith and Ramdas (2024), Estimating means of bounded random variables by betting.
+    """
+    tally = _tally(correct, guesses, rounds)
+    check_levels(0.5, delta)
+    if not epsilon >= 0:
+        raise ValueError(f"epsilon={epsilon!r}: expected a number of at least 0")
+    return exp(float(log_e_values(tally, epsilon=epsilon, delta=delta)))
+
+
+def exp(log: float) -> float:
+    """The number of a logarithm, ``inf`` if it is too large."""
+    return math.exp(log) if log < 709 else math.inf
+
+
+class CoinGame:
+    """The coin game as it goes on, and the bound of ε that it has shown so far.
+
+    A game consists of stretches. Where one begins, what the gambler has is laid on the stakes anew, as past rounds
+    suggest: so an early rule for guesses that was no good is forgotten, and a good one pays at once.
+
+    The bound is the largest point of a grid of ε up to which every point was refuted, at this or at an earlier time.
+    It errs with a probability of at most 1 − ``confidence`` over all times: if it lies above the least true ε, then
+    also the first point of the grid that is true was refuted, though its wealth grows beyond 1/α that rarely.
+
+    Parameters
+    ----------
+    confidence : probability in (0, 1) that the bound holds at all times.
+    delta : δ of the claim, in [0, 1).
+    """
+
+    def __init__(self, *, confidence: float, delta: float = 0.0) -> None:
+        check_levels(confidence, delta)
+        self.delta = delta
+        self._enough = -math.log(1 - confidence)
+        self._refuted = -1  # last point of the grid
+        self._finished: list[tuple[Tally, Tally]] = []  # what was laid down before a stretch, and its rounds
+        self._before = Tally()
+        self.now = Tally()
+        self._near = self._view(0)
+
+    @property
+    def bound(self) -> float:
+        """The lower bound of ε."""
+        return max(self._refuted, 0) * STEP
+
+    @property
+    def total(self) -> Tally:
+        """All rounds so far."""
+        return Tally(*np.sum([self.now, *(rounds for _, rounds in self._finished)], axis=0).tolist())
+
+    def begin(self, suggested: Tally) -> None:
+        """Begin a stretch, with stakes as a tally of past rounds suggests; no bet is on the stretch yet."""
+        self._finished.append((self._before, self.now))
+        self._before, self.now = suggested, Tally()
+        self._near = self._view(self._near.first)
+
+    def log_e_value(self, epsilon: float) -> float:
+        """Log of the present wealth against (ε, δ)-DP."""
+        stretches = [*self._finished, (self._before, self.now)]
+        return sum(float(self._log_factor(*stretch, epsilon=epsilon)) for stretch in stretches)
+
+    def _log_laid(self, suggested: Tally, epsilon: ArrayLike) -> Floats:
+        """Log share of what the gambler has that each stake gets: most of it by the tally, the rest alike."""
+        logs = log_wealth(suggested, epsilon=epsilon, delta=self.delta)
+        posterior = logs - _log_sum(logs)[..., None]
+        laid: Floats = np.logaddexp(math.log(1 - HEDGE) + posterior, math.log(HEDGE) - math.log(len(STAKES)))
+        return laid
+
+    def _log_factor(self, suggested: Tally, rounds: Tally, *, epsilon: ArrayLike) -> Floats:
+        """Log of what a stretch multiplies the wealth by, for each ε."""
+        laid = self._log_laid(suggested, epsilon)
+        return _log_sum(laid + log_wealth(rounds, epsilon=epsilon, delta=self.delta))
+
+    def _view(self, first: int) -> _View:
+        points = (first + np.arange(AT_ONCE)) * STEP
+        carried: Floats = np.zeros(AT_ONCE)
+        for stretch in self._finished:
+            carried = carried + self._log_factor(*stretch, epsilon=points)
+        return _View(first, points, self._log_laid(self._before, points), carried)
+
+    def add(self, right: bool | None) -> None:
+        """Add a round: a correct guess, a wrong one, or none."""
+        correct, wrong, none = self.now
+        self.now = Tally(correct + (right is True), wrong + (right is False), none + (right is None))
+        if right:
+            self.look()  # wealth grows by correct guesses only
+
+    def look(self) -> float:
+        """Refute what can be refuted by now, and return the bound."""
+        count = 1
+        while self._refuted * STEP < LARGEST:
+            start = self._refuted + 1 - self._near.first
+            if start >= AT_ONCE:
+                self._near, start = self._view(self._refuted + 1), 0
+            part = slice(start, start + count)
+            near = self._near
+            wealth = log_wealth(self.now, epsilon=near.points[part], delta=self.delta)
+            logs = near.carried[part] + _log_sum(near.laid[part] + wealth)
+            refuted = logs >= self._enough
+            if not refuted.all():
+                self._refuted += int(np.argmin(refuted))
+                break
+            self._refuted += len(refuted)
+            count = min(4 * count, AT_ONCE)
+        return self.bound
+
+
+class _View(NamedTuple):
+    """What a game keeps of the points of the grid that come next."""
+
+    first: int
+    points: Floats
+    laid: Floats
+    carried: Floats
+
+
+def betting_bound(
+    correct: int, guesses: int, *, confidence: float, delta: float = 0.0, rounds: int | None = None
+) -> float:
+    """Lower confidence bound of ε from the counts of the coin game, valid at any stopping time.
+
+    Parameters
+    ----------
+    correct, guesses, rounds : as of :func:`e_value`.
+    confidence : probability in (0, 1) that the bound holds, for all numbers of rounds at once.
+    delta : δ of the claim, in [0, 1).
+
+    Returns
+    -------
+    The largest ε of a grid of step .001 such that the e-value is at least 1/(1 − ``confidence``) at this and all
+    smaller ones; 0 if the counts show nothing.
+    """
+    game = CoinGame(confidence=confidence, delta=delta)
+    game.now = _tally(correct, guesses, rounds)
+    return game.look()
+
+
+def least_guesses(epsilon: float, *, confidence: float) -> int:
+    """Least number of runs, all guessed correctly, with which any valid test can refute ε: ln(1/α) / ln(1 + e^−ε).
+
+    Randomised response is ε-DP and passes for a subject that gives its data away with probability σ(ε) a run, so a test
+    that convicts after n such runs errs with probability σ(ε)ⁿ.
+    """
+    check_levels(confidence, 0.0)
+    return math.ceil(-math.log(1 - confidence) / math.log1p(math.exp(-epsilon)))
+
+
+# --- Means of bounded numbers -------------------------------------------------------------------------------
+
+
+def log_mean_e_value(values: ArrayLike, mean: float) -> float:
+    """Log e-value against "given the past, each value has a mean of at most ``mean``", for values of at least 0.
+
+    Wealth is multiplied by 1 − κ + κ · value / mean, for stakes κ down to about the mean, which is what pays when a
+    value of 1 is rare. It falls as ``mean`` grows, so all means below a refuted one are refuted.
+
+    Parameters
+    ----------
+    values : (n,) numbers of at least 0, in any order.
+    mean : in (0, 1].
+    """
+    numbers = np.asarray(values, float)
+    kappa = stakes(min(math.log(mean), LEAST_LOG_ODDS))
+    with np.errstate(divide="ignore"):
+        logs = np.log1p(kappa * (numbers[:, None] / mean - 1)).sum(axis=0)
+    return float(_log_mean(logs))
+
+
+def average_e_value(logs: Sequence[float]) -> float:
+    """Log of the average of e-values, which is one whatever the dependence among them."""
+    return float(_log_mean(np.asarray(logs, float)))

@@ -1,0 +1,631 @@
+"""Audits that may stop at any time: the fair-coin game, played with estimators, with mechanisms, or by hand.
+
+The rule for guesses is learned from past outputs only, anew whenever their number has doubled: a short list of events,
+each of which guesses one of the two data sets; an output in none of them gets no guess. What the list is chosen for is
+the growth of the wealth of :mod:`~dpnb.audit.betting` against the claim, since that is what stops early.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from ..arrays import Bools, Floats, Ints
+from .attack import (
+    NOTED,
+    WORKER_DIED,
+    AttackError,
+    Data,
+    Observe,
+    Sample,
+    _chunk,
+    _prepare,
+    black_box,
+    check_pickles,
+    names_of,
+    side_by_side,
+    words_of,
+)
+from .betting import CoinGame, Tally, exp
+from .bounds import (
+    Candidates,
+    OutputEvent,
+    Statistic,
+    _classifiers,
+    _column,
+    candidates,
+    check_claim,
+    check_levels,
+)
+from .result import Finding, exceeds
+
+FIRST_LESSON = 8  # rounds before the first guess
+MOST_EVENTS = 4  # in a rule
+MOST_KEPT = 8192  # outputs on each data set that rules are learned from, the latest ones
+LEAST_TO_CLASSIFY = 32  # outputs on a data set, of which half train
+DOUBTS = 0.5  # wrong guesses that are added to those seen of an event
+MIXED = 2.0  # nats that mixing stakes costs, about
+KAPPAS = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9])
+LARGEST_AIM = 12.0
+
+NO_GUESS = -1
+
+
+# --- Rules for guesses --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Guess:
+    """If ``event`` holds of ``statistic``, the data set is ``side``: 0 for D, 1 for D′."""
+
+    event: OutputEvent
+    statistic: Statistic
+    side: int
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A list of guesses; the first one whose event holds decides.
+
+    Parameters
+    ----------
+    guesses : in this order.
+    width : how many numbers of an output they look at.
+    """
+
+    guesses: tuple[Guess, ...] = ()
+    width: int = 0
+
+    def sides(self, outputs: Floats) -> Ints:
+        """Data set that is guessed for each output, -1 for none."""
+        sides = np.full(len(outputs), NO_GUESS)
+        table = _fitted(outputs, self.width)
+        for guess in reversed(self.guesses):
+            sides[guess.event.holds(guess.statistic(table))] = guess.side
+        return sides
+
+    def told(self, tell: Callable[[OutputEvent], str]) -> str:
+        """The rule in words; ``tell`` puts an event into words."""
+        words = [f"D{'′' if guess.side else ''} if {tell(guess.event)}" for guess in self.guesses]
+        return ", else ".join(words) if words else "no guess"
+
+
+def _fitted(outputs: Floats, width: int) -> Floats:
+    """Outputs with ``width`` numbers: what is missing is NaN."""
+    if outputs.shape[1] >= width:
+        return outputs[:, :width]
+    return np.pad(outputs, ((0, 0), (0, width - outputs.shape[1])), constant_values=np.nan)
+
+
+class _Offer(NamedTuple):
+    """A statistic, its values in all runs, and the runs by which its events are judged."""
+
+    name: str
+    statistic: Statistic
+    values: tuple[Floats, Floats]
+    judges: slice
+
+    def doubt(self, position: int = 0) -> float:
+        """Rate of wrong guesses that is added to what was seen, more of them further down in a rule."""
+        return DOUBTS * (1 + position) / sum(len(values[self.judges]) for values in self.values)
+
+    def between(self, event: OutputEvent) -> OutputEvent:
+        """A threshold half-way to the next larger value that was seen; other events as they are."""
+        if event.relation in ("=", "≠"):
+            return event
+        above = [values[values > event.value] for values in self.values]
+        following = min((float(values.min()) for values in above if len(values)), default=event.value)
+        middle = event.value + (following - event.value) / 2
+        return replace(event, value=middle if math.isfinite(middle) else event.value)
+
+
+class _Rates(NamedTuple):
+    """How often each event, and each complement, holds on D and on D′, of all rounds."""
+
+    offered: Candidates
+    first: Floats
+    second: Floats
+
+
+def _rates(offer: _Offer, left: Sequence[Bools]) -> _Rates:
+    """Rates of a statistic's events among the outputs that are left."""
+    judges = offer.judges
+    whole = [len(values[judges]) for values in offer.values]
+    a, b = (values[judges][mark[judges]] for values, mark in zip(offer.values, left, strict=True))
+    offered = candidates(a, b)
+    first, second = (
+        np.concatenate([inside, len(rest) - inside]) / (2 * n)
+        for inside, rest, n in zip((offered.first, offered.second), (a, b), whole, strict=True)
+    )
+    return _Rates(offered, first, second)
+
+
+class _Aim(NamedTuple):
+    """What a right guess, a wrong one, and a round are worth: growth of log wealth at an ε, by stake."""
+
+    right: Floats
+    wrong: Floats
+    none: Floats
+
+    def gains(self, rates: _Rates, doubt: float) -> tuple[Floats, Floats]:
+        """Growth a round by each event, if D is guessed and if D′ is, (events, stakes)."""
+        p, q = rates.first[:, None], rates.second[:, None]
+        return p * self.right + (q + doubt) * self.wrong, q * self.right + (p + doubt) * self.wrong
+
+
+def _aim(epsilon: float, kappa: Floats, delta: float) -> _Aim:
+    share = 1 / (math.exp(epsilon) + delta)
+    none = np.log1p(-kappa * delta * share)
+    return _Aim(np.log1p(kappa * (1 - delta) * share) - none, np.log1p(-kappa) - none, none)
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What rules are learned for.
+
+    Parameters
+    ----------
+    claimed : the ε to be refuted; ``inf`` for the largest bound instead.
+    enough : log wealth that refutes.
+    delta : δ of the claim.
+    most_runs : rounds that the whole game may take.
+    """
+
+    claimed: float
+    enough: float
+    delta: float
+    most_runs: float
+
+    def learn(self, first: Floats, second: Floats, names: Sequence[str], *, seed: int) -> tuple[Rule, Tally]:
+        """Learn a rule from outputs on D and D′; returns it with what its guesses would have come to."""
+        offers = _offers(first, second, names, seed=seed)
+        left = [np.ones(len(side), np.bool_) for side in (first, second)]
+        rates = [_rates(offer, left) for offer in offers]
+        epsilon = self._reach(offers, rates, runs=len(first) + len(second))
+        kappa = KAPPAS[[np.argmax(self._growth(offers, rates, epsilon))]]
+        aim = _aim(epsilon, kappa, self.delta)
+        guesses: list[Guess] = []
+        judges = slice(None)
+        while len(guesses) < MOST_EVENTS and (best := _best_guess(offers, rates, aim, len(guesses))):
+            offer, guess = best
+            guesses.append(guess)
+            judges = offer.judges if offer.judges.step else judges
+            left = [
+                mark & ~guess.event.holds(values) for mark, values in zip(left, offer.values, strict=True)
+            ]
+            rates = [_rates(offer, left) for offer in offers]
+        rule = Rule(tuple(guesses), first.shape[1])
+        return rule, _come_to(rule, first[judges], second[judges])
+
+    def _growth(self, offers: Sequence[_Offer], rates: Sequence[_Rates], epsilon: float) -> Floats:
+        """Growth a round at each stake, by the best event for D and the best for D′."""
+        aim = _aim(epsilon, KAPPAS, self.delta)
+        gains = [aim.gains(each, offer.doubt()) for offer, each in zip(offers, rates, strict=True)]
+        for_first, for_second = (np.max([gain[i].max(axis=0) for gain in gains], axis=0) for i in (0, 1))
+        growth: Floats = np.maximum(for_first, 0) + np.maximum(for_second, 0) + aim.none
+        return growth
+
+    def _reach(self, offers: Sequence[_Offer], rates: Sequence[_Rates], *, runs: int) -> float:
+        """The claim, or the largest ε that looks refutable in the rounds that are left, if that is less."""
+        need = (self.enough + MIXED) / max(self.most_runs - runs, runs)
+
+        def refutable(epsilon: float) -> bool:
+            return bool(self._growth(offers, rates, epsilon).max() >= need)
+
+        low, high = 0.0, min(self.claimed, LARGEST_AIM)
+        if refutable(high):
+            return high
+        for _ in range(10):
+            middle = (low + high) / 2
+            low, high = (middle, high) if refutable(middle) else (low, middle)
+        return low
+
+
+def _offers(first: Floats, second: Floats, names: Sequence[str], *, seed: int) -> list[_Offer]:
+    """Columns that vary, judged by all runs, and classifiers, trained on every other run and judged by the rest."""
+    varied = [j for j, values in enumerate(np.concatenate([first, second]).T) if len(np.unique(values)) > 1]
+    offers = [
+        _Offer(names[j], _column(j), (first[:, j], second[:, j]), slice(None)) for j in varied or range(1)
+    ]
+    if len(varied) > 1 and min(len(first), len(second)) >= LEAST_TO_CLASSIFY:
+        with threadpool_limits(1):  # as in compare
+            learned = _classifiers(first[::2], second[::2], seed=seed)
+            offers += [
+                _Offer(name, score, (score(first), score(second)), slice(1, None, 2))
+                for name, score in learned
+            ]
+    return offers
+
+
+def _best_guess(
+    offers: Sequence[_Offer], rates: Sequence[_Rates], aim: _Aim, position: int
+) -> tuple[_Offer, Guess] | None:
+    """The event that gains most by a guess, the last of several, which is broad; none if all lose."""
+    best, found = 0.0, None
+    for offer, each in zip(offers, rates, strict=True):
+        for side, gains in enumerate(aim.gains(each, offer.doubt(position))):
+            at = len(gains) - 1 - int(np.argmax(gains[::-1, 0]))
+            if gains[at, 0] > best:
+                best, found = float(gains[at, 0]), (offer, each.offered, at, side)
+    if found is None:
+        return None
+    offer, offered, at, side = found
+    number = len(offered.relation)
+    event = offered.event(offer.name, at % number, complement=at >= number)
+    return offer, Guess(offer.between(event), offer.statistic, side)
+
+
+def _come_to(rule: Rule, first: Floats, second: Floats) -> Tally:
+    """What guesses on past outputs would have come to in a fair game, and a doubt."""
+    rates = np.array([[np.mean(rule.sides(side) == s) for s in (0, 1)] for side in (first, second)]) / 2
+    rounds, right = len(first) + len(second), float(np.trace(rates))
+    wrong = float(rates.sum()) - right
+    return Tally(right * rounds, wrong * rounds + DOUBTS, max(1 - right - wrong, 0.0) * rounds)
+
+
+# --- The monitor --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class MonitoredFinding(Finding):
+    """The finding of an audit that may stop at any time.
+
+    Parameters
+    ----------
+    e_value : evidence against the claim when it ended; 1/(1 − confidence) refutes.
+    path : (looks, 3) runs, bound and e-value at the claim, as they went.
+    """
+
+    e_value: float = 1.0
+    path: Floats = field(default_factory=lambda: np.empty((0, 3)), repr=False, compare=False)
+
+
+class Monitor:
+    """The coin game with a subject that runs elsewhere; may go on for ever.
+
+    For each run ask for :attr:`side`, run the subject on D if it is 0 and on D′ if it is 1, and :meth:`add` what it
+    released. :attr:`bound` and :attr:`e_value` hold whenever one looks.
+
+    Parameters
+    ----------
+    claimed, confidence, delta, neighbours, subject, pair : as of :func:`monitor`.
+    names : of the numbers of an output.
+    tell : event → its words.
+    best : whether rules are learned for the largest bound, instead of for a fast refutation of the claim.
+    most_runs : rounds that are planned, if they are.
+    seed : of the coin and of classifiers; by default from the operating system. The subject must not know it.
+
+    Notes
+    -----
+    Assumed is that each run, given all earlier ones, treats the pair as the claim says; runs need not be independent.
+    """
+
+    def __init__(
+        self,
+        *,
+        claimed: float,
+        confidence: float = 0.99,
+        delta: float = 0.0,
+        neighbours: str = "add-remove",
+        names: Callable[[int], Sequence[str]] | None = None,
+        tell: Callable[[OutputEvent], str] = str,
+        best: bool = False,
+        most_runs: float = math.inf,
+        seed: int | None = None,
+        subject: str = "",
+        pair: str = "",
+    ) -> None:
+        check_levels(confidence, delta)
+        check_claim(claimed)
+        self.claimed, self.confidence, self.delta = claimed, confidence, delta
+        self.neighbours, self.subject, self.pair = neighbours, subject, pair
+        self.rule = Rule()
+        self._names = names or (lambda width: [f"output {j}" for j in range(width)])
+        self._tell = tell
+        self._coin, self._lots = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(2))
+        self._tossed: list[int] = []
+        self._kept: tuple[list[Floats], list[Floats]] = [], []
+        self._lesson = Lesson(math.inf if best else claimed, -math.log(1 - confidence), delta, most_runs)
+        self._game = CoinGame(confidence=confidence, delta=delta)
+        self._shown = self.rule, Tally()
+        self._next_lesson, self._next_look = FIRST_LESSON, 1
+        self._path: list[tuple[float, float, float]] = []
+        self.runs = 0
+
+    def ahead(self, count: int) -> list[int]:
+        """Data sets of the next ``count`` runs."""
+        if (more := count - len(self._tossed)) > 0:
+            self._tossed += self._coin.integers(2, size=more).tolist()
+        return self._tossed[:count]
+
+    @property
+    def side(self) -> int:
+        """Data set of the next run: 0 for D and 1 for D′."""
+        return self.ahead(1)[0]
+
+    @property
+    def bound(self) -> float:
+        """Lower bound of ε, with the stated confidence at all times."""
+        return self._game.bound
+
+    @property
+    def e_value(self) -> float:
+        """Evidence against the claim."""
+        return exp(self._game.log_e_value(self.claimed))
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the bound exceeds the claim."""
+        return exceeds(self.bound, self.claimed)
+
+    def add(self, side: int, output: ArrayLike) -> None:
+        """Add a run.
+
+        Parameters
+        ----------
+        side : the data set that it ran on, as :attr:`side` said.
+        output : one-dimensional numbers; NaN, or fewer of them, where some are missing.
+
+        Raises
+        ------
+        ValueError
+            If the run was not on the coin's side, or the output is no row of numbers.
+        """
+        row = np.atleast_1d(np.asarray(output, float))
+        if row.ndim != 1:
+            raise ValueError(f"output of shape {row.shape}: expected one-dimensional numbers")
+        if side != self.side:
+            raise ValueError(f"side={side!r}: the coin says {self.side}; run the subject on monitor.side")
+        self._tossed.pop(0)
+        guess = int(self.rule.sides(row[None])[0])
+        self._game.add(None if guess == NO_GUESS else guess == side)
+        self._kept[side].append(row)
+        self.runs += 1
+        if self.runs >= self._next_look:
+            self._look()
+        if self.runs >= self._next_lesson:
+            self._learn()
+
+    def _look(self) -> None:
+        self._path.append((self.runs, self.bound, self.e_value))
+        self._next_look = math.floor(self.runs * 1.05) + 1
+
+    def _learn(self) -> None:
+        self._next_lesson = 2 * self.runs
+        if min(map(len, self._kept)) < 2:
+            self._next_lesson = self.runs + 1
+            return
+        for rows in self._kept:
+            del rows[:-MOST_KEPT]
+        width = max(len(row) for rows in self._kept for row in rows)
+        first, second = (np.array([_fitted(row[None], width)[0] for row in rows]) for rows in self._kept)
+        lots = int(self._lots.integers(2**31))
+        self._retire()
+        self.rule, suggested = self._lesson.learn(first, second, self._names(width), seed=lots)
+        self._game.begin(suggested)
+
+    def _retire(self) -> None:
+        """Remember the rule that has guessed most."""
+        self._shown = max(
+            self._shown, (self.rule, self._game.now), key=lambda one: one[1].correct + one[1].wrong
+        )
+
+    def seen_beside(self, width: int) -> bool:
+        """Whether some output, of those that are kept, had more than ``width`` numbers."""
+        return any(len(row) > width for rows in self._kept for row in rows)
+
+    def finding(self) -> MonitoredFinding:
+        """What was found so far."""
+        self._retire()
+        rule, shown = self._shown
+        told = [
+            f"{round(one.correct)} of {round(one.correct + one.wrong)}" for one in (shown, self._game.total)
+        ]
+        event = f"{rule.told(self._tell)}: right in {told[0]} guesses, in {told[1]} of all {self.runs} runs"
+        return MonitoredFinding(
+            instrument="betting",
+            subject=self.subject,
+            claimed=self.claimed,
+            lower_bound=self.bound,
+            confidence=self.confidence,
+            neighbours=self.neighbours,
+            pair=self.pair,
+            event=event,
+            delta=self.delta,
+            trials=self.runs,
+            e_value=self.e_value,
+            path=np.array(self._path, float).reshape(-1, 3),
+        )
+
+
+Runs = Callable[[Sequence[int]], Iterator[ArrayLike]]
+"""Outputs of the next runs, on these data sets."""
+
+
+def _play(
+    game: Monitor, run: Runs, *, most_runs: int, stop: bool, at_once: int, progress: bool
+) -> MonitoredFinding:
+    """Play until the claim is refuted, or for ``most_runs`` runs."""
+    from tqdm import tqdm
+
+    if isinstance(most_runs, bool) or not isinstance(most_runs, int | np.integer) or most_runs < 1:
+        raise ValueError(f"most_runs={most_runs!r}: expected a whole number of at least 1")
+    with tqdm(total=most_runs, desc="betting", unit="run", disable=not progress) as bar:
+        while game.runs < most_runs and not (stop and game.refuted):
+            sides = game.ahead(min(at_once, most_runs - game.runs))
+            for side, output in zip(list(sides), run(sides), strict=True):
+                game.add(side, output)
+                bar.update()
+                if stop and game.refuted:
+                    break
+    return game.finding()
+
+
+def monitor(
+    factory: Callable[[], Any],
+    first: Data,
+    second: Data,
+    *,
+    claimed: float,
+    most_runs: int,
+    confidence: float = 0.99,
+    delta: float = 0.0,
+    neighbours: str = "add-remove",
+    pair: str = "",
+    observe: Observe | None = None,
+    stop: bool = True,
+    jobs: int = 1,
+    seed: int = 0,
+    progress: bool = False,
+    subject: str = "",
+) -> MonitoredFinding:
+    """Audit any scikit-learn-like estimator on one pair of neighbours; stop as soon as the claim is refuted.
+
+    An exception or a warning of a run is an output like any other, as in :func:`~dpnb.audit.attack.attack`.
+
+    Parameters
+    ----------
+    factory : returns an unfitted estimator; every parameter ``random_state`` of it gets a fresh seed for each run.
+    first, second : (X, y) of the data sets D and D′.
+    claimed : ε of the claim.
+    most_runs : fits at most, each on one of the data sets by a coin.
+    confidence : probability in (0, 1) that the bound holds, however long the audit went on.
+    delta : δ of the claim, in [0, 1).
+    neighbours, pair : relation of the claim, and the two data sets in words.
+    observe : fitted model → one-dimensional numbers, as of :func:`~dpnb.audit.attack.attack`.
+    stop : whether to stop when the claim is refuted; otherwise all runs go for the largest bound.
+    jobs : number of processes; the finding does not depend on it.
+    seed : of the coin, of all runs of subjects that take a seed, and of classifiers.
+    progress : whether to show a progress bar.
+    subject : what is audited, by default the estimator's class.
+
+    Returns
+    -------
+    MonitoredFinding; ``trials`` are the runs that it took.
+
+    Raises
+    ------
+    AttackError
+        If every run fails, or ``factory`` cannot be sent to a process.
+    ValueError
+        For numbers out of range.
+
+    References
+    ----------
+    Waudby-Smith and Ramdas (2024), Estimating means of bounded random variables by betting.
+    """
+    observe = black_box(first, second) if observe is None else observe
+    texts: dict[float, str] = {}
+    game = Monitor(
+        claimed=claimed,
+        confidence=confidence,
+        delta=delta,
+        neighbours=neighbours,
+        names=lambda width: [*NOTED, *names_of(observe, width - len(NOTED))],
+        tell=lambda event: words_of(event, texts),
+        best=not stop,
+        most_runs=most_runs,
+        seed=seed,
+        subject=subject or type(factory()).__name__,
+        pair=pair,
+    )
+    samples = [
+        Sample(factory, data, observe, name, failures=True)
+        for data, name in ((first, "first"), (second, "second"))
+    ]
+    with _fits(samples, texts, jobs=jobs, seed=seed) as run:
+        at_once = 1 if jobs == 1 else 16 * jobs
+        found = _play(game, run, most_runs=most_runs, stop=stop, at_once=at_once, progress=progress)
+    if not game.seen_beside(len(NOTED)):
+        why = next((text for text in texts.values() if text), "nothing was observed")
+        raise AttackError(f"all {game.runs} runs failed on both data sets: {why}")
+    return found
+
+
+@contextmanager
+def _fits(samples: Sequence[Sample], texts: dict[float, str], *, jobs: int, seed: int) -> Iterator[Runs]:
+    """Fits and observations, in this process or in several; the texts of what they raise and warn are kept."""
+    if isinstance(jobs, bool) or not isinstance(jobs, int | np.integer) or jobs < 1:
+        raise ValueError(f"jobs={jobs!r}: expected a whole number of at least 1")
+    seeds, done = np.random.default_rng([seed, 1]), count()
+
+    def numbered(sides: Sequence[int]) -> list[tuple[int, list[int], int]]:
+        return [(side, [int(seeds.integers(2**32))], next(done)) for side in sides]
+
+    if jobs == 1:
+        yield lambda sides: (
+            side_by_side(next(samples[side].run(own, number)), texts)
+            for side, own, number in numbered(sides)
+        )
+        return
+    check_pickles(samples, jobs)
+    with ProcessPoolExecutor(jobs, initializer=_prepare, initargs=(samples,)) as pool:
+        try:
+            yield lambda sides: (
+                side_by_side(rows[0], texts)
+                for rows in pool.map(_chunk, *zip(*numbered(sides), strict=True))
+            )
+        except BrokenProcessPool as error:
+            raise AttackError(WORKER_DIED) from error
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def monitor_mechanism(
+    run: Callable[[Any, np.random.Generator], ArrayLike],
+    first: Any,
+    second: Any,
+    *,
+    claimed: float,
+    most_runs: int,
+    confidence: float = 0.99,
+    delta: float = 0.0,
+    neighbours: str = "add-remove",
+    pair: str = "",
+    stop: bool = True,
+    seed: int = 0,
+    progress: bool = False,
+    subject: str = "",
+) -> MonitoredFinding:
+    """:func:`monitor` for a plain mechanism.
+
+    Parameters
+    ----------
+    run : data set, random generator → released numbers, one-dimensional or a single one.
+    first, second : the neighbours.
+    claimed, most_runs, confidence, delta, neighbours, pair, stop, seed, progress, subject : as of :func:`monitor`.
+    """
+    game = Monitor(
+        claimed=claimed,
+        confidence=confidence,
+        delta=delta,
+        neighbours=neighbours,
+        best=not stop,
+        most_runs=most_runs,
+        seed=seed,
+        subject=subject or getattr(run, "__name__", type(run).__name__),
+        pair=pair,
+    )
+    rng = np.random.default_rng([seed, 1])
+
+    def runs(sides: Sequence[int]) -> Iterator[ArrayLike]:
+        for side in sides:
+            try:
+                yield run((first, second)[side], rng)
+            except Exception as error:
+                which = ("first", "second")[side]
+                raise AttackError(
+                    f"run {game.runs} on the {which} data set failed: {type(error).__name__}: {error}"
+                ) from error
+
+    return _play(game, runs, most_runs=most_runs, stop=stop, at_once=1, progress=progress)

@@ -17,7 +17,7 @@ from dpnb import Categorical, Continuous, Domain
 from dpnb.audit import Plan, adapted, as_estimator, attack, campaign, own_pair, released
 from dpnb.audit import pairs as made
 from dpnb.audit.__main__ import main
-from dpnb.audit.campaign import promise, scout
+from dpnb.audit.campaign import measured_by_attack, promise, scout
 from dpnb.audit.pairs import DOMAIN, KINDS, NEIGHBOURS, ON_REQUEST, STRATA, NeighbourError, Pair
 from dpnb.audit.replay import split_pair
 from dpnb.papers.diffprfs import DiffPRFs
@@ -168,7 +168,8 @@ def test_an_unknown_kind_is_told() -> None:
 
 
 def audit(subject: Any, *, runs: int = 600, seed: int = 0, **chosen: Any) -> Any:
-    return campaign(subject, made(**chosen), Plan(claimed=1.0, runs=runs, confidence=SURE, seed=seed))
+    plan = Plan(claimed=1.0, runs=runs, confidence=SURE, seed=seed)
+    return campaign(subject, made(**chosen), plan, measure=measured_by_attack)
 
 
 @pytest.mark.parametrize(

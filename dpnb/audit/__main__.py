@@ -27,7 +27,7 @@ from ..estimators import PrivateClassifier
 from ..files import check_writable
 from .attack import AttackError
 from .bounds import MIN_RUNS, SampledFinding, largest_bound
-from .campaign import Campaign, OnDomain, Plan, campaign, own_domain, replayed
+from .campaign import Campaign, OnDomain, Plan, campaign, measured_by_attack, own_domain, replayed
 from .pairs import DOMAIN, KINDS, NEIGHBOURS, ON_REQUEST, Pair, families, kinds_in_words, own_pair, pairs
 from .result import Finding
 
@@ -186,7 +186,9 @@ def audit(factory: Callable[[], Any], options: argparse.Namespace) -> tuple[Samp
     return held.finding, others
 
 
-def audited(factory: Callable[[], Any], options: argparse.Namespace) -> tuple[Campaign, list[Finding]]:
+def audited(
+    factory: Callable[[], Any], options: argparse.Namespace
+) -> tuple[Campaign[SampledFinding], list[Finding]]:
     """The same with everything that was tried."""
     domain, offered = _pairs(factory, options)
     plan = Plan(
@@ -200,7 +202,7 @@ def audited(factory: Callable[[], Any], options: argparse.Namespace) -> tuple[Ca
         progress=sys.stderr.isatty(),
         subject=options.factory,
     )
-    held = campaign(factory, offered, plan)
+    held = campaign(factory, offered, plan, measure=measured_by_attack)
     if options.delta > 0:
         return held, _by_ledger(factory, held.pair, held.finding, options)
     structured = offered if options.pair else families(options.neighbours, domain=domain)
@@ -300,7 +302,7 @@ def _told(complaint: str, status: int = 2) -> int:
     return status
 
 
-def _settings(options: argparse.Namespace, held: Campaign) -> dict[str, str]:
+def _settings(options: argparse.Namespace, held: Campaign[SampledFinding]) -> dict[str, str]:
     return {
         "subject": options.factory,
         "claim": f"ε = {options.epsilon:g}, δ = {options.delta:g}, {options.neighbours}",
@@ -310,7 +312,7 @@ def _settings(options: argparse.Namespace, held: Campaign) -> dict[str, str]:
     }
 
 
-def _tried(held: Campaign) -> str:
+def _tried(held: Campaign[SampledFinding]) -> str:
     """How many pairs were tried, and which failed."""
     fitted = [one for one in held.tried if one.runs]
     told = f"  tried        {len(fitted) or 1} of {len(held.tried)} pairs, {held.fits} fits"
@@ -321,7 +323,7 @@ def _tried(held: Campaign) -> str:
 
 
 def _notes(
-    options: argparse.Namespace, held: Campaign, others: Sequence[Finding], *, violated: bool
+    options: argparse.Namespace, held: Campaign[SampledFinding], others: Sequence[Finding], *, violated: bool
 ) -> list[str]:
     limit = largest_bound(held.measured, confidence=options.confidence)
     notes = [

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from scipy.stats import rankdata
@@ -18,6 +18,7 @@ from .attack import (
     NOTED,
     AttackError,
     BlackBox,
+    Data,
     Sample,
     Seen,
     attack,
@@ -28,6 +29,7 @@ from .attack import (
     with_notes,
 )
 from .bounds import MIN_RUNS, SampledFinding, scouted_margin
+from .monitor import MonitoredFinding, monitor
 from .pairs import Pair, asked
 from .replay import replay
 from .result import Finding
@@ -120,8 +122,11 @@ class Tried:
     note: str = ""
 
 
+Found = TypeVar("Found", bound=Finding)
+
+
 @dataclass(frozen=True)
-class Campaign:
+class Campaign(Generic[Found]):
     """An audit over many pairs.
 
     Parameters
@@ -130,10 +135,10 @@ class Campaign:
     pair : that pair.
     tried : all pairs, the most promising first.
     fits : number of fits in all.
-    measured : fits on each data set of the measurement.
+    measured : fits on each data set of the measurement, at most.
     """
 
-    finding: SampledFinding
+    finding: Found
     pair: Pair
     tried: tuple[Tried, ...]
     fits: int
@@ -155,27 +160,28 @@ class Plan:
     subject: str = ""
 
 
-Measure = Callable[[Callable[[], Any], Pair, Plan], SampledFinding]
+Measure = Callable[[Callable[[], Any], Pair, Plan], Found]
 
 
 def measured_by_attack(factory: Callable[[], Any], pair: Pair, plan: Plan) -> SampledFinding:
     """The measurement: fresh fits on one pair, as many as the plan says; another one can stand in its place."""
-    return attack(
-        OnDomain(factory, pair.domain),
-        pair.first,
-        pair.second,
-        claimed=plan.claimed,
-        runs=plan.runs,
-        confidence=plan.confidence,
-        delta=plan.delta,
-        neighbours=plan.neighbours,
-        pair=pair.name,
-        observe=observed([pair], n_trees=_trees_of(factory, pair, seed=plan.seed)),
-        jobs=plan.jobs,
-        seed=plan.seed,
-        progress=plan.progress,
-        subject=plan.subject,
-    )
+    return attack(*_of(factory, pair), runs=plan.runs, **_asked(factory, pair, plan))
+
+
+def measured_by_betting(factory: Callable[[], Any], pair: Pair, plan: Plan) -> MonitoredFinding:
+    """The measurement by bets, which stops as soon as the claim is refuted."""
+    return monitor(*_of(factory, pair), most_runs=2 * plan.runs, **_asked(factory, pair, plan))
+
+
+def _of(factory: Callable[[], Any], pair: Pair) -> tuple[Callable[[], Any], Data, Data]:
+    return OnDomain(factory, pair.domain), pair.first, pair.second
+
+
+def _asked(factory: Callable[[], Any], pair: Pair, plan: Plan) -> dict[str, Any]:
+    """What a plan says about a measurement on a pair, but for the number of fits."""
+    said = {field.name: getattr(plan, field.name) for field in fields(plan) if field.name != "runs"}
+    watch = observed([pair], n_trees=_trees_of(factory, pair, seed=plan.seed))
+    return {**said, "pair": pair.name, "observe": watch}
 
 
 def observed(alike: Sequence[Pair], *, n_trees: int = 1) -> Released:
@@ -303,8 +309,8 @@ def scout(
 
 
 def campaign(
-    factory: Callable[[], Any], pairs: Sequence[Pair], plan: Plan, *, measure: Measure = measured_by_attack
-) -> Campaign:
+    factory: Callable[[], Any], pairs: Sequence[Pair], plan: Plan, *, measure: Measure[Found]
+) -> Campaign[Found]:
     """Scout pairs and measure the most promising one with fresh fits.
 
     A quarter of the fits scouts. None of them takes part in the measurement, so that its confidence is its own,
@@ -317,7 +323,7 @@ def campaign(
     factory : returns an unfitted estimator.
     pairs : neighbours, in the order in which they are tried when there are few runs.
     plan : the claim, and the fits to spend.
-    measure : the measurement.
+    measure : the measurement, :func:`measured_by_attack` or :func:`measured_by_betting`.
 
     Raises
     ------
@@ -352,7 +358,7 @@ FOLLOWED = {  # attributes of fitted models that are public unless they follow t
 }
 
 
-def reason(factory: Callable[[], Any], pair: Pair, finding: SampledFinding, *, seed: int = 0) -> str:
+def reason(factory: Callable[[], Any], pair: Pair, finding: Finding, *, seed: int = 0) -> str:
     """What makes the event possible, as far as one fit on each data set tells: what follows the records."""
     made = OnDomain(factory, pair.domain)
     fits = [Sample(made, data, np.ravel, "", failures=True).fit(seed) for data in (pair.first, pair.second)]
@@ -368,7 +374,7 @@ def reason(factory: Callable[[], Any], pair: Pair, finding: SampledFinding, *, s
     leaks = [note.partition(LEAK)[2] for note in (notes[-1], more[-1]) if LEAK in note]
     if leaks:
         told.append(f"the fit itself warns of what it read off the data: {leaks[0]}")
-    if finding.shown.statistic in NOTED:
+    if any(name in finding.event for name in NOTED):
         told.append("what a fit raises or warns is an output too, and here it depends on the records")
     return "; ".join(told)
 

@@ -564,16 +564,14 @@ def _fits(samples: Sequence[Sample], texts: dict[float, str], *, jobs: int, seed
 
     if jobs == 1:
         yield lambda sides: (
-            side_by_side(next(samples[side].run(own, number)), texts)
-            for side, own, number in numbered(sides)
+            side_by_side(next(samples[side].run(own, number)), texts) for side, own, number in numbered(sides)
         )
         return
     check_pickles(samples, jobs)
     with ProcessPoolExecutor(jobs, initializer=_prepare, initargs=(samples,)) as pool:
         try:
             yield lambda sides: (
-                side_by_side(rows[0], texts)
-                for rows in pool.map(_chunk, *zip(*numbered(sides), strict=True))
+                side_by_side(rows[0], texts) for rows in pool.map(_chunk, *zip(*numbered(sides), strict=True))
             )
         except BrokenProcessPool as error:
             raise AttackError(WORKER_DIED) from error

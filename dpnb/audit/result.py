@@ -62,7 +62,7 @@ class Finding:
 
     def __str__(self) -> str:
         bound = "∞" if math.isinf(self.lower_bound) else f"{self.lower_bound:.4g}"
-        certainty = "exact" if self.confidence == 1 else f"{100 * self.confidence:g} % confidence"
+        certainty = "exact" if self.confidence == 1 else f"{100 * self.confidence:.10g} % confidence"
         claim = f"ε = {self.claimed:.4g}" + (f", δ = {self.delta:g}" if self.delta else "")
         verdict = "VIOLATED" if self.violated else "FLAGGED" if self.flagged else "no violation found"
         certainty += f", given {self.given}" if self.given else ""

@@ -3,6 +3,7 @@
 from .attack import attack, black_box, white_box
 from .betting import betting_bound, e_value, least_guesses
 from .bounds import compare, epsilon_bound, largest_bound
+from .deltas import DeltaFinding, LossSample, exact_delta, replay_delta, replay_mechanism_delta
 from .exact import exact
 from .monitor import Monitor, MonitoredFinding, monitor, monitor_mechanism
 from .onerun import one_run, one_run_epsilon
@@ -11,7 +12,9 @@ from .result import Finding
 from .search import families, search
 
 __all__ = [
+    "DeltaFinding",
     "Finding",
+    "LossSample",
     "Monitor",
     "MonitoredFinding",
     "attack",
@@ -21,6 +24,7 @@ __all__ = [
     "e_value",
     "epsilon_bound",
     "exact",
+    "exact_delta",
     "families",
     "largest_bound",
     "least_guesses",
@@ -29,7 +33,9 @@ __all__ = [
     "one_run",
     "one_run_epsilon",
     "replay",
+    "replay_delta",
     "replay_mechanism",
+    "replay_mechanism_delta",
     "search",
     "white_box",
 ]

@@ -1,15 +1,18 @@
 """The auditor: replay, exact laws, attacks, bets, curves, one-run audits, scans, and worst-case neighbours."""
 
 from .adapters import adapted, as_estimator, released
+from .assertion import PrivacyViolation, assert_private
 from .attack import attack, black_box, white_box
 from .betting import betting_bound, e_value, least_guesses
 from .bounds import compare, epsilon_bound, largest_bound
 from .campaign import Campaign, Plan, campaign
 from .channels import LowBits, generators, low_bits, timing
+from .deltas import DeltaFinding, LossSample, exact_delta, replay_delta, replay_mechanism_delta
 from .exact import exact
 from .monitor import Monitor, MonitoredFinding, monitor, monitor_mechanism
 from .onerun import one_run, one_run_epsilon
 from .pairs import families, own_pair, pairs
+from .rebuild import guess_bound, rebuild, share_right
 from .replay import replay, replay_mechanism
 from .result import Finding
 from .scan import scan, scan_by_replay
@@ -17,13 +20,17 @@ from .search import search
 
 __all__ = [
     "Campaign",
+    "DeltaFinding",
     "Finding",
+    "LossSample",
     "LowBits",
     "Monitor",
     "MonitoredFinding",
     "Plan",
+    "PrivacyViolation",
     "adapted",
     "as_estimator",
+    "assert_private",
     "attack",
     "betting_bound",
     "black_box",
@@ -32,8 +39,10 @@ __all__ = [
     "e_value",
     "epsilon_bound",
     "exact",
+    "exact_delta",
     "families",
     "generators",
+    "guess_bound",
     "largest_bound",
     "least_guesses",
     "low_bits",
@@ -43,12 +52,16 @@ __all__ = [
     "one_run_epsilon",
     "own_pair",
     "pairs",
+    "rebuild",
     "released",
     "replay",
+    "replay_delta",
     "replay_mechanism",
+    "replay_mechanism_delta",
     "scan",
     "scan_by_replay",
     "search",
+    "share_right",
     "timing",
     "white_box",
 ]

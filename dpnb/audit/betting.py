@@ -190,10 +190,9 @@ class CoinGame:
         return _log_sum(laid + log_wealth(rounds, epsilon=epsilon, delta=self.delta))
 
     def _view(self, first: int) -> _View:
-        points = (first + np.arange(AT_ONCE)) * STEP
-        carried: Floats = np.zeros(AT_ONCE)
-        for stretch in self._finished:
-            carried = carried + self._log_factor(*stretch, epsilon=points)
+        points: Floats = np.arange(first, first + AT_ONCE, dtype=float) * STEP
+        factors = [self._log_factor(*stretch, epsilon=points) for stretch in self._finished]
+        carried: Floats = np.stack([np.zeros(AT_ONCE), *factors]).sum(axis=0)
         return _View(first, points, self._log_laid(self._before, points), carried)
 
     def add(self, right: bool | None) -> None:

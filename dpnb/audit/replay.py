@@ -279,18 +279,29 @@ class Replay:
 
     Parameters
     ----------
-    loss : |log-likelihood ratio| of the recorded outputs, ``inf`` after a divergence or outside of a support.
+    log_ratio : log-likelihood of the recorded outputs on the first data set less that on the second, ``inf`` after a
+        divergence or outside of a support.
     ledger : ledger of the recorded fit.
     blame : names of what made the loss infinite, or of the release with the largest change.
     place : code place of the first of them.
     fits : number of fits that it took.
     """
 
-    loss: float
+    log_ratio: float
     ledger: Ledger
     blame: tuple[str, ...]
     place: str
     fits: int
+
+    @property
+    def loss(self) -> float:
+        """|log-likelihood ratio| of the recorded outputs."""
+        return abs(self.log_ratio)
+
+    @property
+    def given(self) -> str:
+        """What the ratio is conditional on: the bags of a bootstrap, and of parts by position."""
+        return "the bags" if {MULTIPLICITY, MOVES} & set(self.blame) else ""
 
 
 def replay_fit(fit: Fit, first: Any, second: Any, *, common: Any, own: tuple[bool, bool]) -> Replay:
@@ -326,10 +337,10 @@ def replay_fit(fit: Fit, first: Any, second: Any, *, common: Any, own: tuple[boo
             tapes.append(copies.get(1, without))
     except DivergenceError as error:
         blame = (f"control flow diverges: {error}",)
-        return Replay(loss=math.inf, ledger=recorded.ledger, blame=blame, place=error.place, fits=fits)
+        return Replay(log_ratio=math.inf, ledger=recorded.ledger, blame=blame, place=error.place, fits=fits)
     names, place = _blame(tapes[0], tapes[1], bags)
-    loss = abs(likelihood[0] - likelihood[1])
-    return Replay(loss=loss, ledger=recorded.ledger, blame=names, place=place, fits=fits)
+    log_ratio = likelihood[0] - likelihood[1]
+    return Replay(log_ratio=log_ratio, ledger=recorded.ledger, blame=names, place=place, fits=fits)
 
 
 def _blame(first: Tape, second: Tape, bags: Bags | None) -> tuple[tuple[str, ...], str]:
@@ -472,5 +483,5 @@ def replay(
         event="; ".join(outcome.blame),
         place=outcome.place,
         trials=outcome.fits,
-        given="the bags" if {MULTIPLICITY, MOVES} & set(outcome.blame) else "",
+        given=outcome.given,
     )

@@ -1,0 +1,355 @@
+"""Betting: wealth does not grow under a true claim, whenever one looks; leaks convict in tens of runs."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpnb.audit import (
+    Monitor,
+    betting_bound,
+    e_value,
+    epsilon_bound,
+    least_guesses,
+    monitor,
+    monitor_mechanism,
+)
+from dpnb.audit.attack import AttackError
+from dpnb.audit.betting import (
+    CoinGame,
+    Tally,
+    average_e_value,
+    log_e_values,
+    log_mean_e_value,
+    log_wealth,
+)
+from dpnb.audit.bounds import OutputEvent, clopper_pearson
+from dpnb.audit.monitor import Lesson, Rule
+from dpnb.audit.twins import TWINS, Twin
+
+SURE = 1 - 1e-6
+RESULTS = (True, False, None)
+
+
+def edge(epsilon: float, delta: float) -> tuple[float, float, float]:
+    """Chances of a correct, a wrong and no guess that (ε, δ)-DP just allows."""
+    wrong = 0.6 * (1 - delta) / (1 + math.exp(epsilon))
+    correct = math.exp(epsilon) * wrong + delta
+    return correct, wrong, 1 - correct - wrong
+
+
+def expected(wealth: Callable[[tuple[Any, ...]], float], chances: tuple[float, ...], rounds: int) -> float:
+    """Mean of a wealth over all sequences of results."""
+    sequences = itertools.product(range(3), repeat=rounds)
+    return sum(
+        math.prod(chances[i] for i in one) * wealth(tuple(RESULTS[i] for i in one)) for one in sequences
+    )
+
+
+def counted(results: tuple[Any, ...]) -> Tally:
+    return Tally(*(sum(result is kind for result in results) for kind in RESULTS))
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 0.0), (1.0, 0.0), (1.0, 0.05), (3.0, 0.2)])
+def test_wealth_keeps_its_mean_at_the_edge_of_the_claim(epsilon: float, delta: float) -> None:
+    def wealth(results: tuple[Any, ...], delta: float = delta) -> float:
+        return math.exp(log_e_values(counted(results), epsilon=epsilon, delta=delta))
+
+    assert expected(wealth, edge(epsilon, delta), 6) == pytest.approx(1, abs=1e-12)
+    assert expected(wealth, edge(epsilon * 0.9, delta * 0.9), 6) <= 1 + 1e-12
+    if delta:  # broken twin: δ forgotten
+        assert expected(partial(wealth, delta=0.0), edge(epsilon, delta), 6) > 1.02
+    else:  # broken twin: a stake too large
+        assert expected(wealth, edge(epsilon + 0.1, delta), 6) > 1.02 - 0.01 * epsilon
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.1])
+def test_stakes_that_follow_the_past_keep_the_mean(delta: float) -> None:
+    def wealth(results: tuple[Any, ...], known: int = 2) -> float:
+        game = CoinGame(confidence=0.9, delta=delta)
+        for result in results[:2]:
+            game.add(result)
+        game.begin(counted(results[:known]))
+        for result in results[2:]:
+            game.add(result)
+        return math.exp(game.log_e_value(1.0))
+
+    assert expected(wealth, edge(1.0, delta), 4) == pytest.approx(1, abs=1e-12)
+    assert (
+        expected(partial(wealth, known=6), edge(1.0, delta), 6) > 1.005
+    )  # broken twin: they know the future
+
+
+def ever_wrong(bound: Callable[[int, int], float], epsilon: float, rounds: int) -> float:
+    """Exact chance that a bound passes ε after some round of randomised response, each of which has a guess."""
+    right = 1 / (1 + math.exp(-epsilon))
+    alive, lost = np.array([1.0]), 0.0  # by the number of correct guesses
+    for n in range(1, rounds + 1):
+        alive = np.append(alive * (1 - right), 0) + np.append(0, alive * right)
+        wrong = np.array([chance > 0 and bound(v, n) > epsilon for v, chance in enumerate(alive)])
+        lost += alive[wrong].sum()
+        alive[wrong] = 0
+    return float(lost)
+
+
+def test_looking_after_every_round_costs_nothing() -> None:
+    alpha, epsilon = 0.05, 1.0
+
+    def by_betting(v: int, n: int) -> float:
+        point = 1.001  # the first point of the grid beyond: with it all smaller ones
+        return point if e_value(v, n, epsilon=point) >= 1 / alpha else 0.0
+
+    def by_intervals(v: int, n: int) -> float:
+        low, _ = clopper_pearson(np.array([v]), n, alpha=2 * alpha)
+        return math.log(low[0] / (1 - low[0])) if low[0] > 0 else -math.inf
+
+    assert 0.005 < ever_wrong(by_betting, epsilon, 150) <= alpha
+    assert ever_wrong(by_intervals, epsilon, 150) > 3 * alpha  # broken twin: made for one look
+
+
+@pytest.mark.parametrize(("correct", "wrong"), [(20, 0), (100, 7), (900_000, 100_000), (3, 9)])
+def test_bounds_are_refuted_up_to_themselves(correct: int, wrong: int) -> None:
+    bound = betting_bound(correct, correct + wrong, confidence=0.99)
+    grid = np.arange(0, 6, 0.01)
+    logs = log_e_values(Tally(correct, wrong), epsilon=grid)
+    assert (np.diff(logs) <= 0).all()
+    enough = math.log(100)
+    assert ((logs >= enough) == (grid <= bound)).all() or bound == 0
+    assert bound <= max(math.log(correct / max(wrong, 0.5)), 0)
+
+
+def test_bounds_are_nearly_those_of_one_look() -> None:
+    """Laplace noise, ε = 2, 20 000 rounds: what looking at any time costs."""
+    k, l = 5000, round(5000 * math.exp(-2))  # noqa: E741
+    once = epsilon_bound(k, l, 10_000, 10_000, confidence=0.95)
+    always = betting_bound(2 * k, 2 * (k + l), confidence=0.95)
+    assert (once, always) == pytest.approx((1.905, 1.906), abs=2e-3)
+
+
+def test_numbers_out_of_range_are_told() -> None:
+    for bad in ((3, 2, None), (-1, 2, None), (1, 2, 1)):
+        with pytest.raises(ValueError, match="0 <= correct <= guesses <= rounds"):
+            e_value(bad[0], bad[1], epsilon=1.0, rounds=bad[2])
+        with pytest.raises(ValueError, match="0 <= correct"):
+            betting_bound(bad[0], bad[1], confidence=0.9, rounds=bad[2])
+    with pytest.raises(ValueError, match="epsilon=-1"):
+        e_value(1, 2, epsilon=-1)
+    with pytest.raises(ValueError, match="delta=1"):
+        e_value(1, 2, epsilon=1, delta=1)
+    with pytest.raises(ValueError, match="confidence=1"):
+        betting_bound(1, 2, confidence=1)
+    assert e_value(10**6, 10**6, epsilon=0.0) == math.inf
+    assert e_value(0, 0, epsilon=1.0) == pytest.approx(1)
+    assert betting_bound(0, 0, confidence=0.99) == 0
+
+
+def test_the_least_number_of_guesses_is_what_randomised_response_allows() -> None:
+    for epsilon, least in ((1.0, 15), (2.0, 37), (4.0, 254)):
+        assert least_guesses(epsilon, confidence=0.99) == least
+        assert (1 + math.exp(-epsilon)) ** -least <= 0.01 < (1 + math.exp(-epsilon)) ** -(least - 1)
+        needed = next(n for n in itertools.count(least) if betting_bound(n, n, confidence=0.99) > epsilon)
+        assert needed < 1.35 * least
+
+
+def test_rounds_without_a_guess_count_with_delta_only() -> None:
+    assert e_value(50, 60, epsilon=1, rounds=500) == e_value(50, 60, epsilon=1)
+    assert e_value(50, 60, epsilon=1, rounds=500, delta=0.01) < e_value(50, 60, epsilon=1, delta=0.01)
+
+
+def test_means_of_bounded_numbers() -> None:
+    values, chances = (0.0, 0.3, 1.0), (0.8, 0.1, 0.1)
+    mean = sum(v * p for v, p in zip(values, chances, strict=True))
+
+    def average(mean: float) -> float:
+        sequences = itertools.product(range(3), repeat=5)
+        return sum(
+            math.prod(chances[i] for i in one) * math.exp(log_mean_e_value([values[i] for i in one], mean))
+            for one in sequences
+        )
+
+    assert average(mean) == pytest.approx(1, abs=1e-12)
+    assert average(0.9 * mean) > 1.02  # broken twin
+    assert log_mean_e_value([1.0], 1e-5) > math.log(1000)  # one rare event refutes
+    assert math.exp(average_e_value([math.log(3), -math.inf])) == pytest.approx(1.5)
+
+
+# --- The monitor --------------------------------------------------------------------------------------------
+
+
+def laplace(data: float, rng: np.random.Generator, *, epsilon: float = 1.0) -> float:
+    return float(data + rng.laplace() / epsilon)
+
+
+def reveal(data: float, rng: np.random.Generator) -> float:
+    return data
+
+
+def uniform(data: float, rng: np.random.Generator) -> float:
+    return float(10 * data + rng.random())
+
+
+@pytest.mark.parametrize("run", [reveal, uniform])
+def test_blatant_leaks_convict_in_tens_of_runs(run: Any) -> None:
+    runs = [
+        monitor_mechanism(run, 0.0, 1.0, claimed=1.0, most_runs=200, seed=seed).trials for seed in range(10)
+    ]
+    assert max(runs) <= 40
+    assert min(runs) >= 8 + least_guesses(1.0, confidence=0.99)
+
+
+@pytest.mark.parametrize("twin", TWINS, ids=lambda twin: twin.name)
+def test_every_twin_is_decided(twin: Twin) -> None:
+    found = monitor_mechanism(
+        twin.run, twin.first, twin.second, claimed=twin.claimed, confidence=SURE, most_runs=1500, seed=2
+    )
+    rare = twin.name in ("stop tested without noise", "smooth sensitivity as a rate", "doubled rate")
+    assert found.violated == (twin.broken and not rare)
+    assert found.violated == (found.trials < 1500)
+    assert found.instrument == "betting"
+
+
+def test_a_monitor_goes_on_and_keeps_its_best_bound() -> None:
+    found = monitor_mechanism(
+        partial(laplace, epsilon=2.0), 0, 1, claimed=1.0, most_runs=2000, seed=1, stop=False
+    )
+    runs, bounds, evidence = found.path.T
+    assert found.trials == 2000
+    assert (np.diff(runs) > 0).all()
+    assert (np.diff(bounds) >= 0).all()
+    assert 1.4 < found.lower_bound <= 2
+    assert found.e_value > 1e6
+    assert evidence[0] == pytest.approx(1)
+    assert "D if output 0 ≤" in found.event
+
+
+class Endless:
+    """A subject that runs elsewhere."""
+
+    def __init__(self, epsilon: float) -> None:
+        self.game, self.rng, self.epsilon = Monitor(claimed=1.0, seed=0), np.random.default_rng(1), epsilon
+
+    def rounds(self, count: int) -> Iterator[int]:
+        for _ in range(count):
+            side = self.game.side
+            self.game.add(side, [laplace(side, self.rng, epsilon=self.epsilon)])
+            yield side
+
+
+def test_a_monitor_may_be_fed_for_ever() -> None:
+    subject = Endless(3.0)
+    sides = list(subject.rounds(400))
+    assert subject.game.refuted
+    assert subject.game.bound > 1
+    assert 140 < sum(sides) < 260
+    assert subject.game.finding().trials == 400
+    with pytest.raises(ValueError, match="the coin says"):
+        subject.game.add(1 - subject.game.side, [0.0])
+    with pytest.raises(ValueError, match="shape"):
+        subject.game.add(subject.game.side, [[0.0, 1.0]])
+
+
+def test_outputs_may_differ_in_length_and_lack_numbers() -> None:
+    game, rng = Monitor(claimed=1.0, seed=3), np.random.default_rng(0)
+    for _ in range(60):
+        side = game.side
+        game.add(side, rng.random(3 + side))
+    assert game.refuted
+    assert "output 3 is" in game.finding().event
+
+
+def test_noise_is_not_convicted_by_what_was_learned_on_itself() -> None:
+    """Twenty numbers that say nothing: the same outputs must not teach a rule and be guessed by it."""
+    rng = np.random.default_rng(0)
+    outputs, sides = rng.random((100, 20)), rng.integers(2, size=100)
+    game = Monitor(claimed=0.1, confidence=SURE, seed=0)
+    for output in outputs:
+        game.add(game.side, output)
+    assert not game.refuted
+    lesson = Lesson(0.1, math.log(1e6), 0.0, 1e4)
+    rule, _ = lesson.learn(outputs[sides == 0], outputs[sides == 1], [str(j) for j in range(20)], seed=0)
+    guesses = rule.sides(outputs)
+    made = guesses >= 0
+    broken = e_value(int((guesses == sides)[made].sum()), int(made.sum()), epsilon=0.1)
+    assert broken > 10 * game.e_value
+    assert broken > 20
+
+
+def test_delta_must_not_be_forgotten() -> None:
+    def sometimes(data: int, rng: np.random.Generator) -> float:
+        """Randomised response that tells the truth, and says so, with probability δ = .1."""
+        if rng.random() < 0.1:
+            return 10.0 + data
+        return float(data ^ int(rng.random() > 1 / (1 + math.exp(-1))))
+
+    play = partial(monitor_mechanism, sometimes, 0, 1, claimed=1.0, confidence=SURE, most_runs=3000, seed=0)
+    assert not play(delta=0.1).flagged
+    assert play().flagged  # broken twin
+
+
+def test_rules_say_what_they_guess() -> None:
+    assert str(Rule()) == "no guess"
+    assert Rule().sides(np.zeros((3, 2))).tolist() == [-1, -1, -1]
+    lesson = Lesson(1.0, 4.6, 0.0, 1e4)
+    first, second = np.zeros((20, 1)), np.repeat([[0.0], [5.0]], 10, axis=0)
+    rule, tally = lesson.learn(first, second, ["leaf"], seed=0)
+    assert rule.guesses[0].event in (OutputEvent("leaf", ">", 2.5), OutputEvent("leaf", "=", 5.0))
+    assert rule.sides(np.array([[0.0], [5.0]])).tolist() == [-1, 1]
+    assert tally == pytest.approx((10, 0.5, 30))
+    assert log_wealth(tally, epsilon=1.0).shape == (97,)
+
+
+class Noisy:
+    """A count with noise."""
+
+    def __init__(self, *, epsilon: float = 1.0, random_state: Any = None) -> None:
+        self.epsilon, self.random_state = epsilon, random_state
+
+    def get_params(self) -> dict[str, Any]:
+        return {"epsilon": self.epsilon, "random_state": self.random_state}
+
+    def set_params(self, **params: Any) -> Noisy:
+        vars(self).update(params)
+        return self
+
+    def fit(self, X: Any, y: Any) -> Noisy:
+        if len(X) > 90:
+            raise RuntimeError("too many")
+        self.count_ = len(X) + np.random.default_rng(self.random_state).laplace() / self.epsilon
+        return self
+
+
+def count_of(model: Noisy) -> list[float]:
+    return [model.count_]
+
+
+SIDES = ([0] * 9, [0] * 9), ([0] * 10, [0] * 10)
+
+
+def test_estimators_are_monitored() -> None:
+    play = partial(monitor, partial(Noisy, epsilon=3.0), *SIDES, claimed=1.0, observe=count_of, seed=4)
+    found = play(most_runs=500)
+    assert found.violated
+    assert found.subject == "Noisy"
+    assert found.trials < 500
+    assert not monitor(Noisy, *SIDES, claimed=1.0, observe=count_of, most_runs=500, confidence=SURE).flagged
+    again = play(most_runs=500, jobs=2)
+    assert (again.trials, again.lower_bound, again.event) == (found.trials, found.lower_bound, found.event)
+
+
+def test_failures_are_told() -> None:
+    crowd = [0] * 91, [0] * 91
+    with pytest.raises(AttackError, match="on the second data set failed: RuntimeError: too many"):
+        monitor(Noisy, SIDES[0], crowd, claimed=1.0, observe=count_of, most_runs=50)
+    with pytest.raises(AttackError, match="first data set failed: ZeroDivisionError"):
+        monitor_mechanism(lambda data, rng: 1 / data, 0, 1, claimed=1.0, most_runs=50)
+    with pytest.raises(AttackError, match="jobs=2 needs a factory"):
+        monitor(lambda: Noisy(), *SIDES, claimed=1.0, observe=count_of, most_runs=50, jobs=2)
+    for bad in ({"most_runs": 0}, {"most_runs": 5, "jobs": 0}, {"most_runs": 5, "claimed": -1.0}):
+        with pytest.raises(ValueError, match="expected"):
+            monitor(Noisy, *SIDES, **{"claimed": 1.0, "observe": count_of} | bad)

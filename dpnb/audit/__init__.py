@@ -4,6 +4,7 @@ from .attack import attack, black_box, white_box
 from .bounds import compare, epsilon_bound, largest_bound
 from .exact import exact
 from .onerun import one_run, one_run_epsilon
+from .rebuild import guess_bound, rebuild, share_right
 from .replay import replay, replay_mechanism
 from .result import Finding
 from .search import families, search
@@ -16,11 +17,14 @@ __all__ = [
     "epsilon_bound",
     "exact",
     "families",
+    "guess_bound",
     "largest_bound",
     "one_run",
     "one_run_epsilon",
+    "rebuild",
     "replay",
     "replay_mechanism",
     "search",
+    "share_right",
     "white_box",
 ]

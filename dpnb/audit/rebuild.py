@@ -28,6 +28,7 @@ COUNTS = ("class counts of a leaf", "class counts for the stop", "label of a lea
 EXACT_STOPS = ("pure", "one-label")
 LARGEST_RATE = 30.0  # a record of difference from an exact count is as unlikely as e⁻³⁰
 MOST_CELLS = 2**12
+GAP = 1e-3  # share of its log probability by which a data set that counts as the best may miss it
 
 
 class Told(NamedTuple):
@@ -99,7 +100,7 @@ def told_by(model: Any) -> list[Told]:
 
 def _told(model: Any, tree: Tree, scope: TreeScope, cells: Floats) -> Told:
     leaf = np.flatnonzero(tree.splits.kind == LEAF)
-    squares = np.zeros(tree.n_nodes)  # noisy counts of one node, weighted by 1/variance: their rates add in squares
+    squares = np.zeros(tree.n_nodes)  # two counts of a node are weighted by 1/variance: rates add in squares
     for event in scope.events():
         if event.what in COUNTS:
             np.add.at(squares, event.parts, np.asarray(event.epsilon) ** 2)
@@ -110,7 +111,7 @@ def _told(model: Any, tree: Tree, scope: TreeScope, cells: Floats) -> Told:
         rate = 1 / np.sqrt(1 / rate**2 + np.maximum(value.max(axis=1), 1) / 2)
     tested = getattr(model, "stop", "depth") in EXACT_STOPS and model.domain_.n_classes == 2
     split = np.flatnonzero(tree.splits.kind != LEAF)
-    early = tree.depth[leaf] < model.max_depth
+    early = tree.depth[leaf] < min(model.max_depth, model.domain_.n_attributes)  # attributes may run out
     rate = np.minimum(rate, LARGEST_RATE)
     return Told(reach_of(tree, cells), leaf, value, rate, split[: tested * len(split)], early & tested)
 
@@ -119,68 +120,87 @@ def _are_labels(model: Any) -> bool:
     return getattr(model, "leaf", "counts") == "label"
 
 
-class Columns(NamedTuple):
+class Kinds(NamedTuple):
+    """Records that no tree tells apart: their class, and the same leaf in each tree.
+
+    Parameters
+    ----------
+    cell, label : (kinds,) a cell of each, and the class.
+    of : (cells, classes) kind of each record.
+    """
+
+    cell: Ints
+    label: Ints
+    of: Ints
+
+    def at(self, told: Told, nodes: Ints) -> Floats:
+        """Which kinds are counted at some nodes, by class: (nodes, classes, kinds)."""
+        classes = np.arange(told.value.shape[1])
+        return told.reach[nodes][:, None, self.cell] * (self.label == classes[:, None]).astype(float)
+
+
+def kinds_of(told: Sequence[Told]) -> Kinds:
+    """The kinds that all trees together tell apart."""
+    leaves = np.stack([one.reach[one.leaf].argmax(axis=0) for one in told])
+    _, first, alike = np.unique(leaves, axis=1, return_index=True, return_inverse=True)
+    classes = told[0].value.shape[1]
+    of = alike.reshape(-1, 1) * classes + np.arange(classes)
+    return Kinds(first.repeat(classes), np.tile(np.arange(classes), len(first)), of)
+
+
+class Records(NamedTuple):
     """Records that a data set may hold: the first of a cell, the second, and so on.
 
     Parameters
     ----------
-    cell, label : (columns,) cell and class.
-    gain : (columns,) what the record adds to the log probability of the data set.
+    cell, label : (records,) cell and class.
+    gain : (records,) what each adds to the log probability of the data set.
     """
 
     cell: Ints
     label: Ints
     gain: Floats
 
-    def at(self, told: Told, nodes: Ints) -> Floats:
-        """Which columns are counted at some nodes, by class: (nodes, classes, columns)."""
-        classes = np.arange(told.value.shape[1])
-        return told.reach[nodes][:, None, self.cell] * (self.label == classes[:, None]).astype(float)
 
-
-def columns_for(told: Sequence[Told], *, n: int, prior: Floats) -> Columns:
-    """The records that ``n`` of them may be, where these trees look.
+def records_for(kinds: Kinds, *, n: int, prior: Floats) -> Records:
+    """The records that ``n`` of them may be.
 
     Parameters
     ----------
-    told : trees that see the same records.
+    kinds : what the trees tell apart.
     n : number of records of the data set.
     prior : (cells, classes) positive probabilities of a record.
 
     Notes
     -----
     A multiset with k records of each cell has the probability n! Π pᵏ/k!, so the k-th record of a cell multiplies it
-    by p/k. Of the records that no tree tells apart, one takes the likeliest. Their number is limited to ten and three
-    times what is expected.
+    by p/k. Of a kind one takes the likeliest, at most ten and three times as many as expected.
     """
     cell, label, before = (axis.reshape(-1) for axis in np.indices((*prior.shape, n)))
-    gain = np.log(prior[cell, label] / (before + 1))
-    leaves = np.stack([one.reach[one.leaf].argmax(axis=0) for one in told])
-    _, alike = np.unique(leaves, axis=1, return_inverse=True)
-    kind = alike[cell] * prior.shape[1] + label
-    expected = n * np.bincount(kind, prior[cell, label] / n)
+    gain, kind = np.log(prior[cell, label] / (before + 1)), kinds.of[cell, label]
+    expected = np.bincount(kind, prior[cell, label])
     order = np.lexsort((-gain, kind))
     rank = np.arange(len(order)) - np.searchsorted(kind[order], kind[order])
     kept = order[rank < 10 + 3 * expected[kind[order]]]
-    return Columns(cell[kept], label[kept], gain[kept])
+    return Records(cell[kept], label[kept], gain[kept])
 
 
 # --- The program ----------------------------------------------------------------------------------------------
 
 
 class Rows(NamedTuple):
-    """Conditions ``low <= records @ x + slack @ z <= high``, and what the slack ``z`` costs.
+    """Conditions ``low <= seen @ x + slack @ z <= high`` on how often each kind was seen, and what the slack costs.
 
     Parameters
     ----------
-    records : (rows, columns).
+    seen : (rows, kinds).
     slack : (rows, slacks).
     low, high : (rows,).
     cost, most : (slacks,) price and upper end of each slack.
     whole : (slacks,) whether it is a whole number.
     """
 
-    records: csr_array
+    seen: csr_array
     slack: csr_array
     low: Floats
     high: Floats
@@ -189,18 +209,18 @@ class Rows(NamedTuple):
     whole: Bools
 
 
-def count_rows(told: Told, columns: Columns) -> Rows:
+def count_rows(told: Told, kinds: Kinds) -> Rows:
     """Count of records + slack = released count, for each leaf and class; the slack costs its size times the rate."""
-    counted = csr_array(columns.at(told, told.leaf).reshape(told.value.size, -1))
+    counted = csr_array(kinds.at(told, told.leaf).reshape(told.value.size, -1))
     one, value = eye_array(told.value.size), told.value.reshape(-1)
     cost = np.tile(told.rate.repeat(told.value.shape[1]), 2)
     free = np.full(len(cost), np.inf)
     return Rows(counted, csr_array(hstack([one, -one])), value, value, cost, free, free < 0)
 
 
-def label_rows(told: Told, columns: Columns) -> Rows:
+def label_rows(told: Told, kinds: Kinds) -> Rows:
     """No class has more records than a leaf's label has, beyond the slack: permute-and-flip by its exponents."""
-    counted, label = columns.at(told, told.leaf), told.value.argmax(axis=1)
+    counted, label = kinds.at(told, told.leaf), told.value.argmax(axis=1)
     leaves, classes = told.value.shape
     ahead = counted - counted[np.arange(leaves), label][:, None]
     slack = -csr_array(eye_array(leaves).tocsr()[np.arange(leaves).repeat(classes)])
@@ -209,19 +229,17 @@ def label_rows(told: Told, columns: Columns) -> Rows:
     return Rows(csr_array(ahead.reshape(len(low), -1)), slack, low, high, told.rate, free, free < 0)
 
 
-def purity_rows(told: Told, columns: Columns, *, n: int, drawn: bool) -> Rows:
+def purity_rows(told: Told, kinds: Kinds, *, n: int, drawn: bool) -> Rows:
     """A node that was split has both classes; a leaf above the last level has one: a test without noise said so.
 
     Which one is a slack of 0 or 1 for each leaf. A bag that was drawn misses a record with probability 1/e.
     """
-    both = columns.at(told, told.split).reshape(2 * len(told.split), -1)
-    one = columns.at(told, told.leaf[told.pure])
+    both = kinds.at(told, told.split).reshape(2 * len(told.split), len(kinds.cell))
+    one = kinds.at(told, told.leaf[told.pure])
     leaves = len(one)
     which, missed = eye_array(leaves), eye_array(2 * leaves)
-    slack = vstack([
-        csr_array((len(both), 3 * leaves)),
-        hstack([vstack([-n * which, n * which]), -missed]),
-    ])
+    both_ways = vstack([-n * which, n * which])
+    slack = vstack([csr_array((len(both), 3 * leaves)), hstack([both_ways, -missed])])
     records = np.concatenate([both, one[:, 0], one[:, 1]])
     low = np.concatenate([np.ones(len(both)), np.full(2 * leaves, -np.inf)])
     high = np.concatenate([np.full(len(both), np.inf), np.zeros(leaves), np.full(leaves, n)])
@@ -237,15 +255,32 @@ def total_rows(size: int, low: float, high: float) -> Rows:
     return Rows(csr_array(np.ones((1, size))), csr_array((1, 0)), *ends, none, none, none.astype(bool))
 
 
-def stacked(blocks: Sequence[Rows], *, apart: bool = False) -> Rows:
-    """Conditions below each other, each with its own slack; ``apart`` if also each with its own records."""
-    if apart:
-        records = block_diag([block.records for block in blocks])
-    else:
-        records = vstack([block.records for block in blocks])
+def stacked(blocks: Sequence[Rows], *, apart: bool) -> Rows:
+    """Conditions below each other, each with its own slack; ``apart`` if each also sees records of its own."""
+    seen = [block.seen for block in blocks]
     slack = block_diag([block.slack for block in blocks])
     _, _, *others = zip(*blocks, strict=True)
-    return Rows(csr_array(records), csr_array(slack), *map(np.concatenate, others))
+    both = block_diag(seen) if apart else vstack(seen)
+    return Rows(csr_array(both), csr_array(slack), *map(np.concatenate, others))
+
+
+def shared_out(rows: Rows, *, trees: int, n: int) -> Rows:
+    """Conditions on the records of each tree as conditions on all: each record is seen by one tree.
+
+    Parameters
+    ----------
+    rows : of all trees, ``apart``. What each of them has seen becomes a slack without a price.
+    """
+    kinds = rows.seen.shape[1] // trees
+    split = hstack([eye_array(kinds)] * trees)
+    seen = vstack([csr_array((len(rows.low), kinds)), -eye_array(kinds)])
+    slack = vstack([hstack([rows.seen, rows.slack]), hstack([split, csr_array((kinds, len(rows.cost)))])])
+    low, high = (np.concatenate([end, np.zeros(kinds)]) for end in (rows.low, rows.high))
+    new = np.zeros(trees * kinds)
+    cost, most = np.concatenate([new, rows.cost]), np.concatenate([new + n, rows.most])
+    return Rows(
+        csr_array(seen), csr_array(slack), low, high, cost, most, np.concatenate([new == 0, rows.whole])
+    )
 
 
 class Rebuilt(NamedTuple):
@@ -254,7 +289,7 @@ class Rebuilt(NamedTuple):
     Parameters
     ----------
     counts : (cells, classes) how often each record occurs.
-    gap : how far its log likelihood may lie below the best one, as a share of it; 0 if it is the best.
+    gap : how far its log probability may lie below the best one, as a share of it; 0 if it is the best.
     """
 
     counts: Ints
@@ -288,38 +323,39 @@ def rebuild(model: Any, *, n: int, prior: Floats, nodes: int = 100, seconds: flo
     is DP?, arXiv:2502.05307. They maximise the likelihood by constraint programming, record by record.
     """
     told, apart = told_by(model), model.bags in APART
-    groups = [[one] for one in told] if apart else [told]
-    columns = [columns_for(group, n=n, prior=prior) for group in groups]
-    blocks = [stacked(_rows_of(model, group, own, n)) for group, own in zip(groups, columns, strict=True)]
-    rows = stacked(blocks, apart=True)
-    rows = stacked([rows, total_rows(rows.records.shape[1], n, n)])
-    gain = np.concatenate([own.gain for own in columns])
-    solution, gap = _solved(rows, gain, nodes=nodes, seconds=seconds)
+    kinds = kinds_of(told)
+    rows = stacked([rows_of(model, one, kinds, n=n) for one in told], apart=apart)
+    rows = shared_out(rows, trees=len(told), n=n) if apart else rows
+    rows = stacked([rows, total_rows(len(kinds.cell), n, n)], apart=False)
+    records = records_for(kinds, n=n, prior=prior)
+    held, gap = _solved(
+        rows, records.gain, kinds.of[records.cell, records.label], nodes=nodes, seconds=seconds
+    )
     counts = np.zeros(prior.shape, int)
-    cell, label = (np.concatenate(field) for field in list(zip(*columns, strict=True))[:2])
-    np.add.at(counts, (cell, label), solution)
+    np.add.at(counts, (records.cell, records.label), held)
     return Rebuilt(counts, gap)
 
 
-def _rows_of(model: Any, told: Sequence[Told], columns: Columns, n: int) -> list[Rows]:
-    """All conditions of trees that see the same records."""
-    rows = [(label_rows if _are_labels(model) else count_rows)(one, columns) for one in told]
-    tested = [one for one in told if len(one.split) or one.pure.any()]
-    rows += [purity_rows(one, columns, n=n, drawn=model.bags in DRAWN) for one in tested]
+def rows_of(model: Any, told: Told, kinds: Kinds, *, n: int) -> Rows:
+    """All conditions of one tree."""
+    rows = [(label_rows if _are_labels(model) else count_rows)(told, kinds)]
+    if len(told.split) or told.pure.any():
+        rows.append(purity_rows(told, kinds, n=n, drawn=model.bags in DRAWN))
     if model.bags == "parts":
         share = n / len(model.trees_)
-        rows.append(total_rows(len(columns.gain), math.floor(share), math.ceil(share)))
-    return rows
+        rows.append(total_rows(len(kinds.cell), math.floor(share), math.ceil(share)))
+    return stacked(rows, apart=False)
 
 
-def _solved(rows: Rows, gain: Floats, *, nodes: int, seconds: float) -> tuple[Ints, float]:
-    """Which columns the best data set holds, and the gap."""
+def _solved(rows: Rows, gain: Floats, kind: Ints, *, nodes: int, seconds: float) -> tuple[Ints, float]:
+    """Which records the best data set holds, and the gap."""
+    seen = rows.seen.tocsc()[:, kind]
     found: OptimizeResult = milp(
         np.concatenate([-gain, rows.cost]),
-        constraints=LinearConstraint(hstack([rows.records, rows.slack]), rows.low, rows.high),
+        constraints=LinearConstraint(hstack([seen, rows.slack]), rows.low, rows.high),
         bounds=Bounds(0, np.concatenate([np.ones(len(gain)), rows.most])),
         integrality=np.concatenate([np.ones(len(gain)), rows.whole]),
-        options={"node_limit": nodes, "time_limit": seconds, "mip_rel_gap": 1e-4},
+        options={"node_limit": nodes, "time_limit": seconds, "mip_rel_gap": GAP},
     )
     if found.x is None:
         raise RuntimeError(f"no data set found ({found.message}): allow more nodes or seconds")
@@ -337,7 +373,9 @@ def share_right(rebuilt: Floats, truth: Floats) -> float:
     rebuilt, truth : (n, columns) records.
     """
     if rebuilt.shape != truth.shape:
-        raise ValueError(f"rebuilt has the shape {rebuilt.shape} and truth {truth.shape}: expected equal ones")
+        raise ValueError(
+            f"rebuilt has the shape {rebuilt.shape} and truth {truth.shape}: expected equal ones"
+        )
     equal = (rebuilt[:, None] == truth[None]).mean(axis=2)
     return float(equal[linear_sum_assignment(equal, maximize=True)].mean())
 

@@ -22,13 +22,27 @@ from .studies import (
     edprf,
     lineage,
     pearson,
+    reconstruction,
     references,
     settings,
     stress,
     tuning,
 )
 
-STUDIES = (diffprfs, lineage, audit, dpada, tuning, edprf, pearson, settings, board, references, stress)
+STUDIES = (
+    diffprfs,
+    lineage,
+    audit,
+    dpada,
+    tuning,
+    edprf,
+    pearson,
+    settings,
+    board,
+    references,
+    stress,
+    reconstruction,
+)
 GRIDS: dict[str, Callable[[], Study]] = {grid().name: grid for study in STUDIES for grid in study.GRIDS}
 
 

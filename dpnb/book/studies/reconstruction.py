@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache, partial
+from time import process_time
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy.special import expit
+from scipy.stats import t
 
 from ...arrays import Floats, Ints
 from ...audit.rebuild import cells_of, guess_bound, rebuild, share_right
@@ -17,27 +19,29 @@ from ...domain import Categorical, Domain
 from ...papers.baselines_forest import RandomTrees
 from ...papers.diffprfs import DiffPRFs
 from ...papers.edprf import EDPRF
-from ..runs import INF, Cell, Study, cells, data_of
+from ..runs import INF, Cell, Study, cells, data_of, wide
 
 N = 50  # records of a forest
-SIZE: dict[str, Any] = {"n_trees": 10, "max_depth": 4}
+DEPTH = 3
+SHARED: dict[str, Any] = {"n_trees": 10, "max_depth": DEPTH}
+APART: dict[str, Any] = {"n_trees": 5, "max_depth": DEPTH}
 EPSILONS = (0.1, 1.0, 5.0, 20.0, 100.0, INF)
 SEEDS = tuple(range(10))
 DATASETS = ("adult-standin", "adult")
 FOREST, STATISTICS, RECORDS = "forest alone", "forest and statistics", "all other records"
 REPLAYS = 10
-NODES = 50  # of the branch and bound
+NODES, SECONDS = 10, 120.0  # of the branch and bound; no run takes that long, so that machines agree
 
 SUBJECTS: dict[str, Callable[..., Any]] = {
-    "random trees": partial(RandomTrees, **SIZE),
-    "DiffPRFs as written": partial(DiffPRFs.as_written, **SIZE),
-    "DiffPRFs repaired": partial(DiffPRFs, **SIZE),
-    "eDPRF as written": partial(EDPRF.as_written, **SIZE),
-    "eDPRF repaired": partial(EDPRF, **SIZE),
+    "random trees": partial(RandomTrees, **SHARED),
+    "DiffPRFs as written": partial(DiffPRFs.as_written, **SHARED),
+    "DiffPRFs repaired": partial(DiffPRFs, **SHARED),
+    "eDPRF as written": partial(EDPRF.as_written, **APART),
+    "eDPRF repaired": partial(EDPRF, **APART),
 }
 
 DESK = ("Exec-managerial", "Prof-specialty", "Adm-clerical", "Sales", "Tech-support")
-VIEW: dict[str, Callable[[pd.DataFrame], "pd.Series[bool]"]] = {
+VIEW: dict[str, Callable[[pd.DataFrame], pd.Series[bool]]] = {
     "over 40": lambda X: X["age"] > 40,
     "private sector": lambda X: X["workclass"] == "Private",
     "beyond school": lambda X: X["education-num"] > 9,
@@ -108,7 +112,9 @@ def likeliest(prior: Floats, n: int) -> Ints:
 
 def usual(law: Floats) -> Ints:
     """The more frequent value of every attribute and of the class, for all records, (n, attributes + 1)."""
-    shares = np.array([law.reshape([2] * (len(VIEW) + 1)).sum(axis=tuple({*range(len(VIEW) + 1)} - {i}))[1] for i in range(len(VIEW) + 1)])
+    shares = law.reshape(-1) @ np.column_stack(
+        [cells_of(DOMAIN).repeat(2, axis=0), np.tile((0, 1), len(law))]
+    )
     return np.tile(shares > 0.5, (N, 1)).astype(int)
 
 
@@ -119,14 +125,16 @@ def measure_rebuilt(cell: Cell) -> dict[str, float]:
     -------
     Share of values right after matching: of the rebuilt records against those ``trained`` on and against
         ``strangers``; against the former also of another ``sample``, of the likeliest records by ``statistics`` alone,
-        and of the ``constant`` guess. ``gap`` of the solver.
+        and of the ``constant`` guess. ``gap`` and time of the solver.
     """
     who, law, rng = people(cell.dataset, cell.seed), law_of(cell.dataset), cell.random_state()
     model = SUBJECTS[cell.method](epsilon=cell.epsilon, domain=DOMAIN, random_state=rng)
     model.fit(*part_of(who.trained))
     blank = 1 + 1e-3 * rng.random(law.shape)  # no record is likelier than another; ties fall as they may
     prior = law if cell.reading == STATISTICS else blank / blank.sum()
-    found = rebuild(model, n=N, prior=prior, nodes=NODES)
+    began = process_time()
+    found = rebuild(model, n=N, prior=prior, nodes=NODES, seconds=SECONDS)
+    seconds = process_time() - began
     rebuilt = found.records(cells_of(DOMAIN))
     guesses = {"sample": who.sampled, "statistics": likeliest(law, N), "constant": usual(law)}
     return {
@@ -134,6 +142,7 @@ def measure_rebuilt(cell: Cell) -> dict[str, float]:
         "strangers": share_right(rebuilt, who.strangers),
         **{name: share_right(guess, who.trained) for name, guess in guesses.items()},
         "gap": found.gap,
+        "cpu_seconds": seconds,
     }
 
 
@@ -156,7 +165,7 @@ def measure_known(cell: Cell) -> dict[str, float]:
         sides = pair if rng.random() < 0.5 else pair[::-1]
         found, _ = replay_estimator(model, *sides, seed=int(rng.integers(2**31)), encoded=True)
         sure.append(expit(found.loss))
-    return {"right": float(np.mean(sure)), "surest": max(sure), "bound": guess_bound(2 * cell.epsilon)}
+    return {"right": float(np.mean(sure)), "surest": float(max(sure)), "bound": guess_bound(2 * cell.epsilon)}
 
 
 def measure_reconstruction(cell: Cell) -> dict[str, float]:
@@ -166,13 +175,43 @@ def measure_reconstruction(cell: Cell) -> dict[str, float]:
 
 def reconstruction_grid() -> Study:
     """Forests with leaf counts or labels, as written and repaired; three attacks, six budgets, ten seeds."""
-    axes = {"method": SUBJECTS, "dataset": DATASETS, "max_depth": SIZE["max_depth"]}
-    known = (FOREST, STATISTICS, RECORDS)
-    return Study(
-        "reconstruction",
-        cells(**axes, reading=known, epsilon=EPSILONS, seed=SEEDS),
-        measure_reconstruction,
+    axes = {"method": SUBJECTS, "dataset": DATASETS, "max_depth": DEPTH}
+    found = cells(**axes, reading=(RECORDS, STATISTICS, FOREST), epsilon=EPSILONS, seed=SEEDS)
+    return Study("reconstruction", found, measure_reconstruction)
+
+
+# --- What the results say -------------------------------------------------------------------------------------
+
+
+def leaks(table: pd.DataFrame, reading: str) -> pd.DataFrame:
+    """What rebuilt records get right, by subject and ε, over data sets and seeds.
+
+    Parameters
+    ----------
+    table : tidy results of the study.
+    reading : what the attacker knows, ``FOREST`` or ``STATISTICS``.
+
+    Returns
+    -------
+    DataFrame with a row for each subject and ε: means of the measures, ``excess`` of trained over strangers, and
+    ``error``, half of its 95 % confidence interval by Student's t.
+    """
+    rows = wide(table[table["utility"] == reading])
+    return _by_subject(rows.assign(excess=rows["trained"] - rows["strangers"]), "excess")
+
+
+def guesses(table: pd.DataFrame) -> pd.DataFrame:
+    """How often one value is guessed by who knows all else; as of :func:`leaks`, ``error`` that of ``right``."""
+    return _by_subject(wide(table[table["utility"] == RECORDS]), "right")
+
+
+def _by_subject(rows: pd.DataFrame, about: str) -> pd.DataFrame:
+    groups = rows.drop(columns=["dataset", "utility", "max_depth", "seed", "n_rounds"]).groupby(
+        ["method", "epsilon"]
     )
+    number = groups.size()
+    error = t.ppf(0.975, number - 1) * groups[about].std() / np.sqrt(number)
+    return groups.mean().dropna(axis=1, how="all").assign(error=error).loc[list(SUBJECTS)]
 
 
 GRIDS = (reconstruction_grid,)

@@ -102,7 +102,7 @@ def _told(model: Any, tree: Tree, scope: TreeScope, cells: Floats) -> Told:
     leaf = np.flatnonzero(tree.splits.kind == LEAF)
     squares = np.zeros(tree.n_nodes)  # two counts of a node are weighted by 1/variance: rates add in squares
     for event in scope.events():
-        if event.what in COUNTS:
+        if event.what in COUNTS and event.parts is not None:
             np.add.at(squares, event.parts, np.asarray(event.epsilon) ** 2)
     rate, value = np.sqrt(squares[leaf]), tree.value[leaf]
     if _are_labels(model):
@@ -136,7 +136,8 @@ class Kinds(NamedTuple):
     def at(self, told: Told, nodes: Ints) -> Floats:
         """Which kinds are counted at some nodes, by class: (nodes, classes, kinds)."""
         classes = np.arange(told.value.shape[1])
-        return told.reach[nodes][:, None, self.cell] * (self.label == classes[:, None]).astype(float)
+        counted: Floats = told.reach[nodes][:, None, self.cell] * (self.label == classes[:, None]).astype(float)
+        return counted
 
 
 def kinds_of(told: Sequence[Told]) -> Kinds:
@@ -365,7 +366,7 @@ def _solved(rows: Rows, gain: Floats, kind: Ints, *, nodes: int, seconds: float)
 # --- Measures -------------------------------------------------------------------------------------------------
 
 
-def share_right(rebuilt: Floats, truth: Floats) -> float:
+def share_right(rebuilt: Floats | Ints, truth: Floats | Ints) -> float:
     """Share of values that are right once rows are matched as well as can be.
 
     Parameters

@@ -22,6 +22,7 @@ from .studies import (
     edprf,
     lineage,
     pearson,
+    reconstruction,
     references,
     settings,
     stress,
@@ -42,6 +43,7 @@ STUDIES = (
     references,
     stress,
     subjects,
+    reconstruction,
 )
 GRIDS: dict[str, Callable[[], Study]] = {grid().name: grid for study in STUDIES for grid in study.GRIDS}
 

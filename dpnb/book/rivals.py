@@ -37,7 +37,7 @@ class Rival:
     defaults : settings that are measured whatever the choice.
     two_classes : whether it takes no more than two.
     datasets, epsilons, seeds : what it is measured on, where that is less than the board's.
-    limit : seconds for a fit, where there is a limit.
+    limit : seconds of CPU time for a fit, where there is a limit.
     """
 
     name: str

@@ -368,18 +368,47 @@ def test_hard_labels_have_their_balanced_accuracy_as_auc(root: Path) -> None:
     assert gap[~hard & (once["epsilon"] == 1)].max() > 0.1  # broken twin: not so of shares
 
 
+def pins(root: Path, requirements: str) -> dict[str, str]:
+    text = (root / "benchmarks" / "peers" / requirements).read_text(encoding="utf-8")
+    return dict(line.split("==") for line in text.split())
+
+
+def unpinned(root: Path, told: dict[str, Any], measured: set[str]) -> set[str]:
+    """Rivals that were measured in another environment than the pinned one; of the others there are no versions."""
+    found = set()
+    for rival, about in told["rivals"].items():
+        pinned = pins(root, about["requirements"])
+        names = {about["package"], "numpy", "pandas", "scipy", "scikit-learn"}
+        wanted = {name: pinned.get(name) for name in names} if rival in measured else {}
+        if about["versions"] != wanted:
+            found.add(rival)
+    return found
+
+
 def test_provenance_names_the_pinned_versions(root: Path) -> None:
-    text = (root / "benchmarks" / "peers" / "requirements.txt").read_text(encoding="utf-8")
-    pinned = dict(line.split("==") for line in text.split())
     for name in (rivals.TUNING, rivals.BOARD):
         table, told = stored(root, name)
-        for rival, about in told["rivals"].items():
-            if rival in set(table["method"]):  # others say how many of their runs are missing
-                assert about["version"] == pinned[about["package"]]
-        assert {p: v for p, v in told["versions"].items() if p in pinned} == {
-            p: pinned[p] for p in told["versions"] if p not in ("dpnb", "python")
-        }
+        measured = set(table["method"])
+        assert unpinned(root, told, measured) == set()
         assert told["command"].startswith("python benchmarks/peers/board_peers.py")
+        told["rivals"]["DP-EBM"]["requirements"] = "requirements-mst.txt"  # broken twins
+        told["rivals"]["dp-xgboost"]["versions"]["numpy"] = "1.0"
+        assert unpinned(root, told, measured) == {"DP-EBM", "dp-xgboost"}
+
+
+def test_versions_are_those_of_the_environment_that_a_rival_ran_in(toy: ModuleType, tmp_path: Path) -> None:
+    out = ["--out", str(tmp_path), "--only"]
+    toy.main([*out, "plain"])
+    path = tmp_path / "board_peers.json"
+    told = json.loads(path.read_text(encoding="utf-8"))
+    assert told["rivals"]["plain"]["versions"]["pandas"] == pd.__version__
+    assert told["rivals"]["sign"]["versions"] == {}
+    told["rivals"]["plain"]["versions"]["pandas"] = "0.1"
+    path.write_text(json.dumps(told), encoding="utf-8")
+    toy.main([*out, "sign"])
+    told = json.loads(path.read_text(encoding="utf-8"))
+    assert told["rivals"]["plain"]["versions"]["pandas"] == "0.1"  # another environment
+    assert told["rivals"]["sign"]["versions"]["pandas"] == pd.__version__
 
 
 @pytest.mark.realdata

@@ -1,6 +1,6 @@
 """Measure other people's private classifiers on the data sets of the board, with settings that are chosen in public.
 
-Runs in an environment of its own (see ``README.md`` beside this file). What is measured stands in
+Runs in environments of its own (see ``README.md`` beside this file). What is measured stands in
 :mod:`dpnb.book.rivals`, the scores in :mod:`dpnb.book.scores`; here is what fits each rival. A rival is imported where
 it is used, so that one that cannot be installed leaves the others alone.
 """
@@ -8,14 +8,15 @@ it is used, so that one that cannot be installed leaves the others alone.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
 import sys
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache, partial
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,8 +27,8 @@ from sklearn.model_selection import train_test_split
 
 from dpnb import Domain
 from dpnb.book.costs import OutOfTimeError, costly
-from dpnb.book.rivals import BOARD, PUBLIC, RIVALS, TUNING, board_study, choices, tuning_study
-from dpnb.book.runs import Cell, missing, read, run
+from dpnb.book.rivals import BOARD, PUBLIC, RIVALS, TUNING, Rival, board_study, choices, tuning_study
+from dpnb.book.runs import PACKAGES, Cell, missing, read, run
 from dpnb.book.scores import class_scores
 from dpnb.book.sets import SETS, split_of
 
@@ -350,21 +351,27 @@ def measure_inner(cell: Cell) -> dict[str, float]:
 # --- Runs ---------------------------------------------------------------------------------------------------
 
 
-def about(chosen: pd.DataFrame | None = None) -> dict[str, Any]:
-    """More about a run, for the provenance."""
+def about(
+    name: str, folder: Path, now: Collection[str], chosen: pd.DataFrame | None = None
+) -> dict[str, Any]:
+    """More about a run, for the provenance.
+
+    Rivals have environments of their own, so each has its versions; what is stored of those that do not run now stays.
+
+    Parameters
+    ----------
+    name : of the study.
+    folder : of the results.
+    now : rivals that run now.
+    chosen : settings that were chosen.
+    """
+    path = folder / f"{name}.json"
+    before = json.loads(path.read_text(encoding="utf-8"))["rivals"] if path.exists() else {}
     told: dict[str, Any] = {
+        "versions": {"dpnb": version("dpnb"), "python": platform.python_version()},
         "rivals": {
-            rival.name: {
-                "package": rival.package,
-                "version": _version(rival.package),
-                "relation": "not stated",
-                "delta": rival.delta,
-                "data": (WAYS[rival.name].prepare.__doc__ or "").partition("\n")[0],
-                "defaults": list(rival.defaults),
-                "settings": {name: dict(setting) for name, setting in rival.settings.items()},
-                "data sets": [name for name in rival.datasets if rival.takes(name)],
-                "limit_seconds": rival.limit,
-            }
+            rival.name: described(rival)
+            | (_environment(rival) if rival.name in now else _kept(before, rival))
             for rival in RIVALS.values()
         },
         "machine": {"system": platform.system(), "architecture": platform.machine(), "cores": os.cpu_count()},
@@ -374,11 +381,28 @@ def about(chosen: pd.DataFrame | None = None) -> dict[str, Any]:
     return told
 
 
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not installed"
+def described(rival: Rival) -> dict[str, Any]:
+    """What is used of a rival, and how."""
+    return {
+        "package": rival.package,
+        "requirements": rival.requirements,
+        "relation": "not stated",
+        "delta": rival.delta,
+        "data": (WAYS[rival.name].prepare.__doc__ or "").partition("\n")[0],
+        "defaults": list(rival.defaults),
+        "settings": {name: dict(setting) for name, setting in rival.settings.items()},
+        "data sets": [name for name in rival.datasets if rival.takes(name)],
+        "limit_seconds": rival.limit,
+    }
+
+
+def _environment(rival: Rival) -> dict[str, Any]:
+    """Versions of a rival and of what it stands on, here and now."""
+    return {"versions": {name: version(name) for name in (rival.package, *PACKAGES) if name != "dpnb"}}
+
+
+def _kept(before: dict[str, Any], rival: Rival) -> dict[str, Any]:
+    return {"versions": before.get(rival.name, {}).get("versions", {})}
 
 
 def wanted(cell: Cell, *, only: Sequence[tuple[str, str]]) -> bool:
@@ -423,14 +447,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     go: dict[str, Any] = {"folder": options.out, "jobs": options.jobs, "command": f"{SCRIPT} --out results"}
     methods = {method for method, _ in options.only} or set(RIVALS)
     tuning = tuning_study(measure_inner, learners=RIVALS)
-    log = run(tuning, only=lambda cell: cell.method in methods, about=about(), **go)
+    now = {cell.method for cell in missing(tuning, read(TUNING, options.out))} & methods
+    log = run(tuning, only=lambda cell: cell.method in now, about=about(TUNING, options.out, now), **go)
     chosen = choices(log, learners=RIVALS)
     board = board_study(chosen, measure, learners=RIVALS)
     for method in [name for name in RIVALS if name in methods]:
         run(
             board,
             only=lambda cell, method=method: cell.method == method and wanted(cell, only=options.only),
-            about=about(chosen),
+            about=about(BOARD, options.out, {method}, chosen),
             **go,
         )
     print(f"{BOARD}: {len(missing(board, read(BOARD, options.out)))} of {len(board.cells)} cells are missing")

@@ -163,7 +163,8 @@ def twin_table(attacks: pd.DataFrame, *, seed: int, replays: int) -> pd.DataFram
 
 
 BRIEF = {
-    "DPExplainableBoostingClassifier": "DP-EBM", "Classifier": "", "GaussianNB": "naive Bayes",
+    "DPExplainableBoostingClassifier": "DP-EBM", "DPSparseExtraTreesClassifier": "Lumberjack",
+    "approxDP": "dp-xgboost", "make_noisy_max": "OpenDP noisy max", "Classifier": "", "GaussianNB": "naive Bayes",
     "LogisticRegression": "logistic regression", "RandomForest": "random forest", "DecisionTree": "decision tree",
     ", fit_intercept=False": "", "feature_types=['nominal']": "nominal", "feature_types=['continuous']": "continuous",
     " in feature_types": "", "shuffle=False": "not shuffled", "shuffle=True": "shuffled",

@@ -31,16 +31,18 @@ class Rival:
     ----------
     name : as in the column ``method``.
     package : distribution that it comes from.
+    requirements : file in ``benchmarks/peers`` that pins its environment.
     delta : of its claim, 0 for pure ε.
     settings : name of a setting → what it hands to the rival; where there are several, one is chosen in public.
     defaults : settings that are measured whatever the choice.
     two_classes : whether it takes no more than two.
     datasets, epsilons, seeds : what it is measured on, where that is less than the board's.
-    limit : seconds for a fit, where there is a limit.
+    limit : seconds of CPU time for a fit, where there is a limit.
     """
 
     name: str
     package: str
+    requirements: str = "requirements.txt"
     delta: float = 0.0
     settings: Mapping[str, Mapping[str, Any]]
     defaults: tuple[str, ...]
@@ -165,6 +167,7 @@ RIVALS: dict[str, Rival] = {
         Rival(
             name="MST + gradient boosting",
             package="dpmm",
+            requirements="requirements-mst.txt",
             delta=DELTA,
             settings={"16 bins": {"bins": 16}},
             defaults=("16 bins",),

@@ -32,7 +32,7 @@ from ..laws import (
     PermuteAndFlip,
     TwoSidedGeometric,
 )
-from .releases import _follow
+from .releases import follow
 
 PRECISION = 1e-4  # of bounds of ε
 LARGEST = 50.0  # bound of ε
@@ -258,8 +258,8 @@ def _sum(sides: list[tuple[Any, Any]], *, step: float, up: bool) -> Losses:
 
 def _laws(run: Run, first: Any, second: Any, seed: int) -> tuple[list[Law[Any]], list[Law[Any]]]:
     """Laws of the releases on both data sets, at the same outputs."""
-    here, _ = _follow(lambda data: run(data, np.random.default_rng(seed)), first, None)
-    there, _ = _follow(lambda data: run(data, np.random.default_rng(seed)), second, iter(here.outcomes))
+    here, _ = follow(lambda data: run(data, np.random.default_rng(seed)), first, None)
+    there, _ = follow(lambda data: run(data, np.random.default_rng(seed)), second, iter(here.outcomes))
     told = [[(event.what, event.mechanism) for event, _ in side.laws] for side in (here, there)]
     if told[0] != told[1]:
         raise ValueError("the two data sets ask for different releases: replay shows where")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
@@ -19,8 +18,10 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binom
 
-from ...audit.__main__ import audit
+from ...audit.assertion import examined
 from ...audit.attack import AttackError
+from ...audit.pairs import DOMAIN, KINDS
+from ...audit.result import Finding
 from ..runs import Cell, Study, cells, read, results_folder, wide
 
 NAME = "audit_subjects"
@@ -38,12 +39,12 @@ EVENT = "event: "  # a metric that has a text instead of a number
 
 
 def convict(subject: Any, *, runs: int, seed: int, confidence: float = CONFIDENCE) -> tuple[bool, int, str]:
-    """Audit a subject as ``python -m dpnb.audit`` does.
+    """Audit a subject as :func:`~dpnb.audit.assertion.assert_private` does.
 
     Parameters
     ----------
     subject : of ``tests/audit_subjects.py``.
-    runs : fits on each data set.
+    runs : fits on each data set in the bets.
     seed : of the audit.
     confidence : an honest subject is convicted with probability 1 - ``confidence`` at most.
 
@@ -51,23 +52,25 @@ def convict(subject: Any, *, runs: int, seed: int, confidence: float = CONFIDENC
     -------
     Whether the claim is refuted; the number of fits in all, scouting included; the event and the pair.
     """
-    options = Namespace(
-        factory=subject.name,
-        epsilon=subject.claimed,
-        delta=0.0,
-        runs=runs,
-        confidence=confidence,
-        neighbours=subject.neighbours,
-        jobs=1,
-        seed=seed,
-    )
+    found: list[Finding] = []
     with counted(type(subject.factory())) as fits:
         try:
-            finding, others = audit(subject.factory, options)
+            for finding in examined(
+                subject.factory,
+                epsilon=subject.claimed,
+                delta=0.0,
+                neighbours=subject.neighbours,
+                domain=DOMAIN,
+                kinds=tuple(KINDS) if subject.channel == "exception" else None,
+                runs=runs,
+                confidence=confidence,
+                seed=seed,
+            ):
+                found.append(finding)
         except AttackError as error:  # no verdict
             return False, len(fits), " ".join(str(error).split())
-    worst = next((found for found in (finding, *others) if found.violated), finding)
-    return worst.violated, len(fits), f"{worst.event}; {worst.pair}"
+    last = found[-1]
+    return last.violated, len(fits), f"{last.event}; {last.pair}"
 
 
 @contextmanager

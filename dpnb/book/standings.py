@@ -382,6 +382,7 @@ ATTACKS = {  # method → beginning of its cases
     "diffprivlib logistic, norm 1": "logistic-norm-1-",
     "diffprivlib naive Bayes": "bayes-add-remove",
     "DP-EBM": "booster-size-add-remove",
+    "dp-xgboost": "xgboost-split-add-remove",
 }
 
 

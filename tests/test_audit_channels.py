@@ -39,7 +39,7 @@ from dpnb.audit.channels import (
     timing,
     timings,
 )
-from dpnb.audit.search import families
+from dpnb.audit.pairs import families
 from dpnb.curator import open_curator
 from dpnb.ledger import Ledger
 from dpnb.papers.diffprfs import DiffPRFs

@@ -26,8 +26,8 @@ from dpnb import PrivateBooster, papers
 from dpnb.audit.attack import AttackError
 from dpnb.audit.constant import BURN_IN, agreement, constant_bound, constant_on_each, runs_needed
 from dpnb.audit.held import agree, held
+from dpnb.audit.pairs import Pair, families, pair_of
 from dpnb.audit.scan import HeldFinding, scan, scan_by_replay
-from dpnb.audit.search import Pair, families, pair_of
 from dpnb.estimators import PrivateClassifier
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.registry import Entry

@@ -19,7 +19,7 @@ import pandas as pd
 import pytest
 from audit_subjects import ADD, CLAIM, SUBJECTS, Honest, Subject
 
-from dpnb.audit.search import families
+from dpnb.audit.pairs import families
 from dpnb.book.runs import Cell
 from dpnb.book.studies import subjects as study
 from dpnb.book.studies.subjects import compared, convict, counted, least_runs, measure, most_alarms

@@ -47,7 +47,6 @@ DEAR = {
     "edprf_attack": 1,
     "edprf_replay": 2,
     "board_replay": 1,
-    "reconstruction": 3,
 }  # cells to recompute where one is dear
 COSTS = {"cpu_seconds", "memory_mb"}  # of the machine, not of the code
 

@@ -22,7 +22,6 @@ from .studies import (
     edprf,
     lineage,
     pearson,
-    reconstruction,
     references,
     settings,
     stress,
@@ -43,7 +42,6 @@ STUDIES = (
     references,
     stress,
     subjects,
-    reconstruction,
 )
 GRIDS: dict[str, Callable[[], Study]] = {grid().name: grid for study in STUDIES for grid in study.GRIDS}
 

@@ -1,4 +1,4 @@
-"""The auditor convicts the broken subjects and no honest one; the study of the runs that it needs is sound.
+"""The auditor convicts the broken subjects and no honest one.
 
 Each audit here holds at confidence 1 - 1e-6: an honest subject is convicted with that probability at most.
 """
@@ -10,52 +10,43 @@ import math
 import pickle
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import audit_subjects
 import numpy as np
 import pandas as pd
 import pytest
-from audit_subjects import ADD, CLAIM, SUBJECTS, Honest, Subject
+from audit_subjects import SUBJECTS, Honest, Subject
 
-from dpnb.audit.pairs import families
-from dpnb.book.runs import Cell
-from dpnb.book.studies import subjects as study
-from dpnb.book.studies.subjects import compared, convict, counted, least_runs, measure, most_alarms
+from dpnb.audit import AttackError, Finding, PrivacyViolation, assert_private
+from dpnb.audit.pairs import KINDS
 from dpnb.domain import Categorical, Continuous, Domain
 
-SURE = 1 - 1e-6
-QUICK = 100  # runs that show ε ≥ 1.57 at most at this confidence
 RUNS = {
-    "noise/1.2": 4_000,
-    "three times ε/2": 2_000,
-    "low digits of probabilities": 400,
-    "rare value beyond .97": 200,
-    "empty leaf without noise": 800,
-    "domain from the data": 200,
-    "noise shared between classes": 400,
-    "scaled by the data": 200,
     "permute-and-flip at ε": 1_000,
-    "divided by exact sizes": 400,
+    "noise shared between classes": 800,
+    "no noise if n > 50": 800,
+    "divided by exact sizes": 1_000,
 }
 BY_NAME = {subject.name: subject for subject in SUBJECTS}
 THREE = Domain((Categorical("c", ("a", "b")), Continuous("x", -5, 20)), ("u", "v", "w"))
 
 # What the auditor does not see yet, and why.
 MISSED = {
-    "noise/1.2": "it needs 8 000 runs at this confidence",
+    "noise/1.2": "it needs more runs at this confidence",
     "three times ε/2": "it needs more runs at this confidence",
-    "permute-and-flip at ε": "it needs 4 000 runs at this confidence",
-    "rare value in .61–.64": "no pair has a record there",
-    "no noise if n > 50": "no pair is that large",
-    "third class without noise": "all pairs have two classes",
-    "raises on a missing value": "no pair has a malformed record",
-    "records on the model": "answers are observed, not the fitted object",
-    "size on the model": "answers are observed, not the fitted object",
-    "generator on the model": "answers are observed, not the fitted object",
-    "Laplace in floating point": "answers are observed, not the bits of released counts",
+    "Laplace in floating point": "the bits of released counts are looked at on request",
 }
+
+
+def audited(subject: Subject) -> list[Finding]:
+    """What is found; malformed records are tried where a subject is about them."""
+    return assert_private(
+        subject.factory,
+        epsilon=subject.claimed,
+        neighbours=subject.neighbours,
+        kinds=tuple(KINDS) if subject.channel == "exception" else None,
+        runs=RUNS.get(subject.name, 400),
+    )
 
 
 def marked(subject: Subject) -> Any:
@@ -70,12 +61,22 @@ def test_the_verdict_is_right(subject: Subject, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(
         time, "time", lambda: 1e9 + next(ticks) / 1_000
     )  # a fit a millisecond, on any machine
-    convicted, fits, event = convict(subject, runs=RUNS.get(subject.name, QUICK), seed=0, confidence=SURE)
-    assert convicted == subject.broken, event
-    assert fits > 0
+    if not subject.broken:
+        assert not any(finding.violated for finding in audited(subject))
+        return
+    with pytest.raises(PrivacyViolation) as caught:
+        audited(subject)
+    assert caught.value.finding.lower_bound > subject.claimed
+    assert "VIOLATED" in str(caught.value)
 
 
-# --- The subjects ---------------------------------------------------------------------------------------------
+def test_an_audit_that_breaks_off_is_no_conviction() -> None:
+    class Raising(Honest):
+        def fit(self, X: Any, y: Any) -> Any:
+            raise RuntimeError("no licence")
+
+    with pytest.raises(AttackError, match="no licence"):
+        audited(Subject("raising", Raising, 1.0, ""))
 
 
 def test_the_table_is_whole() -> None:
@@ -158,80 +159,3 @@ def test_the_flip_has_the_probabilities_of_its_proof() -> None:
         for name, rate in (("permute-and-flip at ε", 1.0), ("honest: permute-and-flip at ε/2", 0.5)):
             share = frequency(name, (X, labels), lambda model: bool(model.shares_[0, 1] == 1))
             assert share == pytest.approx(math.exp(-rate * gap) / 2, abs=0.04)
-
-
-# --- The study ------------------------------------------------------------------------------------------------
-
-
-def test_fits_are_counted_and_the_class_is_left_as_it_was() -> None:
-    pair = families()[0]
-    for kind in (Honest, audit_subjects.LittleNoise, audit_subjects.KeepsRecords):
-        before = dict(vars(kind))
-        with counted(kind) as fits:
-            model = kind().set_params(random_state=0).fit(*pair.first)
-            kind().fit(*pair.second)
-        assert len(fits) == 2
-        assert dict(vars(kind)) == before
-        plain = kind().set_params(random_state=0).fit(*pair.first)
-        assert vars(plain).keys() == vars(model).keys()  # counting leaves no trace on the object
-
-
-def rigged(verdicts: Callable[[int, int], bool], asked: list[tuple[int, int]]) -> Any:
-    def convict(subject: Any, *, runs: int, seed: int) -> tuple[bool, int, str]:
-        asked.append((runs, seed))
-        return verdicts(runs, seed), 3 * runs, ""
-
-    return convict
-
-
-@pytest.mark.parametrize(
-    ("verdicts", "found", "audits"),
-    [
-        (lambda runs, seed: True, 200, 9),
-        (lambda runs, seed: runs >= 1_000 or seed > 0, 200, 10),  # one acquittal of ten
-        (lambda runs, seed: runs >= 1_000 or seed > 1, 1_000, 2 + 2 + 9),
-        (lambda runs, seed: runs >= 10_000, 10_000, 2 * 4 + 1 + 2 + 9),
-        (lambda runs, seed: False, math.inf, 2 * 4 + 2),  # the longest audit is tried before those between
-    ],
-)
-def test_the_search_stops_as_soon_as_it_is_decided(
-    verdicts: Any, found: float, audits: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[tuple[int, int]] = []
-    monkeypatch.setattr(study, "convict", rigged(verdicts, asked))
-    assert least_runs(SUBJECTS[0]) == {"least_runs": found, "fits": 3 * found}
-    assert len(asked) == audits
-
-
-def test_an_edition_that_is_gone_is_not_measured_anew() -> None:
-    cell = Cell(method="fixed seed", dataset=ADD, utility="earlier", epsilon=CLAIM)
-    with pytest.raises(ValueError, match="its auditor is gone"):
-        measure(cell)
-
-
-def test_an_audit_that_breaks_off_is_no_conviction() -> None:
-    class Raising(Honest):
-        def fit(self, X: Any, y: Any) -> Any:
-            raise RuntimeError("no licence")
-
-    broken_off = convict(Subject("raising", Raising, CLAIM, ""), runs=QUICK, seed=0)
-    assert broken_off[0] is False
-    assert "no licence" in broken_off[2]
-
-
-def test_honest_subjects_are_convicted_as_rarely_as_stated(root: Path) -> None:
-    table = compared(root / "results")
-    honest = table[table["channel"] == ""]
-    assert set(honest.index) == {s.name for s in SUBJECTS if not s.broken}
-    assert (honest["audits"] == 100).all()
-    assert (honest["alarms"] <= most_alarms()).all()
-    assert most_alarms() < 10  # broken twin: one in ten would be too many
-
-
-def test_the_least_number_of_runs_is_one_of_the_ladder(root: Path) -> None:
-    table = compared(root / "results")
-    broken = table[table["channel"] != ""]
-    assert set(broken["least_runs"]) <= {*study.LADDER, math.inf}
-    assert (broken["fits"] >= 2 * study.USUAL).all()
-    assert (broken["least_fits"] >= 2 * broken["least_runs"]).all()
-    assert broken["event"].str.contains(" on D, ").all()

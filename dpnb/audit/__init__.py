@@ -2,7 +2,7 @@
 
 from .adapters import adapted, as_estimator, released
 from .assertion import PrivacyViolation, assert_private
-from .attack import attack, black_box, white_box
+from .attack import AttackError, attack, black_box, white_box
 from .betting import betting_bound, e_value, least_guesses
 from .bounds import compare, epsilon_bound, largest_bound
 from .campaign import Campaign, Plan, campaign
@@ -12,13 +12,13 @@ from .exact import exact
 from .monitor import Monitor, MonitoredFinding, monitor, monitor_mechanism
 from .onerun import one_run, one_run_epsilon
 from .pairs import families, own_pair, pairs
-from .rebuild import guess_bound, rebuild, share_right
 from .replay import replay, replay_mechanism
 from .result import Finding
 from .scan import scan, scan_by_replay
 from .search import search
 
 __all__ = [
+    "AttackError",
     "Campaign",
     "DeltaFinding",
     "Finding",
@@ -42,7 +42,6 @@ __all__ = [
     "exact_delta",
     "families",
     "generators",
-    "guess_bound",
     "largest_bound",
     "least_guesses",
     "low_bits",
@@ -52,7 +51,6 @@ __all__ = [
     "one_run_epsilon",
     "own_pair",
     "pairs",
-    "rebuild",
     "released",
     "replay",
     "replay_delta",
@@ -61,7 +59,6 @@ __all__ = [
     "scan",
     "scan_by_replay",
     "search",
-    "share_right",
     "timing",
     "white_box",
 ]

@@ -25,7 +25,6 @@ from .studies import (
     references,
     settings,
     stress,
-    subjects,
     tuning,
 )
 
@@ -41,7 +40,6 @@ STUDIES = (
     board,
     references,
     stress,
-    subjects,
 )
 GRIDS: dict[str, Callable[[], Study]] = {grid().name: grid for study in STUDIES for grid in study.GRIDS}
 

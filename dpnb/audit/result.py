@@ -12,7 +12,7 @@ class Finding:
 
     Parameters
     ----------
-    instrument : ``"replay"``, ``"exact"``, ``"attack"`` or ``"one-run"``.
+    instrument : ``"replay"``, ``"exact"``, ``"attack"``, ``"curve"`` or ``"one-run"``.
     subject : what was audited.
     claimed : the ε that the subject promises.
     lower_bound : the privacy loss found; unless ``given`` says otherwise, no ε below it is true, and ``inf`` means

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpnb.audit.many import holm
 from dpnb.book.exercises_board import check_holm, check_take
-from dpnb.book.multiple import holm
 from dpnb.book.standings import MUCH
 
 CHOICE = pd.DataFrame(

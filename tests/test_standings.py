@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpnb.audit.many import holm
 from dpnb.book import standings, tables
-from dpnb.book.multiple import holm
 from dpnb.book.rivals import PUBLIC, RIVALS, best_setting
 from dpnb.book.runs import Cell
 from dpnb.book.sets import split_of

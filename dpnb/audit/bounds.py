@@ -316,6 +316,19 @@ def _as_outputs(values: ArrayLike, which: str) -> Floats:
     return outputs
 
 
+def as_outputs(
+    first: ArrayLike, second: ArrayLike, names: Sequence[str] | None
+) -> tuple[Floats, Floats, list[str]]:
+    """Outputs on two data sets as tables of the same columns, and the columns' names."""
+    a, b = _as_outputs(first, "first"), _as_outputs(second, "second")
+    if a.shape[1] != b.shape[1]:
+        raise ValueError(f"outputs have {a.shape[1]} and {b.shape[1]} columns: expected as many on both")
+    names = [f"output {j}" for j in range(a.shape[1])] if names is None else list(names)
+    if len(names) != a.shape[1]:
+        raise ValueError(f"{len(names)} names for {a.shape[1]} columns of outputs: expected one each")
+    return a, b, names
+
+
 def compare(
     first: ArrayLike,
     second: ArrayLike,
@@ -364,12 +377,7 @@ def compare(
     """
     check_levels(confidence, delta)
     check_claim(claimed)
-    a, b = _as_outputs(first, "first"), _as_outputs(second, "second")
-    if a.shape[1] != b.shape[1]:
-        raise ValueError(f"outputs have {a.shape[1]} and {b.shape[1]} columns: expected as many on both")
-    names = [f"output {j}" for j in range(a.shape[1])] if names is None else list(names)
-    if len(names) != a.shape[1]:
-        raise ValueError(f"{len(names)} names for {a.shape[1]} columns of outputs: expected one each")
+    a, b, names = as_outputs(first, second, names)
     rng = np.random.default_rng(seed)
     if paired and len(a) != len(b):
         raise ValueError(f"{len(a)} and {len(b)} rows: expected as many on both, for they are paired")

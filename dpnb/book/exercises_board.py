@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from .multiple import holm
+from ..audit.many import holm
 from .standings import MUCH
 
 P_VALUES = ([0.01, 0.04, 0.03], [0.5, 0.5], [0.001, 0.2, 0.06], [0.04])

@@ -21,7 +21,7 @@ from ...booster import PrivateBooster
 from ...counts import Records
 from ...domain import Continuous, Domain
 from ...stages import TIERS, Settings
-from ..multiple import holm
+from ...audit.many import holm
 from ..runs import DELTA, Cell, Study, cells
 from ..scores import class_scores
 from ..sets import MORE, STANDIN, split_of

@@ -1,0 +1,109 @@
+"""Correction for many tests keeps the level; picking the best without it does not."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from dpnb.audit.curves import tradeoff
+from dpnb.audit.many import e_average, e_bh, e_closed, holm, shared, together
+
+ALPHA, REPETITIONS, TESTS = 0.05, 4_000, 12
+
+
+def plausible(failures: int, *, level: float = ALPHA) -> bool:
+    return bool(binom.sf(failures - 1, REPETITIONS, level) > 1e-6)
+
+
+def test_holm_by_hand() -> None:
+    assert holm(np.array([0.01, 0.04, 0.03])).tolist() == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([0.9, 0.8]).tolist() == [1.0, 1.0]
+
+
+def test_holm_keeps_the_level_and_the_smallest_p_value_does_not() -> None:
+    rng = np.random.default_rng(0)
+    p = rng.random((REPETITIONS, TESTS))
+    p[:, :4] = rng.random((REPETITIONS, 1))  # depend on each other
+    p[:, 10:] *= 1e-6  # false hypotheses
+    true = slice(0, 10)
+    corrected = np.array([holm(row)[true].min() for row in p])
+    assert plausible(int((corrected <= ALPHA).sum()))
+    assert not plausible(int((p[:, true].min(axis=1) <= ALPHA).sum()))  # broken twin
+    bonferroni = (p * TESTS)[:, true].min(axis=1)
+    assert (corrected <= bonferroni).all()
+
+
+def bets(rng: np.random.Generator, repetitions: int) -> np.ndarray:
+    """e-values 20 with probability 1/20, else 0; the first five are the same."""
+    draws = rng.random((repetitions, TESTS))
+    draws[:, 1:5] = draws[:, :1]
+    return np.where(draws < ALPHA, 1 / ALPHA, 0.0)
+
+
+def test_averages_of_e_values_keep_the_level_and_the_largest_does_not() -> None:
+    e = bets(np.random.default_rng(1), REPETITIONS)
+    assert plausible(int((e.mean(axis=1) >= 1 / ALPHA).sum()))
+    assert plausible(int((np.array([e_closed(row).max() for row in e]) >= 1 / ALPHA).sum()))
+    assert not plausible(int((e.max(axis=1) >= 1 / ALPHA).sum()))
+    assert e_average([2.0, 4.0]) == 3
+    assert e_average([2.0, math.inf], weights=[1, 0]) == 2.0
+    assert e_average([2.0, 6.0], weights=[3, 1]) == 3
+
+
+def test_closed_e_values_by_all_sets() -> None:
+    e = np.array([3.0, 0.2, 40.0, 1.0, 0.0])
+    by_hand = [
+        min(
+            np.mean([e[j] for j in chosen])
+            for size in range(1, 6)
+            for chosen in itertools.combinations(range(5), size)
+            if test in chosen
+        )
+        for test in range(5)
+    ]
+    assert e_closed(e).tolist() == pytest.approx(by_hand)
+
+
+def test_e_bh_by_hand_and_by_its_rate() -> None:
+    assert e_bh([100.0, 30.0, 1.0, 0.0], alpha=0.1).tolist() == [True, True, False, False]
+    assert not e_bh([30.0, 1.0, 1.0, 0.0], alpha=0.1).any()
+    e = bets(np.random.default_rng(2), REPETITIONS)
+    e[:, 8:] = 1e4
+    rejected = np.array([e_bh(row, alpha=ALPHA) for row in e])
+    shares = rejected[:, :8].sum(axis=1) / np.maximum(rejected.sum(axis=1), 1)
+    assert rejected[:, 8:].all()
+    assert shares.mean() < ALPHA
+    raw = e >= 1 / ALPHA  # broken twin: each alone, on hypotheses that are all true
+    alone = raw[:, :8].any(axis=1).mean()
+    assert alone > ALPHA
+
+
+def test_bounds_hold_together() -> None:
+    assert shared(0.95, 1) == pytest.approx(0.95)
+    assert shared(0.9, 10) == pytest.approx(0.99)
+    draws = np.random.default_rng(3).normal(size=(2, 2, 100))
+    findings = [tradeoff(*pair, confidence=shared(0.9, 2)).finding(1.0) for pair in draws]
+    assert together(findings) == pytest.approx(0.9)
+    assert together(findings * 30) == 0
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: holm([0.5, 1.5]), "p-values"),
+        (lambda: holm([]), "one or more"),
+        (lambda: e_average([-1.0]), "e-values"),
+        (lambda: e_average([math.nan]), "e-values"),
+        (lambda: e_average([1.0], weights=[0.0]), "not all 0"),
+        (lambda: e_bh([1.0], alpha=1.0), "alpha"),
+        (lambda: shared(0.9, 0), "tests=0"),
+    ],
+)
+def test_bad_numbers_are_refused(call: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()

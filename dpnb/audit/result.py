@@ -17,3 +17,59 @@ class Finding:
 
     Parameters
     ----------
+    instrument : ``"replay"``, ``"exact"``, ``"attack"``, ``"betting"``, ``"curve"``, ``"one-run"``,
+        ``"scan"`` or ``"generators"``.
+    subject : what was audited.
+    claimed : the ε that the subject promises.
+    lower_bound : the privacy loss found; unless ``given`` says otherwise, no ε below it is true, and ``inf`` means
+        that no finite ε is.
+    confidence : probability that ``lower_bound`` holds, 1 for exact arguments.
+    neighbours : ``"add-remove"`` or ``"replace"``.
+    pair : the two data sets, in words.
+    event : the outputs that tell them apart, in words.
+    place : where in the code they come from, ``module:line function``; empty for black boxes.
+    delta : the δ of the claim.
+    trials : number of fits or of transcripts looked at.
+    given : what the loss is conditional on, though the claim is not: ``"the bags"`` of a bootstrap. Such a loss shows
+        what a proof overlooked; by itself it does not refute a claim about secret bags. An infinite one does so if no
+        bag makes the output possible on the other data set.
+    why : what makes the event possible, in words, where that can be told.
+    """
+
+    instrument: str
+    subject: str
+    claimed: float
+    lower_bound: float
+    confidence: float
+    neighbours: str
+    pair: str
+    event: str
+    place: str = ""
+    delta: float = 0.0
+    trials: int = 1
+    given: str = ""
+    why: str = ""
+
+    @property
+    def flagged(self) -> bool:
+        """Whether the loss exceeds the claim (beyond rounding errors)."""
+        return exceeds(self.lower_bound, self.claimed)
+
+    @property
+    def violated(self) -> bool:
+        """Whether the loss exceeds the claim, and not merely by a finite loss given something secret."""
+        return self.flagged and not (self.given and math.isfinite(self.lower_bound))
+
+    def __str__(self) -> str:
+        bound = "∞" if math.isinf(self.lower_bound) else f"{self.lower_bound:.4g}"
+        certainty = "exact" if self.confidence == 1 else f"{100 * self.confidence:.10g} % confidence"
+        claim = f"ε = {self.claimed:.4g}" + (f", δ = {self.delta:g}" if self.delta else "")
+        verdict = "VIOLATED" if self.violated else "FLAGGED" if self.flagged else "no violation found"
+        certainty += f", given {self.given}" if self.given else ""
+        lines = [
+            f"{self.subject}: {verdict}",
+            f"  claimed      {claim} ({self.neighbours})",
+            f"  lower bound  ε ≥ {bound} ({certainty}, {self.instrument}, {self.trials} trials)",
+        ]
+        words = (("pair", self.pair), ("event", self.event), ("place", self.place), ("why", self.why))
+        return "\n".join(lines + [f"  {name:12} {text}" for name, text in words if text])

@@ -154,7 +154,7 @@ class CoinGame:
         self._finished: list[tuple[Tally, Tally]] = []  # what was laid down before a stretch, and its rounds
         self._before = Tally()
         self.now = Tally()
-        self._near = self._view(0)
+        self._near: _View | None = None
 
     @property
     def bound(self) -> float:
@@ -170,7 +170,7 @@ class CoinGame:
         """Begin a stretch, with stakes as a tally of past rounds suggests; no bet is on the stretch yet."""
         self._finished.append((self._before, self.now))
         self._before, self.now = suggested, Tally()
-        self._near = self._view(self._near.first)
+        self._near = None
 
     def log_e_value(self, epsilon: float) -> float:
         """Log of the present wealth against (ε, δ)-DP."""
@@ -206,11 +206,11 @@ class CoinGame:
         """Refute what can be refuted by now, and return the bound."""
         count = 1
         while self._refuted * STEP < LARGEST:
-            start = self._refuted + 1 - self._near.first
-            if start >= AT_ONCE:
-                self._near, start = self._view(self._refuted + 1), 0
-            part = slice(start, start + count)
             near = self._near
+            if near is None or self._refuted + 1 >= near.first + AT_ONCE:
+                near = self._near = self._view(self._refuted + 1)
+            start = self._refuted + 1 - near.first
+            part = slice(start, start + count)
             wealth = log_wealth(self.now, epsilon=near.points[part], delta=self.delta)
             logs = near.carried[part] + _log_sum(near.laid[part] + wealth)
             refuted = logs >= self._enough

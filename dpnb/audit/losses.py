@@ -22,6 +22,7 @@ from scipy.signal import fftconvolve
 from scipy.special import ndtr
 
 from ..arrays import Floats
+from ..curator import opening
 from ..laws import (
     DiscreteGaussian,
     Exact,
@@ -32,7 +33,7 @@ from ..laws import (
     PermuteAndFlip,
     TwoSidedGeometric,
 )
-from .releases import follow
+from .releases import _Follower
 
 PRECISION = 1e-4  # of bounds of ε
 LARGEST = 50.0  # bound of ε
@@ -84,8 +85,9 @@ class Losses:
 
     def delta(self, epsilon: float) -> float:
         """Least δ at ε."""
-        losses = (self.start + np.arange(len(self.mass))) * self.step
-        return self.infinite + float(self.mass @ excess(losses, epsilon))
+        beyond = max(math.floor(epsilon / self.step) - self.start, 0)
+        losses = np.arange(self.start + beyond, self.start + len(self.mass)) * self.step
+        return self.infinite + float(self.mass[beyond:] @ excess(losses, epsilon))
 
     def epsilon(self, delta: float) -> float:
         """Nearly the largest ε at which the least δ exceeds ``delta``; ``inf`` if it does at any in reach."""
@@ -258,10 +260,27 @@ def _sum(sides: list[tuple[Any, Any]], *, step: float, up: bool) -> Losses:
 
 def _laws(run: Run, first: Any, second: Any, seed: int) -> tuple[list[Law[Any]], list[Law[Any]]]:
     """Laws of the releases on both data sets, at the same outputs."""
-    here, _ = follow(lambda data: run(data, np.random.default_rng(seed)), first, None)
-    there, _ = follow(lambda data: run(data, np.random.default_rng(seed)), second, iter(here.outcomes))
+    here = _followed(run, first, seed, None)
+    there = _followed(run, second, seed, iter(here.outcomes))
     told = [[(event.what, event.mechanism) for event, _ in side.laws] for side in (here, there)]
     if told[0] != told[1]:
         raise ValueError("the two data sets ask for different releases: replay shows where")
     a, b = ([law for _, law in side.laws] for side in (here, there))
     return a, b
+
+
+def _followed(run: Run, data: Any, seed: int, script: Iterator[Any] | None) -> _Follower:
+    made: list[_Follower] = []
+
+    def make(**doors: Any) -> _Follower:
+        made.append(_Follower(**doors, script=script))
+        return made[-1]
+
+    with opening(make):
+        try:
+            run(data, np.random.default_rng(seed))
+        except StopIteration as end:
+            raise ValueError("the second data set asks for more releases: replay shows where") from end
+    if len(made) != 1:
+        raise ValueError(f"the mechanism opens {len(made)} curators: expected one for all of its releases")
+    return made[0]

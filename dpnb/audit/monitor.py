@@ -54,6 +54,8 @@ MOST_EVENTS = 4  # in a rule
 MOST_KEPT = 8192  # outputs on each data set that rules are learned from, the latest ones
 LEAST_TO_CLASSIFY = 32  # outputs on a data set, of which half train
 DOUBTS = 0.5  # wrong guesses that are added to those seen of an event
+AHEAD = 2.0  # rounds for which a rule is learned, as a multiple of those seen
+MODEST = 0.8  # share of the ε in reach, where the claim is not, for which a rule is learned
 MIXED = 2.0  # nats that mixing stakes costs, about
 KAPPAS = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9])
 LARGEST_AIM = 12.0
@@ -217,7 +219,7 @@ class Lesson:
 
     def _reach(self, offers: Sequence[_Offer], rates: Sequence[_Rates], *, runs: int) -> float:
         """The claim, or the largest ε that looks refutable in the rounds that are left, if that is less."""
-        need = (self.enough + MIXED) / max(self.most_runs - runs, runs)
+        need = (self.enough + MIXED) / min(max(self.most_runs - runs, runs), AHEAD * runs)
 
         def refutable(epsilon: float) -> bool:
             return bool(self._growth(offers, rates, epsilon).max() >= need)
@@ -228,7 +230,7 @@ class Lesson:
         for _ in range(10):
             middle = (low + high) / 2
             low, high = (middle, high) if refutable(middle) else (low, middle)
-        return low
+        return MODEST * low
 
 
 def _offers(first: Floats, second: Floats, names: Sequence[str], *, seed: int) -> list[_Offer]:

@@ -351,8 +351,11 @@ def test_estimators_are_monitored() -> None:
 
 def test_failures_are_told() -> None:
     crowd = [0] * 91, [0] * 91
-    with pytest.raises(AttackError, match="on the second data set failed: RuntimeError: too many"):
-        monitor(Noisy, SIDES[0], crowd, claimed=1.0, observe=count_of, most_runs=50)
+    found = monitor(Noisy, SIDES[0], crowd, claimed=1.0, observe=count_of, most_runs=50)
+    assert found.violated  # on one side only: an output like any other
+    assert "fit raised RuntimeError" in found.event
+    with pytest.raises(AttackError, match="all 50 runs failed on both data sets: fit raised RuntimeError"):
+        monitor(Noisy, crowd, crowd, claimed=1.0, observe=count_of, most_runs=50)
     with pytest.raises(AttackError, match="first data set failed: ZeroDivisionError"):
         monitor_mechanism(lambda data, rng: 1 / data, 0, 1, claimed=1.0, most_runs=50)
     with pytest.raises(AttackError, match="jobs=2 needs a factory"):

@@ -96,6 +96,9 @@ class Rule:
             sides[guess.event.holds(guess.statistic(table))] = guess.side
         return sides
 
+    def __str__(self) -> str:
+        return self.told(str)
+
     def told(self, tell: Callable[[OutputEvent], str]) -> str:
         """The rule in words; ``tell`` puts an event into words."""
         words = [f"D{'′' if guess.side else ''} if {tell(guess.event)}" for guess in self.guesses]

@@ -14,7 +14,7 @@ from scipy.special import ndtr
 from dpnb import Ledger
 from dpnb.audit import LossSample, exact_delta, families, replay_delta, replay_mechanism_delta
 from dpnb.audit.losses import excess, loss_laws
-from dpnb.audit.search import DOMAIN
+from dpnb.audit.pairs import DOMAIN
 from dpnb.booster import PrivateBooster
 from dpnb.curator import Curator, open_curator
 from dpnb.papers.diffprfs import DiffPRFs

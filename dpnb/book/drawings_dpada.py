@@ -185,7 +185,7 @@ WRITTEN: dict[str, Box] = {
 }
 REPAIRED: dict[str, Box] = {
     "records": (_LEFT, 0.95, "records", "records and labels"),
-    "weights": (_LEFT, 0.76, "records", "$u=\\min(1,e^{-yF})$, each\nrecord's own; no sum"),
+    "weights": (_LEFT, 0.76, "records", "$v=\\min(1,e^{-yF})$, each\nrecord's own; no sum"),
     "stump": (_LEFT, 0.55, "noise", "stump $G_k$ by\npermute-and-flip"),
     "alpha": (_LEFT, 0.34, "noise", "step $α_k$: fixed, or\nfrom two noisy sums"),
     "noise": (_LEFT, 0.11, "model", "$F ← F+α_kG_k$"),

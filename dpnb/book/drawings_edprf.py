@@ -105,7 +105,7 @@ def draw_dataflow() -> Figure:
     leak: dict[str, Any] = {"facecolor": "0.96", "edgecolor": LEAK, "linestyle": "--", "linewidth": 2}
     boxes = {
         "records": (0.3, 0.95, "records", records),
-        "parts": (0.3, 0.80, "T parts of equal size,\nwithout replacement", leak),
+        "parts": (0.3, 0.80, "t parts of equal size,\nwithout replacement", leak),
         "one": (0.3, 0.63, "one label only?", leak),
         "bins": (0.3, 0.46, "bins of each attribute\nfrom the node's records", leak),
         "split": (0.3, 0.28, "attribute by\npermute-and-flip, (9)", noisy),

@@ -143,6 +143,8 @@ def mend(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any],
     soup = BeautifulSoup(context.get("body", ""), "html.parser")
     for tag in soup.select(ROLES):
         del tag["role"]
+    for mark in soup.select(".of-defaults"):
+        mark["title"] = "Known to hold for the default parameters"
     fold(soup)
     gather(soup)
     headed(soup)

@@ -18,7 +18,7 @@ from typing import Any
 from . import cells
 
 SIGN = "◆"
-MARK = f'<span class="of-defaults" title="Checked for the default parameters">{SIGN}</span>'
+MARK = f'<sup class="of-defaults">{SIGN}</sup>'
 TAG = "defaults"
 WITHOUT_EFFECT = frozenset({"engine", "jobs", "scale"})  # they say how numbers are computed, not which
 
@@ -46,7 +46,7 @@ class Note:
 
     def _repr_html_(self) -> str:
         return (
-            "<style>.of-defaults { color: #b00020; font-size: 1em; opacity: 1; }</style>"
+            "<style>.of-defaults { color: #b00020; font-size: 1em; }</style>"
             f'<div class="admonition warning"><p class="admonition-title">Other parameters</p>'
             f"<p>{escape(repr(self).partition(': ')[2])}</p></div>"
         )

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 from bs4 import BeautifulSoup
+from docutils import nodes
 
 from dpnb.book import claims, colab, glance, pdf
 
@@ -21,9 +22,9 @@ ROOT = Path(__file__).resolve().parent.parent
 CHAPTERS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 EXTENSIONS = {path.stem: runpy.run_path(str(path)) for path in (ROOT / "book" / "_ext").glob("*.py")}
-TOOLS, HEAD, SEARCH, FIXES = (
+TOOLS, HEAD, SEARCH, FIXES, NUMBERS = (
     SimpleNamespace(**EXTENSIONS[name])
-    for name in ("chapter_tools", "page_head", "chinese_search", "page_fixes")
+    for name in ("chapter_tools", "page_head", "chinese_search", "page_fixes", "page_numbers")
 )
 
 
@@ -128,6 +129,66 @@ def test_only_figures_have_a_line() -> None:
     assert [pre.text for pre in page.select("details.reproduce pre")] == ["papermill x"]
 
 
+# --- the bar before a chapter's first figure --------------------------------------------------------------------
+
+FOLDED = """<div class="{} cell"><details class="hide above-input"><summary><p class="collapsed">{title}</p>
+<p class="expanded">{title}</p></summary><pre>{title}</pre></details>{shown}</div>"""
+
+
+def beginning(*titles: str, shown: str = "<div class='cell_output'><img/></div>") -> BeautifulSoup:
+    """Return folded cells of which the last one shows something, then a paragraph and one more folded cell."""
+    tags = ["tag_parameters", *["tag_hide-cell"] * len(titles[1:])]
+    parts = [
+        FOLDED.format(tag, title=title, shown="") for tag, title in zip(tags[:-1], titles[:-1], strict=True)
+    ]
+    parts += ["<div class='cell'></div>", FOLDED.format(tags[-1], title=titles[-1], shown=shown)]
+    return soup(
+        "\n".join(["<p>The finding.</p>", *parts, "<p>Text.</p>", FOLDED.format("", title="More", shown="")])
+    )
+
+
+def test_a_chapter_begins_with_one_bar() -> None:
+    page = beginning("Parameters", "Imports", "How the figure is made")
+    code = [pre.text for pre in page.select("pre")]
+    FIXES.gather(page)
+    (one, more) = [bar for bar in page.select("details") if not bar.find_parent("details")]
+    assert one.select_one("summary .collapsed").text == "Parameters · Imports · How the figure is made"
+    assert all(bar.has_attr("open") for bar in one.select("details"))
+    assert not one.has_attr("open")
+    assert not more.has_attr("open")
+    assert [pre.text for pre in page.select("pre")] == code  # nothing is lost, and nothing changes places
+    assert one.find_next_sibling()["class"] == ["cell_output"]
+
+
+def test_bars_stay_where_they_are_elsewhere() -> None:
+    for page in (
+        beginning("Parameters"),
+        soup("<p>No cells.</p>"),
+        soup(str(beginning("A", "B")).replace("tag_par", "")),
+    ):
+        before = str(page)
+        FIXES.gather(page)
+        assert str(page) == before
+
+
+# --- numbers ----------------------------------------------------------------------------------------------------
+
+
+def test_pages_under_a_chapter_have_no_number() -> None:
+    pages = ("intro", "one", "one-more", "two")
+    env = SimpleNamespace(
+        toctree_includes={"intro": ["one", "two"], "one": ["one-more"]},
+        toc_secnumbers={"one": {"": (1,), "#a": (1, 1)}, "one-more": {"": (1, 2)}, "two": {"": (2,)}},
+        titles={page: nodes.title(page, page, secnumber=(9,)) for page in pages},
+        tocs={page: nodes.paragraph("", "", nodes.reference("", page, secnumber=(9,))) for page in pages},
+    )
+    NUMBERS.unnumber(None, env)
+    assert env.toc_secnumbers == {"one": {"": (1,), "#a": (1, 1)}, "one-more": {}, "two": {"": (2,)}}
+    numbered = [page for page in pages if "secnumber" in env.titles[page]]
+    assert numbered == ["intro", "one", "two"]
+    assert numbered == [page for page in pages if "secnumber" in env.tocs[page][0]]
+
+
 # --- search -----------------------------------------------------------------------------------------------------
 
 
@@ -214,7 +275,7 @@ def test_the_colab_cell_stands_after_the_parameters_once() -> None:
     assert [cell.get("execution_count") for cell in once["cells"]] == [None, 1, 2, 3]
     assert colab.with_cell(copy.deepcopy(once), "https://example.org/me/book") == once
     assert "me/other" in str(colab.with_cell(once, "https://example.org/me/other"))
-    with pytest.raises(ValueError, match="0 cells tagged 'parameters'"):
+    with pytest.raises(ValueError, match="0 cells after which 'colab-install' could stand"):
         colab.with_cell({"cells": NOTEBOOK["cells"][2:]}, "https://example.org/me/book")
 
 

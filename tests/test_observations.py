@@ -98,6 +98,12 @@ def test_what_can_fail_passes(
     assert said(capsys, "it is so", holds, *data).startswith(TRUE)
 
 
+def test_a_sentence_about_what_the_data_lack_is_crossed(capsys: pytest.CaptureFixture[str]) -> None:
+    ahead = lambda t: t.loc[1.0] > t.loc[0.1]  # noqa: E731
+    assert said(capsys, "it is ahead", ahead, pd.Series({0.1: 0.7, 1.0: 0.8})).startswith(TRUE)
+    assert said(capsys, "it is ahead", ahead, pd.Series({0.1: 0.7, 2.0: 0.8})).startswith(FALSE)
+
+
 def test_a_sentence_without_a_check_is_refused() -> None:
     with pytest.raises(TypeError, match="neither a predicate nor a number"):
         observe("toy-x", "it is so")

@@ -509,7 +509,7 @@ SAID = [
     ),
     Said(
         "book/notation.md",
-        "$\\ln\\bigl(1+q(e^{\\varepsilon_0}-1)\\bigr)$",
+        "$\\ln\\bigl(1+\\lambda(e^{\\varepsilon_0}-1)\\bigr)$",
         lambda c: np.allclose(c, np.log(1 + 0.25 * (np.exp(0.3) - 1))),
         lambda: [bag_cost("bernoulli", rate=0.25)],
     ),

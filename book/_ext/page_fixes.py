@@ -1,6 +1,6 @@
 """Mend what the theme gets wrong on every page: a script run twice, an unset colour mode, two ARIA roles,
-proofs that do not fold, empty headers of tables, a sidebar outside all landmarks, and regions that scroll but that no
-key reaches.
+proofs that do not fold, bars that stand between a chapter's first words and its first figure, empty headers of tables,
+a sidebar outside all landmarks, and regions that scroll but that no key reaches.
 
 The theme's script makes a block of code focusable if it is too wide when the page loads, which depends on the fonts
 and on what is folded, and it never names one. Here everything that can scroll is focusable and named in the HTML.
@@ -80,6 +80,42 @@ def fold(soup: BeautifulSoup) -> None:
         details.insert(0, summary)
 
 
+def opening(soup: BeautifulSoup) -> list[Tag]:
+    """List the folded cells at a chapter's beginning, from that of the parameters to the first that shows something."""
+    cells: list[Tag] = []
+    cell = soup.select_one("div.cell.tag_parameters")
+    while cell is not None and "cell" in cell.get("class", []):
+        if cell.find(True):  # else it has neither code nor output to show
+            if not cell.select_one(":scope > details.hide"):
+                break
+            cells.append(cell)
+            if cell.select_one(":scope > .cell_output"):
+                break
+        cell = cell.find_next_sibling()
+    return cells
+
+
+def gather(soup: BeautifulSoup) -> None:
+    """Put the folded cells at a chapter's beginning under one bar, whose title lists them; in it they are open."""
+    cells = opening(soup)
+    bars = [cell.select_one(":scope > details.hide") for cell in cells]
+    if len(bars) < 2:
+        return
+    one = soup.new_tag("details", attrs={"class": bars[0]["class"]})
+    summary = soup.new_tag("summary", attrs={"aria-label": "Toggle hidden content"})
+    for state in ("collapsed", "expanded"):
+        words = soup.new_tag("p", attrs={"class": [state, "admonition-title"]})
+        words.string = " · ".join(bar.select_one(f"summary .{state}").text for bar in bars)
+        summary.append(words)
+    one.append(summary)
+    cells[-1].insert(0, one)
+    for bar in bars:
+        bar["open"] = ""
+        one.append(bar.extract())
+    for cell in cells[:-1]:
+        cell.decompose()
+
+
 def headed(soup: BeautifulSoup) -> None:
     """Let no header of a table be empty: a whole row of them goes, a single one is a plain cell."""
     for head in soup.find_all("thead"):
@@ -107,7 +143,10 @@ def mend(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any],
     soup = BeautifulSoup(context.get("body", ""), "html.parser")
     for tag in soup.select(ROLES):
         del tag["role"]
+    for mark in soup.select(".of-defaults"):
+        mark["title"] = "Known to hold for the default parameters"
     fold(soup)
+    gather(soup)
     headed(soup)
     reachable(soup)
     context["body"] = str(soup)

@@ -7,15 +7,13 @@ date.
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..files import write_whole
 from ..yaml_text import parse
+from . import cells
 
 TAG = "colab"
 UNSEEN = "remove-cell"
@@ -48,36 +46,18 @@ if "google.colab" in sys.modules:  # a fresh machine there; elsewhere nothing ha
 
 
 def with_cell(notebook: dict[str, Any], url: str) -> dict[str, Any]:
-    """The notebook with the cell after its parameters, current; run, with no output."""
-    cells = [cell for cell in notebook["cells"] if TAG not in cell["metadata"].get("tags", [])]
-    at = [i for i, cell in enumerate(cells) if "parameters" in cell["metadata"].get("tags", [])]
-    if len(at) != 1:
-        raise ValueError(f"{len(at)} cells tagged 'parameters'; expected one, after which the cell can stand")
-    counts = [cell["execution_count"] for cell in cells[at[0] :] if cell.get("execution_count")]
-    cell = {
-        "cell_type": "code",
-        "execution_count": 1 + min(counts, default=0),
-        "id": "colab-install",
-        "metadata": {"tags": [UNSEEN, TAG]},
-        "outputs": [],
-        "source": source(url).splitlines(keepends=True),
-    }
-    for later in cells[at[0] + 1 :] if len(cells) == len(notebook["cells"]) else []:
-        if later.get("execution_count"):
-            later["execution_count"] += 1
-    return notebook | {"cells": [*cells[: at[0] + 1], cell, *cells[at[0] + 1 :]]}
+    """The notebook with the cell after its parameters."""
+    return cells.with_cell(
+        notebook, source(url), name="colab-install", tags=(UNSEEN, TAG), behind=cells.holds_parameters
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Command line: put the cell into notebooks, from the project's folder."""
-    parser = argparse.ArgumentParser(prog="python -m dpnb.book.colab", description=main.__doc__)
-    parser.add_argument("notebooks", nargs="+", type=Path)
     url = address(Path())
-    for path in parser.parse_args(arguments).notebooks:
-        notebook = json.loads(path.read_text(encoding="utf-8"))
-        text = json.dumps(with_cell(notebook, url), ensure_ascii=False, indent=1, sort_keys=True)
-        write_whole(path, text + "\n")
-    return 0
+    return cells.command(
+        "python -m dpnb.book.colab", main.__doc__, lambda notebook: with_cell(notebook, url), arguments
+    )
 
 
 if __name__ == "__main__":

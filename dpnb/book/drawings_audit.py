@@ -9,59 +9,28 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..arrays import Floats
+from .drawings import LEAK, WIDTH, Look, arrow, box, sheet
 from .plots import LINES, MARKERS
 
-WIDTH = 5.3  # inches of every figure: at 390 px no less than 60 % of it
 SMALL = 10  # points of the smallest text
 
 # --- Boxes and arrows ---------------------------------------------------------------------------------------
 
-KINDS: dict[str, dict[str, Any]] = {
+KINDS: dict[str, Look] = {
     "exact": {"facecolor": "white", "edgecolor": "black", "linewidth": 1.2},
     "noisy": {"facecolor": "#dcebf7", "edgecolor": "C0", "linewidth": 2.5},
     "tool": {"facecolor": "#fdf3dc", "edgecolor": "C1", "linewidth": 1.5},
-    "leak": {"facecolor": "white", "edgecolor": "C3", "linewidth": 2.0, "linestyle": "--"},
+    "leak": {"facecolor": "white", "edgecolor": LEAK, "linewidth": 2.0, "linestyle": "--"},
 }
-
-
-def sheet(height: float) -> tuple[Figure, Axes]:
-    """An empty drawing: x runs from 0 to 10, y from 0 to 1."""
-    figure, axis = plt.subplots(figsize=(WIDTH, height))
-    axis.set(xlim=(0, 10), ylim=(0, 1))
-    axis.axis("off")
-    return figure, axis
-
-
-def box(axis: Axes, x: float, y: float, text: str, kind: str) -> Any:
-    """A box of one of :data:`KINDS` around a text."""
-    style = {"boxstyle": "round,pad=0.45", **KINDS[kind]}
-    return axis.text(x, y, text, ha="center", va="center", fontsize=10, bbox=style, zorder=3)
-
-
-def arrow(axis: Axes, first: Any, second: Any, *, leak: bool = False, bend: float = 0.0) -> None:
-    """An arrow from one box to another; a leak is red and dashed."""
-    (x, y), (u, v) = first.get_position(), second.get_position()
-    look: dict[str, Any] = {
-        "arrowstyle": "-|>",
-        "color": "C3" if leak else "0.25",
-        "linestyle": "--" if leak else "-",
-        "linewidth": 2.0 if leak else 1.4,
-        "patchA": first.get_bbox_patch(),
-        "patchB": second.get_bbox_patch(),
-        "shrinkA": 0,
-        "shrinkB": 2,
-        "connectionstyle": f"arc3,rad={bend}",
-    }
-    axis.annotate("", xy=(u, v), xytext=(x, y), arrowprops=look)
+PAST_THE_DOOR: dict[str, Any] = {"color": LEAK, "linestyle": "--", "linewidth": 2.0}  # an arrow
 
 
 def draw_instruments() -> Figure:
     """A learner from records to predictions, what each instrument watches, and a branch past the door."""
-    figure, axis = sheet(4.6)
+    figure, axis = sheet(4.6, x=(0, 10))
     flow = (
         ("records", "exact"),
         ("exact counts", "exact"),
@@ -70,7 +39,7 @@ def draw_instruments() -> Figure:
         ("model and\npredictions", "noisy"),
     )
     heights = np.linspace(0.93, 0.07, len(flow))
-    boxes = [box(axis, 5.2, y, text, kind) for y, (text, kind) in zip(heights, flow, strict=True)]
+    boxes = [box(axis, (5.2, y), text, KINDS[kind]) for y, (text, kind) in zip(heights, flow, strict=True)]
     for first, second in pairwise(boxes):
         arrow(axis, first, second)
     tools = {
@@ -80,11 +49,11 @@ def draw_instruments() -> Figure:
         4: "attack:\nmany fits,\none event",
     }
     for place, text in tools.items():
-        tool = box(axis, 1.35, heights[place], text, "tool")
+        tool = box(axis, (1.35, heights[place]), text, KINDS["tool"])
         arrow(axis, tool, boxes[place])
-    leak = box(axis, 8.7, heights[2], "a branch that\nlooks past\nthe door", "leak")
-    arrow(axis, boxes[1], leak, leak=True, bend=-0.25)
-    arrow(axis, leak, boxes[4], leak=True, bend=-0.25)
+    leak = box(axis, (8.7, heights[2]), "a branch that\nlooks past\nthe door", KINDS["leak"])
+    for first, second in ((boxes[1], leak), (leak, boxes[4])):
+        arrow(axis, first, second, connectionstyle="arc3,rad=-0.25", **PAST_THE_DOOR)
     return figure
 
 

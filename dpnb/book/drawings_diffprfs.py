@@ -8,13 +8,12 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.text import Text
 from numpy.typing import ArrayLike
 
 from ..arrays import Floats
 from ..trees import Tree
+from .drawings import LEAK, SIZE, WIDTH, Look, arrow, box, sheet
 from .plots import (
     LINES,
     UTILITIES,
@@ -29,26 +28,13 @@ from .plots import (
     summarise,
 )
 
-WIDTH = 5.3  # inches
-SIZE = 10  # points of text in drawings
-KINDS: dict[str, dict[str, Any]] = {
+KINDS: dict[str, Look] = {
     "plain": {"facecolor": "white", "edgecolor": "0.3"},
     "noise": {"facecolor": "white", "edgecolor": "C0", "linewidth": 2.5},
-    "leak": {"facecolor": "#fbe3d6", "edgecolor": "C3", "linestyle": "--", "linewidth": 2.5},
+    "leak": {"facecolor": "#fbe3d6", "edgecolor": LEAK, "linestyle": "--", "linewidth": 2.5},
     "unused": {"facecolor": "0.9", "edgecolor": "0.5", "linestyle": ":"},
 }
-
-
-def _box(axis: Axes, at: tuple[float, float], text: str, kind: str) -> Text:
-    style = {"boxstyle": "round,pad=0.4", **KINDS[kind]}
-    return axis.text(*at, text, ha="center", va="center", fontsize=SIZE, bbox=style, zorder=3)
-
-
-def _arrow(axis: Axes, first: Text, second: Text) -> None:
-    """An arrow from the edge of one box to that of another."""
-    way: dict[str, Any] = {"arrowstyle": "-|>", "color": "0.3", "shrinkA": 0, "shrinkB": 1}
-    way |= {"patchA": first.get_bbox_patch(), "patchB": second.get_bbox_patch()}
-    axis.annotate("", xy=second.get_position(), xytext=first.get_position(), arrowprops=way, zorder=1)
+ARROW: dict[str, Any] = {"color": "0.3", "linewidth": None, "shrinkB": 1, "zorder": 1}
 
 
 def plot_two_trees(sets: Mapping[str, tuple[ArrayLike, ArrayLike]], trees: Sequence[Tree]) -> Figure:
@@ -66,14 +52,10 @@ def plot_two_trees(sets: Mapping[str, tuple[ArrayLike, ArrayLike]], trees: Seque
             axis.plot(x[y == c], 1.5 + 0.13 * c + 0 * x[y == c], marker, color=f"C{c}", markersize=8 + c)
         axis.plot([0, 1], [1.4, 1.4], color="0.3", linewidth=1)
         split = tree.n_nodes > 1
-        root = _box(
-            axis,
-            (0.5, 0.95),
-            f"x ≤ {tree.splits.cut[0]:.2f} ?" if split else "leaf",
-            "leak" if split else "plain",
-        )
+        words = f"x ≤ {tree.splits.cut[0]:.2f} ?" if split else "leaf"
+        root = box(axis, (0.5, 0.95), words, KINDS["leak" if split else "plain"], pad=0.4)
         for at in (0.22, 0.78) if split else ():
-            _arrow(axis, root, _box(axis, (at, 0.4), "leaf", "plain"))
+            arrow(axis, root, box(axis, (at, 0.4), "leaf", KINDS["plain"], pad=0.4), **ARROW)
         axis.text(0.5, 0, f"splits: {tree.n_nodes // 2}", ha="center", va="center", fontsize=SIZE + 2)
         axis.set_title(name, fontsize=SIZE)
         axis.set(xlim=(-0.05, 1.05), ylim=(-0.1, 1.75))
@@ -113,13 +95,11 @@ def plot_intervals(ends: ArrayLike, classes: Sequence[int], shares: Mapping[floa
 
 def plot_dataflow(*, repaired: bool = False) -> Figure:
     """Draw the way of a record through DiffPRFs: noise in thick boxes, the leak dashed, what nothing uses dotted."""
-    figure, axis = plt.subplots(figsize=(WIDTH, 4.6))
+    figure, axis = sheet(4.6)
     boxes = _REPAIRED if repaired else _WRITTEN
-    drawn = [_box(axis, (x, y), text, kind) for text, (x, y, kind) in boxes.items()]
+    drawn = [box(axis, (x, y), text, KINDS[kind], pad=0.4) for text, (x, y, kind) in boxes.items()]
     for first, second in _WAYS_REPAIRED if repaired else _WAYS:
-        _arrow(axis, drawn[first], drawn[second])
-    axis.set(xlim=(0, 1), ylim=(0, 1))
-    axis.axis("off")
+        arrow(axis, drawn[first], drawn[second], **ARROW)
     return figure
 
 

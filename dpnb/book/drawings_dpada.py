@@ -20,14 +20,14 @@ from ..domain import Continuous, Domain
 from ..grid import Stump, public_grid
 from ..ledger import Ledger
 from ..papers.dpada import DPAda, Reading, Written
+from .drawings import INK, LEAK, WIDTH, Look, arrow, box, sheet
 from .plots import LINES, MARKERS, _curve, _dots, _epsilon_axis, _legend_below, _levels
 
-WIDTH = 5.3  # inches: as wide as a page shows without shrinking
 SIDE = 10  # the points live in a square of this side
 GRID = {"uniform": 9, "geometric": 0}  # thresholds 1 to 9
 DISC = 2600.0  # area of a disc of weight 1, in square points
 CLASSES = {1: ("C0", "o"), -1: ("C1", "s")}  # colour and marker
-LEAK, NOISE = "C3", "C0"
+NOISE = "C0"
 _FEW = (0.1, 0.3, 1.0, 5.0)  # budgets with a tick where panels are small
 
 _POINTS = (
@@ -168,7 +168,7 @@ def _draw_alphas(axis: Axes, alphas: Mapping[str, Floats]) -> None:
 # --- dataflow -----------------------------------------------------------------------------------------------
 
 Box = tuple[float, float, str, str]  # centre, kind, text
-_KINDS: dict[str, dict[str, Any]] = {
+_KINDS: dict[str, Look] = {
     "records": {"facecolor": "white", "edgecolor": "black", "linewidth": 1.2},
     "noise": {"facecolor": "#e3f1fa", "edgecolor": NOISE, "linewidth": 2.5},
     "exact": {"facecolor": "#fbe9e2", "edgecolor": LEAK, "linestyle": "--", "linewidth": 2.0},
@@ -185,7 +185,7 @@ WRITTEN: dict[str, Box] = {
 }
 REPAIRED: dict[str, Box] = {
     "records": (_LEFT, 0.95, "records", "records and labels"),
-    "weights": (_LEFT, 0.76, "records", "$u=\\min(1,e^{-yF})$, each\nrecord's own; no sum"),
+    "weights": (_LEFT, 0.76, "records", "$v=\\min(1,e^{-yF})$, each\nrecord's own; no sum"),
     "stump": (_LEFT, 0.55, "noise", "stump $G_k$ by\npermute-and-flip"),
     "alpha": (_LEFT, 0.34, "noise", "step $α_k$: fixed, or\nfrom two noisy sums"),
     "noise": (_LEFT, 0.11, "model", "$F ← F+α_kG_k$"),
@@ -201,43 +201,23 @@ def draw_flow(boxes: Mapping[str, Box], *, passes: str) -> Figure:
     boxes : ``WRITTEN`` or ``REPAIRED``.
     passes : what the arrows to the model say.
     """
-    figure, axis = plt.subplots(figsize=(WIDTH, 5.0))
-    drawn = {name: _box(axis, *box) for name, box in boxes.items()}
+    figure, axis = sheet(5.0, x=(-0.1, 1))
+    drawn = {
+        name: box(axis, (x, y), words, _KINDS[kind], size=10.5) for name, (x, y, kind, words) in boxes.items()
+    }
     for a, b in (("records", "weights"), ("weights", "stump"), ("stump", "alpha"), ("alpha", "noise")):
-        _arrow(axis, boxes[a][:2], boxes[b][:2], drawn[a], drawn[b], "0.25")
+        arrow(axis, drawn[a], drawn[b], linewidth=1.6)
     for name in ("stump", "alpha"):
         colour = LEAK if boxes[name][2] == "exact" else NOISE
-        _arrow(axis, boxes[name][:2], boxes["model"][:2], drawn[name], drawn["model"], colour)
+        arrow(axis, drawn[name], drawn["model"], color=colour, linewidth=1.6)
         axis.text(
             0.56, boxes[name][1] + (0.04 if name == "stump" else -0.06), passes, color=colour, ha="center"
         )
-    _arrow(axis, (-0.02, 0.08), (-0.02, 0.8), None, None, "0.25")
-    axis.text(-0.06, 0.44, "next round", ha="center", va="center", rotation=90, color="0.25", fontsize=10.5)
+    arrow(axis, (-0.02, 0.08), (-0.02, 0.8), linewidth=1.6)
+    axis.text(-0.06, 0.44, "next round", ha="center", va="center", rotation=90, color=INK, fontsize=10.5)
     if boxes["noise"][2] == "noise":
         axis.text(0.7, 0.11, "the only noise", ha="center", va="center", color=NOISE)
-    axis.set(xlim=(-0.1, 1), ylim=(0, 1))
-    axis.axis("off")
     return figure
-
-
-def _box(axis: Axes, x: float, y: float, kind: str, text: str) -> Any:
-    style = {"boxstyle": "round,pad=0.45", **_KINDS[kind]}
-    return axis.text(
-        x, y, text, ha="center", va="center", fontsize=10.5, bbox=style, zorder=3
-    ).get_bbox_patch()
-
-
-def _arrow(
-    axis: Axes, start: tuple[float, float], end: tuple[float, float], first: Any, second: Any, colour: str
-) -> None:
-    line: dict[str, Any] = {
-        "arrowstyle": "-|>",
-        "color": colour,
-        "linewidth": 1.6,
-        "shrinkA": 0,
-        "shrinkB": 2,
-    }
-    axis.annotate("", xy=end, xytext=start, arrowprops=line | {"patchA": first, "patchB": second})
 
 
 # --- numbers ------------------------------------------------------------------------------------------------

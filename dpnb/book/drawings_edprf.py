@@ -14,12 +14,11 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle, Rectangle, Wedge
 
 from ..arrays import Floats
+from .drawings import INK, LEAK, WIDTH, Look, arrow, box, sheet
 from .plots import MARKERS, _epsilon_axis, _legend_below, _levels, _look, _panels
 
-WIDTH = 5.3  # inches
 SMALL = "x-small"
 HATCHES = ("", "//", "..", "xx")
-LEAK = "C3"
 BLANK = "0.93"
 
 
@@ -62,7 +61,10 @@ def draw_orders(heads: Sequence[float], names: Sequence[str]) -> Figure:
             centre = x + 1.2 * j, y
             _coin(axis, centre, heads[q], names[q], live=reached)
             if j:
-                _arrow(axis, (centre[0] - 0.78, y), (centre[0] - 0.42, y), live=reached)
+                arrow(
+                    axis, (centre[0] - 0.78, y), (centre[0] - 0.42, y),
+                    color=INK if reached else "0.75", linewidth=1.2, shrinkB=0,
+                )  # fmt: skip
             reached = reached and heads[q] < 1
     axis.set(xlim=(0, 2.4 * len(heads) + 1.2), ylim=(-1.15 * (-(-len(orders) // 2) - 1) - 0.6, 0.6))
     return figure
@@ -70,9 +72,8 @@ def draw_orders(heads: Sequence[float], names: Sequence[str]) -> Figure:
 
 def _canvas(size: tuple[float, float], width: float) -> tuple[Figure, Axes]:
     """Figure without axes whose units are as wide as they are high."""
-    figure, axis = plt.subplots(figsize=(width, width * size[1] / size[0]))
+    figure, axis = sheet(width * size[1] / size[0], width=width, x=None, y=None)
     axis.set_aspect("equal")
-    axis.axis("off")
     return figure, axis
 
 
@@ -84,57 +85,33 @@ def _coin(axis: Axes, centre: tuple[float, float], heads: float, name: str, *, l
     axis.text(*centre, name, ha="center", va="center", fontsize=11, color="black" if live else "0.55")
 
 
-def _arrow(axis: Axes, start: tuple[float, float], end: tuple[float, float], *, live: bool = True) -> None:
-    style = {
-        "arrowstyle": "-|>",
-        "color": "0.25" if live else "0.75",
-        "linewidth": 1.2,
-        "shrinkA": 0,
-        "shrinkB": 0,
-    }
-    axis.annotate("", xy=end, xytext=start, arrowprops=style)
-
-
 def draw_dataflow() -> Figure:
     """What eDPRF does with the records as written: noisy steps with a thick border, leaks red and dashed."""
-    figure, axis = plt.subplots(figsize=(WIDTH, 5.6))
-    axis.axis("off")
-    axis.set(xlim=(0, 1), ylim=(0, 1))
-    records: dict[str, Any] = {"facecolor": "white", "edgecolor": "black"}
-    noisy: dict[str, Any] = {"facecolor": "white", "edgecolor": "C0", "linewidth": 3}
-    leak: dict[str, Any] = {"facecolor": "0.96", "edgecolor": LEAK, "linestyle": "--", "linewidth": 2}
+    figure, axis = sheet(5.6)
+    records: Look = {"facecolor": "white", "edgecolor": "black"}
+    noisy: Look = {"facecolor": "white", "edgecolor": "C0", "linewidth": 3}
+    leak: Look = {"facecolor": "0.96", "edgecolor": LEAK, "linestyle": "--", "linewidth": 2}
     boxes = {
         "records": (0.3, 0.95, "records", records),
-        "parts": (0.3, 0.80, "T parts of equal size,\nwithout replacement", leak),
+        "parts": (0.3, 0.80, "t parts of equal size,\nwithout replacement", leak),
         "one": (0.3, 0.63, "one label only?", leak),
         "bins": (0.3, 0.46, "bins of each attribute\nfrom the node's records", leak),
         "split": (0.3, 0.28, "attribute by\npermute-and-flip, (9)", noisy),
         "leaf": (0.79, 0.46, "label by\npermute-and-flip,\nall that is left, (10)", noisy),
         "forest": (0.555, 0.05, "published: edges of bins, attributes, leaves, labels", records),
     }
-    drawn = {}
-    for key, (x, y, words, look) in boxes.items():
-        box = {"boxstyle": "round,pad=0.45", **look}
-        drawn[key] = axis.text(x, y, words, ha="center", va="center", fontsize=9.5, bbox=box, zorder=3)
+    drawn = {key: box(axis, (x, y), words, look, size=9.5) for key, (x, y, words, look) in boxes.items()}
     for words, y in (("one more record:\nanother one moves", 0.80), ("no noise", 0.63), ("no noise", 0.44)):
         axis.text(0.5, y, words, color=LEAK, fontsize=9.5, fontweight="bold", va="center")
     ways = [("records", "parts"), ("parts", "one"), ("one", "bins"), ("bins", "split"), ("one", "leaf")]
-    for first, second in [*ways, ("split", "forest"), ("leaf", "forest")]:
-        (x, y, *_), (u, v, *_) = boxes[first], boxes[second]
-        u = {("split", "forest"): 0.3, ("leaf", "forest"): 0.79}.get((first, second), u)
-        line: dict[str, Any] = {
-            "arrowstyle": "-|>",
-            "color": "0.25",
-            "linewidth": 1.4,
-            "shrinkA": 0,
-            "shrinkB": 2,
-        }
-        line |= {"patchA": drawn[first].get_bbox_patch(), "patchB": drawn[second].get_bbox_patch()}
-        axis.annotate("", xy=(u, v), xytext=(x, y), arrowprops=line)
+    for first, second in ways:
+        arrow(axis, drawn[first], drawn[second])
+    for first in ("split", "leaf"):  # straight down
+        arrow(axis, drawn[first], drawn["forest"], onto=(boxes[first][0], boxes["forest"][1]))
     axis.text(0.60, 0.565, "yes", fontsize=9.5)
     axis.text(0.245, 0.56, "no", fontsize=9.5, ha="right", va="center")
-    axis.plot([0.155, 0.05, 0.05], [0.28, 0.28, 0.63], color="0.25", linewidth=1.4)
-    _arrow(axis, (0.05, 0.63), (0.19, 0.63))
+    axis.plot([0.155, 0.05, 0.05], [0.28, 0.28, 0.63], color=INK, linewidth=1.4)
+    arrow(axis, (0.05, 0.63), (0.19, 0.63), linewidth=1.2, shrinkB=0)
     axis.text(0.03, 0.685, "next level", fontsize=9.5, ha="left", va="center")
     return figure
 

@@ -14,44 +14,22 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Circle, FancyArrowPatch, FancyBboxPatch, Rectangle
+from matplotlib.patches import Circle, Rectangle
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Ints
+from .drawings import LEAK, arrow, panel, sheet
 from .plots import ERROR_BARS, LINES, MARKERS
 
 WIDTH = 5.2  # inches: shown on a telephone at 60 % or more
 TEXT = 11.5  # points
 CLASSES = (("C0", "white"), ("C1", "black"))  # colour of a class's records, and of letters on it
-PALE = {"plain": "#eef3f8", "private": "#dff1e8", "leak": "#fbe3d6", "public": "#f2f2f2"}
-EDGE = {"plain": "0.35", "private": "C2", "leak": "C3", "public": "0.6"}
-
-
-def _canvas(height: float, *, right: float, top: float) -> tuple[Figure, Axes]:
-    """A drawing's surface, from (0, 0) to (right, top), without axes."""
-    figure, axis = plt.subplots(figsize=(WIDTH, height))
-    axis.set(xlim=(0, right), ylim=(0, top))
-    axis.axis("off")
-    return figure, axis
-
-
-def _box(
-    axis: Axes, middle: tuple[float, float], size: tuple[float, float], text: str, kind: str = "plain"
-) -> None:
-    """A box with words; a leak has a thick dashed frame."""
-    (x, y), (wide, high) = middle, size
-    leak = kind == "leak"
-    look: dict[str, Any] = {"facecolor": PALE[kind], "edgecolor": EDGE[kind], "linewidth": 2 if leak else 1.2}
-    shape = FancyBboxPatch(
-        (x - wide / 2, y - high / 2), wide, high, boxstyle="round,pad=0,rounding_size=0.12", **look
-    )
-    shape.set_linestyle("--" if leak else "-")
-    axis.add_patch(shape)
-    axis.text(x, y, text, ha="center", va="center", fontsize=TEXT)
-
-
-def _arrow(axis: Axes, start: tuple[float, float], end: tuple[float, float], colour: str = "0.35") -> None:
-    axis.add_patch(FancyArrowPatch(start, end, arrowstyle="-|>", mutation_scale=12, color=colour, shrinkA=0))
+KINDS: dict[str, dict[str, Any]] = {
+    "private": {"facecolor": "#dff1e8", "edgecolor": "C2", "linewidth": 1.2},
+    "leak": {"facecolor": "#fbe3d6", "edgecolor": LEAK, "linewidth": 2, "linestyle": "--"},
+    "public": {"facecolor": "#f2f2f2", "edgecolor": "0.6", "linewidth": 1.2},
+}
+ARROW: dict[str, Any] = {"color": "0.35", "linewidth": None, "mutation_scale": 12}
 
 
 def _record(axis: Axes, x: float, y: float, label: int, *, new: bool = False) -> None:
@@ -102,7 +80,7 @@ def draw_neighbours() -> Figure:
         "one added": ([0, 0, 0, 1, 1, 1, 1, 1, 1], 8, "3  and  6"),
         "one replaced": ([0, 0, 1, 1, 1, 1, 1, 1], 2, "2  and  6"),
     }
-    figure, axis = _canvas(2.3, right=13, top=4.4)
+    figure, axis = sheet(2.3, width=WIDTH, x=(0, 13), y=(0, 4.4))
     axis.text(11.6, 4.1, "counts", ha="center", va="center", fontsize=TEXT)
     for (name, (labels, new, counts)), y in zip(rows.items(), (3.3, 2.0, 0.7), strict=True):
         axis.text(2.6, y, name, ha="right", va="center", fontsize=TEXT)
@@ -143,7 +121,7 @@ def draw_budget_tree(shares: Sequence[float], names: Sequence[str]) -> Figure:
     names : what each level asks.
     """
     depth, total = len(shares), sum(shares)
-    figure, axis = _canvas(1.1 * depth + 0.3, right=10, top=2.2 * depth)
+    figure, axis = sheet(1.1 * depth + 0.3, width=WIDTH, x=(0, 10), y=(0, 2.2 * depth))
     for level, name in enumerate(names):
         y = 2.2 * (depth - level) - 1.0
         paid = sum(shares[: level + 1])
@@ -164,7 +142,7 @@ def draw_budget_tree(shares: Sequence[float], names: Sequence[str]) -> Figure:
             axis.text(x, y - 0.62, f"{paid:.2f}", ha="center", va="center", fontsize=TEXT)
             if level:
                 parent = 1.9 + 8.1 * (i // 2 + 0.5) / 2 ** (level - 1)
-                _arrow(axis, (parent, y + 2.2 - 0.85), (x, y + 0.32))
+                arrow(axis, (parent, y + 2.2 - 0.85), (x, y + 0.32), **ARROW)
         axis.text(0.0, y, f"{name}\nε = {shares[level]:.2f}", ha="left", va="center", fontsize=TEXT)
     return figure
 
@@ -176,7 +154,7 @@ def draw_parts(parts: Mapping[str, tuple[Ints, Ints]]) -> Figure:
     ----------
     parts : rule → parts of the records before, (n,), and of the n - 1 that stay.
     """
-    figure, axis = _canvas(2.6, right=14.2, top=6.6)
+    figure, axis = sheet(2.6, width=WIDTH, x=(0, 14.2), y=(0, 6.6))
     y = 6.2
     for rule, (before, after) in parts.items():
         axis.text(0, y, rule, ha="left", va="center", fontsize=TEXT)
@@ -238,15 +216,14 @@ def draw_split_table(counts: NDArray[np.integer], *, branch: int, label: int) ->
     counts : (2, 2) records in each cell, at most 5.
     branch, label : cell of the new record.
     """
-    figure, axis = _canvas(2.8, right=11.4, top=6.2)
+    figure, axis = sheet(2.8, width=WIDTH, x=(0, 11.4), y=(0, 6.2))
     lefts, bottoms, wide, high = (3.0, 7.3), (3.0, 0.4), 4.1, 2.3
     for b in range(2):
         axis.text(2.7, bottoms[b] + high / 2, ("left\nbranch", "right\nbranch")[b], ha="right", va="center")
         for c in range(2):
             here = (b, c) == (branch, label)
-            kind = "leak" if here else "plain"
             corner, n = (lefts[c], bottoms[b]), int(counts[b, c])
-            look: dict[str, Any] = {"facecolor": "#fdf1dc" if here else PALE[kind], "edgecolor": "0.35"}
+            look: dict[str, Any] = {"facecolor": "#fdf1dc" if here else "#eef3f8", "edgecolor": "0.35"}
             axis.add_patch(Rectangle(corner, wide, high, linewidth=2.5 if here else 1, **look))
             for i in range(n + here):
                 _record(axis, corner[0] + 0.5 + 0.75 * i, corner[1] + 1.6, c, new=here and i == n)
@@ -277,7 +254,7 @@ def draw_signal(table: pd.DataFrame) -> Figure:
 
 def draw_tree_flow() -> Figure:
     """What a tree builder reads and releases, from records to leaves, with three usual leaks beside the private way."""
-    figure, axis = _canvas(5.6, right=10.4, top=11.4)
+    figure, axis = sheet(5.6, width=WIDTH, x=(0, 10.4), y=(0, 11.4))
     axis.text(2.55, 11.0, "private", ha="center", fontsize=TEXT, color="C2", fontweight="bold")
     axis.text(7.9, 11.0, "leaks", ha="center", fontsize=TEXT, color="C3", fontweight="bold")
     steps = (
@@ -289,8 +266,8 @@ def draw_tree_flow() -> Figure:
     )
     for i, (private, kind, leak) in enumerate(steps):
         y = 9.7 - 2.1 * i
-        _box(axis, (2.55, y), (4.9, 1.35), private, kind)
-        _box(axis, (7.9, y), (4.2, 1.35), leak, "leak")
+        panel(axis, (2.55, y), (4.9, 1.35), private, KINDS[kind], text=TEXT)
+        panel(axis, (7.9, y), (4.2, 1.35), leak, KINDS["leak"], text=TEXT)
         if i:
-            _arrow(axis, (2.55, y + 1.4), (2.55, y + 0.72))
+            arrow(axis, (2.55, y + 1.4), (2.55, y + 0.72), **ARROW)
     return figure

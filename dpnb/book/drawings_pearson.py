@@ -14,11 +14,11 @@ from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike
 
 from ..arrays import Ints
+from .drawings import LEAK, WIDTH, Look, arrow, box, sheet
 from .plots import _curve, _dots, _epsilon_axis, _legend_below, _levels, _look, _panels
 
-WIDTH = 5.3  # inches
 SMALL = "x-small"
-NEW = "C3"
+NEW = LEAK  # colour of a new record as well
 Kinds = Mapping[str, tuple[float, float, str]]
 
 # --- Records in blocks ----------------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ DATAFLOW: Kinds = {
 }
 """Boxes of a node: text → centre and kind, ``"records"``, ``"exact"`` (leaves without noise) or ``"noise"``."""
 
-_BORDERS: dict[str, dict[str, Any]] = {
+_BORDERS: dict[str, Look] = {
     "records": {"facecolor": "white", "edgecolor": "black"},
     "noise": {"facecolor": "white", "edgecolor": "C0", "linewidth": 3},
     "exact": {"facecolor": "0.95", "edgecolor": NEW, "linestyle": "--", "linewidth": 2},
@@ -124,22 +124,23 @@ def draw_dataflow(boxes: Kinds = DATAFLOW) -> Figure:
     names = list(boxes)
     arrows = [(names[0], name) for name in names[1:4]] + [(name, names[4]) for name in names[1:4]]
     arrows += [(names[4], name) for name in names[5:]]
-    figure, axis = plt.subplots(figsize=(WIDTH, 4.6))
-    drawn = {name: _box(axis, x, y, name, kind) for name, (x, y, kind) in boxes.items()}
-    for first, second in arrows:
-        ends = {"patchA": drawn[first].get_bbox_patch(), "patchB": drawn[second].get_bbox_patch()}
-        line = {"arrowstyle": "-|>", "color": "0.25", "linewidth": 1.3, "shrinkA": 0, "shrinkB": 2}
-        axis.annotate("", xy=boxes[second][:2], xytext=boxes[first][:2], arrowprops=line | ends)
+    figure, axis = sheet(4.6, y=(-0.05, 1))
+    _join(axis, boxes, arrows, linewidth=1.3)
     axis.text(0.37, -0.02, "leave without noise", ha="center", color=NEW, fontsize="small")
     axis.text(0.875, -0.02, "with noise", ha="center", color="C0", fontsize="small")
-    axis.set(xlim=(0, 1), ylim=(-0.05, 1))
-    axis.axis("off")
     return figure
 
 
-def _box(axis: Axes, x: float, y: float, text: str, kind: str) -> Any:
-    style = {"boxstyle": "round,pad=0.4", **_BORDERS[kind]}
-    return axis.text(x, y, text, ha="center", va="center", fontsize=SMALL, bbox=style, zorder=3)
+def _join(
+    axis: Axes, boxes: Kinds, arrows: Sequence[tuple[str, str]], *, linewidth: float | None = None
+) -> None:
+    """Boxes, and the arrows between them."""
+    drawn = {
+        words: box(axis, (x, y), words, _BORDERS[kind], size=SMALL, pad=0.4)
+        for words, (x, y, kind) in boxes.items()
+    }
+    for first, second in arrows:
+        arrow(axis, drawn[first], drawn[second], linewidth=linewidth)
 
 
 # --- Two exact releases ---------------------------------------------------------------------------------------
@@ -188,11 +189,7 @@ def draw_stops(classes: Mapping[str, tuple[int, int]]) -> Figure:
         if ones:
             boxes |= {"g = 0": (0.12, 0.1, "records"), "g = 1": (0.5, 0.1, "records")}
             arrows += [(list(boxes)[1], text) for text in ("g = 0", "g = 1")]
-        drawn = {text: _box(axis, x, y, text, kind) for text, (x, y, kind) in boxes.items()}
-        for first, second in arrows:
-            ends = {"patchA": drawn[first].get_bbox_patch(), "patchB": drawn[second].get_bbox_patch()}
-            line = {"arrowstyle": "-|>", "color": "0.25", "shrinkA": 0, "shrinkB": 2}
-            axis.annotate("", xy=boxes[second][:2], xytext=boxes[first][:2], arrowprops=line | ends)
+        _join(axis, boxes, arrows)
         if not ones:
             axis.text(0.3, 0.24, "a leaf", ha="center", fontsize="small", color=NEW)
         axis.set_title(name, fontsize="small", pad=2)

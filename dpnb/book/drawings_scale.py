@@ -14,7 +14,8 @@ from matplotlib.figure import Figure
 from ..arrays import Floats, Ints
 from ..domain import Domain
 from ..trees import Tree
-from .drawings_audit import SMALL, WIDTH, arrow, box, sheet
+from .drawings import WIDTH, arrow, box, sheet
+from .drawings_audit import KINDS, PAST_THE_DOOR, SMALL
 from .plots import LINES, MARKERS
 
 
@@ -56,7 +57,7 @@ def draw_tree(axis: Axes, tree: Tree, domain: Domain) -> None:
     boxes = {}
     for node, (x, y) in places.items():
         (condition, _), _ = tree.children(node, domain)
-        boxes[node] = box(axis, x, y, condition.replace(" = ", " =\n"), "noisy")
+        boxes[node] = box(axis, (x, y), condition.replace(" = ", " =\n"), KINDS["noisy"])
     for node, side, answer in ((left, "right", "yes  "), (right, "left", "  no")):
         arrow(axis, boxes[0], boxes[node])
         axis.text((5 + places[node][0]) / 2, 0.7, answer, ha=side, fontsize=SMALL)
@@ -67,22 +68,22 @@ def draw_tree(axis: Axes, tree: Tree, domain: Domain) -> None:
 
 def draw_pass() -> Figure:
     """One pass over blocks of records: tasks count, a lost one is repeated, the driver alone draws noise."""
-    figure, axis = sheet(4.8)
+    figure, axis = sheet(4.8, x=(0, 10))
     rows = (0.93, 0.7, 0.47)
-    blocks = [box(axis, 1.2, y, f"block {i + 1}\nof records", "exact") for i, y in enumerate(rows)]
-    tasks = [box(axis, 4.6, y, "task:\ncounts", "exact") for y in rows]
-    total = box(axis, 8.3, rows[1], "sum of\ntables", "exact")
+    blocks = [box(axis, (1.2, y), f"block {i + 1}\nof records", KINDS["exact"]) for i, y in enumerate(rows)]
+    tasks = [box(axis, (4.6, y), "task:\ncounts", KINDS["exact"]) for y in rows]
+    total = box(axis, (8.3, rows[1]), "sum of\ntables", KINDS["exact"])
     for records, task in zip(blocks, tasks, strict=True):
         arrow(axis, records, task)
         arrow(axis, task, total)
-    lost = box(axis, 4.6, 0.24, "first attempt:\nthrown away", "leak")
-    arrow(axis, blocks[2], lost, leak=True)
-    driver = box(axis, 8.3, 0.3, "driver: noise,\nchoice, ledger", "noisy")
-    model = box(axis, 8.3, 0.06, "model", "noisy")
+    lost = box(axis, (4.6, 0.24), "first attempt:\nthrown away", KINDS["leak"])
+    arrow(axis, blocks[2], lost, **PAST_THE_DOOR)
+    driver = box(axis, (8.3, 0.3), "driver: noise,\nchoice, ledger", KINDS["noisy"])
+    model = box(axis, (8.3, 0.06), "model", KINDS["noisy"])
     arrow(axis, total, driver)
     arrow(axis, driver, model)
-    seen = box(axis, 1.9, 0.06, "operator, logs,\nerror messages", "leak")
-    arrow(axis, blocks[2], seen, leak=True)
+    seen = box(axis, (1.9, 0.06), "operator, logs,\nerror messages", KINDS["leak"])
+    arrow(axis, blocks[2], seen, **PAST_THE_DOOR)
     return figure
 
 

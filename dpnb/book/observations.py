@@ -35,7 +35,8 @@ def observe(
 
     Notes
     -----
-    A predicate has to be able to fail. It is asked again with spoiled data (in reversed order, with the opposite
+    A predicate that looks for what the data lack, as a run with other parameters may, is false. A predicate has to be
+    able to fail. It is asked again with spoiled data (in reversed order, with the opposite
     sign, all zero, …), and one that is true of all of them prints ``∅``.
 
     Examples
@@ -50,7 +51,7 @@ def observe(
     if holds is None and not says:
         raise TypeError(f"'{name}' has neither a predicate nor a number: give one, or both")
     text = sentence.format(*says) if says else sentence
-    if holds is None or bool(holds(*data)):
+    if holds is None or _holds(holds, data):
         vain = holds is not None and all(_true_of(holds, other) for other in spoiled(data))
         print(
             f"{EMPTY} {name}: nothing could make it false that: {text}" if vain else f"{TRUE} {name}: {text}"
@@ -64,6 +65,14 @@ def spoiled(data: Sequence[Any]) -> Iterator[list[Any]]:
     for i, argument in enumerate(data):
         for change in (_reversed, np.negative, np.zeros_like, _shifted, _cut):
             yield [*data[:i], _changed(argument, change), *data[i + 1 :]]
+
+
+def _holds(holds: Callable[..., Any], data: Sequence[Any]) -> bool:
+    """Whether the predicate is true; the data may lack what it speaks of, and then it is not."""
+    try:
+        return bool(holds(*data))
+    except LookupError:
+        return False
 
 
 def _true_of(holds: Callable[..., Any], data: Sequence[Any]) -> bool:

@@ -279,7 +279,7 @@ def plot_misses(table: pd.DataFrame, *, epsilon: float) -> Figure:
             axis.plot(x, rows[name], line, color=colour, label=name)
         axis.set(title=f"{k} candidates", ylim=(1e-3, 1.2), yscale="log")
     for axis in axes[-1]:
-        axis.set_xlabel(f"ε · gap, ε = {epsilon:g}")
+        axis.set_xlabel(f"ε · lead, ε = {epsilon:g}")
     for axis in axes[:, 0]:
         axis.set_ylabel("chance of a miss")
     _legend_below(figure, 3)

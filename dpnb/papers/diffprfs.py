@@ -1,7 +1,8 @@
 """DiffPRFs: the random forest of Mu, Ding, Song, Lu (2016), as written and repaired.
 
 Step numbers are those of the paper's section 3.1 and of the listing in chapter 2, "The algorithm as written"; letters
-are those of its list of ambiguities. The listing of "The repair" is the same code with the default options.
+are those of the list of ambiguities in its appendix. The listing of "The repair" is the same code with the default
+options.
 """
 
 from __future__ import annotations

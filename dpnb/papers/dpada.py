@@ -1,7 +1,7 @@
 """DPAda: boosting with noise schedules of Zhang, Dong, Xu, Wang (2023), as written and repaired.
 
 Step numbers are those of the listings in chapter 4, which follow the paper's Algorithms 2 to 6; A1 to A9 are the
-ambiguities of the chapter's list.
+ambiguities of the list in its appendix.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class Method(NamedTuple):
         return data.discretised(BINS) if self.estimator.discrete_only else data
 
 
-_LEVELS = "e = ε/(2(d+1)): size and choice at each level, class counts at the leaf"
+_LEVELS = "ε₁ = ε/(2(d+1)): size and choice at each level, class counts at the leaf"
 _PATH = "sum along a path, siblings in parallel"
 _GAIN = "Σ N_j H(C|j): log₂(N+1) + 1/ln 2"
 _SCORES = f"{_GAIN}; max: 1; Gini: 2"
@@ -78,12 +78,13 @@ LINEAGE = (
     Method("DiffP-ID3, N from the data", 2010, DiffPID3, _BOTH, _LEVELS, _GAIN, _PATH,
            {"max_records": None, "utility": "info_gain"}),
     Method("DiffP-C4.5", 2010, DiffPC45, f"{_BOTH}, after one for the threshold of each continuous attribute",
-           "e = ε/((2+n)d+2): size, n thresholds and choice at each level, class counts at the leaf", _SCORES, _PATH,
+           "ε₁ = ε/((2+m)d+2): size, m thresholds and choice at each level, class counts at the leaf", _SCORES, _PATH,
            {}),
     Method("DiffGen", 2011, DiffGen, "exponential choice of thresholds and values, geometric counts",
-           "ε/2 for the counts; e = ε/(2(n+2h)) for n thresholds, h choices, h pairs of thresholds", _HALF, _TABLE, {}),
+           "ε/2 for the counts; ε₁ = ε/(2(m+2r)) for m thresholds, r choices, r pairs of thresholds", _HALF, _TABLE,
+           {}),
     Method("DT-Diff", 2013, DTDiff, "one exponential choice of value and threshold, geometric counts",
-           "ε/2 for the counts; e = ε/(2h) for h choices", _HALF, _TABLE, {}),
+           "ε/2 for the counts; ε₁ = ε/(2r) for r choices", _HALF, _TABLE, {}),
     Method("DiffPRF", 2014, DiffPRF, _BOTH, _TREES, _SCORES, "sum over the trees", {}),
     Method("DiffPRF, 5 trees", 2014, DiffPRF, _BOTH, _TREES, _SCORES, "sum over the trees", {"n_trees": 5}),
     Method("DiffPRF, bootstrap", 2014, DiffPRF, _BOTH, _TREES, _SCORES,

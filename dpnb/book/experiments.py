@@ -16,6 +16,7 @@ from ..errors import DataError
 from .runs import KEYS, Study, missing, points_of, read, results_folder, run
 from .studies import (
     audit,
+    auditor_curves,
     board,
     diffprfs,
     dpada,
@@ -28,7 +29,20 @@ from .studies import (
     tuning,
 )
 
-STUDIES = (diffprfs, lineage, audit, dpada, tuning, edprf, pearson, settings, board, references, stress)
+STUDIES = (
+    diffprfs,
+    lineage,
+    audit,
+    auditor_curves,
+    dpada,
+    tuning,
+    edprf,
+    pearson,
+    settings,
+    board,
+    references,
+    stress,
+)
 GRIDS: dict[str, Callable[[], Study]] = {grid().name: grid for study in STUDIES for grid in study.GRIDS}
 
 

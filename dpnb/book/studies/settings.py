@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from ...arrays import Floats
+from ...audit.many import holm
 from ...booster import PrivateBooster
 from ...counts import Records
 from ...domain import Continuous, Domain
 from ...stages import TIERS, Settings
-from ...audit.many import holm
 from ..runs import DELTA, Cell, Study, cells
 from ..scores import class_scores
 from ..sets import MORE, STANDIN, split_of

@@ -168,6 +168,11 @@ def test_mu_of_gaussian_noise() -> None:
     claim = gaussian_epsilon(1.0, delta=1e-5)
     assert sure.gaussian_epsilon(1e-5) > claim
     assert sure.epsilon(1e-5) < claim
+    found = sure.finding(claim, delta=1e-5, gaussian=True)
+    assert found.violated
+    assert "μ ≥" in found.event
+    assert not sure.finding(claim, delta=1e-5).violated
+    assert not sure.finding(gaussian_epsilon(1.5, delta=1e-5), delta=1e-5, gaussian=True).violated
 
 
 def test_rho_of_a_subject_that_is_no_gaussian() -> None:
@@ -207,6 +212,8 @@ def test_a_ledger_is_a_claim_for_every_delta() -> None:
     assert found.violated
     assert found.delta in DELTAS
     assert not tradeoff(*pair).against(booked(math.inf)).violated
+    nothing = Ledger(claimed=1.0)  # nothing was booked, so that ε is 0 for every δ
+    assert tradeoff(*pair).against(nothing).violated
 
 
 def test_constant_outputs_show_nothing() -> None:

@@ -216,6 +216,7 @@ class Tradeoff:
         claimed: float,
         *,
         delta: float = 0.0,
+        gaussian: bool = False,
         neighbours: str = "add-remove",
         subject: str = "",
         pair: str = "",
@@ -225,22 +226,16 @@ class Tradeoff:
         Parameters
         ----------
         claimed, delta : the claim.
+        gaussian : whether it is one of Gaussian noise, or of μ-GDP told at that δ; then μ decides.
         neighbours, subject, pair : as of :func:`~dpnb.audit.bounds.compare`.
         """
         check_claim(claimed)
-        best = self._best(delta)[1]
-        return Finding(
-            instrument="curve",
-            subject=subject,
-            claimed=claimed,
-            lower_bound=self.epsilon(delta),
-            confidence=self.confidence,
-            neighbours=neighbours,
-            pair=pair,
-            event=self._event(best),
-            delta=delta,
-            trials=self.trials,
-        )
+        if gaussian:
+            at = int(_separation(self.right_first, self.right_second).argmax())
+            shown = self.gaussian_epsilon(delta), f"{self._event(at)}, so μ ≥ {self.mu():.4g}"
+        else:
+            shown = self.epsilon(delta), self._event(self._best(delta)[1])
+        return self._finding(claimed, delta, *shown, neighbours, subject, pair)
 
     def against(self, ledger: Priced, *, subject: str = "", pair: str = "") -> Finding:
         """Finding against a ledger's whole curve, at the δ where the measured one exceeds it most.
@@ -257,9 +252,25 @@ class Tradeoff:
             for delta, claim in zip(DELTAS, claims, strict=True)
         ]
         worst = int(np.argmax(excess))
+        delta = DELTAS[worst]
+        shown = self.epsilon(delta), self._event(self._best(delta)[1])
         neighbours = str(getattr(ledger, "neighbours", "add-remove"))
-        return self.finding(
-            claims[worst], delta=DELTAS[worst], neighbours=neighbours, subject=subject, pair=pair
+        return self._finding(claims[worst], delta, *shown, neighbours, subject, pair)
+
+    def _finding(
+        self, claimed: float, delta: float, bound: float, event: str, neighbours: str, subject: str, pair: str
+    ) -> Finding:
+        return Finding(
+            instrument="curve",
+            subject=subject,
+            claimed=claimed,
+            lower_bound=bound,
+            confidence=self.confidence,
+            neighbours=neighbours,
+            pair=pair,
+            event=event,
+            delta=delta,
+            trials=self.trials,
         )
 
     def _event(self, at: int) -> str:

@@ -16,6 +16,7 @@ from ..errors import DataError
 from .runs import KEYS, Study, missing, points_of, read, results_folder, run
 from .studies import (
     audit,
+    auditor_curves,
     board,
     diffprfs,
     dpada,
@@ -32,6 +33,7 @@ STUDIES = (
     diffprfs,
     lineage,
     audit,
+    auditor_curves,
     dpada,
     tuning,
     edprf,

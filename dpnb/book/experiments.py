@@ -17,6 +17,7 @@ from .runs import KEYS, Study, missing, points_of, read, results_folder, run
 from .studies import (
     audit,
     auditor,
+    auditor_games,
     board,
     diffprfs,
     dpada,
@@ -34,6 +35,7 @@ STUDIES = (
     lineage,
     audit,
     auditor,
+    auditor_games,
     dpada,
     tuning,
     edprf,

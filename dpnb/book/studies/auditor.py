@@ -243,7 +243,7 @@ def coverage() -> Study:
             seed=range(1000 // BATCH),
             n_rounds=rounds,
         )
-    return Study("auditor_coverage", found, measure_coverage, delta=_delta_of)
+    return Study("betting_coverage", found, measure_coverage, delta=_delta_of)
 
 
 # --- Power --------------------------------------------------------------------------------------------------
@@ -351,7 +351,7 @@ def best_growth(one: Known, claimed: float) -> float:
 def power() -> Study:
     """Betting against ``compare`` at equal runs, and the best that fixed guesses come to."""
     return Study(
-        "auditor_power",
+        "betting_power",
         cells(
             method=[name for name in MECHANISMS if name not in ("revealing with δ = .05", AMONG_NOISE)],
             neighbours="add-remove",
@@ -367,7 +367,7 @@ def power() -> Study:
 def conviction() -> Study:
     """Runs until claims of half the truth are refuted."""
     return Study(
-        "auditor_conviction",
+        "betting_conviction",
         cells(
             method=("randomised response", "Laplace", "geometric", "exponential", "permute-and-flip"),
             neighbours="add-remove",

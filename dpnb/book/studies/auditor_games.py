@@ -113,7 +113,7 @@ def games() -> Study:
     found: list[Cell] = []
     for case, claimed in CLAIMS.items():
         found += cells(method=case, neighbours="add-remove", reading=GAMES, epsilon=claimed)
-    return Study("auditor_games", found, measure_game)
+    return Study("betting_games", found, measure_game)
 
 
 GRIDS = (games,)

@@ -48,6 +48,9 @@ DEAR = {
     "edprf_replay": 2,
     "board_replay": 1,
     "auditor_power": 1,
+    "betting_coverage": 1,
+    "betting_power": 1,
+    "betting_conviction": 1,
 }  # cells to recompute where one is dear
 COSTS = {"cpu_seconds", "memory_mb"}  # of the machine, not of the code
 

@@ -527,7 +527,8 @@ def monitor(
 
     References
     ----------
-    Waudby-Smith and Ramdas (2024), Estimating means of bounded random variables by betting.
+    Waudby-Smith and Ramdas (2024), Estimating means of bounded random variables by betting; González, Dulce-Rubio,
+    Ramdas, Ribero (2025), Sequentially auditing differential privacy, who bet on pairs of runs.
     """
     observe = black_box(first, second) if observe is None else observe
     texts: dict[float, str] = {}

@@ -16,7 +16,9 @@ from ..errors import DataError
 from .runs import KEYS, Study, missing, points_of, read, results_folder, run
 from .studies import (
     audit,
+    auditor,
     auditor_curves,
+    auditor_games,
     board,
     diffprfs,
     dpada,
@@ -34,6 +36,8 @@ STUDIES = (
     lineage,
     audit,
     auditor_curves,
+    auditor,
+    auditor_games,
     dpada,
     tuning,
     edprf,

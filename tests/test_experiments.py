@@ -51,6 +51,7 @@ DEAR = {
     "betting_coverage": 1,
     "betting_power": 1,
     "betting_conviction": 1,
+    "reconstruction": 3,
 }  # cells to recompute where one is dear
 COSTS = {"cpu_seconds", "memory_mb"}  # of the machine, not of the code
 

@@ -25,6 +25,7 @@ from .studies import (
     edprf,
     lineage,
     pearson,
+    reconstruction,
     references,
     settings,
     stress,
@@ -46,6 +47,8 @@ STUDIES = (
     board,
     references,
     stress,
+    subjects,
+    reconstruction,
 )
 GRIDS: dict[str, Callable[[], Study]] = {grid().name: grid for study in STUDIES for grid in study.GRIDS}
 

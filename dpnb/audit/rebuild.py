@@ -136,7 +136,9 @@ class Kinds(NamedTuple):
     def at(self, told: Told, nodes: Ints) -> Floats:
         """Which kinds are counted at some nodes, by class: (nodes, classes, kinds)."""
         classes = np.arange(told.value.shape[1])
-        counted: Floats = told.reach[nodes][:, None, self.cell] * (self.label == classes[:, None]).astype(float)
+        counted: Floats = told.reach[nodes][:, None, self.cell] * (self.label == classes[:, None]).astype(
+            float
+        )
         return counted
 
 

@@ -316,8 +316,6 @@ def test_no_private_guess_beats_the_bound_and_the_best_attains_it(epsilon: float
 
 # --- The study -----------------------------------------------------------------------------------------------
 
-PRIVATE = ("random trees", "DiffPRFs repaired", "eDPRF repaired")
-
 
 def stored(root: Path) -> pd.DataFrame:
     return read("reconstruction", root / "results")
@@ -358,8 +356,8 @@ def above_the_bound(table: pd.DataFrame, methods: Sequence[str]) -> int:
 
 def test_no_guess_about_a_private_forest_is_surer_than_the_bound(root: Path) -> None:
     table = stored(root)
-    assert above_the_bound(table, PRIVATE) == 0
-    assert above_the_bound(table, sorted(set(study.SUBJECTS) - set(PRIVATE))) > 20  # broken twins
+    assert above_the_bound(table, study.PRIVATE) == 0
+    assert above_the_bound(table, sorted(set(study.SUBJECTS) - set(study.PRIVATE))) > 20  # broken twins
 
 
 def test_the_summary_and_its_figure(root: Path) -> None:

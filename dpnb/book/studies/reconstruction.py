@@ -40,6 +40,8 @@ SUBJECTS: dict[str, Callable[..., Any]] = {
     "eDPRF repaired": partial(EDPRF, **APART),
 }
 
+PRIVATE = ("random trees", "DiffPRFs repaired", "eDPRF repaired")
+
 DESK = ("Exec-managerial", "Prof-specialty", "Adm-clerical", "Sales", "Tech-support")
 VIEW: dict[str, Callable[[pd.DataFrame], pd.Series[bool]]] = {
     "over 40": lambda X: X["age"] > 40,

@@ -14,6 +14,7 @@ from .many import e_average, e_bh, e_closed, holm, shared, together
 from .monitor import Monitor, MonitoredFinding, monitor, monitor_mechanism
 from .onerun import lay_out, one_run, one_run_epsilon, one_run_mu
 from .pairs import families, own_pair, pairs
+from .rebuild import guess_bound, rebuild, share_right
 from .replay import replay, replay_mechanism
 from .result import Finding
 from .scan import scan, scan_by_replay
@@ -50,6 +51,7 @@ __all__ = [
     "families",
     "gaussian_epsilon",
     "generators",
+    "guess_bound",
     "holm",
     "largest_bound",
     "lay_out",
@@ -62,6 +64,7 @@ __all__ = [
     "one_run_mu",
     "own_pair",
     "pairs",
+    "rebuild",
     "released",
     "replay",
     "replay_delta",
@@ -70,6 +73,7 @@ __all__ = [
     "scan",
     "scan_by_replay",
     "search",
+    "share_right",
     "shared",
     "timing",
     "together",

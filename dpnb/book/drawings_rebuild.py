@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.special import expit
 
-from .drawings_audit import SMALL, WIDTH
+from .drawings import WIDTH
+from .drawings_audit import SMALL
 from .plots import LINES, MARKERS
 
 NONE = 1_000.0  # where ε = ∞ is drawn

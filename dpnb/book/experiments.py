@@ -47,7 +47,6 @@ STUDIES = (
     board,
     references,
     stress,
-    subjects,
     reconstruction,
 )
 GRIDS: dict[str, Callable[[], Study]] = {grid().name: grid for study in STUDIES for grid in study.GRIDS}

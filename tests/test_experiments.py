@@ -216,6 +216,11 @@ def test_a_results_file_with_a_missing_value_is_read(tmp_path: Path) -> None:
     assert read("toy", tmp_path)["value"].isna().tolist() == [False, True]
 
 
+def test_a_reading_that_looks_like_a_number_stays_text(tmp_path: Path) -> None:
+    (tmp_path / "toy.csv").write_text(TABLE.replace("adult,,0", "adult,2000,0"), encoding="utf-8")
+    assert read("toy", tmp_path)["utility"].tolist() == ["2000", "2000"]
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

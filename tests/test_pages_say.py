@@ -71,6 +71,12 @@ DEFINITIONS = (  # strong words that define, advise or quote
     "The best of a secret number of private trials",
     "releasing only the best",
     "keep the best",
+    "2.718…",
+    "3.141…",
+    "Lead of the best candidate",
+    "and that of the best",
+    "misses the best candidate",
+    "Lead of the best split",
 )
 
 

@@ -179,6 +179,7 @@ def read(name: str, folder: Path) -> pd.DataFrame:
         table = pd.read_csv(
             io.StringIO(text),
             keep_default_na=False,
+            dtype=dict.fromkeys(("method", "dataset", "utility"), str),
             na_values={"value": "", "delta": ""},
             on_bad_lines="error",
         )

@@ -207,6 +207,9 @@ class Stages:
     def thresholds(self, *, uniform: int, geometric: int) -> float:
         """Noisy counts of a public grid's bins; bins that are crowded are halved, again and again.
 
+        Crowded is a bin of more than a share of the records, and of more than three standard deviations of the counts
+        of the round before. A round that halves nothing counts nothing: then the share alone decides.
+
         Returns
         -------
         Noisy number of records.
@@ -242,7 +245,7 @@ class Stages:
         return part * self.rho
 
     def _halve(self, cuts: list[Floats | None], *, limit: float) -> float:
-        """Halve the bins of more records than the limit; returns the standard deviation of their new counts."""
+        """Halve the bins of more records than the limit; returns the noise of their new counts, 0 if there are none."""
         halves = {}
         for a, own in enumerate(cuts):
             if own is not None and len(middle := self._middles(a, own, self.counted[a] > limit)):

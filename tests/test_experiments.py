@@ -73,27 +73,30 @@ def _nothing_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs, "_checksum", lambda name: "0" * 64)
 
 
-def test_a_run_computes_only_what_is_missing(tmp_path: Path) -> None:
-    first = run(Study("toy", CELLS[:3], toy), folder=tmp_path)
+@pytest.mark.parametrize("row_a_cell", [False, True])
+def test_a_run_computes_only_what_is_missing(row_a_cell: bool, tmp_path: Path) -> None:
+    first = run(Study("toy", CELLS[:3], toy, row_a_cell=row_a_cell), folder=tmp_path)
     assert len(first) == 6
     assert CELLS[:3] == MEASURED
     MEASURED.clear()
-    whole = run(Study("toy", CELLS, toy), folder=tmp_path)
+    whole = run(Study("toy", CELLS, toy, row_a_cell=row_a_cell), folder=tmp_path)
     assert sorted(map(repr, MEASURED)) == sorted(map(repr, CELLS[3:]))
     MEASURED.clear()
-    again = run(Study("toy", CELLS, toy), folder=tmp_path)
+    again = run(Study("toy", CELLS, toy, row_a_cell=row_a_cell), folder=tmp_path)
     assert MEASURED == []
+    assert (tmp_path / "toy.csv").read_text(encoding="utf-8").count("\n") == (9 if row_a_cell else 17)
     pd.testing.assert_frame_equal(again, read("toy", tmp_path))
     assert len(whole) == 16
     assert set(whole["epsilon"]) == {0.1, float("inf")}
 
 
+@pytest.mark.parametrize("row_a_cell", [False, True])
 def test_an_interrupted_run_loses_nothing_that_was_saved(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    row_a_cell: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runs, "SAVE_EVERY", -1.0)
     with pytest.raises(RuntimeError, match="interrupted"):
-        run(Study("toy", CELLS, breaks), folder=tmp_path)
+        run(Study("toy", CELLS, breaks, row_a_cell=row_a_cell), folder=tmp_path)
     assert len(missing(Study("toy", CELLS, toy), read("toy", tmp_path))) == 3
     assert sorted(path.name for path in tmp_path.iterdir()) == ["toy.csv"]
     MEASURED.clear()
@@ -221,6 +224,42 @@ def test_a_reading_that_looks_like_a_number_stays_text(tmp_path: Path) -> None:
     assert read("toy", tmp_path)["utility"].tolist() == ["2000", "2000"]
 
 
+def uneven(cell: Cell) -> dict[str, float]:
+    """Metrics that not every cell has, one that is no number, and one of many digits."""
+    found = {"accuracy": cell.max_depth / 3, "sd": float("nan")}
+    return found | ({"loss": float("inf")} if cell.seed else {})
+
+
+def test_a_table_with_a_row_a_cell_is_read_as_the_tidy_one(tmp_path: Path) -> None:
+    tidy = run(Study("toy", CELLS, uneven), folder=tmp_path)
+    narrow = (tmp_path / "toy.csv").read_text(encoding="utf-8")
+    run(
+        Study("short", CELLS[:5], uneven), folder=tmp_path
+    )  # of the other form: it is read and goes on in the new one
+    run(Study("short", CELLS, uneven, row_a_cell=True), folder=tmp_path)
+    stored = (tmp_path / "short.csv").read_text(encoding="utf-8")
+    assert stored.startswith(",".join([*runs.FIT, "accuracy", "loss", "sd"]) + "\n")
+    assert stored.count("\n") == 1 + len(CELLS)
+    again = read("short", tmp_path)
+    pd.testing.assert_frame_equal(again, tidy, check_exact=True)
+    assert again.to_csv(index=False) == narrow
+    assert len(again) == 20
+    (tmp_path / "short.csv").write_text(stored.replace(",nan", ","), encoding="utf-8")
+    assert not read("short", tmp_path).equals(tidy)  # broken twin: what is no number is no measurement
+
+
+def test_no_results_file_is_large(root: Path, tmp_path: Path) -> None:
+    assert [file.name for file in (root / "results").iterdir() if file.stat().st_size > 3e6] == []
+    read("board", root / "results").to_csv(tmp_path / "board.csv", index=False)
+    assert (tmp_path / "board.csv").stat().st_size > 3e6  # broken twin: a row a metric
+
+
+WIDE = """method,dataset,utility,max_depth,epsilon,seed,n_rounds,delta,accuracy,auc
+toy,adult,,0,1.0,0,0,0.0,0.5,0.6
+toy,adult,,0,1.0,1,0,0.0,0.5,
+"""
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -234,8 +273,22 @@ def test_a_reading_that_looks_like_a_number_stays_text(tmp_path: Path) -> None:
         (b"garbage", "its columns are not"),
         (b"\x00\xff\xfe", "is no table of results"),
         (b"", "is no table of results"),
+        (WIDE[:-5].encode(), "damaged in line 3, or was cut short"),
+        (WIDE[:-2].encode() + b"\n", "damaged in line 3"),
+        (WIDE.replace(",1,0,0.0", ",one,0,0.0").encode(), "damaged in line 3"),
+        (WIDE.replace("0.6", "half").encode(), "damaged in line 2"),
+        (WIDE.replace("0.6", "0.6,more").encode(), "damaged in line 2"),
+        (WIDE.replace("accuracy", "auc").encode(), "its columns are not"),
+        (WIDE.replace("accuracy", "").encode(), "its columns are not"),
+        (
+            WIDE.replace(",accuracy,auc", "").encode(),
+            "nor method, dataset, .*, delta and one for each metric",
+        ),
     ],
-    ids=["row", "end", "metric", "seed", "value", "fields", "columns", "garbage", "bytes", "empty"],
+    ids=[
+        *("row", "end", "metric", "seed", "value", "fields", "columns", "garbage", "bytes", "empty"),
+        *("wide row", "wide fields", "wide seed", "wide value", "wide more", "twice", "no name", "no metric"),
+    ],
 )
 def test_a_damaged_results_file_is_told(content: bytes, message: str, tmp_path: Path) -> None:
     path = tmp_path / "toy.csv"

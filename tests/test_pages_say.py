@@ -28,9 +28,10 @@ from test_observations import DECIMAL, plain
 import dpnb
 from dpnb import Domain, PrivateBooster, papers
 from dpnb.bags import Bags
-from dpnb.book import claims
+from dpnb.book import claims, rivals
+from dpnb.book.experiments import GRIDS
 from dpnb.book.observations import _true_of, spoiled
-from dpnb.book.runs import COLUMNS
+from dpnb.book.runs import COLUMNS, FIT, read
 from dpnb.book.studies.tuning import DEFAULTS, PURE, TUNED
 from dpnb.curator import Curator, open_curator
 from dpnb.ledger import Cost, Event, Ledger, zcdp_epsilon
@@ -233,10 +234,24 @@ def sources(name: str) -> list[str]:
 
 
 def of_their_own() -> list[Any]:
-    """Results without the common columns, and without a record of their making."""
+    """Results in neither common form, and without a record of their making."""
     files = sorted((ROOT / "results").glob("*.csv"))
-    other = [f.stem for f in files if list(pd.read_csv(f, nrows=0).columns) != COLUMNS]
+    other = [f.stem for f in files if header(f)[: len(FIT)] != FIT]
     return [other, [f.stem for f in files if not f.with_suffix(".json").exists()]]
+
+
+def a_fit_a_row() -> list[Any]:
+    """Results with a row a fit, and the studies that write such."""
+    files = sorted((ROOT / "results").glob("*.csv"))
+    found = [f.stem for f in files if header(f)[: len(FIT)] == FIT and header(f) != COLUMNS]
+    live = rivals.board_study(rivals.choices(read(rivals.TUNING, ROOT / "results")))
+    studies = [*(grid() for grid in GRIDS.values()), live]
+    return [found, sorted(study.name for study in studies if study.row_a_cell)]
+
+
+def header(file: Path) -> list[str]:
+    """Columns of a table."""
+    return list(pd.read_csv(file, nrows=0).columns)
 
 
 def constant(path: str, name: str) -> float:
@@ -541,6 +556,17 @@ SAID = [
             and bare == ["audit_peers_disclosure", "benchmarks", "scale"]
         ),
         of_their_own,
+    ),
+    Said(
+        "book/reproduce.md",
+        "Three large tables, `board.csv`, `board_peers.csv` and `settings.csv`, have one fit a row instead",
+        lambda found, said: found == said == ["board", "board_peers", "settings"],
+        a_fit_a_row,
+    ),
+    Said(
+        "book/reproduce.md",
+        "reads both forms by their header, and gives the tidy table of either",
+        "test_experiments.py::test_a_table_with_a_row_a_cell_is_read_as_the_tidy_one",
     ),
     Said("book/reproduce.md", "Its rows are never changed", "test_benchmarks.py::test_a_row_is_added_below"),
     Said(

@@ -282,6 +282,41 @@ def test_crowded_bins_are_halved_and_others_are_not() -> None:
     assert sizes == [8, 0]
 
 
+def halved_on_noise(monkeypatch: pytest.MonkeyPatch, *, seeds: int) -> np.ndarray:
+    """New thresholds of each round of halving, (seeds, rounds), where the records are too few to be seen."""
+    rng, domain = (
+        np.random.default_rng(0),
+        Domain((Continuous("x", 0, 1), Continuous("w", 0, 1)), (0, 1), "y"),
+    )
+    data = Encoded(rng.random((40, 2)), rng.integers(2, size=40), domain)
+    found: list[int] = []
+    halve = stages.Stages._halve
+
+    def counted(self: stages.Stages, cuts: Any, *, limit: float) -> float:
+        before = sum(map(len, cuts))
+        sd = halve(self, cuts, limit=limit)
+        found.append(sum(map(len, cuts)) - before)
+        return sd
+
+    with monkeypatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("ignore", FewRecordsWarning)
+        patch.setattr(stages.Stages, "_halve", counted)
+        for seed in range(seeds):
+            PrivateBooster(delta=DELTA, epsilon=0.5, uniform=31, geometric=0, random_state=seed).fit(data)
+    return np.array(found).reshape(seeds, -1)
+
+
+def test_noise_of_the_last_counts_halves_no_bins(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = halved_on_noise(monkeypatch, seeds=20)[:, :2].T
+    assert first.sum() < 10  # of 1280 bins; 1.7 are expected above three standard deviations
+    assert (
+        second[first == 0].min() > 5
+    )  # nothing was counted in the first round, so nothing guards the second
+    count = stages.Stages._count
+    monkeypatch.setattr(stages.Stages, "_count", lambda *asked: (count(*asked)[0], 0.0))
+    assert halved_on_noise(monkeypatch, seeds=20)[:, 0].min() > 5  # broken twin: no guard at all
+
+
 def test_pairs_find_what_no_single_attribute_has() -> None:
     rng, domain = np.random.default_rng(0), domain_of(2)
     codes, _ = sample(rng, 6000, 2)

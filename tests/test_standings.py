@@ -375,7 +375,7 @@ def test_the_history_holds_what_its_grids_gave(root: Path) -> None:
     assert ideas["idea"].nunique() == 15
     assert len(ideas) == 15 * 9 + 3 * 3
     first = table[table["idea"] == "first edition"]
-    assert len(first) == 4 * 2 * 3 * 7
+    assert len(first) == 4 * 2 * 3 * 7 + 1  # and nursery
     assert not table.duplicated(["idea", "dataset", "epsilon", "delta", "metric"]).any()
 
 

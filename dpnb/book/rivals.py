@@ -273,7 +273,8 @@ def board_study(
                 )
             )
     order = partial(_turn, learners=learners)
-    return Study(name, sorted(found, key=order), measure, partial(delta_of, learners=learners))
+    delta = partial(delta_of, learners=learners)
+    return Study(name, sorted(found, key=order), measure, delta, row_a_cell=True)
 
 
 def _turn(cell: Cell, *, learners: Mapping[str, Rival]) -> tuple[Any, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import io
 import json
@@ -93,7 +94,9 @@ class Cell:
 
 
 KEYS = list(Cell.__dataclass_fields__)
-COLUMNS = [*KEYS, "delta", "metric", "value"]
+FIT = [*KEYS, "delta"]
+COLUMNS = [*FIT, "metric", "value"]
+TEXTS = ("method", "dataset", "utility", "metric")
 SECOND_NAMES = {"neighbours": "dataset", "reading": "utility", "n_specialisations": "max_depth"}
 
 
@@ -127,6 +130,7 @@ class Study:
     measure : cell → metrics by name.
     delta : cell → claimed δ, 0 for pure ε.
     repeats : fits a cell, where there is noise.
+    row_a_cell : whether the results file has a row a cell, its metrics as columns, and not a row a metric.
     """
 
     name: str
@@ -134,6 +138,7 @@ class Study:
     measure: Callable[[Cell], dict[str, float]]
     delta: Callable[[Cell], float] = lambda cell: 0.0
     repeats: int = 1
+    row_a_cell: bool = False
 
     @property
     def datasets(self) -> list[str]:
@@ -159,7 +164,7 @@ def results_folder() -> Path:
 
 
 def read(name: str, folder: Path) -> pd.DataFrame:
-    """Read a results file; an empty table if there is none.
+    """Read a results file of either form, with a row a metric or a row a cell; an empty table if there is none.
 
     Returns
     -------
@@ -176,29 +181,47 @@ def read(name: str, folder: Path) -> pd.DataFrame:
     way_out = "move it away, and what it held is computed again"
     try:
         text = path.read_bytes().decode("utf-8")
-        table = pd.read_csv(
-            io.StringIO(text),
-            keep_default_na=False,
-            dtype=dict.fromkeys(("method", "dataset", "utility"), str),
-            na_values={"value": "", "delta": ""},
-            on_bad_lines="error",
-        )
+        header, *rows = [*csv.reader(io.StringIO(text), strict=True)] or [[]]
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, csv.Error) as error:
         raise DataError(
             f"{path} is no table of results: {' '.join(str(error).split())}; {way_out}"
         ) from error
-    if table.columns.tolist() != COLUMNS:
-        raise DataError(f"{path} is no table of results: its columns are not {', '.join(COLUMNS)}; {way_out}")
-    numbers = table.drop(columns=["method", "dataset", "utility", "metric"])
-    words = [column for column in numbers if not pd.api.types.is_numeric_dtype(numbers[column])]
-    bad = numbers[words].apply(pd.to_numeric, errors="coerce").isna().any(axis=1)
-    bad |= (table["metric"] == "") | table["delta"].isna()
-    if (len(table) and words) or bad.any() or not text.endswith("\n"):
-        line = int(bad.to_numpy().argmax()) + 2 if bad.any() else len(table) + 1
-        raise DataError(f"{path} is damaged in line {line}, or was cut short: remove that line, or {way_out}")
+    metrics = header[len(FIT) :]
+    if header[: len(FIT)] != FIT or not metrics or "" in metrics or len(set(metrics)) < len(metrics):
+        raise DataError(
+            f"{path} is no table of results: its columns are not {', '.join(COLUMNS)}, "
+            f"nor {', '.join(FIT)} and one for each metric; {way_out}"
+        )
+    table, line = _tidy(header, rows)
+    if line or not text.endswith("\n"):
+        where = line or len(rows) + 1
+        raise DataError(
+            f"{path} is damaged in line {where}, or was cut short: remove that line, or {way_out}"
+        )
     return table
+
+
+def _tidy(header: list[str], rows: list[list[str]]) -> tuple[pd.DataFrame, int]:
+    """A row a metric of the texts of either form, and the number of the first damaged line, or 0."""
+    short = [line for line, row in enumerate(rows, 2) if len(row) != len(header)]
+    tidy = [(line, *row) for line, row in enumerate(rows, 2) if len(row) == len(header)]
+    if header != COLUMNS:
+        first = 1 + len(FIT)
+        tidy = [
+            (*row[:first], metric, value)
+            for row in tidy
+            for metric, value in zip(header[len(FIT) :], row[first:], strict=True)
+            if value  # where a cell lacks a metric, there is none
+        ]
+    table = pd.DataFrame(tidy, columns=["line", *COLUMNS])
+    bad = table["metric"] == ""
+    for column in [name for name in COLUMNS if name not in TEXTS]:
+        numbers = pd.to_numeric(table[column], errors="coerce")
+        bad |= numbers.isna() & ~table[column].isin(["", "nan"] if column == "value" else [])
+        table[column] = numbers
+    return table[COLUMNS], min([*short, *table["line"][bad]], default=0)
 
 
 def over_repeats(accuracy: ArrayLike) -> dict[str, float]:
@@ -422,8 +445,15 @@ def _save(study: Study, table: pd.DataFrame, rows: list[dict[str, Any]], folder:
         else pd.DataFrame(rows, columns=COLUMNS)
     )
     grown = grown.sort_values([*KEYS, "metric"], ignore_index=True)
-    write_whole(folder / f"{study.name}.csv", grown.to_csv(index=False))
+    stored = _row_a_cell(grown) if study.row_a_cell else grown
+    write_whole(folder / f"{study.name}.csv", stored.to_csv(index=False))
     return grown
+
+
+def _row_a_cell(table: pd.DataFrame) -> pd.DataFrame:
+    """Texts of the values, a row a cell and a column a metric; where a cell lacks a metric, none."""
+    values = [str(value) for value in table["value"].tolist()]
+    return table.assign(value=values).set_index([*FIT, "metric"])["value"].unstack().reset_index()
 
 
 def _provenance(study: Study, folder: Path, began: float, command: str) -> dict[str, Any]:

@@ -118,9 +118,8 @@ def measure_settings(cell: Cell) -> dict[str, float]:
 def settings_grid() -> Study:
     """Variants on public sets."""
     found = cells(method=VARIANTS, dataset=PUBLIC, epsilon=EPSILONS, seed=SEEDS)
-    return Study(
-        "settings", sorted(found, key=lambda c: (c.dataset, c.seed)), measure_settings, lambda cell: DELTA
-    )
+    found.sort(key=lambda c: (c.dataset, c.seed))
+    return Study("settings", found, measure_settings, lambda cell: DELTA, row_a_cell=True)
 
 
 def gains(log: pd.DataFrame, *, leave_out: Collection[str] = (), metric: str = "auc") -> pd.DataFrame:

@@ -5,6 +5,7 @@ That their outputs are current is proved by `pytest --nbval notebooks`. Each che
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import re
 import statistics
@@ -12,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import matplotlib as mpl
 import nbformat
 import papermill
 import pytest
@@ -200,39 +202,49 @@ def test_a_broken_notebook_is_caught(twin: str) -> None:
     assert check(broken) != []
 
 
-def refusal(path: Path, folder: Path, **parameters: object) -> tuple[str, str]:
-    """Run a notebook with bad parameters; return the name and the text of the error that stopped it."""
-    with pytest.raises(PapermillExecutionError) as error:
-        papermill.execute_notebook(
-            path,
-            folder / "out.ipynb",
-            parameters=parameters,
-            kernel_name="python3",
-            cwd=path.parent,
-            progress_bar=False,
-        )
-    return error.value.ename, error.value.evalue
+def refusal(path: Path, **parameters: object) -> tuple[str, str]:
+    """Run a notebook's code with bad parameters; name and text of the error that stops it."""
+    given = papermill.parameterize.parameterize_notebook(
+        papermill.iorw.load_notebook_node(str(path)), parameters, kernel_name="python3", language="python"
+    )
+    code = "\n".join(cell.source for cell in code_cells(given))
+    with contextlib.chdir(path.parent), mpl.rc_context(), pytest.raises(Exception, match="is") as error:
+        exec(compile(code, path.name, "exec"), {"__name__": "__main__"})
+    return type(error.value).__name__, str(error.value)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_bad_parameters_stop_the_run(path: Path, tmp_path: Path) -> None:
+def test_bad_parameters_stop_the_run(path: Path) -> None:
     names = list(papermill.inspect_notebook(path))
     name = "epsilon" if "epsilon" in names else names[0]
-    kind, text = refusal(path, tmp_path, **{name + "x": 1})
+    kind, text = refusal(path, **{name + "x": 1})
     assert kind == "ParameterError"
     assert f"'{name}x' is not a parameter" in text
-    kind, text = refusal(path, tmp_path, **{name: -1})
+    kind, text = refusal(path, **{name: -1})
     assert kind == "ParameterError"
     assert f"'{name}' is -1, but it must be" in text
 
 
 @pytest.mark.slow
+def test_papermill_is_stopped_too(tmp_path: Path) -> None:
+    path = NOTEBOOKS[0]
+    with pytest.raises(PapermillExecutionError, match="'sed' is not a parameter") as error:
+        papermill.execute_notebook(
+            path,
+            tmp_path / "out.ipynb",
+            parameters={"sed": 1},
+            kernel_name="python3",
+            cwd=path.parent,
+            progress_bar=False,
+        )
+    assert error.value.ename == "ParameterError"
+
+
 def test_a_notebook_without_a_check_is_caught(tmp_path: Path) -> None:
     path = tmp_path / "unchecked.ipynb"
-    nbformat.write(good(), path)
-    notebook = nbformat.read(path, as_version=4)
+    notebook = good()
     del notebook.cells[2]
     nbformat.write(notebook, path)
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
-        refusal(path, tmp_path, sed=-1)
+        refusal(path, sed=-1)

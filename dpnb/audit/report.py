@@ -150,10 +150,10 @@ def _went(finding: MonitoredFinding) -> Floats:
 
 def plot_words(finding: Finding) -> Figure:
     """A finding that no number of runs draws, such as that of a scan, in its words."""
-    figure = Figure(figsize=(8, 3.2), layout="constrained", dpi=110, facecolor="white")
     lines = [
         line for text in str(finding).splitlines() for line in wrap(text, 84, subsequent_indent=" " * 15)
     ]
+    figure = Figure(figsize=(8, 0.5 + 0.17 * len(lines)), dpi=110, facecolor="white")
     figure.text(0.03, 0.95, "\n".join(lines), va="top", family="monospace", fontsize=9, parse_math=False)
     return figure
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import importlib
 import os
 import re
 import subprocess
@@ -14,15 +15,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpnb.audit import AttackError, Finding, PrivacyViolation, assert_private, assertion, compare, report
 from dpnb.audit import __main__ as audit_main
-from dpnb.audit import compare
 from dpnb.audit.__main__ import main
-from dpnb.audit.bounds import SampledFinding
-from dpnb.audit.pairs import KINDS
-from dpnb.audit.report import alt_text, page, plot_event, write_report
+from dpnb.audit.monitor import monitor_mechanism
+from dpnb.audit.pairs import DOMAIN, KINDS
+from dpnb.audit.report import alt_text, page, plot_event, plot_wealth, write_report
 
 PNG = b"\x89PNG\r\n\x1a\n"
 FACTORIES = '''
+import random
+
 from dpnb import PrivateBooster
 from dpnb.papers.diffprfs import DiffPRFs
 
@@ -38,9 +41,23 @@ class Size:
         return [self.size % 2] * len(X)
 
 
-class Constant(Size):
+class Constant:
+    def fit(self, X, y):
+        return self
+
     def predict(self, X):
         return [0] * len(X)
+
+
+class Loud(Constant):
+    """Tells by a label whether the number of records is odd, and errs in one fit of ten: ε = ln 9."""
+
+    def fit(self, X, y):
+        self.label = (len(X) + (random.random() < 0.1)) % 2
+        return self
+
+    def predict(self, X):
+        return [self.label] * len(X)
 
 
 class Raising(Constant):
@@ -48,6 +65,11 @@ class Raising(Constant):
         if len(set(y)) < 2:
             raise ValueError("one class\\nonly")
         return super().fit(X, y)
+
+
+class Leaving(Constant):
+    def fit(self, X, y):
+        raise SystemExit(0)
 
 
 class Useless(Size):
@@ -72,6 +94,10 @@ class OwnClasses(Constant):
 
     def predict_proba(self, X):
         return [[1 / len(self.classes_)] * len(self.classes_)] * len(X)
+
+
+def loud():
+    return Loud()
 
 
 def good():
@@ -118,6 +144,10 @@ def own_classes():
     return OwnClasses()
 
 
+def leaving():
+    return Leaving()
+
+
 def breaking():
     raise RuntimeError("no licence")
 
@@ -141,6 +171,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("audit")
     (path / "audited_models.py").write_text(FACTORIES)
     (path / "broken_module.py").write_text("1 / 0\n")
+    (path / "stops_at_once.py").write_text("raise SystemExit(0)\n")
     (path / "taken.html").mkdir()
     return path
 
@@ -181,7 +212,8 @@ def test_good_estimator_passes(folder: Path) -> None:
     assert "no violation found" in done.stdout
     assert "VIOLATED" not in done.stdout
     assert "A pass is no proof of privacy" in done.stdout
-    assert "probability 0.01 at most" in done.stdout
+    assert "probability 1e-06 at most" in done.stdout
+    assert "The scans found nothing" in done.stdout
     assert report.exists()
 
 
@@ -249,10 +281,10 @@ def test_only_a_report_needs_matplotlib(folder: Path, before: str, report: list[
 
 
 def test_any_object_with_fit_and_predict(inside: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["audited_models:size", "--epsilon", "1", "--runs", "200", "--report", "size.html"]) == 1
+    assert main(["audited_models:loud", "--epsilon", "1", "--runs", "400", "--report", "loud.html"]) == 1
     assert "lower bound" in capsys.readouterr().out
     assert main(["audited_models:constant", "--epsilon", "1", "--runs", "40", "--neighbours", "replace"]) == 0
-    page_text = (inside / "size.html").read_text(encoding="utf-8")
+    page_text = (inside / "loud.html").read_text(encoding="utf-8")
     for words in (
         "What was tried",
         "The two data sets",
@@ -273,7 +305,17 @@ def test_with_delta_the_attack_is_held_against_the_ledger(
     inside: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A ledger that states less than an attack shows is refuted, though the claim is not."""
-    arguments = ["audited_models:delta", "--epsilon", "2", "--runs", "60", "--delta", "1e-5"]
+    arguments = [
+        "audited_models:delta",
+        "--epsilon",
+        "2",
+        "--runs",
+        "40",
+        "--delta",
+        "1e-5",
+        "--by",
+        "attack",
+    ]
     assert main(arguments) == 0
     output = capsys.readouterr().out
     assert "audited_models:delta, by its ledger (tight): no violation found" in output
@@ -283,8 +325,8 @@ def test_with_delta_the_attack_is_held_against_the_ledger(
         main([*arguments, "--neighbours", "replace"]) == 0
     )  # the same releases cost more than twice as much
     assert re.search(r"claimed      ε = 2\.\d+, δ = 1e-05 \(replace\)", capsys.readouterr().out)
-    monkeypatch.setattr(SampledFinding, "flagged", property(lambda found: found.claimed < 1))
-    assert main(arguments) == 1  # broken twin: the attack refutes whatever is below 1
+    monkeypatch.setattr(Finding, "flagged", property(lambda found: found.claimed < 3))
+    assert main(arguments) == 1  # broken twin: the attack refutes whatever is below 3
 
 
 def test_finite_loss_given_the_bags_is_no_verdict(inside: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -294,16 +336,20 @@ def test_finite_loss_given_the_bags_is_no_verdict(inside: Path, capsys: pytest.C
 
 
 @pytest.mark.parametrize(
-    ("subject", "words"),
+    ("by", "subject", "words"),
     [
-        ("raising", ["fit raised ValueError: one class only", "is an output too"]),
-        ("own_classes", ["the classes were read off the data, [0] on D and [0, 1] on D′"]),
+        ("attack", "raising", ["fit raised ValueError: one class only", "is an output too"]),
+        ("attack", "own_classes", ["the classes were read off the data, [0] on D and [0, 1] on D′"]),
+        ("bets", "raising", ["the fit holds an error: 'ValueError: one class\\nonly' on D, not there on D′"]),
+        ("bets", "own_classes", ["model.classes_ holds the number of classes that occur: 1 on D, 2 on D′"]),
+        ("bets", "size", ["model.size holds the number of records: 9 on D, 10 on D′"]),
     ],
 )
 def test_convictions_say_why(
-    inside: Path, capsys: pytest.CaptureFixture[str], subject: str, words: list[str]
+    inside: Path, capsys: pytest.CaptureFixture[str], by: str, subject: str, words: list[str]
 ) -> None:
     arguments = [f"audited_models:{subject}", "--epsilon", "1", "--runs", "200", "--pairs", "structured"]
+    arguments += ["--by", by]
     assert main(arguments) == 1
     output = capsys.readouterr().out
     assert all(word in output for word in words)
@@ -311,6 +357,113 @@ def test_convictions_say_why(
     arguments[0] = "audited_models:constant"
     assert main(arguments) == 0  # broken twin: a subject with nothing to say
     assert not any(word in capsys.readouterr().out for word in words)
+
+
+def test_the_command_examines_as_a_test_does(inside: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same instruments at the same confidence, with the same numbers, and no more runs than it takes."""
+    arguments = ["audited_models:loud", "--epsilon", "1", "--runs", "400", "--pairs", "structured"]
+    assert main(arguments) == 1
+    output = capsys.readouterr().out
+    module = importlib.import_module("audited_models")
+    with pytest.raises(PrivacyViolation) as caught:
+        assert_private(module.loud, epsilon=1.0, runs=400, kinds=["structured"])
+    finding = caught.value.finding
+    assert str(finding).partition(": ")[2] in output
+    assert finding.instrument == "betting"
+    most = int(re.findall(r"With (\d+) measured runs|$", output)[0] or 800)
+    assert finding.trials < most / 2  # it stops early
+    assert main([*arguments, "--by", "attack", "--confidence", "0.99"]) == 1
+    assert "attack, " in capsys.readouterr().out
+
+
+def test_the_report_shows_the_bets_and_what_scans_found(
+    inside: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    claim = ["--epsilon", "1", "--runs", "400", "--pairs", "structured", "--report", "told.html"]
+    assert main(["audited_models:loud", *claim]) == 1
+    shown = (inside / "told.html").read_text(encoding="utf-8")
+    for words in (
+        "Wealth of bets against the claim",
+        "refutes",
+        "right in",
+        "to scout, then",
+        "D′ if",
+        "<img",
+    ):
+        assert words in shown
+    assert "given the state of the global generators" in shown  # by the scans, and no violation by itself
+    assert main(["audited_models:size", *claim]) == 1
+    shown = (inside / "told.html").read_text(encoding="utf-8")
+    for words in (
+        "What the fitted models hold",
+        "the number of records",
+        "model.size",
+        "no bets were needed",
+    ):
+        assert words in shown
+    assert "<img" not in shown
+    assert main(["audited_models:size", *claim[:-1], "told.png"]) == 1
+    assert (inside / "told.png").read_bytes().startswith(PNG)
+
+
+def test_a_scan_that_cannot_be_made_is_told(
+    inside: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On two pairs no fit succeeds; the others are bet on."""
+
+    def scan(*_: Any, **__: Any) -> list[Finding]:
+        raise AttackError("all 6 fits failed")
+
+    monkeypatch.setattr(assertion, "scan", scan)
+    assert main(["audited_models:constant", "--epsilon", "1", "--runs", "40"]) == 0
+    output = capsys.readouterr().out
+    assert re.search(r"Not looked at: scan on pair 'pure node.*': all 6 fits failed", output)
+    with pytest.warns(UserWarning, match="not looked at: scan on pair"):
+        assert_private(importlib.import_module("audited_models").constant, epsilon=1.0, runs=40)
+
+
+UNREADABLE = {
+    "no.csv": (None, "no.csv"),
+    "folder.csv": ("", "folder.csv"),
+    "latin.csv": (b"x,c,label\n0.5,0,\xe9\n", "UTF-8"),
+    "empty.csv": (b"", "empty"),
+    "other.csv": (b"a,b\n1,2\n", "label"),
+}
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_a_table_that_cannot_be_read_is_no_verdict(
+    inside: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    content, words = UNREADABLE[name]
+    DOMAIN.to_yaml(inside / "d.yml")
+    (inside / "fine.csv").write_text("x,c,label\n0.5,0,1\n", encoding="utf-8")
+    if content == "":
+        (inside / name).mkdir(exist_ok=True)
+    elif content is not None:
+        (inside / name).write_bytes(content)
+    arguments = ["audited_models:constant", "--epsilon", "1", "--domain", "d.yml", "--pair", "fine.csv", name]
+    assert main(arguments) == 2
+    output, error = capsys.readouterr()
+    assert (output, len(error.splitlines())) == ("", 1)
+    assert words in error
+    assert "unexpected" not in error
+
+
+def test_a_report_that_cannot_be_written_in_the_end_is_no_pass(
+    inside: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk is full when the page is written: the verdict was told, but the command has not done what it was to."""
+
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(report, "write_whole", full)
+    arguments = ["audited_models:constant", "--epsilon", "1", "--runs", "40", "--report", "full.html"]
+    assert main(arguments) == 2
+    output, error = capsys.readouterr()
+    assert "no violation found" in output
+    assert error == "dpnb.audit: cannot write the report: [Errno 28] No space left on device\n"
 
 
 def test_an_interrupt_and_a_reader_that_goes_away_are_no_verdict(folder: Path) -> None:
@@ -343,6 +496,11 @@ def test_kinds_of_pairs_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
         (["no_such_module:good", "--epsilon", "1"], "cannot import 'no_such_module'"),
         (["broken_module:good", "--epsilon", "1"], "ZeroDivisionError"),
         (["audited_models:missing", "--epsilon", "1"], "has no 'missing'"),
+        (["audited_models:Constent", "--epsilon", "1"], "did you mean 'Constant'"),
+        (["stops_at_once:good", "--epsilon", "1"], "the subject ended the program"),
+        (["audited_models:leaving", "--epsilon", "1", "--runs", "40"], "the subject ended the program"),
+        (["audited_models:good", "--epsilon", "1", "--by", "luck"], "--by"),
+        (["audited_models:good", "--epsilon", "1", "--report", "broken_module.py/a.html"], "no such folder"),
         (["audited_models:number", "--epsilon", "1"], "is int, expected a function"),
         (["audited_models:breaking", "--epsilon", "1"], "RuntimeError: no licence"),
         (["audited_models:nothing", "--epsilon", "1"], "no fit and no predict"),
@@ -427,6 +585,25 @@ def test_picture_marks_both_data_sets_and_the_threshold() -> None:
     figure = plot_event(found)
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
     assert [label.split(" (")[0].split(" ")[0] for label in labels] == ["D", "D′", "threshold"]
+
+
+def test_picture_shows_how_the_wealth_went() -> None:
+    found = monitor_mechanism(
+        lambda data, rng: data + rng.normal(scale=0.3), 0.0, 1.0, claimed=1, most_runs=600
+    )
+    assert found.violated
+    above, below = plot_wealth(found).axes
+    wealth, enough = (line.get_ydata() for line in above.lines)
+    runs = above.lines[0].get_xdata()
+    assert above.get_yscale() == "log"
+    assert (wealth[0], wealth[-1]) == (1, found.e_value)
+    assert (runs[0], runs[-1]) == (0, found.trials)
+    assert (np.diff(runs) > 0).all()
+    assert enough[0] == pytest.approx(100)
+    assert (
+        below.lines[0].get_ydata()[-1] == found.lower_bound > below.lines[1].get_ydata()[0] == found.claimed
+    )
+    assert str(found.trials) in alt_text(found)
 
 
 def test_failed_report_leaves_nothing(tmp_path: Path) -> None:

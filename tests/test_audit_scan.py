@@ -6,12 +6,14 @@ Honest subjects are convicted with probability 1e-6 at most; with fixed seeds al
 from __future__ import annotations
 
 import inspect
+import json
 import math
 import pickle
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -229,6 +231,42 @@ def test_what_only_a_pickle_holds_is_found() -> None:
     (finding,) = scanned(Hidden)
     assert finding.path == "model.__getstate__()['records']"
     assert finding.holds == "the values of 'x'"
+
+
+def written(s: Any) -> Any:
+    return json.dumps({"counts": s.counts_.tolist(), "records": KEPT["n"]})
+
+
+EXPORTS: dict[str, Callable[..., Any]] = {  # a method, and how it gives the model away
+    "to_json": written,
+    "export": lambda s, path: path.write_text(written(s), encoding="utf-8") and None,
+    "document": lambda s, *, indent=0: json.loads(written(s)),
+}
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_what_only_an_exported_form_holds_is_found(name: str) -> None:
+    def counted(s: Any, X: pd.DataFrame, y: Any, r: np.random.Generator) -> None:
+        KEPT["n"] = len(X)
+
+    def noisy(s: Any, X: pd.DataFrame, y: Any, r: np.random.Generator) -> None:
+        KEPT["n"] = len(X) + int(r.integers(9))
+
+    kind = type("Exporting", (Honest,), {name: EXPORTS[name], "more": counted})
+    (finding,) = scanned(kind)
+    assert (finding.path, finding.holds) == (f"model.{name}()['records']", "the number of records")
+    assert scanned(type("Twin", (kind,), {"more": noisy})) == []
+    assert scanned(type("Plain", (Honest,), {"more": counted})) == []  # the same number, not given away
+
+
+def test_a_method_that_is_no_export_of_a_model_is_left_alone() -> None:
+    def asks_more(s: Any, path: Path, kind: str) -> None:
+        raise AssertionError("not to be called")
+
+    def fails(s: Any) -> None:
+        raise OSError("no disk")
+
+    assert scanned(type("Other", (Honest,), {"export": asks_more, "to_json": fails, "document": 3})) == []
 
 
 def test_fits_that_all_fail_are_no_verdict() -> None:

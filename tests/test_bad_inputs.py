@@ -908,7 +908,7 @@ AUDITS = [
         ("made_up:good --epsilon 0", "--epsilon 0", "expected a positive number", "such as 1"),
         ("made_up:good --epsilon nan", "--epsilon nan", "expected a positive number", "such as 1"),
         ("made_up:good --epsilon one", "'one'", "invalid float value", HELP),
-        ("made_up:good --epsilon 1 --runs 5", "--runs 5", "expected at least 40", "20000 is usual"),
+        ("made_up:good --epsilon 1 --runs 5", "--runs 5", "expected at least 40", "1000 is usual"),
         ("made_up:good --epsilon 1 --delta 2", "--delta 2", "from 0 to below 1", "such as 1e-6"),
         ("made_up:good --epsilon 1 --confidence 99", "--confidence 99", "expected between 0 and 1", "such as 0.99"),
         ("made_up:good --epsilon 1 --neighbours both", "'both'", "choose from 'add-remove', 'replace'", HELP),

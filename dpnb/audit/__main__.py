@@ -1,7 +1,8 @@
-"""Audit an estimator from the command line: ``python -m dpnb.audit module:factory --epsilon 1 --runs 20000``.
+"""Audit an estimator from the command line: ``python -m dpnb.audit module:factory --epsilon 1``.
 
-The factory returns an unfitted estimator; the auditor supplies the data, or the user does with ``--pair``. Exit status:
-0 no violation found, 1 violation, 2 misuse or no verdict, 130 interrupted.
+The factory returns an unfitted estimator; the auditor supplies the data, or the user does with ``--pair``. The audit is
+that of :func:`~dpnb.audit.assertion.assert_private`: scans, then bets that stop when they have refuted the claim. Exit
+status: 0 no violation found, 1 violation, 2 misuse or no verdict, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -25,11 +26,15 @@ from ..domain.cells import read_layout
 from ..errors import DataError, DomainError, closest
 from ..estimators import PrivateClassifier
 from ..files import check_writable
+from .assertion import USUAL_RUNS, examined
 from .attack import AttackError
-from .bounds import MIN_RUNS, SampledFinding, largest_bound
+from .betting import most_refutable
+from .bounds import MIN_RUNS, largest_bound
 from .campaign import Campaign, OnDomain, Plan, campaign, measured_by_attack, own_domain, replayed
+from .constant import SURE
 from .pairs import DOMAIN, KINDS, NEIGHBOURS, ON_REQUEST, Pair, families, kinds_in_words, own_pair, pairs
 from .result import Finding
+from .scan import HeldFinding
 
 INTERRUPTED = 130  # the status that shells give to Ctrl-C
 SHOWN_TRIED = 3
@@ -47,16 +52,30 @@ class _Parser(argparse.ArgumentParser):
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = _Parser(
         prog="python -m dpnb.audit",
-        description="Attack an estimator's privacy claim with many fits on worst-case neighbours.",
+        description="Try to refute an estimator's privacy claim with many fits on worst-case neighbours.",
         epilog="Exit status: 0 no violation found, 1 violation, 2 misuse or no verdict, 130 interrupted.",
     )
     parser.add_argument("factory", nargs="?", help="module:function that returns an unfitted estimator")
     parser.add_argument("--epsilon", type=float, help="claimed ε, required")
     parser.add_argument(
-        "--runs", type=int, default=20_000, help="fits on each side, scouting included (default %(default)s)"
+        "--runs",
+        type=int,
+        default=USUAL_RUNS,
+        help="most fits on each side, scouting included (default %(default)s)",
     )
     parser.add_argument("--delta", type=float, default=0.0, help="claimed δ (default 0)")
-    parser.add_argument("--confidence", type=float, default=0.99, help="of the lower bound (default 0.99)")
+    parser.add_argument(
+        "--confidence",
+        type=float,
+        default=SURE,
+        help="with which a private estimator passes (default %(default)s)",
+    )
+    parser.add_argument(
+        "--by",
+        choices=("bets", "attack"),
+        default="bets",
+        help="scans and bets that stop early (default), or one attack with all runs, for the largest bound",
+    )
     parser.add_argument(
         "--neighbours", choices=NEIGHBOURS, default="add-remove", help="relation of the claim"
     )
@@ -88,7 +107,10 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
             0 < options.epsilon < math.inf,
             f"--epsilon {options.epsilon:g}: expected a positive number, such as 1",
         ),
-        (options.runs >= MIN_RUNS, f"--runs {options.runs}: expected at least {MIN_RUNS}; 20000 is usual"),
+        (
+            options.runs >= MIN_RUNS,
+            f"--runs {options.runs}: expected at least {MIN_RUNS}; {USUAL_RUNS} is usual",
+        ),
         (
             0 <= options.delta < 1,
             f"--delta {options.delta:g}: expected a number from 0 to below 1, such as 1e-6",
@@ -180,16 +202,33 @@ def _misused(complaint: str) -> Iterator[None]:
         raise MisuseError(f"{complaint}: {type(error).__name__}: {why}") from error
 
 
-def audit(factory: Callable[[], Any], options: argparse.Namespace) -> tuple[SampledFinding, list[Finding]]:
-    """Scout all pairs, attack the most promising one with fresh runs, and replay where that is possible."""
-    held, others = audited(factory, options)
-    return held.finding, others
+@dataclass(frozen=True)
+class Audited:
+    """What an audit found.
+
+    Parameters
+    ----------
+    finding : what is shown first: a conviction by a scan, else what the runs on the most promising pair measured.
+    others : further findings.
+    pair : the data sets of the first one.
+    held : the runs that measured, None if a scan was enough.
+    skipped : scans that could not be made.
+    """
+
+    finding: Finding
+    others: list[Finding]
+    pair: Pair
+    held: Campaign[Any] | None
+    skipped: tuple[str, ...] = ()
+
+    @property
+    def violated(self) -> bool:
+        """Whether any finding refutes the claim."""
+        return any(found.violated for found in (self.finding, *self.others))
 
 
-def audited(
-    factory: Callable[[], Any], options: argparse.Namespace
-) -> tuple[Campaign[SampledFinding], list[Finding]]:
-    """The same with everything that was tried."""
+def audited(factory: Callable[[], Any], options: argparse.Namespace) -> Audited:
+    """Examine the estimator or attack it, and replay it where that is possible."""
     domain, offered = _pairs(factory, options)
     plan = Plan(
         claimed=options.epsilon,
@@ -202,13 +241,29 @@ def audited(
         progress=sys.stderr.isatty(),
         subject=options.factory,
     )
-    held = campaign(factory, offered, plan, measure=measured_by_attack)
+    found = (_by_bets if options.by == "bets" else _by_attack)(factory, offered, plan)
     if options.delta > 0:
-        return held, _by_ledger(factory, held.pair, held.finding, options)
-    structured = offered if options.pair else families(options.neighbours, domain=domain)
-    return held, replayed(
-        factory, structured, claimed=options.epsilon, seed=options.seed, subject=options.factory
-    )
+        more = _by_ledger(factory, found, options)
+    else:
+        structured = offered if options.pair else families(options.neighbours, domain=domain)
+        more = replayed(
+            factory, structured, claimed=options.epsilon, seed=options.seed, subject=options.factory
+        )
+    return replace(found, others=[*found.others, *more])
+
+
+def _by_bets(factory: Callable[[], Any], offered: Sequence[Pair], plan: Plan) -> Audited:
+    """The examination of :func:`~dpnb.audit.assertion.assert_private`."""
+    found = examined(factory, offered, plan)
+    # What convicts comes first, else the bets, which are the last.
+    told = sorted(reversed(found.findings), key=lambda finding: not finding.violated)
+    pair = next(pair for pair in offered if pair.name == told[0].pair)
+    return Audited(told[0], told[1:], pair, found.held, found.skipped)
+
+
+def _by_attack(factory: Callable[[], Any], offered: Sequence[Pair], plan: Plan) -> Audited:
+    held = campaign(factory, offered, plan, measure=measured_by_attack)
+    return Audited(held.finding, [], held.pair, held)
 
 
 def _pairs(factory: Callable[[], Any], options: argparse.Namespace) -> tuple[Domain, list[Pair]]:
@@ -228,19 +283,20 @@ def _pairs(factory: Callable[[], Any], options: argparse.Namespace) -> tuple[Dom
     return domain, pairs(options.neighbours, domain=domain, kinds=kinds, seed=options.seed)
 
 
-def _by_ledger(
-    factory: Callable[[], Any], pair: Pair, finding: Finding, options: argparse.Namespace
-) -> list[Finding]:
-    """What the attack found, held against the ε at δ that the ledger of an estimator of this package states."""
-    model = OnDomain(factory, pair.domain)()
-    if not isinstance(model, PrivateClassifier):
+def _by_ledger(factory: Callable[[], Any], found: Audited, options: argparse.Namespace) -> list[Finding]:
+    """What the runs found, held against the ε at δ that the ledger of an estimator of this package states."""
+    model = OnDomain(factory, found.pair.domain)()
+    if found.held is None or not isinstance(model, PrivateClassifier):
         return []
-    ledger = copy(model.fit(*pair.first).ledger_)
+    ledger = copy(model.fit(*found.pair.first).ledger_)
     ledger.neighbours = options.neighbours  # costs are booked for one record more or less
     stated, rule = ledger.at(options.delta)
     if math.isinf(stated):
         return []
-    return [replace(finding, claimed=stated, subject=f"{options.factory}, by its ledger ({rule})")]
+    measured = {field.name: getattr(found.held.finding, field.name) for field in fields(Finding)}
+    return [
+        Finding(**measured | {"claimed": stated, "subject": f"{options.factory}, by its ledger ({rule})"})
+    ]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -259,42 +315,44 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _main(arguments: Sequence[str] | None) -> int:
     try:
         options = _options(arguments)
+    except MisuseError as error:
+        return _told(str(error))
+    except SystemExit:  # --help; what the subject does comes later
+        return 0
+    try:
         if options.pairs == "list":
             print("\n".join(kinds_in_words()))
             return 0
         factory = _load(options.factory, jobs=options.jobs)
-        held, others = audited(factory, options)
+        found = audited(factory, options)
     except (MisuseError, AttackError, DataError, DomainError, ValueError) as error:
         return _told(str(error))
     except (BrokenPipeError, KeyboardInterrupt):
         raise
-    except SystemExit as error:
-        if error.code == 0:  # --help
-            return 0
+    except SystemExit:  # with whatever status: 0 is no pass
         return _told("the subject ended the program; no verdict")
     except BaseException as error:  # an audit that breaks off is no violation, and must not look like one
         return _told(f"unexpected {type(error).__name__}: {error}; no verdict")
-    violated = any(found.violated for found in (held.finding, *others))
-    notes = _notes(options, held, others, violated=violated)
-    print("\n".join([*map(str, (held.finding, *others)), _tried(held), "", *notes]))
+    notes = _notes(options, found)
+    print("\n".join([*map(str, (found.finding, *found.others)), _tried(found), "", *notes]))
     if options.report is not None:
         from .report import write_report
 
         try:
             write_report(
                 options.report,
-                held.finding,
-                others=others,
-                settings=_settings(options, held),
+                found.finding,
+                others=found.others,
+                settings=_settings(options, found),
                 notes=notes,
-                violated=violated,
-                pair=held.pair,
-                tried=held.tried,
+                violated=found.violated,
+                pair=found.pair,
+                tried=found.held.tried if found.held else (),
             )
         except OSError as error:
             return _told(f"cannot write the report: {error}")
         print(f"Report: {options.report}")
-    return int(violated)
+    return int(found.violated)
 
 
 def _told(complaint: str, status: int = 2) -> int:
@@ -302,49 +360,75 @@ def _told(complaint: str, status: int = 2) -> int:
     return status
 
 
-def _settings(options: argparse.Namespace, held: Campaign[SampledFinding]) -> dict[str, str]:
+def _settings(options: argparse.Namespace, found: Audited) -> dict[str, str]:
     return {
         "subject": options.factory,
         "claim": f"ε = {options.epsilon:g}, δ = {options.delta:g}, {options.neighbours}",
-        "runs": f"{held.fits} fits in all, {held.measured} on each data set of the measurement",
-        "confidence": f"{options.confidence:g}",
+        "runs": _runs(options, found),
+        "confidence": f"{options.confidence:.10g}",
         "seed": f"{options.seed}",
     }
 
 
-def _tried(held: Campaign[SampledFinding]) -> str:
+def _runs(options: argparse.Namespace, found: Audited) -> str:
+    """What was spent."""
+    held = found.held
+    if held is None:
+        return f"{found.finding.trials} fits of the scan that convicts; no bets were needed"
+    if options.by == "attack":
+        return f"{held.fits} fits in all, {held.measured} on each data set of the measurement"
+    bets = held.finding.trials
+    return f"{held.fits - bets} fits to scout, then {bets} of at most {2 * held.measured} to bet, beside the scans"
+
+
+def _tried(found: Audited) -> str:
     """How many pairs were tried, and which failed."""
-    fitted = [one for one in held.tried if one.runs]
-    told = f"  tried        {len(fitted) or 1} of {len(held.tried)} pairs, {held.fits} fits"
+    if found.held is None:
+        return "  tried        scans only; a fitted model shows enough"
+    fitted = [one for one in found.held.tried if one.runs]
+    told = f"  tried        {len(fitted) or 1} of {len(found.held.tried)} pairs, {found.held.fits} fits"
     failed = [one for one in fitted if one.note]
     if failed:
         told += f"; {len(failed)} pairs failed in every run, first {failed[0].pair!r}: {failed[0].note}"
     return told
 
 
-def _notes(
-    options: argparse.Namespace, held: Campaign[SampledFinding], others: Sequence[Finding], *, violated: bool
-) -> list[str]:
-    limit = largest_bound(held.measured, confidence=options.confidence)
+def _notes(options: argparse.Namespace, found: Audited) -> list[str]:
     notes = [
-        f"False alarms: the attack flags a private estimator with probability {1 - options.confidence:.3g} at most. "
-        f"A replay is exact."
+        f"False alarms: the {'audit' if options.by == 'bets' else 'attack'} flags a private estimator with probability "
+        f"{1 - options.confidence:.3g} at most. A replay is exact."
     ]
-    if any(found.given for found in others):
+    if any(one.instrument == "replay" and one.given for one in found.others):
         notes.append(
             "The replay took the bootstrap bags as known. With secret bags the loss can be smaller: "
             "a finite loss of this kind does not count against the claim."
         )
+    if options.by == "bets" and not any(
+        isinstance(one, HeldFinding) for one in (found.finding, *found.others)
+    ):
+        notes.append("The scans found nothing in the fitted models that the claim does not allow.")
+    notes += [f"Not looked at: {note}" for note in found.skipped]
+    if found.held is None:
+        return notes
+    runs, limit = _limit(found.held)
     if limit <= options.epsilon:
         notes.append(
-            f"{held.measured} measured runs can show ε ≥ {limit:.3g} at most, less than the claim: take more runs."
+            f"{runs} measured runs can show ε ≥ {limit:.3g} at most, less than the claim: take more runs."
         )
-    if not violated:
+    if not found.violated:
         notes.append(
             "A pass is no proof of privacy: other data sets, other events or more runs may refute the claim. "
-            f"With {held.measured} measured runs no loss above {limit:.3g} can be seen."
+            f"With {runs} measured runs no loss above {limit:.3g} can be seen."
         )
     return notes
+
+
+def _limit(held: Campaign[Any]) -> tuple[int, float]:
+    """Number of runs that measured, on each data set or in all for bets, and the largest loss that they can show."""
+    confidence = held.finding.confidence
+    if held.finding.instrument == "attack":
+        return held.measured, largest_bound(held.measured, confidence=confidence)
+    return 2 * held.measured, most_refutable(2 * held.measured, confidence=confidence)
 
 
 if __name__ == "__main__":

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from sklearn.base import clone
 
 from ..domain import Domain
-from .campaign import OnDomain, Plan, campaign, measured_by_betting
+from .attack import AttackError
+from .campaign import Campaign, OnDomain, Plan, campaign, measured_by_betting
 from .channels import generators
 from .constant import SURE
-from .pairs import DOMAIN, pairs
+from .many import shared
+from .monitor import MonitoredFinding
+from .pairs import DOMAIN, Pair, pairs
 from .result import Finding
 from .scan import scan
+
+USUAL_RUNS = 1_000
+CLAIMED = ("claimed", "delta", "neighbours", "confidence", "seed", "subject")  # what a plan tells a scan
 
 
 class PrivacyViolation(AssertionError):  # noqa: N818
@@ -38,7 +46,7 @@ def assert_private(
     neighbours: str = "add-remove",
     domain: Domain = DOMAIN,
     kinds: Sequence[str] | None = None,
-    runs: int = 1_000,
+    runs: int = USUAL_RUNS,
     confidence: float = SURE,
     seed: int = 0,
 ) -> list[Finding]:
@@ -77,55 +85,67 @@ def assert_private(
     >>> assert_private(PearsonTree(epsilon=1.0, max_depth=2), epsilon=1.0, runs=100)[-1].violated
     False
     """
-    found = list(
-        examined(
-            subject,
-            epsilon=epsilon,
-            delta=delta,
-            neighbours=neighbours,
-            domain=domain,
-            kinds=kinds,
-            runs=runs,
-            confidence=confidence,
-            seed=seed,
-        )
-    )
-    for finding in found:
-        if finding.violated:
-            raise PrivacyViolation(finding)
-    return found
-
-
-def examined(
-    subject: Any,
-    *,
-    epsilon: float,
-    delta: float,
-    neighbours: str,
-    domain: Domain,
-    kinds: Sequence[str] | None,
-    runs: int,
-    confidence: float,
-    seed: int,
-) -> Iterator[Finding]:
-    """Findings of all instruments, the quick ones first, up to the first violation; as :func:`assert_private`."""
     is_model = hasattr(subject, "fit") and not isinstance(subject, type)
     factory: Callable[[], Any] = partial(clone, subject) if is_model else subject
-    tried = pairs(neighbours, domain=domain, kinds=kinds, seed=seed)
+    plan = Plan(
+        claimed=epsilon, delta=delta, neighbours=neighbours, runs=runs, confidence=confidence, seed=seed
+    )
+    found = examined(factory, pairs(neighbours, domain=domain, kinds=kinds, seed=seed), plan)
+    for note in found.skipped:
+        warnings.warn(f"not looked at: {note}", stacklevel=2)
+    for finding in found.findings:
+        if finding.violated:
+            raise PrivacyViolation(finding)
+    return list(found.findings)
+
+
+@dataclass(frozen=True)
+class Examination:
+    """What the instruments of an audit found.
+
+    Parameters
+    ----------
+    findings : in the order in which they were made, those of the bets last; there are none after a violation.
+    held : the bets, None if the claim was refuted before.
+    skipped : which scans could not be made, and why.
+    """
+
+    findings: tuple[Finding, ...]
+    held: Campaign[MonitoredFinding] | None
+    skipped: tuple[str, ...] = ()
+
+
+def examined(factory: Callable[[], Any], tried: Sequence[Pair], plan: Plan) -> Examination:
+    """Look into fitted models, draw the noise again, and bet; stops when an instrument refutes the claim.
+
+    The instruments share what the plan's confidence allows them to err. Scans take some tens of fits beside those of
+    the plan; one that finds no fit that succeeds is skipped, for the bets try other pairs.
+
+    Parameters
+    ----------
+    factory : returns an unfitted estimator.
+    tried : pairs of neighbours.
+    plan : the claim, and the fits to spend on bets.
+
+    Raises
+    ------
+    AttackError
+        If the estimator fails on all pairs that were tried.
+    """
     malformed = [pair for pair in tried if pair.malformed]  # where an honest fit neither raises nor warns
-    looks = [(scan, pair) for pair in (tried[0], tried[-1], *malformed)] + [(generators, tried[0])]
-    claim: dict[str, Any] = {
-        "claimed": epsilon,
-        "delta": delta,
-        "neighbours": neighbours,
-        "confidence": 1 - (1 - confidence) / (len(looks) + 1),
-        "seed": seed,
-    }
+    searched = {id(pair): pair for pair in (tried[0], tried[-1], *malformed)}
+    looks = [*((scan, pair) for pair in searched.values()), (generators, tried[0])]
+    plan = replace(plan, confidence=shared(plan.confidence, len(looks) + 1))
+    claim: dict[str, Any] = {name: getattr(plan, name) for name in CLAIMED}
+    found: list[Finding] = []
+    skipped = []
     for instrument, pair in looks:
-        for finding in instrument(
-            OnDomain(factory, pair.domain), pair.first, pair.second, pair=pair.name, **claim
-        ):
-            yield finding
-            if finding.violated:
-                return
-    yield campaign(factory, tried, Plan(runs=runs, **claim), measure=measured_by_betting).finding
+        known = OnDomain(factory, pair.domain)
+        try:
+            found += instrument(known, pair.first, pair.second, pair=pair.name, **claim)
+        except AttackError as error:
+            skipped.append(f"{instrument.__name__} on pair {pair.name!r}: {error}")
+        if any(finding.violated for finding in found):
+            return Examination(tuple(found), None, tuple(skipped))
+    held = campaign(factory, tried, plan, measure=measured_by_betting)
+    return Examination((*found, held.finding), held, tuple(skipped))

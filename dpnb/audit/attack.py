@@ -6,9 +6,10 @@ import pickle
 import random
 import warnings
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -166,6 +167,23 @@ def white_names(width: int, *, n_trees: int, classes: Sequence[Any]) -> list[str
 # --- Fits ---------------------------------------------------------------------------------------------------
 
 
+@contextmanager
+def kept_generators() -> Iterator[None]:
+    """Leave the global generators of Python and NumPy as they were."""
+    python, legacy = random.getstate(), np.random.get_state()  # noqa: NPY002
+    try:
+        yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(legacy)  # noqa: NPY002
+
+
+def seed_globals(seed: int) -> None:
+    """Seed the global generators of Python and NumPy."""
+    random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002
+
+
 @dataclass(frozen=True)
 class Sample:
     """What is fitted many times: an estimator on one data set, and what is seen of each fit.
@@ -187,12 +205,9 @@ class Sample:
 
     def run(self, seeds: Sequence[int], start: int) -> Iterator[Seen]:
         """What is seen of runs ``start``, ``start + 1``, ..."""
-        # Subjects that draw from the global generators would repeat themselves in forked processes.
-        python, legacy = random.getstate(), np.random.get_state()  # noqa: NPY002
-        try:
+        with kept_generators():
             for number, seed in enumerate(seeds, start):
-                random.seed(seed)
-                np.random.seed(seed)  # noqa: NPY002
+                seed_globals(seed)  # subjects that draw from them would repeat themselves in forked processes
                 try:
                     yield self._noted(seed) if self.failures else (self._observed(self._fitted(seed)), SILENT)
                 except AttackError:
@@ -201,9 +216,6 @@ class Sample:
                     raise AttackError(
                         f"run {number} on the {self.name} data set failed: {type(error).__name__}: {error}"
                     ) from error
-        finally:
-            random.setstate(python)
-            np.random.set_state(legacy)  # noqa: NPY002
 
     def _fitted(self, seed: int) -> Any:
         model = seeded(self.factory(), seed)
@@ -243,9 +255,18 @@ class Sample:
         return observed
 
 
+def two_samples(
+    factory: Callable[[], Any], first: Data, second: Data, observe: Observe, *, failures: bool = False
+) -> list[Sample]:
+    """An estimator on the data sets D and D′; parameters as of :class:`Sample`."""
+    sides = (first, "first"), (second, "second")
+    return [Sample(factory, data, observe, name, failures) for data, name in sides]
+
+
 Notes = tuple[str, str, str, str]  # as NOTED names them; empty for none
 Seen = tuple[Floats, Notes]  # numbers of a fit, and what it raised and warned
 SILENT: Notes = ("", "", "", "")
+Texts = dict[tuple[str, float], str]  # the text of each number in the columns that NOTED names
 NOTED = (
     "the run's exception by kind",
     "the run's exception",
@@ -345,7 +366,7 @@ def observations(
         If a fit or an observation fails.
     """
     _check_runs(runs, jobs)
-    samples = [Sample(factory, data, observe, name) for data, name in ((first, "first"), (second, "second"))]
+    samples = two_samples(factory, first, second, observe)
     found = drawn(samples, [runs, runs], jobs=jobs, seed=seed, progress=progress)
     width = max(len(row) for rows in found for row, _ in rows)
     a, b = (table([row for row, _ in rows], width) for rows in found)
@@ -358,7 +379,7 @@ def _check_runs(runs: int, jobs: int) -> None:
             raise ValueError(f"{name}={value!r}: expected a whole number of at least {low}")
 
 
-def with_notes(sides: Sequence[Sequence[Seen]]) -> tuple[list[Floats], dict[float, str]]:
+def with_notes(sides: Sequence[Sequence[Seen]]) -> tuple[list[Floats], Texts]:
     """Observations of several data sets as tables, with exceptions and warnings in four columns in front.
 
     Returns
@@ -366,7 +387,7 @@ def with_notes(sides: Sequence[Sequence[Seen]]) -> tuple[list[Floats], dict[floa
     A table for each data set, and the text of each number in the columns in front. A number follows from its text
     alone, so that no run has a say in how another one is seen.
     """
-    texts: dict[float, str] = {}
+    texts: Texts = {}
     rows = [[side_by_side(seen, texts) for seen in side] for side in sides]
     width = max(len(row) for side in rows for row in side)
     return [table(side, width) for side in rows], texts
@@ -376,26 +397,29 @@ def _number(note: str) -> float:
     return float(zlib.crc32(note.encode()))  # 0 for no note
 
 
-def words_of(event: OutputEvent, texts: Mapping[float, str]) -> str:
+def words_of(event: OutputEvent, texts: Texts) -> str:
     """An event in words: by the exceptions or warnings in it, if it is one of these."""
     if event.statistic not in NOTED:
         return str(event)
-    inside = [text or "none" for number, text in sorted(texts.items()) if event.holds(np.array([number]))[0]]
+    column = sorted((number, text) for (name, number), text in texts.items() if name == event.statistic)
+    inside = [text or "none" for number, text in column if event.holds(np.array([number]))[0]]
     listed = "” or “".join(inside[:MAX_NOTES]) + ("” or others" if len(inside) > MAX_NOTES else "”")
     return f"{event.statistic}: “{listed}"
 
 
-def in_words(finding: SampledFinding, texts: Mapping[float, str]) -> SampledFinding:
+def in_words(finding: SampledFinding, texts: Texts) -> SampledFinding:
     """A finding whose event is told in words."""
     where = finding.event.removeprefix(str(finding.shown))
     return replace(finding, event=f"{words_of(finding.shown, texts)}{where}")
 
 
-def side_by_side(seen: Seen, texts: dict[float, str]) -> Floats:
+def side_by_side(seen: Seen, texts: Texts) -> Floats:
     """Exception and warnings of a fit as numbers, in front of what was observed; their texts go into ``texts``."""
     row, notes = seen
     numbers = [_number(note) for note in notes]
-    texts.update(zip(numbers, notes, strict=True))
+    whole = notes[1], notes[1], notes[3], notes[3]  # a kind is told by its message, if it has one only
+    for key, note, full in zip(zip(NOTED, numbers, strict=True), notes, whole, strict=True):
+        texts[key] = full if texts.get(key, full) == full else note
     return np.concatenate([numbers, row])
 
 
@@ -491,10 +515,7 @@ def attack(
     check_claim(claimed)
     _check_runs(runs, jobs)
     observe = black_box(first, second) if observe is None else observe
-    samples = [
-        Sample(factory, data, observe, name, failures=True)
-        for data, name in ((first, "first"), (second, "second"))
-    ]
+    samples = two_samples(factory, first, second, observe, failures=True)
     found = drawn(samples, [runs, runs], jobs=jobs, seed=seed, progress=progress)
     check_some_succeed(found)
     (a, b), texts = with_notes(found)
@@ -507,7 +528,7 @@ def attack(
         neighbours=neighbours,
         subject=subject or type(factory()).__name__,
         pair=pair,
-        names=[*NOTED, *names_of(observe, a.shape[1] - len(NOTED))],
+        names=noted_names(observe, a.shape[1]),
         seed=seed,
     )
     return in_words(result, texts)
@@ -517,3 +538,8 @@ def names_of(observe: Observe, width: int) -> list[str]:
     """Names of what an observation sees."""
     name_them = getattr(observe, "names", None)
     return list(name_them(width)) if callable(name_them) else [f"output {j}" for j in range(width)]
+
+
+def noted_names(observe: Observe, width: int) -> list[str]:
+    """Names of ``width`` numbers: what the runs raise and warn, and what an observation sees."""
+    return [*NOTED, *names_of(observe, width - len(NOTED))]

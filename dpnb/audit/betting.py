@@ -262,6 +262,12 @@ def least_guesses(epsilon: float, *, confidence: float) -> int:
     return math.ceil(-math.log(1 - confidence) / math.log1p(math.exp(-epsilon)))
 
 
+def most_refutable(runs: int, *, confidence: float) -> float:
+    """Largest claim that ``runs`` runs can refute by any valid test, see :func:`least_guesses`."""
+    check_levels(confidence, 0.0)
+    return max(-math.log(math.expm1(-math.log(1 - confidence) / runs)), 0.0)
+
+
 # --- Means of bounded numbers -------------------------------------------------------------------------------
 
 

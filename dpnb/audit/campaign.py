@@ -343,7 +343,7 @@ def campaign(
         range(len(pairs)), key=lambda place: (place != best, -np.nan_to_num(tried[place].margin, nan=-np.inf))
     )
     return Campaign(
-        finding, pairs[best], tuple(tried[place] for place in order), spent + 2 * left.runs, left.runs
+        finding, pairs[best], tuple(tried[place] for place in order), spent + finding.trials, left.runs
     )
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime
 import os
-import random
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -23,11 +22,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arrays import Floats
-from .attack import Data, Observe, black_box, seeded
+from .attack import Data, Observe, black_box, kept_generators, names_of, seed_globals, seeded
 from .bounds import MIN_RUNS, SampledFinding, check_claim, check_levels, compare
 from .constant import MOST_RUNS, SURE, constant_on_each
 from .described import told
-from .scan import HeldFinding, facts_of, kept_generators
+from .many import shared
+from .scan import HeldFinding, facts_of
 
 # --- Low bits ---------------------------------------------------------------------------------------------------------
 
@@ -107,7 +107,7 @@ class LowBits:
     def names(self, width: int) -> list[str]:
         """Names of ``width`` observed numbers."""
         count = width // (3 + len(BANDS))
-        named = getattr(self.observe, "names", lambda n: [f"output {j}" for j in range(n)])(count)
+        named = names_of(self.observe, count)
         return [*named, *low_bit_names(named)]
 
 
@@ -163,8 +163,7 @@ def _replaced(changes: Sequence[tuple[Any, Any]], modules: Sequence[ModuleType])
 def globals_reset(*_: ModuleType) -> Iterator[None]:
     """Let the global generators of Python and NumPy be in the same state."""
     with kept_generators():
-        random.seed(0)
-        np.random.seed(0)  # noqa: NPY002
+        seed_globals(0)
         yield
 
 
@@ -230,10 +229,10 @@ def generators(
     """Fit without a seed and see whether the noise repeats itself, as fits come or while clock and globals stay.
 
     Noise that repeats is none. Where something that the model holds has one value in all fits on D and another one in
-    all fits on D′, the bound is that of :func:`~dpnb.audit.scan.constant_on_each`, with the error probability shared by
-    the circumstances. A fact is convicted in the first circumstance in which it repeats. In that of fits as they come,
-    numbers without any noise are convicted as well: :func:`~dpnb.audit.scan.scan` tells them apart. Noise that repeats
-    itself, but gives the same model on both data sets, shows nothing on that pair.
+    all fits on D′, the bound is that of :func:`~dpnb.audit.constant.constant_on_each`, with the error probability
+    shared by the circumstances. A fact is convicted in the first circumstance in which it repeats. In that of fits as
+    they come, numbers without any noise are convicted as well: :func:`~dpnb.audit.scan.scan` tells them apart. Noise
+    that repeats itself, but gives the same model on both data sets, shows nothing on that pair.
 
     Parameters
     ----------
@@ -253,7 +252,7 @@ def generators(
     kind = type(factory())
     names = [*(base.__module__ for base in kind.__mro__), getattr(factory, "__module__", "")]
     modules = [sys.modules[name] for name in dict.fromkeys(names) if name in sys.modules]
-    level = 1 - (1 - confidence) / len(circumstances)
+    level = shared(confidence, len(circumstances))
     found: list[HeldFinding] = []
     for number, circumstance in enumerate(circumstances):
 
@@ -326,8 +325,7 @@ def timings(
         for number in range(int(runs)):
             for side in rng.permutation(2).tolist():
                 drawn = int(rng.integers(2**32))
-                random.seed(drawn)
-                np.random.seed(drawn)  # noqa: NPY002
+                seed_globals(drawn)
                 model, data = seeded(factory(), drawn), (first, second)[side]
                 if what == "predict":
                     model.fit(*data)

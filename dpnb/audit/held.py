@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import json
 import pickle
 import random
@@ -11,7 +12,7 @@ import tempfile
 import types
 import weakref
 from collections import defaultdict, deque
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -39,6 +40,7 @@ GENERATORS = (
 NOT_WALKED = (type, types.ModuleType, types.BuiltinFunctionType, property, random.SystemRandom)
 LIBRARIES = {"builtins", "abc", "typing", "enum", "collections", "sklearn", "numpy", "scipy", "pandas"}
 MOST_OBJECTS = 500_000
+EXPORTS = ("to_json", "export", "document")  # methods that write a model
 PICKLED = ".__getstate__()"
 TOTALS = ("number of entries", "sum", "smallest", "largest", "sorted values")
 
@@ -62,7 +64,8 @@ def held(model: Any, *, root: str = "model") -> Held:
 
     That is what attributes, slots, containers, arrays and tables hold, also behind closures, defaults, bound methods,
     partials, pickled bytes, views of arrays and attributes of its class; the state that a pickle has, joblib's too; its
-    ``repr``; and its JSON document, if it is an estimator of this package. Entries of a path with positions, such as
+    ``repr``; and what it is exported as by a method ``to_json``, ``export`` or ``document``, or ``release`` of this
+    package, that takes nothing or a file to write. Entries of a path with positions, such as
     ``model.trees_[*].value``, are added up as well, for their total may tell what none of them tells.
 
     Parameters
@@ -122,11 +125,35 @@ def _handed_out(model: Any, root: str) -> Steps:
         yield from ()
     if callable(fitted := getattr(model, "__sklearn_is_fitted__", None)):
         yield f"{root}.__sklearn_is_fitted__()", fitted()
-    if isinstance(model, PrivateClassifier):
-        with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder) / "model.json"
-            model.release(file)
-            yield f"{root}.release()", json.loads(file.read_text(encoding="utf-8"))
+    for name in (*EXPORTS, *["release"] * isinstance(model, PrivateClassifier)):
+        if not isinstance(model, type) and callable(export := getattr(model, name, None)):
+            yield from ((f"{root}.{name}()", written) for written in _exported(export))
+
+
+def _exported(export: Callable[..., Any]) -> Iterator[Any]:
+    """What a method returns, or writes into a file; nothing if it takes more than that file, or fails."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "model.json"
+        try:
+            asked = [
+                name
+                for name, parameter in inspect.signature(export).parameters.items()
+                if parameter.default is parameter.empty
+                and parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+            ]
+            returned = export(*[file][: len(asked)])
+            written = file.read_bytes() if file.is_file() else returned
+        except Exception:  # it cannot be exported in this way
+            return
+    yield _parsed(written)
+
+
+def _parsed(written: Any) -> Any:
+    """What a text in JSON says; anything else as it is."""
+    try:
+        return json.loads(written)
+    except (TypeError, ValueError):
+        return written
 
 
 def single(value: Any) -> Fact:

@@ -13,6 +13,7 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -28,12 +29,14 @@ from .attack import (
     Data,
     Observe,
     Sample,
+    Texts,
     _chunk,
     _prepare,
     black_box,
     check_pickles,
-    names_of,
+    noted_names,
     side_by_side,
+    two_samples,
     words_of,
 )
 from .betting import CoinGame, Tally, exp
@@ -531,13 +534,13 @@ def monitor(
     Ramdas, Ribero (2025), Sequentially auditing differential privacy, who bet on pairs of runs.
     """
     observe = black_box(first, second) if observe is None else observe
-    texts: dict[float, str] = {}
+    texts: Texts = {}
     game = Monitor(
         claimed=claimed,
         confidence=confidence,
         delta=delta,
         neighbours=neighbours,
-        names=lambda width: [*NOTED, *names_of(observe, width - len(NOTED))],
+        names=partial(noted_names, observe),
         tell=lambda event: words_of(event, texts),
         best=not stop,
         most_runs=most_runs,
@@ -545,10 +548,7 @@ def monitor(
         subject=subject or type(factory()).__name__,
         pair=pair,
     )
-    samples = [
-        Sample(factory, data, observe, name, failures=True)
-        for data, name in ((first, "first"), (second, "second"))
-    ]
+    samples = two_samples(factory, first, second, observe, failures=True)
     with _fits(samples, texts, jobs=jobs, seed=seed) as run:
         at_once = 1 if jobs == 1 else 16 * jobs
         found = _play(game, run, most_runs=most_runs, stop=stop, at_once=at_once, progress=progress)
@@ -559,7 +559,7 @@ def monitor(
 
 
 @contextmanager
-def _fits(samples: Sequence[Sample], texts: dict[float, str], *, jobs: int, seed: int) -> Iterator[Runs]:
+def _fits(samples: Sequence[Sample], texts: Texts, *, jobs: int, seed: int) -> Iterator[Runs]:
     """Fits and observations, in this process or in several; the texts of what they raise and warn are kept."""
     if isinstance(jobs, bool) or not isinstance(jobs, int | np.integer) or jobs < 1:
         raise ValueError(f"jobs={jobs!r}: expected a whole number of at least 1")

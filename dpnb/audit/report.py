@@ -1,4 +1,4 @@
-"""Picture and page of an attack: the two output distributions and the event that tells them apart."""
+"""Picture and page of an audit: how the wealth of the bets grew, or the event that tells two distributions apart."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,10 @@ from ..arrays import Floats
 from ..files import write_whole
 from .bounds import SampledFinding
 from .campaign import Tried
+from .monitor import MonitoredFinding
 from .pairs import Pair
 from .result import Finding
+from .scan import HeldFinding
 
 SUFFIXES = (".html", ".png")
 SIDES = (("D", "#0173B2", "-", "//"), ("D′", "#DE8F05", "--", ".."))  # colour, line and hatch tell them apart
@@ -43,6 +46,7 @@ th { font-weight: 600; }
 .violated { border-left: 0.5rem solid var(--bad); padding-left: 0.8rem; }
 .passed { border-left: 0.5rem solid var(--good); padding-left: 0.8rem; }
 """
+LEAST_WEALTH, MOST_WEALTH = 1e-6, 1e300  # that are drawn
 SHOWN_ROWS = 6  # of each data set
 SHOWN_TRIED = 20
 
@@ -112,16 +116,77 @@ def _mark_event(finding: SampledFinding, points: Floats, axis: Axes) -> None:
         axis.axvline(at, color="black", linestyle=":", label=f"threshold {value:.4g}")
 
 
-def alt_text(finding: SampledFinding) -> str:
+def plot_wealth(finding: MonitoredFinding) -> Figure:
+    """Show how the wealth of the bets against the claim and the bound of ε went, run by run.
+
+    Parameters
+    ----------
+    finding : of bets.
+
+    Returns
+    -------
+    Figure with two panels: the wealth on a logarithmic axis, with the line that refutes; the bound, with the claim.
+    """
+    figure = Figure(figsize=(8, 5.2), layout="constrained", dpi=110, facecolor="white")
+    above, below = figure.subplots(2, sharex=True, height_ratios=(3, 2))
+    runs, bound, wealth = _went(finding).T
+    enough = 1 / (1 - finding.confidence)
+    above.plot(runs, np.clip(wealth, LEAST_WEALTH, MOST_WEALTH), color=SIDES[0][1], label="wealth")
+    above.axhline(enough, color="black", linestyle=":", label=f"1/α = {enough:.4g} refutes the claim")
+    above.set(ylabel="wealth", yscale="log")
+    above.set_title(finding.pair, parse_math=False)
+    below.step(runs, bound, color=SIDES[1][1], where="post", label="lower bound of ε")
+    below.axhline(finding.claimed, color="black", linestyle="--", label=f"claimed ε = {finding.claimed:.4g}")
+    below.set(xlabel="runs", ylabel="ε", ylim=(0, 1.15 * max(finding.claimed, bound[-1])))
+    figure.legend(loc="outside lower center", ncols=2)
+    return figure
+
+
+def _went(finding: MonitoredFinding) -> Floats:
+    """Runs, bound and wealth from before the first bet to the last one, (looks, 3)."""
+    ends = [[0.0, 0.0, 1.0]], [[finding.trials, finding.lower_bound, finding.e_value]]
+    return np.concatenate([ends[0], finding.path[finding.path[:, 0] < finding.trials], ends[1]])
+
+
+def plot_words(finding: Finding) -> Figure:
+    """A finding that no number of runs draws, such as that of a scan, in its words."""
+    lines = [
+        line for text in str(finding).splitlines() for line in wrap(text, 84, subsequent_indent=" " * 15)
+    ]
+    figure = Figure(figsize=(8, 0.5 + 0.17 * len(lines)), dpi=110, facecolor="white")
+    figure.text(0.03, 0.95, "\n".join(lines), va="top", family="monospace", fontsize=9, parse_math=False)
+    return figure
+
+
+def _drawn(finding: Finding) -> Figure | None:
+    """The picture of a finding, None if it has only words."""
+    match finding:
+        case MonitoredFinding():
+            return plot_wealth(finding)
+        case SampledFinding():
+            return plot_event(finding)
+    return None
+
+
+def alt_text(finding: Finding) -> str:
     """The picture in words."""
-    return (
-        f"Histograms of {finding.shown.statistic} over the runs on the data sets D and D′. {finding.event}. "
-        f"The runs show ε ≥ {finding.lower_bound:.3g}; the claim is ε = {finding.claimed:g}."
-    )
+    shown = f"The runs show ε ≥ {finding.lower_bound:.3g}; the claim is ε = {finding.claimed:g}."
+    match finding:
+        case MonitoredFinding():
+            return (
+                f"Wealth of bets against the claim over {finding.trials} runs: {finding.e_value:.3g} in the end, and "
+                f"{1 / (1 - finding.confidence):.4g} refutes. {finding.event}. {shown}"
+            )
+        case SampledFinding():
+            statistic = finding.shown.statistic
+            return (
+                f"Histograms of {statistic} over the runs on the data sets D and D′. {finding.event}. {shown}"
+            )
+    return f"{finding.event}. {shown}"
 
 
 def page(
-    finding: SampledFinding,
+    finding: Finding,
     *,
     others: Sequence[Finding],
     settings: Mapping[str, str],
@@ -134,7 +199,7 @@ def page(
 
     Parameters
     ----------
-    finding : the attack to show.
+    finding : what to show first.
     others : further findings.
     settings : name → value, in the order to show.
     notes : paragraphs on what the result means.
@@ -151,7 +216,6 @@ def page(
     paragraphs = "\n".join(f"<p>{escape(note)}</p>" for note in notes)
     shown = "" if pair is None else _pair_shown(pair)
     trials = "" if not tried else _tried_shown(tried)
-    picture = base64.b64encode(_png(finding)).decode()
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -165,11 +229,7 @@ def page(
 <h1>Privacy audit of {escape(finding.subject)}</h1>
 <p class="{"violated" if violated else "passed"}"><strong>{verdict}.</strong></p>
 {texts}
-<figure>
-<img src="data:image/png;base64,{picture}" alt="{escape(alt_text(finding), quote=True)}">
-<figcaption>{escape(alt_text(finding))}</figcaption>
-</figure>
-<h2>What it means</h2>
+{_figure(finding)}{_looked_into((finding, *others))}<h2>What it means</h2>
 <p>{escape(_meaning(finding))}</p>
 {paragraphs}
 {shown}{trials}<h2>Settings</h2>
@@ -183,13 +243,41 @@ def page(
 """
 
 
-def _meaning(finding: SampledFinding) -> str:
+def _figure(finding: Finding) -> str:
+    if _drawn(finding) is None:
+        return ""
+    picture, words = base64.b64encode(_png(finding)).decode(), alt_text(finding)
+    return (
+        f'<figure>\n<img src="data:image/png;base64,{picture}" alt="{escape(words, quote=True)}">\n'
+        f"<figcaption>{escape(words)}</figcaption>\n</figure>\n"
+    )
+
+
+def _looked_into(findings: Sequence[Finding]) -> str:
+    """What the scans found in the fitted models; nothing where there were no scans."""
+    found = [one for one in findings if isinstance(one, HeldFinding)]
+    if not found:
+        return ""
+    rows = [[one.path, one.holds, _bound(one), one.event, one.pair] for one in found]
+    table = _table("By the scans", ["where", "what", "ε at least", "why it tells", "pair"], rows)
+    return f"<h2>What the fitted models hold</h2>\n{table}"
+
+
+def _bound(finding: Finding) -> str:
+    return "∞" if math.isinf(finding.lower_bound) else f"{finding.lower_bound:.3g}"
+
+
+def _meaning(finding: Finding) -> str:
     """The bound in one sentence."""
+    if math.isinf(finding.lower_bound):
+        given = f"Given {finding.given}, some" if finding.given else "Some"
+        return f"{given} output is possible on one data set and not on the other. No finite ε allows that."
     times = f"{math.exp(finding.lower_bound):.3g}"
     return (
         f"Some set of outputs, the event, is at least {times} times as likely on one data set as on the other"
         + (f", beyond δ = {finding.delta:g}" if finding.delta else "")
-        + f" (with {100 * finding.confidence:g} % confidence). The claim allows {math.exp(finding.claimed):.3g} times."
+        + f" (with {100 * finding.confidence:.10g} % confidence). "
+        f"The claim allows {math.exp(finding.claimed):.3g} times."
     )
 
 
@@ -233,16 +321,16 @@ def _table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) 
     )
 
 
-def _png(finding: SampledFinding) -> bytes:
+def _png(finding: Finding) -> bytes:
     buffer = io.BytesIO()
     metadata = {"Description": alt_text(finding), "Software": None}
-    plot_event(finding).savefig(buffer, format="png", metadata=metadata)
+    (_drawn(finding) or plot_words(finding)).savefig(buffer, format="png", metadata=metadata)
     return buffer.getvalue()
 
 
 def write_report(
     path: Path,
-    finding: SampledFinding,
+    finding: Finding,
     *,
     others: Sequence[Finding],
     settings: Mapping[str, str],

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 import pickle
-import random
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,7 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from .attack import AttackError, Data, seeded
+from .attack import AttackError, Data, kept_generators, seed_globals, seeded
 from .bounds import check_claim, check_levels
 from .constant import MOST_RUNS, SURE, constant_on_each, differing
 from .described import FAILS, in_memory, told
@@ -79,7 +77,7 @@ def scan(
     Returns
     -------
     One finding for each attribute, none for a model that holds nothing of that kind. ``lower_bound`` is what the fits
-    prove, see :func:`constant_bound`; it is infinite for generators and seeds.
+    prove, see :func:`~dpnb.audit.constant.constant_bound`; it is infinite for generators and seeds.
 
     Raises
     ------
@@ -135,17 +133,6 @@ def scan(
     ]
 
 
-@contextmanager
-def kept_generators() -> Iterator[None]:
-    """Leave the global generators of Python and NumPy as they were."""
-    python, legacy = random.getstate(), np.random.get_state()  # noqa: NPY002
-    try:
-        yield
-    finally:
-        random.setstate(python)
-        np.random.set_state(legacy)  # noqa: NPY002
-
-
 def facts_of(factory: Callable[[], Any], data: Data, seed: int | None) -> dict[str, Fact]:
     """Facts of a fit, or of its error.
 
@@ -154,8 +141,7 @@ def facts_of(factory: Callable[[], Any], data: Data, seed: int | None) -> dict[s
     seed : of the model and of the global generators; None to leave them as they are.
     """
     if seed is not None:
-        random.seed(seed)
-        np.random.seed(seed)  # noqa: NPY002
+        seed_globals(seed)
     model = factory() if seed is None else seeded(factory(), seed)
     try:
         model.fit(*data)

@@ -21,30 +21,11 @@ from dpnb.audit import AttackError, Finding, PrivacyViolation, assert_private
 from dpnb.audit.pairs import KINDS
 from dpnb.domain import Categorical, Continuous, Domain
 
-
-class ScaledCounts(Honest):
-    """Whole noisy counts, as floating-point shares of each other, of their sum, and divided by three."""
-
-    def learn(self, seen: Any, rng: np.random.Generator) -> None:
-        super().learn(seen, rng)
-        self.thirds_ = self.value_ / 3
-        self.value_ = self.shares_ / self.shares_.sum()
-
-
-class ExactInTheModel(Honest):
-    """Noise on a public grid of sevenths, in floating point: what is between the counts tells nothing."""
-
-    def learn(self, seen: Any, rng: np.random.Generator) -> None:
-        super().learn(seen, rng)
-        self.value_ = self.value_ + rng.integers(0, 7, self.value_.shape) / 7
-
-
 RUNS = {
     "permute-and-flip at ε": 1_000,
     "noise shared between classes": 800,
     "no noise if n > 50": 800,
     "divided by exact sizes": 1_000,
-    "Laplace in floating point": 800,
 }
 BY_NAME = {subject.name: subject for subject in SUBJECTS}
 THREE = Domain((Categorical("c", ("a", "b")), Continuous("x", -5, 20)), ("u", "v", "w"))
@@ -53,6 +34,7 @@ THREE = Domain((Categorical("c", ("a", "b")), Continuous("x", -5, 20)), ("u", "v
 MISSED = {
     "noise/1.2": "it needs more runs at this confidence",
     "three times ε/2": "it needs more runs at this confidence",
+    "Laplace in floating point": "the bits of released counts are looked at on request",
 }
 
 
@@ -86,12 +68,6 @@ def test_the_verdict_is_right(subject: Subject, monkeypatch: pytest.MonkeyPatch)
         audited(subject)
     assert caught.value.finding.lower_bound > subject.claimed
     assert "VIOLATED" in str(caught.value)
-
-
-@pytest.mark.parametrize("kind", [ScaledCounts, ExactInTheModel])
-def test_honest_floating_point_is_let_pass(kind: Callable[[], Any]) -> None:
-    """As many runs as convict Laplace noise in floating point."""
-    assert not audited(Subject("Laplace in floating point", kind, 1.0, ""))[-1].violated
 
 
 def test_an_audit_that_breaks_off_is_no_conviction() -> None:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from ..arrays import Floats
@@ -30,14 +29,12 @@ from .attack import (
     with_notes,
 )
 from .bounds import MIN_RUNS, SampledFinding, scouted_margin
-from .channels import fine_bits
 from .monitor import MonitoredFinding, monitor
 from .pairs import Pair, asked
 from .replay import replay
 from .result import Finding
 
 MOST_TREE_NUMBERS = 256  # of a forest's numbers, upper levels first
-MOST_BITS = 32  # numbers whose last bits are looked at
 SCOUT_SHARE = 0.25  # of all fits
 FIRST_SHARE = 0.5  # of the scouting fits, on all pairs; the later rounds share the rest
 LEAST_RUNS = 4  # of a pair in a round, on each data set
@@ -76,11 +73,6 @@ def own_domain(model: Any) -> Domain | None:
 class Released:
     """What a fitted estimator gives away: its answers, its trees and other numbers that it declares as released.
 
-    Of the floating-point numbers among them, and of those in its public attributes, the last bits are looked at too. To
-    a bet they are numbers like all others: rules are learned from past outputs, so that more columns do not raise the
-    probability of a false alarm. What follows from whole noisy counts has bits that follow from these; exact
-    probabilities and sums have none that an (ε, δ)-DP release could not have, or they are no such release.
-
     Parameters
     ----------
     answers : the model's answers to queries.
@@ -98,7 +90,6 @@ class Released:
         if self.types:
             kind = np.asarray(model.predict(self.answers.queries)).dtype.kind
             seen = np.append(float(ord(kind)), seen)
-        seen = np.append(seen, fine_bits(_real_numbers(model)))
         trees = getattr(model, "trees_", None)
         if isinstance(trees, list) and trees and all(isinstance(tree, Tree) for tree in trees):
             seen = np.append(seen, white_box(model)[:MOST_TREE_NUMBERS])
@@ -109,25 +100,8 @@ class Released:
         front = ["type of the predicted labels"] * self.types
         answers = len(self.answers.queries) * len(self.answers.classes) + 1
         known = self.answers.names(min(answers, width - len(front)))
-        bits = [f"last bits of released number {j}" for j in range(MOST_BITS)]
-        rest = max(width - len(known) - len(front) - MOST_BITS, 0)
-        trees = white_names(rest, n_trees=self.n_trees, classes=self.answers.classes)
-        return [*front, *known, *bits, *trees][:width]
-
-
-def _real_numbers(model: Any) -> Floats:
-    """The first floating-point numbers in a model's public attributes and its trees, NaN where there are no more."""
-    held = [value for name, value in getattr(model, "__dict__", {}).items() if not name.startswith("_")]
-    trees = [
-        tree.value for value in held if isinstance(value, list) for tree in value if isinstance(tree, Tree)
-    ]
-    floats = [np.ravel(v) for v in [*held, *trees] if isinstance(v, float | np.ndarray) and _real(v)]
-    numbers = np.concatenate([np.empty(0), *floats])[:MOST_BITS]
-    return np.pad(numbers, (0, MOST_BITS - len(numbers)), constant_values=np.nan)
-
-
-def _real(value: float | NDArray[Any]) -> bool:
-    return np.asarray(value).dtype.kind == "f"
+        rest = width - len(known) - len(front)
+        return [*front, *known, *white_names(rest, n_trees=self.n_trees, classes=self.answers.classes)]
 
 
 @dataclass(frozen=True)

@@ -82,17 +82,6 @@ def low_bits(values: ArrayLike) -> Floats:
     return np.stack(columns, axis=2).reshape(len(numbers), -1)
 
 
-def fine_bits(values: ArrayLike) -> Floats:
-    """How fine numbers are that lie between -½ and ½: the exponent of the lowest bit, negated; NaN for all others.
-
-    This column of :func:`low_bits` is enough to tell noisy counts apart: next to 0, a count with floating-point noise
-    ends in more bits the smaller the true one is. Whole numbers have no such bits.
-    """
-    numbers = np.asarray(values, float)
-    inside = (np.abs(numbers) < 0.5) & (numbers != 0)
-    return np.where(inside, -lowest_bit(np.where(inside, numbers, 1.0)), np.nan)
-
-
 def low_bit_names(names: Sequence[str]) -> list[str]:
     """Names of the columns of :func:`low_bits`."""
     kinds = ["lowest bit of {}", *(f"fineness of {{}} below {band:g}" for band in BANDS)]

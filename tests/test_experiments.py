@@ -47,6 +47,7 @@ DEAR = {
     "edprf_attack": 1,
     "edprf_replay": 2,
     "board_replay": 1,
+    "auditor_own": 3,
     "auditor_power": 1,
     "betting_coverage": 1,
     "betting_power": 1,

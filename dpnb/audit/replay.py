@@ -304,7 +304,15 @@ class Replay:
         return "the bags" if {MULTIPLICITY, MOVES} & set(self.blame) else ""
 
 
-def replay_fit(fit: Fit, first: Any, second: Any, *, common: Any, own: tuple[bool, bool]) -> Replay:
+def replay_fit(
+    fit: Fit,
+    first: Any,
+    second: Any,
+    *,
+    common: Any,
+    own: tuple[bool, bool],
+    script: list[Release] | None = None,
+) -> Replay:
     """Replay for anything that fits through the doors.
 
     Parameters
@@ -313,9 +321,10 @@ def replay_fit(fit: Fit, first: Any, second: Any, *, common: Any, own: tuple[boo
     first, second : the neighbours; outputs are drawn on ``first``.
     common : the records that both hold.
     own : whether ``first`` has a record that ``second`` has not, and the other way round.
+    script : outputs to replay, by default those of a fit on ``first``.
     """
     shared = _shared_bootstrap(fit, first, second)
-    recorded = _take(fit, first, rule=shared, script=None)
+    recorded = _take(fit, first, rule=shared, script=script)
     script, bags = recorded.releases, recorded.bags
     assert recorded.ledger is not None
     counts = range(1, MOST_COPIES + 1) if bags is not None and bags.mode == "poisson" else range(1, 2)
@@ -430,8 +439,18 @@ def replay_mechanism(
     )
 
 
+Steer = Callable[[Fit, Any, Any], list[Release]]
+"""How the subject runs, and two data sets → outputs that are possible on the first one."""
+
+
 def replay_estimator(
-    estimator: Any, first: Part, second: Part, *, seed: int = 0, encoded: bool = False
+    estimator: Any,
+    first: Part,
+    second: Part,
+    *,
+    seed: int = 0,
+    encoded: bool = False,
+    steer: Steer | None = None,
 ) -> tuple[Replay, str]:
     """Replay of a ``dpnb`` estimator; returns the neighbouring relation of the pair as well.
 
@@ -439,6 +458,7 @@ def replay_estimator(
     ----------
     encoded : whether each data set is encoded once, ahead of all fits, which takes a quarter of the time. What
         encoding itself may tell is then out of sight.
+    steer : which outputs to replay, by default those that a fit on ``first`` draws.
     """
     common, own, relation = split_pair(first, second)
 
@@ -448,7 +468,8 @@ def replay_estimator(
     parts: list[Any] = [first, second, common]
     if encoded:
         parts = [(Records(*part, domain=estimator.domain, strict=False), None) for part in parts]
-    return replay_fit(fit, parts[0], parts[1], common=parts[2], own=own), relation
+    script = None if steer is None else steer(fit, parts[0], parts[1])
+    return replay_fit(fit, parts[0], parts[1], common=parts[2], own=own, script=script), relation
 
 
 def replay(

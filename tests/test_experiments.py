@@ -48,6 +48,7 @@ DEAR = {
     "edprf_replay": 2,
     "board_replay": 1,
     "auditor_power": 1,
+    "audit_subjects": 1,
     "betting_coverage": 1,
     "betting_power": 1,
     "betting_conviction": 1,

@@ -49,6 +49,7 @@ DEAR = {
     "board_replay": 1,
     "auditor_own": 3,
     "auditor_power": 1,
+    "audit_subjects": 1,
     "betting_coverage": 1,
     "betting_power": 1,
     "betting_conviction": 1,

@@ -30,6 +30,7 @@ from .studies import (
     references,
     settings,
     stress,
+    subjects,
     tuning,
 )
 
@@ -49,6 +50,7 @@ STUDIES = (
     board,
     references,
     stress,
+    subjects,
     reconstruction,
 )
 GRIDS: dict[str, Callable[[], Study]] = {grid().name: grid for study in STUDIES for grid in study.GRIDS}

@@ -131,6 +131,22 @@ def test_marks_are_written_in_one_way(path: Path) -> None:
         assert text.count(defaults.SIGN) == text.count(defaults.MARK) <= 1
 
 
+def behind_fences(notebook: Notebook) -> list[str]:
+    """Lines of a fence that a mark stands behind: such a fence closes nothing, and what follows stays folded."""
+    lines = [
+        line for cell in notebook.cells for line in cell.source.split("\n") if cell.cell_type == "markdown"
+    ]
+    return [line for line in lines if defaults.MARK in line and re.match(r"\s*(:{3,}|`{3,}|\$\$)", line)]
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_marks_leave_fences_alone(path: Path) -> None:
+    stored = nbformat.read(path, as_version=4)
+    assert behind_fences(stored) == []
+    stored.cells.append(new_markdown_cell(f":::{{note}}\nIt is 0.1.\n::: {defaults.MARK}"))
+    assert behind_fences(stored) == [f"::: {defaults.MARK}"]
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::UserWarning:papermill", "ignore::DeprecationWarning")
 def test_a_run_with_other_parameters_says_so(tmp_path: Path) -> None:

@@ -58,28 +58,6 @@ FIGURES: dict[str, Callable[[], Figure]] = {
         pd.concat([POINTS.assign(schedule=s, n_rounds=m) for s in ("a", "b") for m in (3, 4)]),
         levels={"one": 0.7, "two": 0.7},
     ),
-    "boosters": lambda: plots.plot_boosters(
-        pd.concat([POINTS.assign(label=name) for name in ("a", "b")]),
-        levels={"one": {"floor": 0.7}, "two": {"floor": 0.7}},
-    ),
-    "columns": lambda: plots.plot_columns(
-        pd.DataFrame({"a": [0.1, 0.2], "b": [0.3, 0.4]}, index=[10, 100]), xlabel="records", ylabel="change"
-    ),
-    "steps": lambda: plots.plot_steps(
-        pd.concat([POINTS.assign(method=name) for name in ("0 a", "1 b")]),
-        notes={"0 a": "first", "1 b": "second"},
-    ),
-    "forest_grid": lambda: plots.plot_forest_grid(
-        results(method=["a", "b"], utility=["max", "gini"], max_depth=[3, 4], epsilon=EPSILONS), floor=0.7
-    ),
-    "methods": lambda: plots.plot_methods(
-        results(label=["a", "b"], epsilon=EPSILONS), levels={"floor": 0.7}, metric="test accuracy"
-    ),
-    "ladder": lambda: plots.plot_ladder(
-        results(method=["0 a", "1 b"], epsilon=EPSILONS, metric=["accuracy", "auc"]),
-        true_epsilon={"0 a": "∞", "1 b": "1"},
-    ),
-    "shift": lambda: plots.plot_shift(pd.DataFrame({"a": [0.1, 0.2], "b": [0.3, 0.4]}, index=[0.1, 1.0])),
     "attacks": lambda: plots.plot_attacks(
         pd.DataFrame({"mechanism": ["a", "b"], "claimed": [1.0, 1.0], "lower bound": [0.9, 2.0]})
     ),

@@ -1,6 +1,6 @@
 """Mend what the theme gets wrong on every page: a script run twice, an unset colour mode, two ARIA roles,
-proofs that do not fold, bars that stand between a chapter's first words and its first figure, empty headers of tables,
-a sidebar outside all landmarks, and regions that scroll but that no key reaches.
+proofs that do not fold, bars that stand between a chapter's first words and its first figure, rows of equal bars, empty
+headers of tables, a sidebar outside all landmarks, and regions that scroll but that no key reaches.
 
 The theme's script makes a block of code focusable if it is too wide when the page loads, which depends on the fonts
 and on what is folded, and it never names one. Here everything that can scroll is focusable and named in the HTML.
@@ -116,6 +116,25 @@ def gather(soup: BeautifulSoup) -> None:
         cell.decompose()
 
 
+def only_folded(cell: Tag | None) -> Tag | None:
+    """Give the bar of a cell that shows nothing else."""
+    if cell is None or "cell" not in cell.get("class", []) or cell.select_one(":scope > .cell_output"):
+        return None
+    return cell.select_one(":scope > details.hide")
+
+
+def join(soup: BeautifulSoup) -> None:
+    """Put folded cells that follow each other, and whose bars say the same, under one bar."""
+    said = lambda bar: bar.summary.get_text(" ", strip=True)  # noqa: E731
+    for cell in soup.select("div.cell"):
+        bar, before = only_folded(cell), only_folded(cell.find_previous_sibling())
+        if bar and before and said(bar) == said(before):
+            bar.summary.decompose()
+            # The first bar moves to the last cell, where a third one finds it.
+            before.extend(list(bar.contents))
+            bar.replace_with(before.extract())
+
+
 def headed(soup: BeautifulSoup) -> None:
     """Let no header of a table be empty: a whole row of them goes, a single one is a plain cell."""
     for head in soup.find_all("thead"):
@@ -147,6 +166,7 @@ def mend(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any],
         mark["title"] = "Known to hold for the default parameters"
     fold(soup)
     gather(soup)
+    join(soup)
     headed(soup)
     reachable(soup)
     context["body"] = str(soup)

@@ -9,6 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from .plots import MARKERS, _epsilon_axis, _legend_below, _look, _panels
 from .standings import Ranking
@@ -94,6 +95,7 @@ def plot_leads(best: pd.DataFrame, epsilons: Sequence[float], *, label: str) -> 
             axis.annotate(f"over {name}", (end, y), xytext=(6, 0), **how)
         axis.set_yticks(range(len(sets)), sets, fontsize="small")
         axis.set_ylim(-0.6, len(sets) - 0.4)
+        axis.grid(visible=False, axis="y")  # its lines would strike the names through
         low, high = (rows["mean"] - rows["half"]).min(), (rows["mean"] + rows["half"]).max()
         axis.set_xlim(low - 0.03 * (high - low), high + 1.0 * (high - low))  # room for the names
         axis.set_xlabel(f"{label}, ε = {epsilon:g}", fontsize="small")
@@ -142,6 +144,10 @@ def plot_costs(table: pd.DataFrame, *, panels: Mapping[str, str], label: str) ->
         axis.axvline(1, color="black", linewidth=0.8, linestyle=":")
         if table[column].max() > WIDE_RANGE * table[column].min():
             axis.set_xscale("log")
+            # Within a decade all ticks between powers of ten have labels, one over the other.
+            axis.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
+            axis.xaxis.set_major_formatter("{x:g}")
+            axis.xaxis.set_minor_formatter(NullFormatter())
         axis.set_xlabel(name, fontsize="small")
         axis.tick_params(labelsize=SMALL)
     axes[0, 0].set_ylabel(label, fontsize="small")

@@ -251,14 +251,14 @@ def plot_jumps(steps: Floats, jumps: Mapping[int, Floats]) -> Figure:
     steps : (k,) values of A, increasing.
     jumps : number of records N → (k,) changes.
     """
-    figure, axis = plt.subplots(figsize=(WIDTH, 3.2))
+    figure, axis = plt.subplots(figsize=(WIDTH, 3.8))
     for i, (n, change) in enumerate(jumps.items()):
         axis.plot(
             steps, change, LINES[i], color=f"C{i}", label=f"true, N = {n:,}".replace(",", " "), linewidth=2
         )
     axis.axhline(0, color="black", linewidth=2, linestyle=":", label="paper, every N")
     axis.set(xlabel="sum A of the steps so far", ylabel="change of the\nlargest weight", ylim=(-0.04, 1.04))
-    axis.legend(loc="upper left")
+    _legend_below(figure, 2)
     return figure
 
 

@@ -414,22 +414,6 @@ def _epsilon_axis(axis: Axes, epsilons: Iterable[float], label: str) -> None:
     axis.set_xlabel(label)
 
 
-def plot_forest_grid(table: pd.DataFrame, *, floor: float) -> Figure:
-    """Accuracy against ε, a line a depth, a panel for each method and score.
-
-    Parameters
-    ----------
-    table : tidy results of one metric, finite ε, with method, utility, max_depth, epsilon, value.
-    floor : accuracy of the majority class, drawn for comparison.
-    """
-    points = summarise(table, ["method", "utility", "max_depth", "epsilon"])
-    points["utility"] = points["utility"].map(UTILITIES)
-    levels = dict.fromkeys(table["method"].unique(), floor)
-    return _curve_grid(
-        points, levels, axes=("method", "utility", "max_depth"), symbol="d", size=(4.6, 3.3), sharey=True
-    )
-
-
 def _curve_grid(
     points: pd.DataFrame,
     levels: Mapping[str, float],
@@ -460,70 +444,6 @@ def _curve_grid(
             _epsilon_axis(axis, panel["epsilon"].unique(), "claimed ε" if name == list(levels)[-1] else "")
         at[0].set_ylabel("test accuracy")
     _legend_beside(panels[0, -1])
-    return figure
-
-
-def plot_methods(table: pd.DataFrame, *, levels: Mapping[str, float], metric: str) -> Figure:
-    """One metric against ε, a line a method, with levels that do not depend on ε.
-
-    Parameters
-    ----------
-    table : tidy results with the columns label, epsilon, value.
-    levels : name → value of horizontal lines, such as a forest without privacy.
-    metric : label of the vertical axis.
-    """
-    figure, axis = plt.subplots(figsize=(8.4, 4.2))
-    curves = summarise(table, ["label", "epsilon"])
-    for i, label in enumerate(table["label"].unique()):
-        _curve(axis, curves[curves["label"] == label], index=i, label=label)
-    _levels(axis, levels)
-    axis.set_ylabel(metric)
-    _epsilon_axis(axis, table["epsilon"].unique(), "claimed ε")
-    _legend_beside(axis)
-    return figure
-
-
-def plot_ladder(table: pd.DataFrame, *, true_epsilon: Mapping[str, str]) -> Figure:
-    """Accuracy and AUC after each step of a ladder of repairs, a marker for each ε.
-
-    Parameters
-    ----------
-    table : tidy results with the columns method (the step), epsilon, metric, value.
-    true_epsilon : step → what the ledger says for a claim of 1, written beside the step.
-    """
-    steps = sorted(table["method"].unique(), reverse=True)
-    figure, axes = plt.subplots(1, 2, figsize=(10.5, 5.0), sharey=True)
-    for axis, metric in zip(axes, ("accuracy", "auc"), strict=True):
-        _dots(axis, summarise(table[table["metric"] == metric], ["method", "epsilon"]), steps, gap=0.15)
-        axis.set_xlabel({"accuracy": "test accuracy", "auc": "test AUC"}[metric])
-    axes[0].set_yticks(range(len(steps)), [f"{s}\n(true ε: {true_epsilon[s]})" for s in steps])
-    _legend_below(figure, 4)
-    return figure
-
-
-def plot_shift(table: pd.DataFrame) -> Figure:
-    """How far a choice is from pure chance, against ε.
-
-    Parameters
-    ----------
-    table : a row for each ε (the index), a column for each rule, total variation distances in 0..1.
-    """
-    figure = plot_columns(table, yscale="log", ylabel="total variation distance\nfrom a random split")
-    _epsilon_axis(figure.axes[0], list(table.index), "claimed ε")
-    return figure
-
-
-def plot_columns(table: pd.DataFrame, **axes: str) -> Figure:
-    """A line for each column of a table against its index.
-
-    Parameters
-    ----------
-    axes : what Matplotlib sets of the axes: ``xlabel``, ``ylabel``, ``xscale``, ``yscale``.
-    """
-    figure, axis = plt.subplots(figsize=(8.4, 3.8))
-    _columns(axis, table)
-    axis.set(**axes)
-    _legend_beside(axis)
     return figure
 
 
@@ -561,44 +481,6 @@ def plot_by_rounds(
     """
     axes = ("dataset", "schedule", size)
     return _curve_grid(points, levels, axes=axes, symbol=symbol, size=(3.6, 3.0), sharey="row")
-
-
-def plot_boosters(points: pd.DataFrame, *, levels: Mapping[str, Mapping[str, float]]) -> Figure:
-    """Accuracy against ε, a line for each method, a panel for each data set.
-
-    Parameters
-    ----------
-    points : columns dataset, label, epsilon, mean, error.
-    levels : data set → name → height of horizontal lines.
-    """
-    figure, axes = _panels(1, len(levels), (5.2, 5.6))
-    for axis, (dataset, lines) in zip(axes[0], levels.items(), strict=True):
-        panel = points[points["dataset"] == dataset]
-        for i, label in enumerate(points["label"].unique()):
-            _curve(axis, panel[panel["label"] == label], index=i, label=label)
-        _levels(axis, lines)
-        axis.set(title=dataset, ylabel="test accuracy")
-        _epsilon_axis(axis, panel["epsilon"].unique(), "claimed ε")
-    _legend_below(figure, 3)
-    return figure
-
-
-def plot_steps(points: pd.DataFrame, *, notes: Mapping[str, str]) -> Figure:
-    """Accuracy after each step of a ladder, a panel for each data set, a marker for each ε.
-
-    Parameters
-    ----------
-    points : columns dataset, method (the step), epsilon, mean, error; ε = inf for a step without noise.
-    notes : step → words written below its name.
-    """
-    sets, steps = list(points["dataset"].unique()), list(notes)[::-1]
-    figure, axes = _panels(1, len(sets), (5.2, 6.2), sharey=True)
-    for axis, dataset in zip(axes[0], sets, strict=True):
-        _dots(axis, points[points["dataset"] == dataset], steps, gap=0.14)
-        axis.set(title=dataset, xlabel="test accuracy")
-    axes[0, 0].set_yticks(range(len(steps)), [f"{s}\n({notes[s]})" for s in steps])
-    _legend_below(figure, 5)
-    return figure
 
 
 def plot_scaling(table: pd.DataFrame, costs: Mapping[str, PassCost], *, attributes: int) -> Figure:

@@ -80,9 +80,6 @@ FIGURES: dict[str, Callable[[], Figure]] = {
         true_epsilon={"0 a": "∞", "1 b": "1"},
     ),
     "shift": lambda: plots.plot_shift(pd.DataFrame({"a": [0.1, 0.2], "b": [0.3, 0.4]}, index=[0.1, 1.0])),
-    "attacks": lambda: plots.plot_attacks(
-        pd.DataFrame({"mechanism": ["a", "b"], "claimed": [1.0, 1.0], "lower bound": [0.9, 2.0]})
-    ),
     "privacy_loss": lambda: plots.plot_privacy_loss(
         X, {"D": HALF, "D'": 2 * HALF}, epsilon=1.0, outcome_label="output", draws=DRAWS, records=X[:3]
     ),

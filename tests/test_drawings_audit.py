@@ -69,6 +69,10 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "games": lambda: drawings_bets.plot_games(GAMES, enough=100),
     "coverage": lambda: drawings_bets.plot_coverage(RULES, stated=0.05),
     "conviction": lambda: drawings_bets.plot_conviction(SOON),
+    "subjects": lambda: drawings_bets.plot_subjects(
+        pd.DataFrame({"before": [3000, np.inf, np.nan], "after": [60, 90, 400]}, index=["a", "b", "c"]),
+        beyond=1e5,
+    ),
     "tradeoff": lambda: drawings_bets.plot_tradeoff(
         CURVE, (np.array([0.0, 1.0]), np.array([1.0, 0.0])), {"claim": 1.0}
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import matplotlib.pyplot as plt
@@ -122,4 +123,30 @@ def plot_tradeoff(curve: Tradeoff, truth: tuple[Floats, Floats], lines: Mapping[
         axis.plot(x, least, LINES[3], color=f"C{i + 2}", linewidth=2, label=name)
     axis.set(xlabel="false positives: D′ is said on D", ylabel="false negatives", xlim=(0, 1), ylim=(0, 1))
     axis.legend(loc="upper right", fontsize=SMALL)
+    return figure
+
+
+def plot_subjects(fits: pd.DataFrame, *, beyond: float) -> Figure:
+    """Fits to conviction by an earlier auditor and by today's, a line for each subject.
+
+    Parameters
+    ----------
+    fits : subjects by the columns before and after; infinite where no length that was tried convicts, missing where
+        none was tried.
+    beyond : where infinite numbers are drawn.
+    """
+    figure, axis = plt.subplots(figsize=(WIDTH, 0.27 * len(fits) + 1.2))
+    height = np.arange(len(fits))[::-1]
+    both = np.where(np.isinf(fits), beyond, fits.to_numpy(float))
+    axis.hlines(height, both.min(axis=1), both.max(axis=1), color="0.7", linewidth=1.2, zorder=1)
+    for i, (name, values) in enumerate(zip(fits.columns, both.T, strict=True)):
+        axis.plot(values, height, MARKERS[1 - i], color=f"C{1 - i}", label=name, markersize=6)
+    axis.set(xscale="log", xlabel="fits to conviction, on both data sets")
+    low = math.floor(math.log10(np.nanmin(both)))
+    ticks = [10.0**k for k in range(low, math.ceil(math.log10(beyond)))]
+    axis.set_xticks([*ticks, beyond], [*(f"{tick:g}" for tick in ticks), "∞"])
+    axis.minorticks_off()
+    axis.set_yticks(height, list(fits.index), fontsize=SMALL)
+    axis.grid(axis="y", visible=False)
+    figure.legend(*axis.get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return figure

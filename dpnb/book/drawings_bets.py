@@ -80,7 +80,12 @@ def plot_conviction(runs: pd.DataFrame) -> Figure:
     """
     figure, axis = plt.subplots(figsize=(WIDTH, 0.29 * len(runs) + 1.4))
     height = np.arange(len(runs))[::-1]
-    labels = {"least": "least, in theory", "bets": "bets, mean", "split": "sample splitting, 9 of 10"}
+    axis.hlines(height, runs["bets"], runs["longest"], color="C1", linewidth=1.4, zorder=1)
+    labels = {
+        "least": "least, in theory",
+        "bets": "bets, mean to longest",
+        "split": "sample splitting, 9 of 10",
+    }
     for i, (name, label) in enumerate(labels.items()):
         axis.plot(runs[name], height, MARKERS[i], color=f"C{i}", label=label, markersize=6)
     axis.set(xscale="log", xlabel="runs in all, on both data sets")

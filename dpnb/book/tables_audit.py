@@ -110,9 +110,10 @@ def convicted(results: pd.DataFrame) -> pd.DataFrame:
 
     Returns
     -------
-    DataFrame by mechanism and ε with the columns least (what no test of guesses can beat on average), bets (mean) and
-    split (9 of 10 convict).
+    DataFrame by mechanism and ε with the columns least (what no test of guesses can beat on average), bets (mean over
+    games), longest (of these games) and split (9 of 10 convict).
     """
     names = {"best guesses known": "least", "betting": "bets", "compare": "split"}
-    found = pd.DataFrame(wide(results).set_index(["method", "epsilon", "utility"])["runs"].unstack())
-    return found[list(names)].rename(columns=names)
+    rows = wide(results).set_index(["method", "epsilon", "utility"])
+    found = pd.DataFrame(rows["runs"].unstack())[list(names)].rename(columns=names)
+    return found.assign(longest=rows["most"].xs("betting", level="utility"))

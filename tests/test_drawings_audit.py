@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from dpnb import audit
-from dpnb.book import drawings_audit, drawings_scale, figures, plots
+from dpnb.book import drawings_audit, drawings_bets, drawings_scale, figures, plots
 
 SMALLEST = 8.0  # points
 RNG = np.random.default_rng(0)
@@ -33,6 +33,18 @@ GUESSES = pd.DataFrame(
 )
 BOUNDS = pd.DataFrame({"name": ["a", "b"], "canaries": [10, 10], "bound": [0.1, 1.0]})
 SCORES = {"a": (np.ones(3), np.zeros(3)), "b": (np.ones(3), np.zeros(3))}
+GAMES = pd.DataFrame(
+    {"name": ["a", "b"] * 4, "game": [0, 0, 1, 1] * 2, "runs": np.repeat([1, 2], 4), "wealth": 1.0}
+)
+RULES = pd.DataFrame(
+    {"share": [0.01, 0.5], "low": [0.005, 0.4], "high": [0.02, 0.6]},
+    index=["bets", "broken: looked at twice"],
+)
+SOON = pd.DataFrame(
+    {"least": [50.0, 60], "bets": [100.0, 110], "split": [300.0, 400], "longest": [200.0, 210]},
+    index=[("Laplace", 1.0), ("Laplace", 2.0)],
+)
+CURVE = audit.tradeoff(RNG.normal(size=200), 2 + RNG.normal(size=200))
 FIGURES: dict[str, Callable[[], Figure]] = {
     "instruments": drawings_audit.draw_instruments,
     "climbing": lambda: drawings_audit.plot_climbing(CLIMB, {"a": 1.0, "b": 2.0}, claim=1.0),
@@ -54,6 +66,16 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "canaries": lambda: drawings_audit.plot_canaries(SCORES, BOUNDS, {10: 1.0, 20: 2.0}),
     "twins": lambda: drawings_audit.plot_twins(TWINS, beyond=200),
     "rivals": lambda: drawings_audit.plot_rivals(RIVALS),
+    "games": lambda: drawings_bets.plot_games(GAMES, enough=100),
+    "coverage": lambda: drawings_bets.plot_coverage(RULES, stated=0.05),
+    "conviction": lambda: drawings_bets.plot_conviction(SOON),
+    "subjects": lambda: drawings_bets.plot_subjects(
+        pd.DataFrame({"before": [3000, np.inf, np.nan], "after": [60, 90, 400]}, index=["a", "b", "c"]),
+        beyond=1e5,
+    ),
+    "tradeoff": lambda: drawings_bets.plot_tradeoff(
+        CURVE, (np.array([0.0, 1.0]), np.array([1.0, 0.0])), {"claim": 1.0}
+    ),
     "pass": drawings_scale.draw_pass,
     "sums": lambda: drawings_scale.plot_sums({"a": np.arange(6.0), "b": np.zeros(6)}),
     "passes": lambda: drawings_scale.plot_passes({"a": np.arange(6.0), "b": np.zeros(3)}),

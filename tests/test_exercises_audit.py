@@ -40,7 +40,13 @@ def by_means(a: Any, b: Any) -> bool:
     return bool(abs(a.mean() - b.mean()) > 1.1)
 
 
+def bet(right: bool | None, epsilon: float, delta: float, kappa: float) -> float:
+    x = {True: 1.0, False: -np.exp(epsilon), None: 0.0}[right]
+    return float(1 + kappa * (x - delta) / (np.exp(epsilon) + delta))
+
+
 ANSWERS: dict[str, tuple[Callable[..., None], Callable[..., Any]]] = {
+    "bet": (checks.check_bet, bet),
     "bound": (checks.check_bound, bound),
     "loss": (checks.check_loss, loss),
     "auditor": (checks.check_auditor, lambda a, b: audit.compare(a, b, claimed=1.0).violated),
@@ -59,6 +65,17 @@ def one_way(k: int, l: int, n: int) -> float:  # noqa: E741
 
 
 WRONG: dict[str, tuple[Callable[..., None], Callable[..., Any], str]] = {
+    "even odds": (
+        checks.check_bet,
+        lambda right, e, d, k: 1 + k if right else 1 - k if right is False else 1.0,
+        r"right=True.*e\^−ε",
+    ),
+    "silence costs": (
+        checks.check_bet,
+        lambda right, e, d, k: bet(right, e, d, k) - 0.1 * (right is None),
+        "right=None.*nothing is won",
+    ),
+    "δ forgotten": (checks.check_bet, lambda right, e, d, k: bet(right, e, 0.0, k), "δ=0.5.*take δ off"),
     "point estimate": (
         checks.check_bound,
         lambda k, j, n: abs(np.log(k / j)),

@@ -58,9 +58,6 @@ FIGURES: dict[str, Callable[[], Figure]] = {
         pd.concat([POINTS.assign(schedule=s, n_rounds=m) for s in ("a", "b") for m in (3, 4)]),
         levels={"one": 0.7, "two": 0.7},
     ),
-    "attacks": lambda: plots.plot_attacks(
-        pd.DataFrame({"mechanism": ["a", "b"], "claimed": [1.0, 1.0], "lower bound": [0.9, 2.0]})
-    ),
     "privacy_loss": lambda: plots.plot_privacy_loss(
         X, {"D": HALF, "D'": 2 * HALF}, epsilon=1.0, outcome_label="output", draws=DRAWS, records=X[:3]
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from .. import audit
-from ..arrays import Floats
+from ..arrays import Floats, Ints
 from ..audit.twins import TWINS, Twin
 from ..domain import Continuous, Domain
 
@@ -21,30 +21,62 @@ FIRST = pd.DataFrame({"x": [0.5]}, index=[-1]), pd.Series([0], index=[-1], name=
 
 
 def climbing(epsilons: Mapping[str, float], *, most: int, audits: int, seed: int) -> pd.DataFrame:
-    """Lower bounds for ε of coins, as their flips are counted.
+    """Lower bounds for ε of coins by bets, as the coins are flipped.
 
     Parameters
     ----------
-    epsilons : name → true ε of a coin that says "yes" with probability e^ε / (1 + e^ε) on D′, and with the rest on D.
-    most : flips on each data set in the end.
+    epsilons : name → true ε of a coin that names the data set rightly with probability e^ε / (1 + e^ε).
+    most : flips in the end.
     audits : number of audits of each coin.
     seed : of the flips.
 
     Returns
     -------
-    DataFrame with the columns name, audit, runs and bound, at 95 % confidence each.
+    DataFrame with the columns name, audit, runs and bound; an audit's bounds hold together with 95 % confidence.
     """
-    rng = np.random.default_rng(seed)
-    sizes = np.unique(np.geomspace(10, most, 40).astype(int))
-    steps, rows = np.diff(sizes, prepend=0), []
-    for name, epsilon in epsilons.items():
-        chance = 1 / (1 + np.exp(-epsilon))
-        yes, no = (rng.binomial(steps, q, (audits, len(steps))).cumsum(axis=1) for q in (chance, 1 - chance))
-        for one in range(audits):
-            for n, k, l in zip(sizes, yes[one], no[one], strict=True):  # noqa: E741
-                bound = audit.epsilon_bound(int(k), int(l), int(n), int(n), confidence=0.95)
-                rows.append((name, one, int(n), bound))
+    rows = []
+    for name, one, n, correct in _guessed(epsilons, most=most, games=audits, looks=24, seed=seed):
+        bounds = [
+            audit.betting_bound(int(k), int(m), confidence=0.95) for k, m in zip(correct, n, strict=True)
+        ]
+        rows += [(name, one, int(m), b) for m, b in zip(n, np.maximum.accumulate(bounds), strict=True)]
     return pd.DataFrame(rows, columns=["name", "audit", "runs", "bound"])
+
+
+def games(epsilons: Mapping[str, float], *, claim: float, most: int, repeats: int, seed: int) -> pd.DataFrame:
+    """Wealth of gamblers who bet against a claim on coins, as the coins are flipped.
+
+    Parameters
+    ----------
+    epsilons, most, seed : as of :func:`climbing`.
+    claim : the ε that they bet against.
+    repeats : number of games with each coin.
+
+    Returns
+    -------
+    DataFrame with the columns name, game, runs and wealth.
+    """
+    rows = []
+    for name, one, n, correct in _guessed(epsilons, most=most, games=repeats, looks=most, seed=seed):
+        wealth = [audit.e_value(int(k), int(m), epsilon=claim) for k, m in zip(correct, n, strict=True)]
+        rows += [(name, one, int(m), w) for m, w in zip(n, wealth, strict=True)]
+    return pd.DataFrame(rows, columns=["name", "game", "runs", "wealth"])
+
+
+def _guessed(
+    epsilons: Mapping[str, float], *, most: int, games: int, looks: int, seed: int
+) -> Iterator[tuple[str, int, Ints, Ints]]:
+    """Games with each coin: its name, the game, numbers of runs, and how many guesses were right by then."""
+    rng = np.random.default_rng(seed)
+    sizes = (
+        np.unique(np.geomspace(min(10, most), most, looks).astype(int))
+        if looks < most
+        else np.arange(1, most + 1)
+    )
+    steps = np.diff(sizes, prepend=0)
+    for name, epsilon in epsilons.items():
+        for one in range(games):
+            yield name, one, sizes, rng.binomial(steps, 1 / (1 + np.exp(-epsilon))).cumsum()
 
 
 def replays(subjects: Mapping[str, Any], *, seeds: Sequence[int]) -> pd.DataFrame:

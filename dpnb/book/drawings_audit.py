@@ -46,7 +46,7 @@ def draw_instruments() -> Figure:
         0: "one run:\ncanaries in or\nout by a coin",
         2: "exact:\nall outputs\nof each law",
         3: "replay:\none output,\non D and D′",
-        4: "attack:\nmany fits,\none event",
+        4: "bets, curves:\nmany fits,\nmodels only",
     }
     for place, text in tools.items():
         tool = box(axis, (1.35, heights[place]), text, KINDS["tool"])
@@ -82,7 +82,7 @@ def plot_climbing(table: pd.DataFrame, truth: Mapping[str, float], *, claim: flo
     axis.annotate(
         "claim refuted", (10, claim), (0, 22), textcoords="offset points", fontsize=SMALL, color="0.25"
     )
-    axis.set(xscale="log", xlabel="runs on each data set", ylabel="lower bound for ε, 95 %")
+    axis.set(xscale="log", xlabel="runs", ylabel="lower bound for ε, 95 %")
     axis.set_ylim(0, 1.15 * max(truth.values()))
     axis.legend(loc="lower right")
     return figure

@@ -19,6 +19,49 @@ class WrongAnswerError(AssertionError):
     """An answer that is not right; the message names the case and says why."""
 
 
+# --- A round of the game ------------------------------------------------------------------------------------
+
+ROUNDS: tuple[tuple[bool | None, float, float, float, float], ...] = (
+    (True, math.log(2), 0.0, 0.5, 1.25),
+    (False, math.log(2), 0.0, 0.5, 0.5),
+    (None, math.log(2), 0.0, 0.5, 1.0),
+    (True, math.log(2), 0.5, 0.5, 1.1),
+    (False, math.log(2), 0.5, 0.5, 0.5),
+    (None, math.log(2), 0.5, 0.5, 0.9),
+)
+
+
+def check_bet(your_function: Callable[[bool | None, float, float, float], float]) -> None:
+    """Check what a round of the coin game multiplies the wealth by.
+
+    Parameters
+    ----------
+    your_function : takes ``(right, epsilon, delta, kappa)``; ``right`` is None for a round without a guess.
+
+    Raises
+    ------
+    WrongAnswerError
+        At the first round for which it differs.
+    """
+    for right, epsilon, delta, kappa, factor in ROUNDS:
+        yours = float(your_function(right, epsilon, delta, kappa))
+        if not math.isclose(yours, factor, abs_tol=1e-9):
+            raise WrongAnswerError(
+                f"right={right}, ε=ln 2, δ={delta:g}, κ={kappa:g}: you say {yours:.4f}, expected {factor:.4f}; "
+                f"{_why_bet(right, delta)}"
+            )
+    print(f"{len(ROUNDS)} rounds agree.")
+
+
+def _why_bet(right: bool | None, delta: float) -> str:
+    """What a wrong factor looks like."""
+    if delta:
+        return "under the claim X may have a mean of δ: take δ off, and divide by e^ε + δ"
+    if right is None:
+        return "without a guess nothing is won or lost at δ = 0"
+    return "a wrong guess loses the stake κ, a right one wins κ e^−ε"
+
+
 # --- A bound from counts ------------------------------------------------------------------------------------
 
 COUNTS = ((90, 10, 100), (10, 90, 100), (50, 50, 100), (100, 0, 100), (0, 0, 40), (700, 300, 1000))

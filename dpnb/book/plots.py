@@ -510,28 +510,3 @@ def plot_scaling(table: pd.DataFrame, costs: Mapping[str, PassCost], *, attribut
     axes[-1, 0].set_xlabel("million records")
     axes[0, 0].legend()
     return figure
-
-
-# --- Audits --------------------------------------------------------------------------------------
-
-
-def plot_attacks(table: pd.DataFrame) -> Figure:
-    """Lower bounds found by attacks against the claims, with the line above which a claim is refuted.
-
-    Parameters
-    ----------
-    table : a row an attack, with the columns mechanism, claimed and "lower bound".
-    """
-    figure, axis = plt.subplots(figsize=(5.3, 3.8))
-    top = 1.1 * max(table["claimed"].max(), table["lower bound"].max())
-    axis.plot([0, top], [0, top], color="black", linestyle=":", label="lower bound = claim")
-    axis.fill_between([0, top], [0, top], top, color="0.9", label="claim refuted")
-    for i, (name, rows) in enumerate(table.groupby("mechanism", sort=False)):
-        axis.plot(
-            rows["claimed"], rows["lower bound"], label=str(name), **_look(i, linestyle="none", markersize=8)
-        )
-    axis.set(
-        xlabel="claimed ε", ylabel="lower bound for ε", xlim=(0, 1.1 * table["claimed"].max()), ylim=(0, top)
-    )
-    axis.legend(loc="upper left")
-    return figure

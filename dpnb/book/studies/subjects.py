@@ -20,7 +20,8 @@ from scipy.stats import binom
 
 from ...audit.assertion import examined
 from ...audit.attack import AttackError
-from ...audit.pairs import DOMAIN, KINDS
+from ...audit.campaign import Plan
+from ...audit.pairs import KINDS, pairs
 from ..runs import Cell, Study, cells, read, results_folder, wide
 
 NAME = "audit_subjects"
@@ -80,17 +81,17 @@ def convict(subject: Any, *, runs: int, seed: int, confidence: float = CONFIDENC
     """
     with counted(type(subject.factory())) as fits:
         try:
-            *_, last = examined(
-                subject.factory,
-                epsilon=subject.claimed,
-                delta=0.0,
+            tried = pairs(
+                subject.neighbours, kinds=tuple(KINDS) if subject.channel == "exception" else None, seed=seed
+            )
+            plan = Plan(
+                claimed=subject.claimed,
                 neighbours=subject.neighbours,
-                domain=DOMAIN,
-                kinds=tuple(KINDS) if subject.channel == "exception" else None,
                 runs=runs,
                 confidence=confidence,
                 seed=seed,
             )
+            last = examined(subject.factory, tried, plan).findings[-1]
         except AttackError as error:  # no verdict
             return False, len(fits), " ".join(str(error).split())
     return last.violated, len(fits), " ".join(f"{last.event}; {last.pair}".split())

@@ -10,9 +10,9 @@ import gzip
 import os
 import shutil
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import NoReturn
@@ -48,9 +48,11 @@ PACKED = (".html", ".js", ".css", ".svg")  # what a server sends compressed
 FONTS = {"own": "normal", "wide": "0.15em", "narrow": "-0.08em"}
 # Only what is wrong is told, and no style sheet is fetched a second time, from an address that may be wrong.
 AXE = {"resultTypes": ["violations"], "preload": False}
-COLOURS = ("color-contrast", "link-in-text-block")  # the rules that look at colours, and take longest
-OTHERS = {**AXE, "rules": {rule: {"enabled": False} for rule in COLOURS}}
 MARKED = "data-stands-for-all"
+COLOURS = {
+    "color-contrast": f"[{MARKED}]",
+    "link-in-text-block": f"a[href][{MARKED}]",
+}  # what the rules look at
 
 pytestmark = pytest.mark.slow
 
@@ -219,13 +221,19 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture
-def context(browser: Browser) -> Iterator[BrowserContext]:
+@contextmanager
+def new_context(browser: Browser) -> Iterator[BrowserContext]:
     # Without transitions a colour is at once what it will be.
     context = browser.new_context(viewport={"width": WIDTHS[0], "height": 900}, reduced_motion="reduce")
     context.set_default_timeout(180_000)  # a busy machine is slow, not wrong
     yield context
     context.close()
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    with new_context(browser) as context:
+        yield context
 
 
 def visible_searches(page: Page) -> int:
@@ -251,9 +259,12 @@ def layout(page: Page) -> list[str]:
     return found
 
 
-def axe(page: Page, options: dict[str, object], context: str | None = None) -> list[str]:
-    """List what axe finds, of whatever impact."""
-    violations = Axe().run(page, context=context, options=options).response["violations"]
+def axe(page: Page, **options: object) -> list[str]:
+    """List what axe finds, of whatever impact, colours on marked words only."""
+    rules = [{"id": rule, "selector": selector} for rule, selector in COLOURS.items()]
+    page.evaluate(Axe().axe_script)
+    page.evaluate("rules => axe.configure({rules})", rules)
+    violations = page.evaluate("options => axe.run(options)", {**AXE, **options})["violations"]
     return [f"{found['id']}: {node['html'][:120]}" for found in violations for node in found["nodes"]]
 
 
@@ -268,18 +279,46 @@ def accessibility(page: Page) -> list[str]:
             page.keyboard.press("Tab")
             wrong = page.evaluate(OUTLINES)
             page.evaluate(MARK, MARKED)
-            wrong += axe(page, {**AXE, "runOnly": list(COLOURS)}, f"[{MARKED}]")
+            wrong += axe(page, **{} if mode == MODES[0] else {"runOnly": list(COLOURS)})
             found += [f"{width} px, {mode}: {problem}" for problem in wrong]
-        found += [f"{width} px: {problem}" for problem in axe(page, OTHERS)]
     return found
 
 
-CHECKS = (contents, layout, accessibility)
+def cut_lines(page: Page) -> list[str]:
+    """List lines of code that have to be scrolled to be read, on a small desk screen and on a telephone."""
+    found = []
+    for width in (DESK, WIDTHS[1]):
+        page.set_viewport_size({"width": width, "height": 900})
+        found += page.evaluate(
+            "width => [...document.querySelectorAll('.cell_input pre > .scrolls')]"
+            ".filter(code => code.scrollWidth > code.clientWidth + 1)"
+            ".map(code => `${width} px, code is cut: ${code.textContent.slice(0, 80)}`)",
+            width,
+        )
+    return found
+
+
+CHECKS = (contents, cut_lines, layout, accessibility)
 Check = Callable[[Page], list[str]]
 
 
-def problems(context: BrowserContext, address: str, *checks: Check) -> list[str]:
-    """Open a page once and list all that is wrong with it."""
+@cache
+def transferred(path: Path) -> int:
+    """Bytes of a file as a server sends it."""
+    data = path.read_bytes() if path.is_file() else b""
+    return len(gzip.compress(data, 6)) if path.suffix in PACKED else len(data)
+
+
+def problems(
+    context: BrowserContext,
+    address: str,
+    *checks: Check,
+    folder: Path = SITE,
+    cached: Collection[str] = (),
+    asked: set[str] | None = None,
+) -> list[str]:
+    """Open a page once and list all that is wrong with it; its files in ``folder`` that are not cached have a limit."""
+    asked = set() if asked is None else asked
     host = urlsplit(address).netloc
     found: list[str] = []
     page = context.new_page()
@@ -288,6 +327,7 @@ def problems(context: BrowserContext, address: str, *checks: Check) -> list[str]
         lambda url: urlsplit(url).scheme in ("http", "https") and urlsplit(url).netloc != host,
         lambda route: (found.append(f"request to another host: {route.request.url}"), route.abort())[-1],
     )
+    page.on("request", lambda request: asked.add(urlsplit(request.url).path))
     page.on("console", lambda m: found.append(f"console: {m.text}") if m.type == "error" else None)
     page.on("pageerror", lambda error: found.append(f"script: {error}"))
     page.on("response", lambda r: found.append(f"status {r.status}: {r.url}") if r.status >= 400 else None)
@@ -297,12 +337,31 @@ def problems(context: BrowserContext, address: str, *checks: Check) -> list[str]
     for check in checks:
         found += check(page)
     page.close()
-    return found
+    brought = sum(transferred(folder / path.lstrip("/")) for path in asked.difference(cached))
+    return found + [f"{brought} bytes are transferred"] * (brought > HEAVIEST)
+
+
+@pytest.fixture(scope="module")
+def first(site: str, browser: Browser) -> set[str]:
+    """What the first page asks for: the others find it in the reader's browser."""
+    with new_context(browser) as context:
+        problems(context, f"{site}/{toc()[0]}", asked=(asked := set[str]()))
+    return asked
 
 
 @pytest.mark.parametrize("name", toc())
-def test_page(name: str, site: str, context: BrowserContext) -> None:
-    assert problems(context, f"{site}/{name}", *CHECKS) == []
+def test_page(name: str, site: str, first: set[str], context: BrowserContext) -> None:
+    cached = () if name == toc()[0] else first
+    assert problems(context, f"{site}/{name}", *CHECKS, cached=cached) == []
+
+
+def test_a_heavy_page_is_caught(context: BrowserContext, tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text("<img src='b.png'>", encoding="utf-8")
+    (tmp_path / "b.png").write_bytes(bytes(HEAVIEST + 1))
+    with serve(tmp_path) as address:
+        for cached, heavy in (((), True), (("/b.png",), False)):
+            found = problems(context, f"{address}/a.html", folder=tmp_path, cached=cached)
+            assert any("bytes are transferred" in problem for problem in found) is heavy
 
 
 def test_index_leads_to_the_root(site: str, context: BrowserContext) -> None:
@@ -341,35 +400,6 @@ def test_search(words: str, some: bool, site: str, context: BrowserContext) -> N
     page.wait_for_function("document.querySelector('#search-results .search-summary')?.textContent.trim()")
     page.wait_for_function("!document.querySelector('#search-results h2')?.textContent.includes('Searching')")
     assert (page.locator("#search-results li").count() > 0) is some
-
-
-def weights(context: BrowserContext, site: str, folder: Path, names: list[str]) -> dict[str, int]:
-    """Bytes that each page brings, compressed, without what the first one has brought."""
-    found, known = {}, set[str]()
-    for name in names:
-        page = context.new_page()
-        asked: set[str] = set()
-        page.on("request", lambda request, asked=asked: asked.add(urlsplit(request.url).path))
-        page.goto(f"{site}/{name}")
-        page.evaluate("window.MathJax && MathJax.startup && MathJax.startup.promise")
-        page.close()
-        found[name] = sum(transferred(folder / path.lstrip("/")) for path in asked - known)
-        known = known or asked
-    return found
-
-
-def transferred(path: Path) -> int:
-    data = path.read_bytes() if path.is_file() else b""
-    return len(gzip.compress(data, 6)) if path.suffix in PACKED else len(data)
-
-
-def test_no_page_is_heavy(site: str, context: BrowserContext, tmp_path: Path) -> None:
-    heavy = {name: n for name, n in weights(context, site, SITE, toc()).items() if n > HEAVIEST}
-    assert heavy == {}
-    (tmp_path / "a.html").write_text("<img src='b.png'>", encoding="utf-8")  # broken twin
-    (tmp_path / "b.png").write_bytes(bytes(HEAVIEST + 1))
-    with serve(tmp_path) as address:
-        assert weights(context, address, tmp_path, ["a.html"])["a.html"] > HEAVIEST
 
 
 def heads(pages: dict[str, str]) -> list[str]:
@@ -460,28 +490,6 @@ def test_without_a_script_all_claims_are_shown(site: str, browser: Browser) -> N
     context.close()
 
 
-def cut_lines(page: Page) -> list[str]:
-    """List lines of code that have to be scrolled to be read, on a small desk screen and on a telephone."""
-    found = []
-    for width in (DESK, WIDTHS[1]):
-        page.set_viewport_size({"width": width, "height": 900})
-        found += page.evaluate(
-            "() => [...document.querySelectorAll('.cell_input pre > .scrolls')]"
-            ".filter(code => code.scrollWidth > code.clientWidth + 1).map(code => code.textContent.slice(0, 80))"
-        )
-    return found
-
-
-@pytest.mark.parametrize("name", [name for name in toc() if name.startswith("notebooks/")])
-def test_no_line_of_code_is_cut(name: str, site: str, context: BrowserContext) -> None:
-    page = context.new_page()
-    page.goto(f"{site}/{name}", wait_until="domcontentloaded")  # formulas do not matter here
-    assert cut_lines(page) == []
-    broken = "<style>.cell_input pre > .scrolls { white-space: pre !important }</style>"  # broken twin
-    page.evaluate("style => document.body.insertAdjacentHTML('beforeend', style)", broken)
-    assert cut_lines(page) != []
-
-
 # On paper nothing scrolls: what is wider than its box is lost.
 LOST = """() => [...document.querySelectorAll('article *')]
   .filter(node => !node.closest('mjx-container, svg, .headerlink') && node.checkVisibility() && node.clientWidth > 1)
@@ -529,6 +537,10 @@ BUTTON = '<button class="btn search-button">Search</button>'
 GROUP = "role=group aria-label=Table tabindex=0"
 SCROLLS = "style='overflow: auto'"
 WIDE = "<div style='width: 700px'>wide</div>"
+CODE = (
+    "<div class=cell_input><pre><code class=scrolls style='display: block; overflow: auto; white-space: pre'>"
+    "{}</code></pre></div>"
+)
 TWINS: dict[Check, dict[str, tuple[str, str, str]]] = {
     contents: {
         "undefined macro": (END, rf'<p class="math">\(\nosuchmacro\)</p>{END}', "formula with an error"),
@@ -541,6 +553,10 @@ TWINS: dict[Check, dict[str, tuple[str, str, str]]] = {
         "no alt": (END, f'<img src="../_static/logo.svg">{END}', "image without a text"),
         "file as alt": (END, f'<img src="../_static/logo.svg" alt="a/b.png">{END}', "image without a text"),
         "no language": ("<html lang", "<html data-lang", "page without a language"),
+    },
+    cut_lines: {
+        "long line": (END, f"{CODE.format('w' * 400)}{END}", "1200 px, code is cut"),
+        "long line on a phone": (END, f"{CODE.format('w' * 90)}{END}", "390 px, code is cut"),
     },
     layout: {
         "two searches": (END, f"{BUTTON}{END}", "2 search boxes"),
@@ -573,7 +589,7 @@ TWINS: dict[Check, dict[str, tuple[str, str, str]]] = {
         ),
     },
     accessibility: {
-        "empty link": (END, f'<a href="index.html"></a>{END}', "1280 px: link-name"),
+        "empty link": (END, f'<a href="index.html"></a>{END}', "1280 px, light: link-name"),
         "dark on dark": (END, f"<p style='color: #222'>hidden</p>{END}", "1280 px, dark: color-contrast"),
         "dark paper": (
             END,
@@ -590,11 +606,11 @@ TWINS: dict[Check, dict[str, tuple[str, str, str]]] = {
             f"<style>@media (max-width: 400px) {{ article p {{ color: #eee }} }}</style>{END}",
             "390 px, light: color-contrast",
         ),
-        "outside of all landmarks": ("<body", "<body><p>Some words</p", "1280 px: region"),
+        "outside of all landmarks": ("<body", "<body><p>Some words</p", "1280 px, light: region"),
         "empty header": (
             END,
             f"<table><tr><th></th><th>a</th></tr><tr><td>1</td><td>2</td></tr></table>{END}",
-            "1280 px: empty-table-header",
+            "1280 px, light: empty-table-header",
         ),
         "no outline": (
             END,

@@ -314,7 +314,10 @@ class Size:
         return [("no", "yes")[self.size % 2]] * len(X)
 
 
-class Constant(Size):
+class Constant:
+    def fit(self, X, y):
+        return self
+
     def predict(self, X):
         return ["no"] * len(X)
 

@@ -32,7 +32,8 @@ book: .venv/.installed  ## build the book in _build/html, with warnings as error
 pdf: book  ## print the whole book to _build/pdf/private-trees.pdf; needs Chromium or Chrome
 	$(BIN)/python -m dpnb.book.pdf
 
-test: lint book  ## run everything that CI runs: lint, book, unit tests, notebooks, the site in a browser
+test: .venv/.installed  ## run everything that CI runs: lint, book, unit tests, notebooks, the site in a browser
+	@$(MAKE) --jobs=2 lint book
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || [ "$$CI" = true ] || \
 	  echo "No Chromium found: the tests of the built site will be skipped. Install chromium to run them."
 	$(BIN)/python -m pytest tests -n 2 --dist worksteal --durations=25 --ignore-glob "tests/test_spark*.py"

@@ -49,7 +49,6 @@ LEFT_OUT = {
     ("before", "generator on the model", 20_000),
     ("after", "Laplace in floating point", 0),
     ("after", "noise/1.2", 0),
-    ("after", "third class without noise", 0),
     ("after", "three times ε/2", 0),
     ("after", "honest: data-free forest", HONEST_RUNS),
     ("after", "honest: post-processed counts", HONEST_RUNS),

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import cache
 from importlib.metadata import version
 from os import PathLike
 from typing import Any, ClassVar, Self
@@ -97,6 +98,13 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
     domain: Domain | None
     neighbours: Neighbours
     random_state: Any
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        # scikit-learn reads the signature at every call: a sixth of the time of a fit on few records.
+        names: list[str] = super()._get_param_names()
+        return names
 
     def fit(
         self, X: pd.DataFrame | ArrayLike | RecordsDoor, y: ArrayLike | pd.Series[Any] | None = None

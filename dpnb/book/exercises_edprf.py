@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import permutations
 from math import isclose
@@ -62,9 +63,9 @@ class _Tape:
 def law_of(run: Callable[[_Tape], int], n: int, case: str) -> Floats:
     """Probabilities of the outcomes 0 to n − 1 of a run, over all ways that its coins can fall."""
     law, runs = np.zeros(n), 0
-    open_prefixes: list[tuple[int, ...]] = [()]
+    open_prefixes = deque[tuple[int, ...]]([()])
     while open_prefixes:
-        tape = _Tape(open_prefixes.pop())
+        tape = _Tape(open_prefixes.popleft())  # short runs first: some answers have runs without end
         outcome, runs = run(tape), runs + 1
         if outcome not in range(n):
             raise WrongAnswerError(

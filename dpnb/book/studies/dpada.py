@@ -231,18 +231,19 @@ def uniform_weights(model: NoisedWeights) -> Floats:
 
 _SMALL: dict[str, Any] = {"domain": DOMAIN, "uniform": 3, "geometric": 0}
 _TEXT = partial(DPAda.as_written, **_SMALL)
-_REPAIRED = partial(Target, pair=TIED, observe=whole_model, claims=(1.0, 4.0), private=True)
+_WRITTEN = partial(Target, encoded=True)
+_REPAIRED = partial(_WRITTEN, pair=TIED, observe=whole_model, claims=(1.0, 4.0), private=True)
 TARGETS: dict[str, Target] = {
     **{
-        f"α₁: {schedule}": Target(partial(_TEXT, schedule=schedule, n_rounds=2), ROUND_ONE, first_alpha)
+        f"α₁: {schedule}": _WRITTEN(partial(_TEXT, schedule=schedule, n_rounds=2), ROUND_ONE, first_alpha)
         for schedule in SCHEDULES
     },
-    "α₁: Algorithm 3 as printed": Target(
+    "α₁: Algorithm 3 as printed": _WRITTEN(
         partial(_TEXT, reading=Reading(noise_in_round_1=True), n_rounds=2), ROUND_ONE, first_alpha
     ),
-    "α₁: all, one record replaced": Target(partial(_TEXT, n_rounds=2), ROUND_ONE_REPLACED, first_alpha),
+    "α₁: all, one record replaced": _WRITTEN(partial(_TEXT, n_rounds=2), ROUND_ONE_REPLACED, first_alpha),
     **{
-        f"black-box label: {schedule}": Target(
+        f"black-box label: {schedule}": _WRITTEN(
             partial(_TEXT, schedule=schedule, n_rounds=10), SEPARABLE, label_at_0
         )
         for schedule in SCHEDULES

@@ -3,6 +3,7 @@ PYTHON ?= python3
 PORT ?= 8000
 BIN := .venv/bin
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
+SPARK := $(shell command -v java)$(JAVA_HOME)$(filter true,$(CI))
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 # One thread for each process: the jobs and test workers already fill the cores, and sums keep their order.
 export OMP_NUM_THREADS := 1
@@ -32,15 +33,18 @@ book: .venv/.installed  ## build the book in _build/html, with warnings as error
 pdf: book  ## print the whole book to _build/pdf/private-trees.pdf; needs Chromium or Chrome
 	$(BIN)/python -m dpnb.book.pdf
 
-test: .venv/.installed  ## run everything that CI runs: lint, book, unit tests, notebooks, the site in a browser
+test: .venv/.installed $(if $(SPARK),.venv/.spark)  ## run everything that CI runs: lint, book, unit tests, notebooks, the site in a browser
 	@$(MAKE) --jobs=2 lint book
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || [ "$$CI" = true ] || \
 	  echo "No Chromium found: the tests of the built site will be skipped. Install chromium to run them."
-	$(BIN)/python -m pytest tests -n 2 --dist worksteal --durations=25 --ignore-glob "tests/test_spark*.py"
-	@$(MAKE) --jobs=2 test-notebooks $(if $(shell command -v java)$(JAVA_HOME)$(filter true,$(CI)),test-spark,no-spark)
+	@$(MAKE) --jobs=3 test-units test-notebooks $(if $(SPARK),test-spark,no-spark)
 
-.PHONY: test-notebooks no-spark
-test-notebooks: .venv/.installed  # beside the tests of the Spark door, which leave a core idle much of the time
+# These three run side by side: each waits much of the time, for a browser, a kernel or a cluster.
+.PHONY: test-units test-notebooks no-spark
+test-units: .venv/.installed
+	$(BIN)/python -m pytest tests -n 2 --dist worksteal --durations=25 --ignore-glob "tests/test_spark*.py"
+
+test-notebooks: .venv/.installed
 	$(if $(NOTEBOOKS),$(BIN)/python -m pytest notebooks --nbval --nbval-sanitize-with notebooks/sanitize.cfg --nbval-cell-timeout=300 -n 2 --dist loadscope)
 
 no-spark:

@@ -7,7 +7,7 @@ import types
 import typing
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, Field, fields
 from functools import lru_cache
 from numbers import Integral, Real
 from pathlib import Path
@@ -101,8 +101,8 @@ def check_kinds(model: Any, *, but: Sequence[str] = ()) -> None:
     model : the object; the types are those that its class declares.
     but : fields with a rule of their own.
     """
-    for field in fields(model):
-        value, kinds = getattr(model, field.name), _hints(typing.cast(Hashable, type(model)))[field.name]
+    for field, kinds in _declared(typing.cast(Hashable, type(model))):
+        value = getattr(model, field.name)
         if field.name in but or any(_is(value, kind) for kind in kinds):
             continue
         default = "" if field.default is MISSING else f"; the default is {field.default!r}"
@@ -114,8 +114,12 @@ _WORDS: dict[Any, str] = {bool: "True or False", float: "a number", type(None): 
 
 
 @lru_cache
-def _hints(kind: Hashable) -> dict[str, tuple[Any, ...]]:
-    return {name: _kinds(hint) for name, hint in typing.get_type_hints(typing.cast(type, kind)).items()}
+def _declared(kind: Hashable) -> list[tuple[Field[Any], tuple[Any, ...]]]:
+    """Fields of a dataclass that are not open to any value, and the types that each allows."""
+    of = typing.cast(type, kind)
+    hints = typing.get_type_hints(of)
+    declared = [(field, _kinds(hints[field.name])) for field in fields(of)]
+    return [(field, kinds) for field, kinds in declared if kinds != (object,)]
 
 
 def _kinds(hint: Any) -> tuple[Any, ...]:

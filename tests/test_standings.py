@@ -31,7 +31,7 @@ def fits(auc: dict[tuple[str, str], list[float]], *, epsilon: float = 1.0) -> pd
     return pd.DataFrame(rows, columns=columns)
 
 
-BETWEEN = "1\u202f000 to 10\u202f000"  # name of a row
+BETWEEN = "1\u202f000\u201310\u202f000"  # name of a row
 HARD, EASY = [0.60, 0.65, 0.70, 0.75], [0.90, 0.91, 0.92, 0.93]  # splits differ more than methods
 TWO = fits(
     {

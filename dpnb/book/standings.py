@@ -315,7 +315,7 @@ def decisions(table: pd.DataFrame) -> pd.DataFrame:
 
 def _ranges() -> list[tuple[str, float, float]]:
     low, high = (f"{end:,.0f}".replace(",", "\u202f") for end in MUCH)
-    return [(f"< {low}", 0.0, MUCH[0]), (f"{low} to {high}", *MUCH), (f"> {high}", MUCH[1], np.inf)]
+    return [(f"< {low}", 0.0, MUCH[0]), (f"{low}\u2013{high}", *MUCH), (f"> {high}", MUCH[1], np.inf)]
 
 
 def _decision(part: pd.DataFrame) -> dict[str, object]:

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from bs4 import BeautifulSoup
 
 from dpnb import load
 from dpnb.book import experiments, runs, tables
@@ -33,6 +34,24 @@ def test_compare_gives_the_means_of_single_fits() -> None:
     part = Records(*(side.iloc[:500] for side in data.train), domain=data.domain)
     fewer = tables.compare({"tree": tree}, data, budgets=(1.0,), repeats=2, seed=3, records=part)
     assert fewer["auc"].item() != table["auc"].iloc[1]
+
+
+def test_rows_that_do_not_count_are_grey() -> None:
+    names = pd.MultiIndex.from_tuples([("adult", "a"), ("adult", "b")])
+    table = pd.DataFrame({"x": [0.25, 0.5], "y": [0.75, 1.0]}, index=names)
+    page = BeautifulSoup(
+        tables.shown(table, "two", formats={}, grey=[("adult", "b")])._repr_html_(), "html.parser"
+    )
+    style, found = page.find("style").text, {}
+    for cell in page.select("tbody th, tbody td"):
+        found[cell.text] = f"#{cell['id']}" in style
+    assert found == {"adult": False, "a": False, "0.250000": False, "0.750000": False} | {
+        "b": True,
+        "0.500000": True,
+        "1.000000": True,
+    }
+    assert tables.GREY.split(";")[1].strip() in style
+    assert "italic" not in tables.shown(table, "two", formats={})._repr_html_()  # broken twin
 
 
 def test_attacks_stand_beside_what_theory_says(root: Path) -> None:

@@ -559,8 +559,9 @@ SAID = [
     ),
     Said(
         "book/reproduce.md",
-        "Three large tables, `board.csv`, `board_peers.csv` and `settings.csv`, have one fit a row instead",
-        lambda found, said: found == said == ["board", "board_peers", "settings"],
+        "Four tables, `board.csv`, `board_peers.csv`, `board_written.csv` and `settings.csv`, have one fit a row "
+        "instead",
+        lambda found, said: found == said == ["board", "board_peers", "board_written", "settings"],
         a_fit_a_row,
     ),
     Said(

@@ -14,7 +14,7 @@ import pytest
 from dpnb.audit.many import holm
 from dpnb.book import standings, tables
 from dpnb.book.rivals import PUBLIC, RIVALS, best_setting
-from dpnb.book.runs import Cell
+from dpnb.book.runs import Cell, read, wide
 from dpnb.book.sets import split_of
 from dpnb.book.standings import OURS, Source, decisions, leads, over_best, ranking
 from dpnb.book.studies import board, settings, stress
@@ -31,6 +31,7 @@ def fits(auc: dict[tuple[str, str], list[float]], *, epsilon: float = 1.0) -> pd
     return pd.DataFrame(rows, columns=columns)
 
 
+BETWEEN = "1\u202f000\u201310\u202f000"  # name of a row
 HARD, EASY = [0.60, 0.65, 0.70, 0.75], [0.90, 0.91, 0.92, 0.93]  # splits differ more than methods
 TWO = fits(
     {
@@ -132,9 +133,9 @@ def test_a_decision_respects_privacy_classes_and_shapes() -> None:
     )
     found = decisions(table)
     rows = found.to_dict("index")
-    row = rows["pure ε", "two", "between"]
+    row = rows["pure ε", "two", BETWEEN]
     assert (row["method"], row["additive"], row["cells"]) == ("DiffPRFs-R", "PrivateBooster", 2)
-    assert rows["(ε, δ)", "more", "between"]["method"] == OURS
+    assert rows["(ε, δ)", "more", BETWEEN]["method"] == OURS
     assert ("pure ε", "two", "< 1\u202f000") not in rows
 
 
@@ -147,9 +148,52 @@ def test_a_choice_on_other_sets_loses_more() -> None:
             ("DiffPRFs-R", "bank"): 0.06,
         }
     )
-    row = decisions(table).to_dict("index")["(ε, δ)", "two", "between"]
+    row = decisions(table).to_dict("index")["(ε, δ)", "two", BETWEEN]
     assert row["loss"] == pytest.approx(0.05)
     assert row["elsewhere"] == pytest.approx((0.08 + 0.1) / 2)  # each set's choice is made on the other
+
+
+PAPERS = list(standings.REPAIRED)
+
+
+def as_written(scores: dict[tuple[str, int], float]) -> pd.DataFrame:
+    """AUC by paper and seed on Adult at ε = 1; other papers and a metric more are there as well."""
+    rows = [(paper, "adult", 1.0, seed, "auc", value) for (paper, seed), value in scores.items()]
+    rows += [(paper, "adult", 1.0, 0, "auc", 0.5) for paper in PAPERS if (paper, 0) not in scores]
+    rows += [(paper, "adult", 1.0, 0, "accuracy", 0.1) for paper in PAPERS]
+    return pd.DataFrame(rows, columns=["method", "dataset", "epsilon", "seed", "metric", "value"])
+
+
+def test_a_paper_as_written_stands_beside_its_own_repair_and_is_grey() -> None:
+    means = pd.DataFrame(
+        [(m, "adult", 1.0, 0.9 + i / 100) for i, m in enumerate([OURS, *standings.REPAIRED.values()])],
+        columns=["method", "dataset", "epsilon", "auc"],
+    )
+    beside = standings.beside_written(as_written({("eDPRF", 0): 0.6, ("eDPRF", 1): 0.8}), means)
+    row = beside.set_index("method").loc["eDPRF"]
+    assert row[["written", "spread", "booster"]].tolist() == pytest.approx([0.7, 0.2, 0.9])
+    assert row["repaired"] == 0.9 + (1 + PAPERS.index("eDPRF")) / 100
+    table, grey = standings.greyed(beside)
+    assert list(table.columns) == ["ε = 1"]
+    assert set(grey) == {("adult", f"{paper}, as written") for paper in PAPERS}
+    assert table.loc[grey[PAPERS.index("eDPRF")]].item() == pytest.approx(0.7)
+    assert table.drop(index=grey)["ε = 1"].tolist() == means["auc"].tolist()
+    with pytest.raises(KeyError):  # broken twin: a repair that is not on the board
+        standings.beside_written(as_written({}), means[means["method"] != "eDPRF-R"])
+
+
+def test_each_paper_as_written_has_a_repair_that_claims_as_much() -> None:
+    assert set(standings.REPAIRED) == set(board.WRITTEN)
+    assert {board.LEARNERS[own].delta for own in standings.REPAIRED.values()} == {0.0}
+    assert board.LEARNERS[OURS].delta > 0  # broken twin
+
+
+def test_as_written_no_ledger_has_the_claimed_epsilon(root: Path) -> None:
+    table = wide(read(board.AS_WRITTEN, root / "results"))
+    assert np.isinf(table["ledger_epsilon"]).all()
+    assert np.isfinite(table["epsilon"]).all()
+    fits = wide(read(board.BOARD, root / "results"))
+    assert not np.isinf(fits["ledger_epsilon"]).any()  # broken twin: the board's own
 
 
 def test_settings_are_those_that_were_chosen() -> None:

@@ -66,6 +66,12 @@ SHORT = {  # for a narrow table that says elsewhere whether there is δ
     "logistic regression by ranks, δ": "logistic, ranks",
 }
 MUCH = (1e3, 1e4)  # n·ε, ends of its ranges
+REPAIRED = {  # paper as written → its repaired version on the board, pure as the paper
+    "DiffPRFs": "DiffPRFs-R",
+    "Pearson tree": "Pearson tree",
+    "DPAda, Improved": "DPAda-R",
+    "eDPRF": "eDPRF-R",
+}
 
 
 class Source(NamedTuple):
@@ -309,7 +315,7 @@ def decisions(table: pd.DataFrame) -> pd.DataFrame:
 
 def _ranges() -> list[tuple[str, float, float]]:
     low, high = (f"{end:,.0f}".replace(",", "\u202f") for end in MUCH)
-    return [(f"< {low}", 0.0, MUCH[0]), ("between", *MUCH), (f"> {high}", MUCH[1], np.inf)]
+    return [(f"< {low}", 0.0, MUCH[0]), (f"{low}\u2013{high}", *MUCH), (f"> {high}", MUCH[1], np.inf)]
 
 
 def _decision(part: pd.DataFrame) -> dict[str, object]:
@@ -481,6 +487,47 @@ def elsewhere(peers: pd.DataFrame, means: pd.DataFrame) -> pd.DataFrame:
     table = table.loc[order]
     names = [f"{dataset}, ε = {epsilon:g}" for dataset in sets for epsilon in budgets]
     return table.set_axis(names, axis=1)
+
+
+def beside_written(written: pd.DataFrame, means: pd.DataFrame) -> pd.DataFrame:
+    """Mean AUC of each paper as written, whose ε is claimed only, beside its repaired version and the booster's.
+
+    Parameters
+    ----------
+    written : tidy results of the grid ``board_written``.
+    means : of :func:`losses`.
+
+    Returns
+    -------
+    DataFrame, a row a paper, data set and ε, with ``written``, the range of its seeds ``spread``, ``repaired`` and
+    ``booster``.
+    """
+    by = written[written["metric"] == "auc"].groupby(CELL)["value"]
+    table = pd.DataFrame({"written": by.mean(), "spread": by.max() - by.min()}).reset_index()
+    of = means.set_index(CELL)["auc"].to_dict()
+    keys = list(table[CELL].itertuples(index=False, name=None))
+    table["repaired"] = [of[REPAIRED[method], dataset, epsilon] for method, dataset, epsilon in keys]
+    return table.assign(booster=[of[OURS, dataset, epsilon] for _, dataset, epsilon in keys])
+
+
+def greyed(beside: pd.DataFrame) -> tuple[pd.DataFrame, list[tuple[str, str]]]:
+    """The same as a table for readers, a column an ε, and its rows that are no competitors.
+
+    Parameters
+    ----------
+    beside : of :func:`beside_written`.
+    """
+    rows, grey = {}, []
+    for dataset, part in beside.groupby("dataset"):
+        by = part.pivot(index="method", columns="epsilon")
+        rows[str(dataset), OURS] = by["booster"].iloc[0]
+        for paper, repaired in REPAIRED.items():
+            own = f"{repaired}, repaired" if repaired == paper else repaired
+            grey.append((str(dataset), f"{paper}, as written"))
+            rows[str(dataset), own] = by["repaired"].loc[paper]
+            rows[grey[-1]] = by["written"].loc[paper]
+    table = pd.DataFrame(rows).T
+    return table.set_axis([f"ε = {epsilon:g}" for epsilon in table.columns], axis=1), grey
 
 
 def everything(fits: pd.DataFrame, means: pd.DataFrame, costs: pd.DataFrame, folder: Path) -> pd.DataFrame:

@@ -16,6 +16,8 @@ from ..data.datasets import Dataset
 from .runs import mean_scores, wide
 from .targets import Target
 
+GREY = "color: var(--pst-color-text-muted, grey); font-style: italic"  # of rows that do not count
+
 
 def compare(
     subjects: Mapping[str, Any],
@@ -85,7 +87,9 @@ class Shown:
         return f"[table: {self.caption}]"
 
 
-def shown(table: pd.DataFrame, caption: str, *, formats: Mapping[str, str]) -> Shown:
+def shown(
+    table: pd.DataFrame, caption: str, *, formats: Mapping[str, str], grey: Collection[Any] = ()
+) -> Shown:
     """A table as a page shows it, with a caption and the same each time.
 
     Parameters
@@ -93,9 +97,14 @@ def shown(table: pd.DataFrame, caption: str, *, formats: Mapping[str, str]) -> S
     table : what to show.
     caption : what it is, with units.
     formats : column → format such as ``"{:.3f}"``; empty cells stay empty.
+    grey : labels of rows that do not count; they are in grey and slanted.
     """
     styled = table.style.set_uuid(f"{zlib.crc32(caption.encode()):08x}").set_caption(caption)
     styled = styled.format(dict(formats), na_rep="").set_table_attributes('class="dataframe"')
+    if grey:
+        look = [GREY if row in grey else "" for row in table.index]
+        last = table.index.nlevels - 1  # the names before it may stand for other rows too
+        styled = styled.apply(lambda column: look).apply_index(lambda names: look, level=last)
     return Shown(caption, str(styled.to_html()))
 
 

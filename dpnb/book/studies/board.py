@@ -1,4 +1,7 @@
-"""The book's own learners on the board: the grids ``board_tuning``, which chooses settings in public, and ``board``."""
+"""The book's own learners on the board: the grids ``board_tuning``, which chooses settings in public, and ``board``.
+
+Beside them ``board_written``: the four papers as written. Their claims fail, so they are no competitors.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +29,12 @@ from ...papers.edprf import EDPRF
 from ...papers.pearson import VARIANTS, PearsonTree
 from ..costs import costly
 from ..rivals import Rival, board_study, choices, tuning_study
-from ..runs import DELTA, Cell, Study, read, results_folder
+from ..runs import DELTA, Cell, Study, cells, read, results_folder
 from ..scores import class_scores
-from ..sets import split_of
+from ..sets import EPSILONS, split_of
+from . import diffprfs, dpada, edprf, pearson
 
-TUNING, BOARD = "board_tuning", "board"
+TUNING, BOARD, AS_WRITTEN = "board_tuning", "board", "board_written"
 INNER_SHARE = 0.2  # of a training part, held back to compare settings
 
 MAKE: dict[str, Callable[..., Any]] = {
@@ -186,4 +190,33 @@ def _by_split(study: Study) -> Study:
     return replace(study, cells=sorted(study.cells, key=lambda cell: (cell.dataset, cell.seed)))
 
 
-GRIDS = (tuning_grid, board_grid)
+# --- The papers as written ----------------------------------------------------------------------------------
+
+_FIRST = "0 as written"  # step of a ladder
+WRITTEN: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+    "DiffPRFs": (diffprfs.LADDER[_FIRST], {"utility": "max", "max_depth": 5}),
+    "DPAda, Improved": (dpada.STEPS[_FIRST][0], {"reading": dpada.CLOSEST, "n_rounds": 50}),
+    "eDPRF": (edprf.WRITTEN[edprf.AS_WRITTEN], {}),
+    "Pearson tree": (pearson.METHODS[pearson.AS_WRITTEN], {"max_depth": pearson.DEPTH}),
+}
+"""Each paper's version → what makes it, as its chapter's ladder begins, and what a cell says of that."""
+
+
+def measure_written(cell: Cell) -> dict[str, float]:
+    """Test scores of one fit as written, and the ledger's ε, which is not the claimed one."""
+    parts = parts_of(cell.dataset, cell.seed, False)
+    size = {name: value for name in ("max_depth", "n_rounds") if (value := getattr(cell, name))}
+    model = WRITTEN[cell.method][0](epsilon=cell.epsilon, random_state=cell.random_state(), **size)
+    fitted = model.fit(parts.records)
+    return class_scores(fitted._votes(parts.codes), parts.labels) | {"ledger_epsilon": fitted.ledger_.epsilon}
+
+
+def written_grid() -> Study:
+    """The papers as written on Adult and Bank, in the board's splits and at its ε; three seeds."""
+    axes: dict[str, Any] = {"dataset": ("adult", "bank"), "epsilon": EPSILONS, "seed": range(3)}
+    found = [cell for method, (_, said) in WRITTEN.items() for cell in cells(method=method, **said, **axes)]
+    found.sort(key=lambda cell: (cell.dataset, cell.seed, cell.epsilon))
+    return Study(AS_WRITTEN, found, measure_written, row_a_cell=True)
+
+
+GRIDS = (tuning_grid, board_grid, written_grid)

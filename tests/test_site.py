@@ -657,6 +657,10 @@ TORN = """() => {
     const inside = formula.closest('.scrolls[tabindex="0"]') && !cell;
     const right = box.getBoundingClientRect().right + 1;
     if (!inside && [...lines].some(line => line.right > right)) tell('formula sticks out');
+    for (const sign of formula.querySelectorAll('mjx-c')) {
+      const glyphs = getComputedStyle(sign, '::before').content;  // in quotation marks
+      if (glyphs.length > 3 && getComputedStyle(sign).whiteSpace !== 'nowrap') tell('sign may break');
+    }
     const container = formula.closest('mjx-container'), math = container.closest('.math');
     const after = container.nextSibling || math?.nextSibling;
     if (after?.nodeType !== 3 || !/^[,.;:!?)\\]，。；：、）]/.test(after.data)) continue;
@@ -685,12 +689,14 @@ APART = {
         "<style>#place * { white-space: nowrap !important }</style><p id=place></p>",
         "width: 2em",
     ),
+    "sign may break": (
+        "<style>#place mjx-c { white-space: normal } #place mjx-c::before { content: '′′' }</style><p id=place></p>",
+        "",
+    ),
     "line begins with a sign": ("<p id=place></p>", "width: WIDTH"),
 }
-PHONE = [
-    "book/notation",
-    *(f"notebooks/{path.stem}" for path in sorted((ROOT / "notebooks").glob("*_appendix.ipynb"))),
-]
+APPENDICES = sorted((ROOT / "notebooks").glob("*_appendix.ipynb"))
+PHONE = ["book/notation", "notebooks/01_mechanisms", *(f"notebooks/{path.stem}" for path in APPENDICES)]
 
 
 def torn(page: Page) -> list[str]:
@@ -723,7 +729,7 @@ FADES = "nodes => nodes.map(node => [node.scrollWidth > node.clientWidth, getCom
 def test_what_goes_on_to_the_right_fades_there(site: str, context: BrowserContext) -> None:
     page = context.new_page()
     page.set_viewport_size({"width": WIDTHS[1], "height": 900})
-    page.goto(f"{site}/{PHONE[2]}.html")
+    page.goto(f"{site}/notebooks/02_appendix.html")
     page.evaluate(UNFOLD)
     regions = page.locator("article .scrolls")
     seen = regions.evaluate_all(FADES)

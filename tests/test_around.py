@@ -246,6 +246,40 @@ def test_a_header_that_is_a_formula_has_words_if_there_are_any() -> None:
         assert bool(page.select(".math")) is (words is None)
 
 
+def test_punctuation_stays_in_the_box_of_its_formula() -> None:
+    box = "<span class='math'>\\(n\\)</span>"
+    for before, after, first, last in (
+        ("of (", "), as", "(", "),"),
+        ("the ", "-th one", "", "-"),
+        ("the ", "th one", "", "th"),
+        ("", "；其次", "", "；"),
+        ("so ", " is", "", ""),
+        ("so ", "这样", "", ""),
+    ):
+        page = soup(f"<p>{before}{box}{after}</p>")
+        FIXES.keep(page)
+        assert page.p.text == f"{before}\\(n\\){after}"
+        assert page.span.text == f"{first}\\(n\\){last}"
+
+
+def test_a_short_formula_is_whole_and_a_long_one_is_not() -> None:
+    page = soup(f"<span class='math'>x</span><span class='math'>{'x' * 60}</span>")
+    FIXES.keep(page)
+    assert ["whole" in formula["class"] for formula in page.find_all("span")] == [True, False]
+
+
+def test_lines_wrap_but_for_columns_and_drawings() -> None:
+    def wraps(text: str, around: str) -> bool:
+        page = soup(f"<section><h1>A</h1><div class='{around}'><pre>{text}</pre></div></section>")
+        FIXES.reachable(page)
+        return "wraps" in page.pre.span["class"]
+
+    output = {"✓ a: it rises\n✓ b: it falls": True, "n = 1:   20\nn = 10: 200": False, "ε\n└─ tree": False}
+    assert {text: wraps(text, "cell_output") for text in output} == output
+    assert wraps("def f():\n    return  1", "cell_input")
+    assert not wraps("door  |  records", "highlight-text")
+
+
 # --- the book on paper ------------------------------------------------------------------------------------------
 
 

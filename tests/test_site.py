@@ -639,3 +639,102 @@ def test_a_broken_page_is_caught(
     with serve(tmp_path) as address:
         found = problems(context, f"{address}/book/{TWIN}", check)
     assert any(expected in problem for problem in found), found
+
+
+# On a telephone a formula keeps together: in one line of a table if half of the screen holds it, in its box, and with
+# the comma after it.
+TORN = """() => {
+  const found = [];
+  for (const formula of document.querySelectorAll('article mjx-math')) {
+    const lines = formula.getClientRects();
+    if (!lines.length) continue;
+    const tell = wrong => found.push(`${wrong}: ${formula.closest('.math')?.parentElement.textContent.slice(0, 60)}`);
+    const last = lines[lines.length - 1];
+    const width = [...lines].reduce((sum, line) => sum + line.width, 0);
+    const cell = formula.closest('td, th');
+    if (cell && lines.length > 1 && width < innerWidth / 2) tell('formula is torn');
+    const box = cell || formula.closest('p, li, dd, dt, summary, h1, h2, h3, h4, div, section');
+    const inside = formula.closest('.scrolls[tabindex="0"]') && !cell;
+    const right = box.getBoundingClientRect().right + 1;
+    if (!inside && [...lines].some(line => line.right > right)) tell('formula sticks out');
+    for (const sign of formula.querySelectorAll('mjx-c')) {
+      const glyphs = getComputedStyle(sign, '::before').content;  // in quotation marks
+      if (glyphs.length > 3 && getComputedStyle(sign).whiteSpace !== 'nowrap') tell('sign may break');
+    }
+    const container = formula.closest('mjx-container'), math = container.closest('.math');
+    const after = container.nextSibling || math?.nextSibling;
+    if (after?.nodeType !== 3 || !/^[,.;:!?)\\]，。；：、）]/.test(after.data)) continue;
+    const sign = document.createRange();
+    sign.setStart(after, 0);
+    sign.setEnd(after, 1);
+    if (sign.getBoundingClientRect().top >= last.bottom) tell('line begins with a sign');
+  }
+  return found;
+}"""
+
+# A copy of a formula of the page where it does not keep together; its own width is given to the style.
+TEAR = """([frame, style]) => {
+  const wide = [...document.querySelectorAll('article td span.math')].find(f => f.textContent.includes('z=(x'));
+  const formula = wide.cloneNode(true);
+  formula.classList.remove('whole');
+  formula.replaceChildren(formula.querySelector('mjx-container'));
+  document.querySelector('article').insertAdjacentHTML('beforeend', frame);
+  const place = document.getElementById('place');
+  place.append(formula, ', and so on');
+  place.setAttribute('style', style.replace('WIDTH', `${formula.getBoundingClientRect().width + 1}px`));
+}"""
+APART = {
+    "formula is torn": ("<table><tr><td id=place></td></tr></table>", "width: 1em"),
+    "formula sticks out": (
+        "<style>#place * { white-space: nowrap !important }</style><p id=place></p>",
+        "width: 2em",
+    ),
+    "sign may break": (
+        "<style>#place mjx-c { white-space: normal } #place mjx-c::before { content: '′′' }</style><p id=place></p>",
+        "",
+    ),
+    "line begins with a sign": ("<p id=place></p>", "width: WIDTH"),
+}
+APPENDICES = sorted((ROOT / "notebooks").glob("*_appendix.ipynb"))
+PHONE = ["book/notation", "notebooks/01_mechanisms", *(f"notebooks/{path.stem}" for path in APPENDICES)]
+
+
+def torn(page: Page) -> list[str]:
+    """List formulas that a telephone breaks where it need not."""
+    page.set_viewport_size({"width": WIDTHS[1], "height": 900})
+    return list(page.evaluate(TORN))
+
+
+@pytest.mark.parametrize("name", PHONE)
+def test_formulas_keep_together_on_a_telephone(
+    name: str, site: str, first: set[str], context: BrowserContext
+) -> None:
+    assert problems(context, f"{site}/{name}.html", torn, cached=first) == []
+
+
+@pytest.mark.parametrize("wrong", APART)
+def test_a_torn_formula_is_caught(wrong: str, site: str, context: BrowserContext) -> None:
+    def tear(page: Page) -> list[str]:
+        page.set_viewport_size({"width": WIDTHS[1], "height": 900})
+        page.evaluate(TEAR, APART[wrong])
+        return torn(page)
+
+    found = problems(context, f"{site}/{PHONE[0]}.html", tear)
+    assert wrong in {problem.partition(":")[0] for problem in found}
+
+
+FADES = "nodes => nodes.map(node => [node.scrollWidth > node.clientWidth, getComputedStyle(node).maskImage !== 'none'])"
+
+
+def test_what_goes_on_to_the_right_fades_there(site: str, context: BrowserContext) -> None:
+    page = context.new_page()
+    page.set_viewport_size({"width": WIDTHS[1], "height": 900})
+    page.goto(f"{site}/notebooks/02_appendix.html")
+    page.evaluate(UNFOLD)
+    regions = page.locator("article .scrolls")
+    seen = regions.evaluate_all(FADES)
+    assert all(wide == fades for wide, fades in seen)
+    assert {wide for wide, _ in seen} == {True, False}
+    page.evaluate("document.querySelectorAll('.scrolls').forEach(node => node.scrollBy(5000, 0))")
+    page.wait_for_timeout(200)
+    assert not any(fades for _, fades in regions.evaluate_all(FADES))  # at its end nothing is hidden

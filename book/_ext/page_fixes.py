@@ -1,6 +1,7 @@
 """Mend what the theme gets wrong on every page: a script run twice, an unset colour mode, two ARIA roles,
 proofs that do not fold, bars that stand between a chapter's first words and its first figure, rows of equal bars, empty
-headers of tables, a sidebar outside all landmarks, and regions that scroll but that no key reaches.
+headers of tables, a sidebar outside all landmarks, a comma that begins a line because the formula before it ended the
+last one, and regions that scroll but that no key reaches.
 
 The theme's script makes a block of code focusable if it is too wide when the page loads, which depends on the fonts
 and on what is folded, and it never names one. Here everything that can scroll is focusable and named in the HTML.
@@ -8,10 +9,11 @@ and on what is folded, and it never names one. Here everything that can scroll i
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
-from bs4 import BeautifulSoup, Tag
+from bs4 import BeautifulSoup, NavigableString, Tag
 from page_head import spelt
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
@@ -29,6 +31,13 @@ INSIDE = f'{TOOLTIP} data-bs-container="main"'
 TOGGLE = '<summary><span class="toctree-toggle"'
 NAMED = TOGGLE.replace("<summary>", '<summary aria-label="Pages of this chapter">')
 TITLES = ("caption", "h1", "h2", "h3", "h4", "h5", "h6", "summary")
+
+# What belongs to the formula before it: a point or bracket, a hyphen, an ending; and a bracket before a formula.
+AFTER = re.compile(r"(?:[’'][a-z]+|[a-z]{1,3}\b|-|[,.;:!?)\]”’…%，。；：、！？）》」』”]+)")
+BEFORE = re.compile(r"[(\[“（《「『]+$")
+SHORT = 50  # letters of the source of a formula that one line of a table has room for
+# Columns, and drawings in text, whose lines must not wrap.
+COLUMNS = re.compile(r"\S {2,}\S|[─-╿]|^ +\S", re.MULTILINE)
 
 
 def is_title(tag: Tag) -> bool:
@@ -64,10 +73,31 @@ def reachable(soup: BeautifulSoup) -> None:
         inside = soup.new_tag("span")
         inside.extend(list(block.contents))
         block.append(inside)
-        reach(inside, "Output" if block.find_parent(class_="cell_output") else "Code")
+        output = block.find_parent(class_="cell_output")
+        reach(inside, "Output" if output else "Code")
+        text = output or block.find_parent(class_="highlight-text")
+        if not (text and COLUMNS.search(inside.text)):
+            inside["class"].append("wraps")
     for formula in soup.select("div.math"):
         number = formula.select_one(".eqno")
         reach(formula, f"Formula {number.find(string=True)}" if number else "Formula")
+
+
+def keep(soup: BeautifulSoup) -> None:
+    """Put the punctuation around a formula in a line into its box, and mark a short formula, which a table keeps whole.
+
+    A browser may break the line between the box and a comma after it.
+    """
+    for formula in soup.select("span.math"):
+        if len(formula.text) <= SHORT:
+            formula["class"].append("whole")
+        before, after = formula.previous_sibling, formula.next_sibling
+        if isinstance(before, NavigableString) and (first := BEFORE.search(before)):
+            formula.insert(0, first.group())
+            before.replace_with(before[: first.start()])
+        if isinstance(after, NavigableString) and (last := AFTER.match(after)):
+            formula.append(last.group())
+            after.replace_with(after[last.end() :])
 
 
 def fold(soup: BeautifulSoup) -> None:
@@ -168,6 +198,7 @@ def mend(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any],
     gather(soup)
     join(soup)
     headed(soup)
+    keep(soup)
     reachable(soup)
     context["body"] = str(soup)
 

@@ -50,9 +50,6 @@ LEFT_OUT = {
     ("after", "Laplace in floating point", 0),
     ("after", "noise/1.2", 0),
     ("after", "three times ε/2", 0),
-    ("after", "honest: data-free forest", HONEST_RUNS),
-    ("after", "honest: post-processed counts", HONEST_RUNS),
-    ("after", "honest: many attributes", HONEST_RUNS),
 }
 EDITIONS = {
     "before": Edition(20_000, 2_000, 0),

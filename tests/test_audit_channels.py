@@ -30,6 +30,7 @@ from dpnb.audit.channels import (
     CIRCUMSTANCES,
     LowBits,
     clock_stopped,
+    fine_bits,
     generators,
     globals_reset,
     low_bit_names,
@@ -76,6 +77,15 @@ def test_columns_and_names_fit_together() -> None:
     assert math.isnan(seen["fineness of b below 4"])
     assert seen["distance of b to whole numbers"] == 0
     assert np.isnan(columns[1, len(names) // 2 :]).all()
+
+
+def test_fine_bits_are_those_of_small_numbers_and_whole_ones_have_none() -> None:
+    numbers = [0.3, -0.375, 0.5, 0.0, 5.0, -7.25, math.nan, math.inf]
+    np.testing.assert_array_equal(fine_bits(numbers), [54, 3, *[math.nan] * 6])
+    drawn = np.random.default_rng(0).laplace(size=200)
+    column = low_bit_names(["v"]).index("fineness of v below 0.5")
+    np.testing.assert_array_equal(fine_bits(drawn), low_bits(drawn)[:, column])
+    assert not np.array_equal(fine_bits(drawn + 1), fine_bits(drawn), equal_nan=True)  # broken twin
 
 
 def by_logarithm(count: float, rng: np.random.Generator) -> np.ndarray:

@@ -17,8 +17,11 @@ import pandas as pd
 import pytest
 from audit_subjects import SUBJECTS, Honest, Subject
 
-from dpnb.audit import AttackError, Finding, PrivacyViolation, assert_private
-from dpnb.audit.pairs import KINDS
+from dpnb.audit import AttackError, Finding, PrivacyViolation, assert_private, assertion
+from dpnb.audit.assertion import USUAL_RUNS, examined
+from dpnb.audit.campaign import Plan
+from dpnb.audit.many import shared
+from dpnb.audit.pairs import KINDS, pairs
 from dpnb.domain import Categorical, Continuous, Domain
 
 RUNS = {
@@ -26,15 +29,34 @@ RUNS = {
     "noise shared between classes": 800,
     "no noise if n > 50": 800,
     "divided by exact sizes": 1_000,
+    "Laplace in floating point": USUAL_RUNS,
 }
+
+
+class ScaledCounts(Honest):
+    """Whole noisy counts, as floating-point shares of each other, of their sum, and divided by three."""
+
+    def learn(self, seen: Any, rng: np.random.Generator) -> None:
+        super().learn(seen, rng)
+        self.thirds_ = self.value_ / 3
+        self.value_ = self.shares_ / self.shares_.sum()
+
+
+class SeventhsAdded(Honest):
+    """Noise on a public grid of sevenths, added in floating point to noisy counts: it tells nothing of these."""
+
+    def learn(self, seen: Any, rng: np.random.Generator) -> None:
+        super().learn(seen, rng)
+        self.value_ = self.value_ + rng.integers(0, 7, self.value_.shape) / 7
+
+
 BY_NAME = {subject.name: subject for subject in SUBJECTS}
 THREE = Domain((Categorical("c", ("a", "b")), Continuous("x", -5, 20)), ("u", "v", "w"))
 
 # What the auditor does not see yet, and why.
 MISSED = {
-    "noise/1.2": "it needs more runs at this confidence",
-    "three times ε/2": "it needs more runs at this confidence",
-    "Laplace in floating point": "the bits of released counts are looked at on request",
+    "noise/1.2": "5 500 runs on each data set are not enough at this confidence",
+    "three times ε/2": "5 500 runs on each data set are not enough at this confidence",
 }
 
 
@@ -68,6 +90,39 @@ def test_the_verdict_is_right(subject: Subject, monkeypatch: pytest.MonkeyPatch)
         audited(subject)
     assert caught.value.finding.lower_bound > subject.claimed
     assert "VIOLATED" in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", [ScaledCounts, SeventhsAdded])
+def test_honest_floating_point_is_let_pass(kind: Callable[[], Any]) -> None:
+    """As many runs as convict Laplace noise in floating point."""
+    assert not audited(Subject("Laplace in floating point", kind, 1.0, ""))[-1].violated
+
+
+def test_it_is_the_game_on_last_bits_that_convicts(monkeypatch: pytest.MonkeyPatch) -> None:
+    subject = BY_NAME["Laplace in floating point"]
+    with pytest.raises(PrivacyViolation) as caught:
+        audited(subject)
+    assert "fineness" in caught.value.finding.event
+    monkeypatch.setattr(assertion, "fineness", lambda *_, **__: [])  # broken twin
+    assert not audited(subject)[-1].violated
+
+
+def test_last_bits_take_nothing_from_the_other_instruments(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that comes before them is the same with and without; the share of the error is reserved either way."""
+    plan = Plan(claimed=1.0, runs=100, confidence=0.99)
+    tried = pairs("add-remove")
+    with_bits = examined(Honest, tried, plan)
+    assert len(with_bits.findings) == 2
+    assert {finding.confidence for finding in with_bits.findings} == {shared(0.99, 5)}
+    monkeypatch.setattr(assertion, "fineness", lambda *_, **__: [])
+    without = examined(Honest, tried, plan)
+    assert without.findings == with_bits.findings[1:]
+    assert without.held == with_bits.held
+
+
+def test_the_docstring_tells_how_many_pairs_are_tried() -> None:
+    for neighbours in ("add-remove", "replace"):
+        assert f"of {len(pairs(neighbours))} pairs" in (assert_private.__doc__ or "")
 
 
 def test_an_audit_that_breaks_off_is_no_conviction() -> None:

@@ -22,17 +22,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arrays import Floats
-from .attack import Data, Observe, black_box, kept_generators, names_of, seed_globals, seeded
+from ..trees import Tree
+from .attack import Data, Observe, black_box, kept_generators, names_of, seed_globals, seeded, two_samples
 from .bounds import MIN_RUNS, SampledFinding, check_claim, check_levels, compare
 from .constant import MOST_RUNS, SURE, constant_on_each
 from .described import told
 from .many import shared
+from .monitor import MonitoredFinding, monitor
 from .scan import HeldFinding, facts_of
 
 # --- Low bits ---------------------------------------------------------------------------------------------------------
 
 BANDS = tuple(2.0**k for k in range(-3, 5))
 """Limits below which the lowest bits of a number are looked at on their own."""
+MOST_BITS = 32  # numbers of a model whose last bits are looked at by default
+PROBES = 4  # fits on each data set that tell whether there are any
 LOWEST_OF_ZERO = 1_100.0  # above that of any other number
 
 
@@ -82,6 +86,17 @@ def low_bits(values: ArrayLike) -> Floats:
     return np.stack(columns, axis=2).reshape(len(numbers), -1)
 
 
+def fine_bits(values: ArrayLike) -> Floats:
+    """How fine numbers are that lie between -½ and ½: the exponent of the lowest bit, negated; NaN for all others.
+
+    This column of :func:`low_bits` is enough to tell noisy counts apart: next to 0, a count with floating-point noise
+    ends in more bits the smaller the true one is. Whole numbers have no such bits.
+    """
+    numbers = np.asarray(values, float)
+    inside = (np.abs(numbers) < 0.5) & (numbers != 0)
+    return np.where(inside, -lowest_bit(np.where(inside, numbers, 1.0)), np.nan)
+
+
 def low_bit_names(names: Sequence[str]) -> list[str]:
     """Names of the columns of :func:`low_bits`."""
     kinds = ["lowest bit of {}", *(f"fineness of {{}} below {band:g}" for band in BANDS)]
@@ -109,6 +124,87 @@ class LowBits:
         count = width // (3 + len(BANDS))
         named = names_of(self.observe, count)
         return [*named, *low_bit_names(named)]
+
+
+class FineBits:
+    """Last bits of the first floating-point numbers in a model's public attributes and in its trees."""
+
+    def __call__(self, model: Any) -> Floats:
+        """As many numbers always, NaN where there are no bits to look at."""
+        held = [value for name, value in getattr(model, "__dict__", {}).items() if not name.startswith("_")]
+        trees = [
+            tree.value for each in held if isinstance(each, list) for tree in each if isinstance(tree, Tree)
+        ]
+        kept = (np.ravel(each) for each in [*held, *trees] if isinstance(each, float | np.ndarray))
+        numbers = np.concatenate([np.empty(0), *(each for each in kept if each.dtype.kind == "f")])[
+            :MOST_BITS
+        ]
+        return fine_bits(np.pad(numbers, (0, MOST_BITS - len(numbers)), constant_values=np.nan))
+
+    def names(self, width: int) -> list[str]:
+        """Names of ``width`` observed numbers."""
+        return [f"fineness of floating-point number {j} of the model" for j in range(width)]
+
+
+def fineness(
+    factory: Callable[[], Any],
+    first: Data,
+    second: Data,
+    *,
+    claimed: float,
+    most_runs: int,
+    delta: float = 0.0,
+    confidence: float = SURE,
+    neighbours: str = "add-remove",
+    pair: str = "",
+    seed: int = 0,
+    jobs: int = 1,
+    subject: str = "",
+) -> list[MonitoredFinding]:
+    """Bet on the last bits of the numbers that a model holds, and on nothing else.
+
+    A game of its own, with fits of its own: what else a model shows competes with these columns for no place, neither
+    in scouting nor in a rule. Each guess is laid down before the fit that it is about, by a rule learned from earlier
+    ones. What follows from whole noisy counts has bits that follow from these, so that a private subject passes.
+
+    Parameters
+    ----------
+    factory, first, second, claimed, delta, confidence, neighbours, pair, seed, jobs, subject, most_runs : as of
+        :func:`~dpnb.audit.monitor.monitor`.
+
+    Returns
+    -------
+    One finding; none if none of the first fits, four on each data set, shows bits that could be looked at.
+
+    Raises
+    ------
+    AttackError
+        If every run fails.
+    """
+    look = FineBits()
+    samples = two_samples(factory, first, second, look, failures=True)
+    seeds = np.random.default_rng([seed, 2]).integers(2**32, size=PROBES).tolist()
+    with kept_generators():
+        probed = [look(sample.fit(each)[0]) for sample in samples for each in seeds]
+    if np.isnan(probed).all():
+        return []
+    return [
+        monitor(
+            factory,
+            first,
+            second,
+            claimed=claimed,
+            most_runs=most_runs,
+            confidence=confidence,
+            delta=delta,
+            neighbours=neighbours,
+            pair=pair,
+            observe=look,
+            jobs=jobs,
+            seed=seed,
+            subject=subject,
+        )
+    ]
 
 
 # --- Generators -------------------------------------------------------------------------------------------------------

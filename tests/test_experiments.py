@@ -32,6 +32,8 @@ CELLS = runs.cells(
 )
 MEASURED: list[Cell] = []
 DEAR = {
+    "audit_attack": 2,
+    "audit_replay": 2,
     "dpada_attack": 1,
     "dpada": 3,
     "dpada_ladder": 3,

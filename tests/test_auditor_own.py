@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from dpnb.book.runs import read, wide
-from dpnb.book.studies.auditor_own import MANY, OWN, REPLAY, SCAN, TWIN, above, summary
+from dpnb.book.studies.auditor_own import MANY, OWN, REPLAY, SCAN, TWINS, above, caught, summary
 
-CAUGHT = ("PrivateBooster", "DPAda", "EDPRF")  # replays of the others tell too little to convict
+CAUGHT = ("PrivateBooster", "DPAda", "EDPRF")  # at half as much again
 
 
 @pytest.fixture(scope="module")
@@ -19,14 +19,19 @@ def table(root: Path) -> pd.DataFrame:
 
 
 def test_no_bound_is_above_the_ledger(table: pd.DataFrame) -> None:
-    assert set(above(table)["method"]) <= {TWIN + name for name in OWN}
+    assert not set(above(table)["method"]) & set(OWN)
     halved = table.assign(value=table["value"].where(table["metric"] != "ledger", table["value"] / 2))
     assert set(above(halved)["method"]) & set(OWN)  # broken twin: ledgers that tell half
 
 
-def test_twins_that_spend_half_as_much_again_are_convicted(table: pd.DataFrame) -> None:
-    assert set(above(table)["method"]) == {TWIN + name for name in CAUGHT}
-    assert set(CAUGHT) < set(OWN)
+def test_twins_that_spend_too_much_are_convicted(table: pd.DataFrame) -> None:
+    found = caught(table)
+    assert set(found.index) == set(OWN)
+    assert (found[list(CAUGHT)] == min(TWINS.values())).all()
+    at_once = table[table["method"].isin([twin + name for twin in TWINS for name in CAUGHT])]
+    halved = at_once.assign(value=at_once["value"].where(at_once["metric"] != "bound", at_once["value"] / 2))
+    missed = caught(halved)  # with bounds half as large twins have to spend more
+    assert (missed[list(CAUGHT)] > min(TWINS.values())).all()
 
 
 def test_ledgers_tell_the_claims(table: pd.DataFrame) -> None:

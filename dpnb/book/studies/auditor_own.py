@@ -46,19 +46,24 @@ OWN: dict[str, Callable[..., Any]] = {
 }
 REPLAY, MANY, EXACT, SCAN = "replay", "replay, many records", "exact", "scan"
 
-TWIN = "twin: "
-TOO_MUCH = 1.5  # times what a twin's ledger says is what it spends
-COMMON = 20_000  # records, on which the booster takes all of its stages
+TWIN = "twin"
+TWINS = {"twin: ": 1.5, "twin × 2: ": 2.0, "twin × 3: ": 3.0, "twin × 10: ": 10.0}
+"""Beginnings of twins' names, and times what their ledgers say is what they spend."""
+COMMON = 20_000  # records, on which the booster takes more of its stages
 SLOW = "DiffPRFs"  # a fit takes a tenth of a second
-ON_BEST, SLOW_ON_BEST = 24, 4  # replays, after one on each pair
+ON_BEST, SLOW_ON_BEST, ON_BEST_WITH_DELTA = 24, 4, 168  # replays, after one on each pair
 SLOW_PAIRS = 4
-TWINS = [TWIN + name for name in OWN if name != SLOW]
 ON_MANY = 4
 YES_OR_NO = Domain((Categorical("a", (0, 1)), Categorical("b", (0, 1))), (0, 1), target="label")
 
 
 def _name(cell: Cell) -> str:
-    return cell.method.removeprefix(TWIN)
+    return cell.method.rpartition(": ")[2]
+
+
+def _spent(method: str) -> float:
+    """Times what the ledger says: more than once for a twin."""
+    return next((times for twin, times in TWINS.items() if method.startswith(twin)), 1.0)
 
 
 def _delta_of(cell: Cell) -> float:
@@ -67,14 +72,14 @@ def _delta_of(cell: Cell) -> float:
 
 def _model(cell: Cell, domain: Domain) -> Any:
     """The cell's estimator; a twin spends more than its claim."""
-    spent = cell.epsilon * (TOO_MUCH if cell.method.startswith(TWIN) else 1)
+    spent = cell.epsilon * _spent(cell.method)
     return OWN[_name(cell)](epsilon=spent, neighbours=cell.neighbours, domain=domain)
 
 
 def _ledger(cell: Cell) -> float:
     """The ledger's ε at the cell's δ; that of a twin does not know how much is spent."""
     told: float = _model(cell, DOMAIN).set_params(random_state=0).fit(*_clean(cell)[0].first).ledger_.epsilon
-    return told / TOO_MUCH if cell.method.startswith(TWIN) else told
+    return told / _spent(cell.method)
 
 
 def _clean(cell: Cell) -> list[Pair]:
@@ -115,7 +120,8 @@ def _by_replay(cell: Cell) -> dict[str, float]:
     tried = [pair for pair in _clean(cell) if not pair.name.startswith("a value of its own")]
     tried = tried[:SLOW_PAIRS] if slow else tried
     seen = [replays.loss(pair, i % 2) for i, pair in enumerate(tried)]
-    bound = replays.bound(tried[int(np.argmax(seen))], SLOW_ON_BEST if slow else ON_BEST)
+    more = SLOW_ON_BEST if slow else ON_BEST_WITH_DELTA if replays.delta else ON_BEST
+    bound = replays.bound(tried[int(np.argmax(seen))], more)
     return {"bound": bound if replays.delta else max(bound, *seen), "runs": replays.runs}
 
 
@@ -189,7 +195,10 @@ def own_grid() -> Study:
     found = cells(method="PearsonTree", reading=EXACT, **axes)
     found += cells(method=OWN, reading=(REPLAY, SCAN), **axes)
     found += cells(method="PrivateBooster" + WITH_DELTA, reading=MANY, **axes)
-    found += cells(method=TWINS, neighbours=ADD, reading=REPLAY, epsilon=EPSILON)
+    twins = [twin + name for twin, name in product(TWINS, OWN)]
+    found += cells(method=twins, neighbours=ADD, reading=REPLAY, epsilon=EPSILON)
+    many = [twin + "PrivateBooster" + WITH_DELTA for twin in TWINS]
+    found += cells(method=many, neighbours=ADD, reading=MANY, epsilon=EPSILON)
     return Study("auditor_own", found, measure_own, delta=_delta_of)
 
 
@@ -202,6 +211,13 @@ def above(table: pd.DataFrame) -> pd.DataFrame:
     return rows[[exceeds(bound, ledger) for bound, ledger in zip(rows["bound"], rows["ledger"], strict=True)]]
 
 
+def caught(table: pd.DataFrame) -> pd.Series[float]:
+    """The least of the twins' factors that replays convict, by estimator; NaN where they miss all."""
+    found = above(table)["method"]
+    least = found.map(_spent).groupby(found.str.rpartition(": ")[2]).min()
+    return least.reindex(list(OWN))
+
+
 def summary(table: pd.DataFrame) -> pd.DataFrame:
     """The largest bounds, a row an estimator, guarantee and relation.
 
@@ -212,9 +228,10 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame indexed by estimator, guarantee and relation: the ``ledger``'s ε, a column of bounds for each instrument,
-    NaN where it does not apply, and ``of the ledger``, the largest bound as a share of that ε.
+    NaN where it does not apply; ``of the ledger``, the largest bound as a share of that ε; and ``twin caught``, how
+    many times its ledger a twin spends that replays convict (:func:`caught`; they were tried for add or remove).
     """
-    rows = wide(table)
+    rows, twins = wide(table), caught(table)
     rows = rows[rows["method"].isin(list(OWN))]
     rows = rows.replace({"utility": {MANY: REPLAY}, "dataset": {ADD: "add or remove"}})
     keys = ["method", "dataset"]
@@ -224,6 +241,9 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     bounds.insert(0, "ledger", grouped["ledger"].min())
     bounds["of the ledger"] = grouped["share"].max()
     bounds = bounds.loc[pd.MultiIndex.from_tuples(order)]
+    bounds["twin caught"] = [
+        twins[name] if relation == "add or remove" else np.nan for name, relation in order
+    ]
     names = [name.removesuffix(WITH_DELTA) for name, _ in bounds.index]
     guarantee = [f"δ = {DELTA:g}" if WITH_DELTA in name else "pure" for name, _ in bounds.index]
     relation = [relation for _, relation in bounds.index]

@@ -245,7 +245,7 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
         twins[name] if relation == "add or remove" else np.nan for name, relation in order
     ]
     names = [name.removesuffix(WITH_DELTA) for name, _ in bounds.index]
-    guarantee = [f"δ = {DELTA:g}" if WITH_DELTA in name else "pure" for name, _ in bounds.index]
+    guarantee = ["with δ" if WITH_DELTA in name else "pure" for name, _ in bounds.index]
     relation = [relation for _, relation in bounds.index]
     labels = [names, guarantee, relation]
     bounds.index = pd.MultiIndex.from_arrays(labels, names=["estimator", "guarantee", ""])

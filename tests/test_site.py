@@ -107,6 +107,43 @@ LAYOUT = """() => {
   return found;
 }"""
 
+# Lines of code that have to be scrolled to be read.
+CUT = """() => [...document.querySelectorAll('.cell_input pre > .scrolls')]
+  .filter(code => code.scrollWidth > code.clientWidth + 1)
+  .map(code => `code is cut: ${code.textContent.slice(0, 80)}`)"""
+
+# A formula keeps together: in one line if half of the screen or, outside of tables, half of its paragraph holds it, in
+# its box, and with the comma after it.
+TORN = """() => {
+  const found = [];
+  for (const formula of document.querySelectorAll('article mjx-math')) {
+    const lines = formula.getClientRects();
+    if (!lines.length) continue;
+    const tell = wrong => found.push(`${wrong}: ${formula.closest('.math')?.parentElement.textContent.slice(0, 60)}`);
+    const last = lines[lines.length - 1];
+    const width = [...lines].reduce((sum, line) => sum + line.width, 0);
+    const cell = formula.closest('td, th');
+    const box = cell || formula.closest('p, li, dd, dt, summary, h1, h2, h3, h4, div, section');
+    if (lines.length > 1 && width < (cell ? innerWidth : box.clientWidth) / 2) tell('formula is torn');
+    const inside = formula.closest('.scrolls[tabindex="0"]') && !cell;
+    const right = box.getBoundingClientRect().right + 1;
+    if (!inside && [...lines].some(line => line.right > right)) tell('formula sticks out');
+    for (const sign of formula.querySelectorAll('mjx-c')) {
+      const glyphs = getComputedStyle(sign, '::before').content;  // in quotation marks
+      if (glyphs.length > 3 && getComputedStyle(sign).whiteSpace !== 'nowrap') tell('sign may break');
+    }
+    const container = formula.closest('mjx-container'), math = container.closest('.math');
+    const next = container.nextSibling || math?.nextSibling;
+    const after = next?.firstChild || next;
+    if (after?.nodeType !== 3 || !/^[,.;:!?)\\]，。；：、）]/.test(after.data)) continue;
+    const sign = document.createRange();
+    sign.setStart(after, 0);
+    sign.setEnd(after, 1);
+    if (sign.getBoundingClientRect().top >= last.bottom) tell('line begins with a sign');
+  }
+  return found;
+}"""
+
 # A region with the focus wears an outline that stands out from what is behind it.
 OUTLINES = """() => {
   const parts = colour => colour.match(/[\\d.]+/g).map(Number);
@@ -134,7 +171,9 @@ SAMPLE = """() => {
   const look = node => [node.tagName, node.className, node.getAttribute('style')].join(' ');
   const place = node => node.tagName === 'ARTICLE' ? '' : look(node) + '<' + place(node.parentElement);
   const again = node => seen.has(place(node)) || !seen.add(place(node));
-  document.querySelectorAll('article mjx-math').forEach(formula => { if (again(formula)) formula.replaceChildren() });
+  document.querySelectorAll('article :is(mjx-math, mjx-assistive-mml)').forEach(formula => {
+    if (again(formula)) formula.replaceChildren();
+  });
   document.querySelectorAll('article pre span[class]:not(.scrolls)').forEach(word => {
     if (again(word)) word.replaceWith(...word.childNodes);
   });
@@ -142,13 +181,14 @@ SAMPLE = """() => {
 
 # Of all words with the same colour, size and weight, on the same layers of background, the first ones are marked.
 MARK = """mark => {
-  document.querySelectorAll(`[${mark}]`).forEach(node => node.removeAttribute(mark));
+  const CLEAR = 'rgba(0, 0, 0, 0) none 1;';
   const known = new Map();
   const layers = node => {
     if (!node) return '';
     if (!known.has(node)) {
       const {backgroundColor, backgroundImage, opacity} = getComputedStyle(node);
-      known.set(node, [backgroundColor, backgroundImage, opacity, layers(node.parentElement)].join(';'));
+      const layer = [backgroundColor, backgroundImage, opacity].join(' ') + ';';
+      known.set(node, (layer === CLEAR ? '' : layer) + layers(node.parentElement));
     }
     return known.get(node);
   };
@@ -157,10 +197,20 @@ MARK = """mark => {
     const words = [...node.childNodes].some(child => child.nodeType === 3 && child.data.trim());
     if (!words || !node.checkVisibility()) continue;
     const {color, fontSize, fontWeight, textDecorationLine, textShadow} = getComputedStyle(node);
-    const around = getComputedStyle(node.parentElement).color;
-    const look = [color, around, fontSize, fontWeight, textDecorationLine, textShadow, node.tagName, layers(node)];
-    if (!seen.has(look.join('|'))) seen.add(look.join('|')) && node.setAttribute(mark, '');
+    const link = node.closest('a[href]');
+    const around = link && [getComputedStyle(link.parentElement).color, getComputedStyle(link).textDecorationLine];
+    const look = [color, fontSize, fontWeight, textDecorationLine, textShadow, around, layers(node)].join('|');
+    if (seen.has(look)) continue;
+    seen.add(look);
+    for (const marked of [node, link]) marked?.setAttribute(mark, '');
   }
+}"""
+
+# Blocks without such words are emptied, not taken away: rows keep the colours that they have by their number.
+EMPTY = """mark => {
+  const inline = node => getComputedStyle(node).display.startsWith('inline');
+  for (const node of [...document.querySelectorAll('article *')])
+    if (!node.closest(`[${mark}]`) && !node.querySelector(`[${mark}]`) && !inline(node)) node.replaceChildren();
 }"""
 
 
@@ -237,7 +287,10 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 
 
 def visible_searches(page: Page) -> int:
-    return sum(element.is_visible() for element in page.locator(SEARCH).all())
+    seen: int = page.locator(SEARCH).evaluate_all(
+        "found => found.filter(node => node.checkVisibility()).length"
+    )
+    return seen
 
 
 def contents(page: Page) -> list[str]:
@@ -245,8 +298,16 @@ def contents(page: Page) -> list[str]:
     return list(page.evaluate(INSPECT))
 
 
+def looked(width: int, font: str) -> Iterator[str]:
+    """Name the scripts that list what is wrong at a width, with a font."""
+    yield LAYOUT
+    if width != WIDTHS[0] and font == "own":
+        yield CUT
+    yield TORN
+
+
 def layout(page: Page) -> list[str]:
-    """List what does not fit, or scrolls out of reach, on some screen with some font."""
+    """List what does not fit, breaks, or scrolls out of reach, on some screen with some font."""
     found = []
     for width in (*WIDTHS, DESK):
         page.set_viewport_size({"width": width, "height": 900})
@@ -254,7 +315,8 @@ def layout(page: Page) -> list[str]:
             found.append(f"{searches} search boxes at {width} px")
         for font, spacing in FONTS.items():
             page.evaluate("spacing => { document.body.style.letterSpacing = spacing }", spacing)
-            found += [f"{width} px, {font} font: {problem}" for problem in page.evaluate(LAYOUT)]
+            wrong = [problem for script in looked(width, font) for problem in page.evaluate(script)]
+            found += [f"{width} px, {font} font: {problem}" for problem in wrong]
     page.evaluate("document.body.style.letterSpacing = ''")
     return found
 
@@ -262,43 +324,40 @@ def layout(page: Page) -> list[str]:
 def axe(page: Page, **options: object) -> list[str]:
     """List what axe finds, of whatever impact, colours on marked words only."""
     rules = [{"id": rule, "selector": selector} for rule, selector in COLOURS.items()]
-    page.evaluate(Axe().axe_script)
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(Axe().axe_script)
     page.evaluate("rules => axe.configure({rules})", rules)
     violations = page.evaluate("options => axe.run(options)", {**AXE, **options})["violations"]
     return [f"{found['id']}: {node['html'][:120]}" for found in violations for node in found["nodes"]]
+
+
+def screens(page: Page) -> Iterator[str]:
+    """Show the page in each width and mode."""
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 900})
+        for mode in MODES:
+            page.evaluate("mode => { document.documentElement.dataset.theme = mode }", mode)
+            yield f"{width} px, {mode}"
 
 
 def accessibility(page: Page) -> list[str]:
     """List what keeps a reader out: all that axe finds, and a focus that does not show."""
     found = []
     page.evaluate(SAMPLE)
-    for width in WIDTHS:
-        page.set_viewport_size({"width": width, "height": 900})
-        for mode in MODES:
-            page.evaluate("mode => { document.documentElement.dataset.theme = mode }", mode)
-            page.keyboard.press("Tab")
-            wrong = page.evaluate(OUTLINES)
-            page.evaluate(MARK, MARKED)
-            wrong += axe(page, **{} if mode == MODES[0] else {"runOnly": list(COLOURS)})
-            found += [f"{width} px, {mode}: {problem}" for problem in wrong]
-    return found
+    page.keyboard.press("Tab")  # from here on a focus shows as it does to whom uses keys
+    for screen in screens(page):
+        wrong = page.evaluate(OUTLINES)
+        page.evaluate(MARK, MARKED)
+        if screen.endswith(MODES[0]):
+            wrong += axe(page, rules={rule: {"enabled": False} for rule in COLOURS})
+        found += [f"{screen}: {problem}" for problem in wrong]
+    page.evaluate(EMPTY, MARKED)
+    return found + [
+        f"{screen}: {problem}" for screen in screens(page) for problem in axe(page, runOnly=list(COLOURS))
+    ]
 
 
-def cut_lines(page: Page) -> list[str]:
-    """List lines of code that have to be scrolled to be read, on a small desk screen and on a telephone."""
-    found = []
-    for width in (DESK, WIDTHS[1]):
-        page.set_viewport_size({"width": width, "height": 900})
-        found += page.evaluate(
-            "width => [...document.querySelectorAll('.cell_input pre > .scrolls')]"
-            ".filter(code => code.scrollWidth > code.clientWidth + 1)"
-            ".map(code => `${width} px, code is cut: ${code.textContent.slice(0, 80)}`)",
-            width,
-        )
-    return found
-
-
-CHECKS = (contents, cut_lines, layout, accessibility)
+CHECKS = (contents, layout, accessibility)
 Check = Callable[[Page], list[str]]
 
 
@@ -554,11 +613,9 @@ TWINS: dict[Check, dict[str, tuple[str, str, str]]] = {
         "file as alt": (END, f'<img src="../_static/logo.svg" alt="a/b.png">{END}', "image without a text"),
         "no language": ("<html lang", "<html data-lang", "page without a language"),
     },
-    cut_lines: {
-        "long line": (END, f"{CODE.format('w' * 400)}{END}", "1200 px, code is cut"),
-        "long line on a phone": (END, f"{CODE.format('w' * 90)}{END}", "390 px, code is cut"),
-    },
     layout: {
+        "long line": (END, f"{CODE.format('w' * 400)}{END}", "1200 px, own font: code is cut"),
+        "long line on a phone": (END, f"{CODE.format('w' * 90)}{END}", "390 px, own font: code is cut"),
         "two searches": (END, f"{BUTTON}{END}", "2 search boxes"),
         "no focus": (END, f"<div role=group aria-label=Table {SCROLLS}>{WIDE}</div>{END}", "no key reaches"),
         "no focus yet": (
@@ -641,37 +698,6 @@ def test_a_broken_page_is_caught(
     assert any(expected in problem for problem in found), found
 
 
-# On a telephone a formula keeps together: in one line of a table if half of the screen holds it, in its box, and with
-# the comma after it.
-TORN = """() => {
-  const found = [];
-  for (const formula of document.querySelectorAll('article mjx-math')) {
-    const lines = formula.getClientRects();
-    if (!lines.length) continue;
-    const tell = wrong => found.push(`${wrong}: ${formula.closest('.math')?.parentElement.textContent.slice(0, 60)}`);
-    const last = lines[lines.length - 1];
-    const width = [...lines].reduce((sum, line) => sum + line.width, 0);
-    const cell = formula.closest('td, th');
-    if (cell && lines.length > 1 && width < innerWidth / 2) tell('formula is torn');
-    const box = cell || formula.closest('p, li, dd, dt, summary, h1, h2, h3, h4, div, section');
-    const inside = formula.closest('.scrolls[tabindex="0"]') && !cell;
-    const right = box.getBoundingClientRect().right + 1;
-    if (!inside && [...lines].some(line => line.right > right)) tell('formula sticks out');
-    for (const sign of formula.querySelectorAll('mjx-c')) {
-      const glyphs = getComputedStyle(sign, '::before').content;  // in quotation marks
-      if (glyphs.length > 3 && getComputedStyle(sign).whiteSpace !== 'nowrap') tell('sign may break');
-    }
-    const container = formula.closest('mjx-container'), math = container.closest('.math');
-    const after = container.nextSibling || math?.nextSibling;
-    if (after?.nodeType !== 3 || !/^[,.;:!?)\\]，。；：、）]/.test(after.data)) continue;
-    const sign = document.createRange();
-    sign.setStart(after, 0);
-    sign.setEnd(after, 1);
-    if (sign.getBoundingClientRect().top >= last.bottom) tell('line begins with a sign');
-  }
-  return found;
-}"""
-
 # A copy of a formula of the page where it does not keep together; its own width is given to the style.
 TEAR = """([frame, style]) => {
   const wide = [...document.querySelectorAll('article td span.math')].find(f => f.textContent.includes('z=(x'));
@@ -683,44 +709,34 @@ TEAR = """([frame, style]) => {
   place.append(formula, ', and so on');
   place.setAttribute('style', style.replace('WIDTH', `${formula.getBoundingClientRect().width + 1}px`));
 }"""
-APART = {
-    "formula is torn": ("<table><tr><td id=place></td></tr></table>", "width: 1em"),
-    "formula sticks out": (
+APART = [
+    ("formula is torn", "<table><tr><td id=place></td></tr></table>", "width: 1em"),
+    ("formula is torn", "<style>#place .math { width: 1em }</style><p id=place></p>", ""),
+    (
+        "formula sticks out",
         "<style>#place * { white-space: nowrap !important }</style><p id=place></p>",
         "width: 2em",
     ),
-    "sign may break": (
+    (
+        "sign may break",
         "<style>#place mjx-c { white-space: normal } #place mjx-c::before { content: '′′' }</style><p id=place></p>",
         "",
     ),
-    "line begins with a sign": ("<p id=place></p>", "width: WIDTH"),
-}
-APPENDICES = sorted((ROOT / "notebooks").glob("*_appendix.ipynb"))
-PHONE = ["book/notation", "notebooks/01_mechanisms", *(f"notebooks/{path.stem}" for path in APPENDICES)]
+    ("line begins with a sign", "<p id=place></p>", "width: WIDTH"),
+]
 
 
-def torn(page: Page) -> list[str]:
-    """List formulas that a telephone breaks where it need not."""
-    page.set_viewport_size({"width": WIDTHS[1], "height": 900})
-    return list(page.evaluate(TORN))
-
-
-@pytest.mark.parametrize("name", PHONE)
-def test_formulas_keep_together_on_a_telephone(
-    name: str, site: str, first: set[str], context: BrowserContext
+@pytest.mark.parametrize(("wrong", "frame", "style"), APART)
+def test_a_torn_formula_is_caught(
+    wrong: str, frame: str, style: str, site: str, context: BrowserContext
 ) -> None:
-    assert problems(context, f"{site}/{name}.html", torn, cached=first) == []
-
-
-@pytest.mark.parametrize("wrong", APART)
-def test_a_torn_formula_is_caught(wrong: str, site: str, context: BrowserContext) -> None:
     def tear(page: Page) -> list[str]:
         page.set_viewport_size({"width": WIDTHS[1], "height": 900})
-        page.evaluate(TEAR, APART[wrong])
-        return torn(page)
+        page.evaluate(TEAR, [frame, style])
+        return layout(page)
 
-    found = problems(context, f"{site}/{PHONE[0]}.html", tear)
-    assert wrong in {problem.partition(":")[0] for problem in found}
+    found = problems(context, f"{site}/book/notation.html", tear)
+    assert any(problem.startswith(f"390 px, own font: {wrong}") for problem in found)
 
 
 FADES = "nodes => nodes.map(node => [node.scrollWidth > node.clientWidth, getComputedStyle(node).maskImage !== 'none'])"

@@ -35,7 +35,7 @@ TITLES = ("caption", "h1", "h2", "h3", "h4", "h5", "h6", "summary")
 # What belongs to the formula before it: a point or bracket, a hyphen, an ending; and a bracket before a formula.
 AFTER = re.compile(r"(?:[’'][a-z]+|[a-z]{1,3}\b|-|[,.;:!?)\]”’…%，。；：、！？）》」』”]+)")
 BEFORE = re.compile(r"[(\[“（《「『]+$")
-SHORT = 50  # letters of the source of a formula that one line of a table has room for
+SHORT = 56  # letters of the source of a formula that one line of a table has room for
 # Columns, and drawings in text, whose lines must not wrap.
 COLUMNS = re.compile(r"\S {2,}\S|[─-╿]|^ +\S", re.MULTILINE)
 
@@ -96,7 +96,9 @@ def keep(soup: BeautifulSoup) -> None:
             formula.insert(0, first.group())
             before.replace_with(before[: first.start()])
         if isinstance(after, NavigableString) and (last := AFTER.match(after)):
-            formula.append(last.group())
+            signs = soup.new_tag("span", attrs={"class": ["after"]})
+            signs.string = formula["data-after"] = last.group()
+            formula.append(signs)
             after.replace_with(after[last.end() :])
 
 

@@ -701,7 +701,9 @@ class WeightedRecords(WeightedDoor):
         self._spent = self._spent + self.weights
 
     def reweigh(self, stump: Stump, alpha: float) -> None:
-        self.weights = self.weights * np.exp(-alpha * self._agreement(stump))
+        # Not NumPy's exponential: its last bit depends on the processor, and ties of weights hang on that bit.
+        right, wrong = math.exp(-alpha), math.exp(alpha)
+        self.weights = self.weights * np.where(self._agreement(stump) > 0, right, wrong)
 
     def _answers(self, stump: Stump) -> Floats:
         if stump.attribute < 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -102,4 +103,4 @@ def half_logistic(score: Floats) -> Floats:
 
 def half_log_odds(error: float) -> float:
     """AdaBoost's weight of a learner of weighted error e, ``½ ln((1 − e) / e)``."""
-    return 0.5 * float(np.log((1 - error) / error))
+    return 0.5 * math.log((1 - error) / error)  # NumPy's last bit depends on the processor

@@ -199,7 +199,8 @@ MARK = """mark => {
     const {color, fontSize, fontWeight, textDecorationLine, textShadow} = getComputedStyle(node);
     const link = node.closest('a[href]');
     const around = link && [getComputedStyle(link.parentElement).color, getComputedStyle(link).textDecorationLine];
-    const look = [color, fontSize, fontWeight, textDecorationLine, textShadow, around, layers(node)].join('|');
+    const drawn = [color, fontSize, fontWeight, textDecorationLine, textShadow];
+    const look = [node.tagName, ...drawn, around, layers(node)].join('|');
     if (seen.has(look)) continue;
     seen.add(look);
     for (const marked of [node, link]) marked?.setAttribute(mark, '');
@@ -209,7 +210,7 @@ MARK = """mark => {
 # Blocks without such words are emptied, not taken away: rows keep the colours that they have by their number.
 EMPTY = """mark => {
   const inline = node => getComputedStyle(node).display.startsWith('inline');
-  for (const node of [...document.querySelectorAll('article *')])
+  for (const node of [...document.querySelectorAll('article :not(style, script)')])
     if (!node.closest(`[${mark}]`) && !node.querySelector(`[${mark}]`) && !inline(node)) node.replaceChildren();
 }"""
 

@@ -5,6 +5,7 @@ Points marked [INF] are inferred: the sources do not state them.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -65,19 +66,19 @@ class _Boosted(PrivateClassifier):
         for _ in range(self.n_rounds):
             if alphas:  # in round 1 all weights are 1
                 total = data.weights.sum()
-                to_n = float(np.log(len(data.weights) / total)) if total > 0 else 0.0
+                to_n = math.log(len(data.weights) / total) if total > 0 else 0.0
                 if np.isfinite(self.epsilon):  # noise of a fixed scale
                     to_n = curator.exact(to_n, why="normaliser of the weights, without noise")
-                data.weights = data.weights * np.exp(to_n)
+                data.weights = data.weights * math.exp(to_n)
                 unit += to_n
-            bound = float(np.exp(min(unit + sum(map(abs, alphas)), MOST)))
+            bound = math.exp(min(unit + sum(map(abs, alphas)), MOST))
             learnt, released = self._learn(_Round(curator, data, bound))
             right, wrong = data.outcome(learnt)
             share = (
                 wrong / (right + wrong) if right + wrong > 0 else 0.5
             )  # without records, or weights, a tie
             error = float(np.clip(share, CLIP, 1 - CLIP))
-            alpha = half_log_odds(error) / (np.log(10) if self.demo else 1)
+            alpha = half_log_odds(error) / (math.log(10) if self.demo else 1)
             alpha = curator.exact(alpha, why="weight α_t of a stump, from its exact weighted error")
             data.reweigh(learnt, alpha)
             stumps.append(released)

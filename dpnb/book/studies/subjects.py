@@ -47,8 +47,6 @@ class Edition(NamedTuple):
 LEFT_OUT = {
     ("before", "Laplace in floating point", 20_000),
     ("before", "generator on the model", 20_000),
-    ("after", "noise/1.2", 0),
-    ("after", "three times ε/2", 0),
 }
 EDITIONS = {
     "before": Edition(20_000, 2_000, 0),

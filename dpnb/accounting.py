@@ -188,6 +188,7 @@ def zcdp_epsilon(*, rho: float, delta: float) -> float:
     return max(float(best.fun), 0.0)
 
 
+@lru_cache(maxsize=256)
 def zcdp_rho(*, epsilon: float, delta: float) -> float:
     """Largest ρ whose :func:`zcdp_epsilon` at ``delta`` does not exceed ``epsilon``."""
     low, high = 0.0, check_epsilon(epsilon) + 1.0
@@ -752,6 +753,7 @@ def planned(plan: Sequence[Share | Choice[Share]], rho: float) -> tuple[Step | C
     )
 
 
+@lru_cache(maxsize=256)
 def gaussian_rho(*, epsilon: float, delta: float) -> float:
     """Largest ρ at which Gaussian noise alone is (ε, δ)-DP."""
     least = zcdp_rho(epsilon=epsilon, delta=delta)

@@ -56,7 +56,7 @@ def check_share(name: str, value: object) -> None:
 
 def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
     """Raise ValueError unless ``value`` is one of ``choices``."""
-    if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
+    if not (isinstance(value, str) and value in choices) and not any(value is choice for choice in choices):
         close = closest(value, choices) if isinstance(value, str) else None
         hint = f"; did you mean {close!r}?" if close else ""
         raise ValueError(f"{name}={value!r}: expected one of {', '.join(map(repr, choices))}{hint}")
@@ -75,6 +75,8 @@ def check_seed(random_state: object) -> None:
     """Raise ValueError unless a source of randomness is None, a seed or a Generator."""
     if random_state is None or isinstance(random_state, np.random.Generator):
         return
+    if isinstance(random_state, int) and not isinstance(random_state, bool) and random_state >= 0:
+        return  # as every fit of an attack has it, without a generator made for nothing
     with suppress(TypeError, ValueError):
         if not isinstance(random_state, bool):
             np.random.default_rng(random_state)  # type: ignore[arg-type]

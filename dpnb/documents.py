@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import partial
-from itertools import count, groupby
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -207,7 +207,9 @@ def read_ledger(document: Mapping[str, Any]) -> Ledger:
         ledger: Ledger = unplain(document["selection"], None).ledger(**how)
     else:
         ledger = Ledger(neighbours=document["neighbours"], **how)
-    ledger.root.children = list(_children(document["entries"], count(1)))
+    if _size(document["entries"]) > MOST_ENTRIES:
+        raise DataError(f"damaged: its ledger has more than {MOST_ENTRIES} entries")
+    ledger.root.children = list(_children(document["entries"]))
     known = "rule" in document  # an earlier document says what sums of ε and ρ give
     total = ledger.at(ledger.delta) if known else ledger.by_sums(ledger.delta)
     if (
@@ -219,8 +221,13 @@ def read_ledger(document: Mapping[str, Any]) -> Ledger:
     return ledger
 
 
-def _children(entries: Sequence[Mapping[str, Any]], number: Iterator[int]) -> Iterator[Scope | Event]:
-    """Entries of a ledger, each as often as it is there; ``number`` counts all of them."""
+def _size(entries: Sequence[Mapping[str, Any]]) -> int:
+    """Number of entries, each as often as it is there: known before any of them is made."""
+    return sum(max(entry["times"], 0) * (1 + _size(entry.get("entries", ()))) for entry in entries)
+
+
+def _children(entries: Sequence[Mapping[str, Any]]) -> Iterator[Scope | Event]:
+    """Entries of a ledger, each as often as it is there."""
     for entry in entries:
         cost, times, nodes = (
             Cost(float(entry["epsilon"]), float(entry["rho"])),
@@ -233,10 +240,8 @@ def _children(entries: Sequence[Mapping[str, Any]], number: Iterator[int]) -> It
         if not all(isinstance(word, str) for word in words):
             raise DataError(f"damaged: an entry of the ledger is called {words}")
         for _ in range(times):
-            if next(number) > MOST_ENTRIES:
-                raise DataError(f"damaged: its ledger has more than {MOST_ENTRIES} entries")
             if "entries" in entry:
-                below = list(_children(entry["entries"], number))
+                below = list(_children(entry["entries"]))
                 parts = (entry["what"], entry["rule"], partial(_fixed, cost), below)
                 plans = tuple(tuple(map(_step, plan)) for plan in entry.get("plans", ()))
                 yield PlannedScope(*parts, plans=plans) if plans else Scope(*parts)

@@ -171,6 +171,7 @@ def grid_at(domain: Domain, shares: Floats) -> Grid:
     return grid_of(domain, cuts)
 
 
+@lru_cache(maxsize=16)
 def public_cuts(domain: Domain, *, uniform: int, geometric: int) -> tuple[Floats | None, ...]:
     """Thresholds of each attribute, None for categorical ones: even ones, and geometric ones where values crowd.
 

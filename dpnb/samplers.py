@@ -85,13 +85,21 @@ def geometric(rng: np.random.Generator, scale: Floats) -> Int64s:
     """
     digits = min(math.ceil(math.log2(max(LEAST * float(scale.max(initial=0.0)), 1.0))) + 1, MOST_DIGITS)
     at_once = min(max(AT_ONCE // max(scale.size, 1), 1), BITS)  # so many are added up without rounding
-    scales, which = np.unique(scale, return_inverse=True)  # of which there are few
+    scales, which = _distinct(scale)  # of which there are few
     odds = np.exp(-np.ldexp(1 / scales, np.arange(digits)[:, None]))
     chances, drawn = odds / (1 + odds), np.zeros(scale.size, np.int64)
     for first in range(0, digits, at_once):
-        ones = bernoulli(rng, chances[first : first + at_once], which.reshape(-1))
+        ones = bernoulli(rng, chances[first : first + at_once], which)
         drawn += (2.0 ** np.arange(len(ones)) @ ones).astype(np.int64) << first
     return drawn.reshape(scale.shape)
+
+
+def _distinct(values: Floats) -> tuple[Floats, Ints]:
+    """The values that occur, and which of them each entry is, in one row; a single one is told without sorting."""
+    flat = values.reshape(-1)
+    if (flat == flat[:1]).all():
+        return flat[:1], np.zeros(flat.size, np.intp)
+    return np.unique(flat, return_inverse=True)
 
 
 def two_sided_geometric(rng: np.random.Generator, scale: Floats) -> Int64s:

@@ -10,6 +10,7 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 from typing import NamedTuple
 
@@ -528,6 +529,7 @@ def _halves(domain: Domain, attribute: int, cuts: Floats) -> tuple[Floats, Float
     return low, middle, high
 
 
+@lru_cache(maxsize=16)
 def finest_cuts(domain: Domain, *, uniform: int, geometric: int) -> Cuts:
     """All thresholds that any stage can choose, of each attribute."""
     found: list[Floats | None] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
-from scipy.special import gammaln
+from scipy.special import gammaln, log_ndtr
 
 from dpnb import accounting, ledger
 from dpnb.accounting import (
@@ -59,8 +60,8 @@ def of_gaussian(shift: float, epsilon: float) -> float:
     """δ of Gaussian noise, or of nothing."""
     if shift == 0:
         return max(-math.expm1(epsilon), 0.0)
-    first = stats.norm.logcdf(shift / 2 - epsilon / shift)
-    second = epsilon + stats.norm.logcdf(-shift / 2 - epsilon / shift)
+    first = log_ndtr(shift / 2 - epsilon / shift)
+    second = epsilon + log_ndtr(-shift / 2 - epsilon / shift)
     return float(math.exp(first) * -math.expm1(second - first))
 
 
@@ -273,7 +274,8 @@ def of_plan(plan: Sequence[Step], epsilon: float) -> float:
     return of_ratios(size, times, epsilon, shift=shift) if times else of_gaussian(shift, epsilon)
 
 
-def by_output(first: Step, plans: Sequence[Sequence[Step]], epsilon: float) -> float:
+@cache
+def by_output(first: Step, plans: tuple[tuple[Step, ...], ...], epsilon: float) -> float:
     """δ of the best of many strategies: each end of the first release goes on with the plan that is best there."""
     width = first.size * (2 if first.kind == "ratio" else 1)
     ends = [first.size] if first.kind == "ratio" else np.linspace(0, first.size, 301).tolist()

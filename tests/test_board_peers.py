@@ -9,6 +9,7 @@ import importlib.util
 import json
 import subprocess
 import sys
+from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -303,13 +304,22 @@ def test_a_stored_table_has_no_fault(root: Path, name: str) -> None:
         assert faults(twin, told, study), what
 
 
-def by_hand(log: pd.DataFrame, rival: Rival, dataset: str, epsilon: float, without: set[str]) -> str:
+Areas = dict[str, dict[str, float]]  # by data set and setting
+
+
+def logged(log: pd.DataFrame, method: str, epsilon: float) -> Areas:
+    """Mean area of each setting of a rival, on all data sets of the log."""
+    rows = log[(log["method"] == method) & np.isclose(log["epsilon"], epsilon)]
+    settings = RIVALS[method].settings
+    return {
+        str(name): {s: part.loc[part["utility"] == s, "value"].mean() for s in settings}
+        for name, part in rows.groupby("dataset")
+    }
+
+
+def by_hand(every: Areas, rival: Rival, without: set[str]) -> str:
     """The choice again: how many settings are better on each public set, half a place for a tie."""
-    rows = log[(log["method"] == rival.name) & np.isclose(log["epsilon"], epsilon)]
-    areas: dict[str, dict[str, float]] = {}
-    for name, part in rows.groupby("dataset"):
-        if name not in {dataset, *without}:
-            areas[str(name)] = {s: part.loc[part["utility"] == s, "value"].mean() for s in rival.settings}
+    areas = {name: own for name, own in every.items() if name not in without}
     total = {
         s: sum(
             sum((other > a[s]) + 0.5 * (other == a[s] and t != s) for t, other in a.items())
@@ -321,13 +331,12 @@ def by_hand(log: pd.DataFrame, rival: Rival, dataset: str, epsilon: float, witho
 
 
 def wrong_choices(log: pd.DataFrame, chosen: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    found = []
+    found, areas = [], cache(partial(logged, log))
     for row in chosen:
-        rival = RIVALS[row["method"]]
-        setting = by_hand(log, rival, row["dataset"], row["epsilon"], set())
-        other = setting
+        rival, every = RIVALS[row["method"]], areas(row["method"], row["epsilon"])
+        setting = other = by_hand(every, rival, {row["dataset"]})
         if row["dataset"] == "adult":
-            other = by_hand(log, rival, "adult", row["epsilon"], {"adult-standin"})
+            other = by_hand(every, rival, {"adult", "adult-standin"})
         if (row["utility"], row["without_standin"]) != (setting, "" if other == setting else other):
             found.append(row)
     return found

@@ -21,6 +21,7 @@ from dpnb.audit.pairs import random_pair
 from dpnb.audit.replay import replay_estimator
 from dpnb.bags import parts_bound
 from dpnb.book.runs import mean_scores
+from dpnb.counts import Records
 from dpnb.curator import Curator
 from dpnb.grid import public_grid
 from dpnb.laws import PermuteAndFlip
@@ -372,16 +373,13 @@ def worst_exact_loss(**parameters: Any) -> float:
     worst = 0.0
     for pair in families():
         (X, y), (X1, y1) = pair.first, pair.second
-        sides = (X[-6:], y[-6:]), (pd.concat([X1[:1], X[-6:]]), pd.concat([y1[:1], y[-6:]]))
+        parts = (X[-6:], y[-6:]), (pd.concat([X1[:1], X[-6:]]), pd.concat([y1[:1], y[-6:]]))
+        sides = [Records(*part, domain=TINY, strict=False) for part in parts]  # once for all transcripts
         forest = EDPRF(
             domain=TINY, n_trees=1, max_depth=1, stop="depth", leaf="label", bags="full", random_state=0,
             **parameters,
         )  # fmt: skip
-
-        def fit(part: Any, forest: EDPRF = forest) -> EDPRF:
-            return forest.fit(*part)
-
-        found = exact(fit, *sides, claimed=1.0, subject="tree")
+        found = exact(forest.fit, *sides, claimed=1.0, subject="tree")
         worst = max(worst, found.lower_bound)
     return worst
 

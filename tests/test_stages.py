@@ -19,7 +19,8 @@ from dpnb.counts import Margins, Softmax, fixed, loss_of
 from dpnb.curator import Curator, opening
 from dpnb.errors import FewRecordsWarning
 from dpnb.grid import grid_of, public_cuts
-from dpnb.ledger import zcdp_rho
+from dpnb.laws import Law
+from dpnb.ledger import Event, zcdp_rho
 from dpnb.papers.baselines_logistic import LogisticRegression
 from dpnb.shapes import Block, Layout, category_axis, interval_axis, layout_of
 from dpnb.stages import Settings, Ways, finest_cuts, most_pairs
@@ -32,11 +33,11 @@ class Asked:
     mechanism: str
     exact: np.ndarray
     how: dict[str, Any]
-    outcome: Any = None
+    drawn: Any = None
 
 
 class Recorder(Curator):
-    """A curator that writes down what it is asked; after a first run it repeats that run's outcomes."""
+    """A curator that writes down what it is asked; after a first run it repeats that run's draws."""
 
     def __init__(self, **doors: Any) -> None:
         super().__init__(**doors)
@@ -44,11 +45,14 @@ class Recorder(Curator):
         self.script: Iterator[Asked] | None = None
 
     def _note(self, mechanism: str, exact: Any, how: dict[str, Any]) -> Any:
-        asked = Asked(mechanism, np.array(exact, float), how)
-        outcome = getattr(super(), mechanism)(exact, **how)
-        asked.outcome = outcome if self.script is None else next(self.script).outcome
-        self.asked.append(asked)
-        return asked.outcome
+        self.asked.append(Asked(mechanism, np.array(exact, float), how))
+        return getattr(super(), mechanism)(exact, **how)
+
+    def _settle(self, law: Law[Any], event: Event) -> Any:
+        self.ledger.book(event)
+        drawn = law.draw(self._rng) if self.script is None else next(self.script).drawn
+        self.asked[-1].drawn = drawn
+        return drawn
 
     def exponential(self, scores: Any, **how: Any) -> Any:
         return self._note("exponential", scores, how)

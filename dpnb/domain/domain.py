@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -85,6 +85,10 @@ class Domain:
             raise DomainError(
                 f"a domain needs at least two classes, got one class: {self.classes!r}; list all that can occur"
             )
+
+    def __deepcopy__(self, memo: object) -> Self:
+        """The domain itself: nothing in it changes, and every clone of an estimator asks for a copy."""
+        return self
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -76,7 +76,7 @@ def columns_of(X: pd.DataFrame | ArrayLike) -> dict[str, pd.Series[Any]]:
         raise DomainError(
             f"X has 0 feature(s) (shape={frame.shape}) while a minimum of 1 is required; pass the attributes' columns"
         )
-    return {name: frame.iloc[:, position] for position, name in enumerate(names)}
+    return {name: column for name, (_, column) in zip(names, frame.items(), strict=True)}
 
 
 def _rows(X: Any) -> NDArray[Any]:

@@ -69,9 +69,9 @@ class BuildTree:
         self.domain = builder.domain
         self.statistic = STATISTICS[options.statistic]
         self.binned = records.binned(public_grid(self.domain)) if options.thresholds == "public" else None
-        self.usable: Bools = np.ones(self.domain.n_attributes, bool)
+        self.usable: Bools = np.full(self.domain.n_attributes, self.binned is None)
         if self.binned is not None:  # an attribute of one value has no condition
-            self.usable = np.isin(np.arange(len(self.usable)), self.binned.grid.attribute)
+            self.usable[self.binned.grid.attribute] = True
         self.depth = min(options.max_depth, int(self.usable.sum()))
         self.choice_share = (1 - options.leaf_share) / (
             max(self.depth, 1) if options.levels == "shared" else 1

@@ -423,3 +423,28 @@ def noted(asked: list[tuple[np.ndarray, float]], **how: Any) -> Curator:
             return super().discrete_gaussian(values, **more)
 
     return Noting(**how)
+
+
+def one_bit_up(function: Any) -> Any:
+    return lambda *numbers, **how: np.nextafter(function(*numbers, **how), np.inf)
+
+
+def test_as_written_does_not_hang_on_the_last_bit_of_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NumPy's exponential rounds otherwise on other processors, and equal weights part by it."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"x": rng.random(400), "c": rng.choice([0, 1], 400)})
+    y = pd.Series(rng.choice(DOMAIN.classes, 400))
+
+    def learnt() -> str:
+        how: dict[str, Any] = {"schedule": "swing", "n_rounds": 40, "domain": DOMAIN, "random_state": 0}
+        return repr(DPAda.as_written(**how).fit(X, y).model_)
+
+    right = learnt()
+    for module, differs in (
+        (np, False),
+        (math, True),
+    ):  # the second is the broken twin: it is the one that is used
+        with monkeypatch.context() as patched:
+            for name in ("exp", "log"):
+                patched.setattr(module, name, one_bit_up(getattr(module, name)))
+            assert (learnt() != right) is differs

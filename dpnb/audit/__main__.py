@@ -74,7 +74,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--by",
         choices=("bets", "attack"),
         default="bets",
-        help="scans and bets that stop early (default), or one attack with all runs, for the largest bound",
+        help="scans, bets that stop early, and last bits (default), or one attack with all runs, for the largest bound",
     )
     parser.add_argument(
         "--neighbours", choices=NEIGHBOURS, default="add-remove", help="relation of the claim"
@@ -378,7 +378,8 @@ def _runs(options: argparse.Namespace, found: Audited) -> str:
     if options.by == "attack":
         return f"{held.fits} fits in all, {held.measured} on each data set of the measurement"
     bets = held.finding.trials
-    return f"{held.fits - bets} fits to scout, then {bets} of at most {2 * held.measured} to bet, beside the scans"
+    spent = f"{held.fits - bets} fits to scout, then {bets} of at most {2 * held.measured} to bet"
+    return f"{spent}, beside those of the scans and of the game on last bits"
 
 
 def _tried(found: Audited) -> str:

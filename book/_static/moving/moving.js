@@ -36,7 +36,7 @@ window.moving = (() => {
     text(LEFT - 4, y(value) + 4, format(value), end),
   ]);
 
-  const columns = (ticks, x, bottom, format) => ticks.map(value => text(x(value), bottom + 15, format(value), middle));
+  const columns = (ticks, x, bottom, format) => ticks.map(value => text(x(value), bottom + 17, format(value), middle));
 
   const title = (label, bottom) => text(WIDTH / 2, bottom + 31, label, { ...middle, class: "axis" });
 

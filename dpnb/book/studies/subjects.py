@@ -239,8 +239,8 @@ def compared(folder: Path | None = None) -> pd.DataFrame:
     -----
     The earlier auditor takes no fewer than 40 runs on each data set, today's is tried from 20. Fits are means over the
     audits with that number of runs, convicting or not; they count scouting, for which the earlier auditor takes 560 at
-    least. Least numbers of runs, but for Laplace noise, are from before today's bet on last bits as well, which is one
-    game more where nothing else convicts.
+    least. Least numbers of runs are from before today's bet on last bits as well, which is one game more where nothing
+    else convicts; but for Laplace noise, noise/1.2 and three times ε/2.
     """
     table = read(NAME, folder or results_folder())
     told = table["metric"].str.startswith(EVENT)

@@ -54,6 +54,8 @@ no-spark:
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[spark]"
 	touch $@
 
+# Java's first compiler and one thread for its memory: jobs of a second are over before others pay.
+test-spark: export SPARK_SUBMIT_OPTS := -XX:+UseSerialGC -XX:TieredStopAtLevel=1
 test-spark: .venv/.spark  ## compare models trained through Spark with those in memory, also while workers die; needs Java 17 or later
 	$(BIN)/python -c 'from dpnb.spark import check_java; check_java()'
 	$(BIN)/python -m pytest tests/test_spark.py tests/test_spark_cluster.py

@@ -52,10 +52,15 @@ class Lattice(NamedTuple):
 
     def up_to(self, value: Floats | float) -> Floats:
         """Number of the last point that is not above a value: how many thresholds are there."""
+        above = np.asarray(np.subtract(self.high, value))
         with np.errstate(divide="ignore", invalid="ignore"):
-            above = np.ceil((self.high - value) / self.step)
-        above = np.minimum(np.maximum(above, 0.0), self.size)  # steps between the point and the high end
+            np.ceil(np.divide(above, self.step, out=above), out=above)
+        np.minimum(
+            np.maximum(above, 0.0, out=above), self.size, out=above
+        )  # steps between point and high end
         # Rounding may be off by a step: compare with the points themselves.
-        above = above + ((self.high - self.step * above > value) & (above < self.size))
+        above += (self.high - self.step * above > value) & (above < self.size)
         fewer = np.maximum(above - 1, 0.0)
-        return self.size - np.where(self.high - self.step * fewer <= value, fewer, above)
+        np.copyto(above, fewer, where=self.high - self.step * fewer <= value)
+        number: Floats = self.size - above
+        return number

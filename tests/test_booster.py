@@ -79,7 +79,9 @@ def test_replay_stays_below_the_ledger(delta: float | None, relation: str) -> No
     pairs = [*families(relation), *(random_pair(rng, neighbours=relation) for _ in range(33))]
     for seed, pair in enumerate(pairs):
         sides = (pair.first, pair.second) if seed % 2 else (pair.second, pair.first)
-        outcome, found = replay_estimator(model.set_params(domain=pair.domain), *sides, seed=seed)
+        outcome, found = replay_estimator(
+            model.set_params(domain=pair.domain), *sides, seed=seed, encoded=True
+        )
         assert found == relation
         rho = outcome.ledger.rho
         concentrated = rho + 2 * np.sqrt(rho * np.log(1e9))

@@ -97,7 +97,7 @@ def shares(entry: Entry, name: str, *, neighbours: str = "add-remove") -> list[f
     pairs += [random_pair(rng, neighbours=neighbours) for _ in range(TRIPLES - len(pairs))]
     for seed, pair in enumerate(suited(pair, entry) for pair in pairs):
         sides = (pair.first, pair.second) if seed % 2 else (pair.second, pair.first)
-        outcome, _ = replay_estimator(model.set_params(domain=pair.domain), *sides, seed=seed)
+        outcome, _ = replay_estimator(model.set_params(domain=pair.domain), *sides, seed=seed, encoded=True)
         ledger = outcome.ledger
         found.append(outcome.loss / allowed(ledger))
     return found

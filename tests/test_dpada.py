@@ -164,7 +164,7 @@ def test_replay_stays_below_the_ledger(schedule: str, rate: float | None) -> Non
     losses = []
     for seed, pair in enumerate([*families(), *(random_pair(rng) for _ in range(10))]):
         sides = (pair.first, pair.second) if seed % 2 else (pair.second, pair.first)
-        outcome, _ = replay_estimator(model.set_params(domain=pair.domain), *sides, seed=seed)
+        outcome, _ = replay_estimator(model.set_params(domain=pair.domain), *sides, seed=seed, encoded=True)
         assert outcome.loss <= outcome.ledger.epsilon * (1 + 1e-9)
         losses.append(outcome.loss)
     assert max(losses) > 0.2
@@ -242,7 +242,7 @@ def test_replace_pairs_stay_below_the_ledger() -> None:
     model = DPAda(neighbours="replace", epsilon=2.0, n_rounds=4, uniform=5, geometric=2, domain=DOMAIN)
     for seed in range(20):
         pair = random_pair(rng, neighbours="replace")
-        outcome, _ = replay_estimator(model, pair.first, pair.second, seed=seed)
+        outcome, _ = replay_estimator(model, pair.first, pair.second, seed=seed, encoded=True)
         assert outcome.loss <= outcome.ledger.epsilon * (1 + 1e-9)
 
 

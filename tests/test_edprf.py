@@ -348,7 +348,9 @@ def test_replay_stays_below_the_ledger(variant: dict[str, Any], mode: str, relat
     for seed in range(6):
         pair = random_pair(rng, neighbours=relation)
         sides = (pair.first, pair.second) if seed % 2 else (pair.second, pair.first)
-        outcome, found = replay_estimator(forest.set_params(domain=pair.domain), *sides, seed=seed)
+        outcome, found = replay_estimator(
+            forest.set_params(domain=pair.domain), *sides, seed=seed, encoded=True
+        )
         assert found == relation
         assert outcome.loss <= outcome.ledger.epsilon * (1 + 1e-9)
         losses.append(outcome.loss)

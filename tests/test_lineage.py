@@ -183,7 +183,7 @@ def replayed(model: Any, pair: Pair, *, seed: int, swap: bool = False) -> tuple[
         sides = [(domain.discretise_records(X, 4), y) for X, y in sides]
         domain = domain.discretise(4)
     model = clone(model).set_params(domain=domain)
-    outcome, relation = replay_estimator(model, *(sides[::-1] if swap else sides), seed=seed)
+    outcome, relation = replay_estimator(model, *(sides[::-1] if swap else sides), seed=seed, encoded=True)
     return outcome, outcome.ledger.epsilon * (2 if relation == "replace" else 1)
 
 

@@ -533,7 +533,7 @@ def test_replay_stays_below_the_ledger(variant: str, classes: int, relation: Any
     for seed in range(12):
         pair = (random_pair if classes == 2 else ternary_pair)(rng, neighbours=relation)
         sides = (pair.first, pair.second) if seed % 2 else (pair.second, pair.first)
-        outcome, _ = replay_estimator(tree.set_params(domain=pair.domain), *sides, seed=seed)
+        outcome, _ = replay_estimator(tree.set_params(domain=pair.domain), *sides, seed=seed, encoded=True)
         assert outcome.loss <= outcome.ledger.epsilon * (1 + 1e-9)
         losses.append(outcome.loss)
     assert max(losses) > 0.05

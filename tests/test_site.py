@@ -169,7 +169,12 @@ OUTLINES = """() => {
 SAMPLE = """() => {
   const seen = new Set();
   const look = node => [node.tagName, node.className, node.getAttribute('style')].join(' ');
-  const place = node => node.tagName === 'ARTICLE' ? '' : look(node) + '<' + place(node.parentElement);
+  const known = new Map();
+  const place = node => {
+    if (node.tagName === 'ARTICLE') return '';
+    if (!known.has(node)) known.set(node, look(node) + '<' + place(node.parentElement));
+    return known.get(node);
+  };
   const again = node => seen.has(place(node)) || !seen.add(place(node));
   document.querySelectorAll('article :is(mjx-math, mjx-assistive-mml)').forEach(formula => {
     if (again(formula)) formula.replaceChildren();
@@ -209,7 +214,7 @@ MARK = """mark => {
 
 # Blocks without such words are emptied, not taken away: rows keep the colours that they have by their number.
 EMPTY = """mark => {
-  const inline = node => getComputedStyle(node).display.startsWith('inline');
+  const inline = node => node.tagName !== 'MJX-CONTAINER' && getComputedStyle(node).display.startsWith('inline');
   for (const node of [...document.querySelectorAll('article :not(style, script)')])
     if (!node.closest(`[${mark}]`) && !node.querySelector(`[${mark}]`) && !inline(node)) node.replaceChildren();
 }"""

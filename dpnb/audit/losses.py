@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.signal import fftconvolve
 from scipy.special import ndtr
 
 from ..arrays import Floats
@@ -79,6 +78,8 @@ class Losses:
 
     def __add__(self, other: Losses) -> Losses:
         """Law of the sum of two independent losses."""
+        from scipy.signal import fftconvolve  # loads slowly, and few need it
+
         mass = np.maximum(fftconvolve(self.mass, other.mass), 0.0)
         infinite = 1 - (1 - self.infinite) * (1 - other.infinite)
         return Losses(self.step, self.start + other.start, mass, infinite)

@@ -53,7 +53,9 @@ STUDIES = (
     subjects,
     reconstruction,
 )
-GRIDS: dict[str, Callable[[], Study]] = {grid().name: grid for study in STUDIES for grid in study.GRIDS}
+GRIDS: dict[str, Callable[[], Study]] = {
+    name: grid for study in STUDIES for name, grid in study.GRIDS.items()
+}
 
 
 def folder_of(p: SimpleNamespace) -> Path:

@@ -131,6 +131,8 @@ class Study:
     delta : cell → claimed δ, 0 for pure ε.
     repeats : fits a cell, where there is noise.
     row_a_cell : whether the results file has a row a cell, its metrics as columns, and not a row a metric.
+    early : cell → metrics that show at a small part of the cost whether the code still gives what is stored; by
+        default all of them.
     """
 
     name: str
@@ -139,6 +141,7 @@ class Study:
     delta: Callable[[Cell], float] = lambda cell: 0.0
     repeats: int = 1
     row_a_cell: bool = False
+    early: Callable[[Cell], dict[str, float]] | None = None
 
     @property
     def datasets(self) -> list[str]:

@@ -20,6 +20,8 @@ from ..splits import THRESHOLD
 from .runs import Cell, Study, cells
 
 ADD = "add-remove"
+EARLY_RUNS = 300  # fits on each data set of a small attack
+EARLY_TRIPLES = 30  # replays of the first part of many
 PURE = families()[0]
 LONELY = pair_of(
     "one record of class 1 among 20", [(i / 20, i % 2, 0) for i in range(19)], (0.5, 0, 1), neighbours=ADD
@@ -89,6 +91,12 @@ class Target:
     private: bool = False
 
 
+def attack_study(name: str, targets: Mapping[str, Target], **axes: Any) -> Study:
+    """Attacks on all targets; ``axes`` as of :func:`attack_cells`."""
+    measure, early = partial(measure_attack, targets), partial(early_attack, targets)
+    return Study(name, attack_cells(targets, **axes), measure, early=early)
+
+
 def attack_cells(targets: Mapping[str, Target], **axes: Any) -> list[Cell]:
     """A cell for each target and claim; ``axes`` as of :func:`~dpnb.book.runs.cells`."""
     return [
@@ -99,7 +107,18 @@ def attack_cells(targets: Mapping[str, Target], **axes: Any) -> list[Cell]:
 
 
 def measure_attack(targets: Mapping[str, Target], cell: Cell) -> dict[str, float]:
-    """Attack the cell's target at its claim; metrics as of :func:`bounds`."""
+    """Attack the cell's target at its claim; metrics as of :func:`bounds`, and those of :func:`early_attack`."""
+    runs = targets[cell.method].runs
+    return bounds(cell, *_seen(targets, cell, runs), runs) | early_attack(targets, cell)
+
+
+def early_attack(targets: Mapping[str, Target], cell: Cell) -> dict[str, float]:
+    """A small attack on the cell's target: what tests repeat of :func:`measure_attack`."""
+    return early_bounds(cell, *_seen(targets, cell, EARLY_RUNS))
+
+
+def _seen(targets: Mapping[str, Target], cell: Cell, runs: int) -> tuple[Floats, Floats]:
+    """Observations of the cell's target, so many on each data set of its pair."""
     target = targets[cell.method]
     pair = target.pair
     observe = target.observe or black_box(pair.first, pair.second)
@@ -108,10 +127,7 @@ def measure_attack(targets: Mapping[str, Target], cell: Cell) -> dict[str, float
     sides: list[Any] = [pair.first, pair.second]
     if target.encoded:
         sides = [(Records(*side, domain=pair.domain), None) for side in sides]
-    first, second = observations(
-        factory, *sides, runs=target.runs, observe=observe, jobs=1, seed=seed, progress=False
-    )
-    return bounds(cell, first, second, target.runs)
+    return observations(factory, *sides, runs=runs, observe=observe, jobs=1, seed=seed, progress=False)
 
 
 def bounds(cell: Cell, first: Floats, second: Floats, runs: int) -> dict[str, float]:
@@ -129,6 +145,11 @@ def bounds(cell: Cell, first: Floats, second: Floats, runs: int) -> dict[str, fl
     return {"runs": float(runs), **bounds}
 
 
+def early_bounds(cell: Cell, first: Floats, second: Floats) -> dict[str, float]:
+    """:func:`bounds` of ``EARLY_RUNS`` observations, by names that begin with ``early``."""
+    return {f"early_{name}": value for name, value in bounds(cell, first, second, EARLY_RUNS).items()}
+
+
 def replay_study(
     name: str,
     make: Callable[[Cell], Any],
@@ -137,14 +158,15 @@ def replay_study(
     relations: Sequence[str] = (),
     **axes: Any,
 ) -> Study:
-    """Replays on random neighbours of both relations; parameters as of :func:`measure_replays`.
+    """Replays on random neighbours of both relations, and the first of them; see :func:`measure_replays`.
 
     Parameters
     ----------
     axes : as of :func:`~dpnb.book.runs.cells`.
     """
-    measure = partial(measure_replays, make, triples=triples, relations=relations)
-    return Study(name, cells(neighbours=NEIGHBOURS, **axes), measure)
+    measure = partial(_measure_all, make, triples=triples, relations=relations)
+    early = partial(early_replays, make, relations=relations)
+    return Study(name, cells(neighbours=NEIGHBOURS, **axes), measure, early=early)
 
 
 def measure_replays(
@@ -174,3 +196,18 @@ def measure_replays(
         shares.append(outcome.loss / (outcome.ledger.epsilon * (2 if twice else 1)))
     excess = float(np.sum(np.array(shares) > 1 + 1e-9))
     return {"triples": float(triples), "worst_share": max(shares), "excess": excess}
+
+
+def early_replays(
+    make: Callable[[Cell], Any], cell: Cell, *, relations: Sequence[str] = ()
+) -> dict[str, float]:
+    """The largest share of the first few replays: what tests repeat of :func:`replay_study`."""
+    found = measure_replays(make, cell, triples=EARLY_TRIPLES, relations=relations)
+    return {"early_share": found["worst_share"]}
+
+
+def _measure_all(
+    make: Callable[[Cell], Any], cell: Cell, *, triples: int, relations: Sequence[str]
+) -> dict[str, float]:
+    every = measure_replays(make, cell, triples=triples, relations=relations)
+    return every | early_replays(make, cell, relations=relations)

@@ -379,4 +379,4 @@ def conviction() -> Study:
     )
 
 
-GRIDS = (coverage, power, conviction)
+GRIDS = {"betting_coverage": coverage, "betting_power": power, "betting_conviction": conviction}

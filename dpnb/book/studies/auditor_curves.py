@@ -323,4 +323,4 @@ def power_grid() -> Study:
     return Study("auditor_power", found, measure_power, delta=_delta)
 
 
-GRIDS = (coverage_grid, power_grid)
+GRIDS = {"auditor_coverage": coverage_grid, "auditor_power": power_grid}

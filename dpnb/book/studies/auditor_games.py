@@ -116,4 +116,4 @@ def games() -> Study:
     return Study("betting_games", found, measure_game)
 
 
-GRIDS = (games,)
+GRIDS = {"betting_games": games}

@@ -253,4 +253,4 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     return bounds
 
 
-GRIDS = (own_grid,)
+GRIDS = {"auditor_own": own_grid}

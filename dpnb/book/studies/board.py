@@ -219,4 +219,4 @@ def written_grid() -> Study:
     return Study(AS_WRITTEN, found, measure_written, row_a_cell=True)
 
 
-GRIDS = (tuning_grid, board_grid, written_grid)
+GRIDS = {"board_tuning": tuning_grid, "board": board_grid, "board_written": written_grid}

@@ -194,4 +194,9 @@ def exposed_grid() -> Study:
     return Study("exposed", found, measure_exposed)
 
 
-GRIDS = (diffprfs_grid, ladder_grid, random_trees_grid, exposed_grid)
+GRIDS = {
+    "diffprfs": diffprfs_grid,
+    "diffprfs_ladder": ladder_grid,
+    "random_trees": random_trees_grid,
+    "exposed": exposed_grid,
+}

@@ -19,7 +19,7 @@ from ...ledger import Ledger
 from ...papers.baselines import AdaBoost, CARTDPsAdaBoost, DPAdaBoost
 from ...papers.dpada import READINGS, SCHEDULES, DPAda, Reading, Written
 from ..runs import DELTA, INF, MAJORITY, Cell, Study, cells, measure_majority, over_repeats, records_of
-from ..targets import ADD, Target, attack_cells, measure_attack, replay_study
+from ..targets import ADD, Target, attack_study, replay_study
 
 RATE = 0.3  # fixed α of the repaired variants, chosen on the stand-in
 
@@ -264,7 +264,7 @@ TARGETS: dict[str, Target] = {
 
 def dpada_attack_grid() -> Study:
     """Attacks on DPAda as written, on Algorithm 2 alone and on the repaired variants, 20 000 runs a side."""
-    return Study("dpada_attack", attack_cells(TARGETS, max_depth=1), partial(measure_attack, TARGETS))
+    return attack_study("dpada_attack", TARGETS, max_depth=1)
 
 
 REPLAYED: dict[str, dict[str, Any]] = {
@@ -286,4 +286,10 @@ def dpada_replay_grid() -> Study:
     return replay_study("dpada_replay", repaired, triples=300, **axes)
 
 
-GRIDS = (dpada_grid, readings_grid, dpada_ladder_grid, dpada_attack_grid, dpada_replay_grid)
+GRIDS = {
+    "dpada": dpada_grid,
+    "dpada_readings": readings_grid,
+    "dpada_ladder": dpada_ladder_grid,
+    "dpada_attack": dpada_attack_grid,
+    "dpada_replay": dpada_replay_grid,
+}

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator
 
 from ...arrays import Floats
 from ...audit.attack import white_box
@@ -17,7 +18,7 @@ from ...papers.baselines_forest import RandomSplitForest
 from ...papers.edprf import ABLATIONS, EDPRF
 from ...papers.lineage import BINS, DiffPRF
 from ..runs import INF, MAJORITY, Cell, Study, cells, ladder, measure_forests, measure_methods
-from ..targets import ADD, LONELY, NARROW, PURE, Target, attack_cells, measure_attack, replay_study, splits
+from ..targets import ADD, LONELY, NARROW, PURE, Target, attack_study, replay_study, splits
 
 REPEATS = 20
 BUDGETS = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0)
@@ -129,7 +130,7 @@ def undersample(
     return X.iloc[rows], y.iloc[rows]
 
 
-class Undersampled:
+class Undersampled(BaseEstimator):  # type: ignore[misc]
     """The repaired forest on an undersampled training set, as if it cost no more than the forest alone.
 
     Parameters
@@ -216,7 +217,7 @@ TARGETS: dict[str, Target] = {
 
 def edprf_attack_grid() -> Study:
     """Attacks on single defects of the text and on the repair, 20 000 runs a side."""
-    return Study("edprf_attack", attack_cells(TARGETS), partial(measure_attack, TARGETS))
+    return attack_study("edprf_attack", TARGETS)
 
 
 _PRIVATE_TEXT: dict[str, Any] = {
@@ -249,4 +250,10 @@ def edprf_replay_grid() -> Study:
     return replay_study("edprf_replay", replayed, triples=50, **axes)
 
 
-GRIDS = (edprf_grid, readings_grid, edprf_ladder_grid, edprf_attack_grid, edprf_replay_grid)
+GRIDS = {
+    "edprf": edprf_grid,
+    "edprf_readings": readings_grid,
+    "edprf_ladder": edprf_ladder_grid,
+    "edprf_attack": edprf_attack_grid,
+    "edprf_replay": edprf_replay_grid,
+}

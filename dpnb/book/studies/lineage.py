@@ -159,4 +159,4 @@ def lineage_grid() -> Study:
     return Study("lineage", found, measure_lineage)
 
 
-GRIDS = (lineage_grid,)
+GRIDS = {"lineage": lineage_grid}

@@ -35,9 +35,8 @@ from ..targets import (
     NARROW,
     PURE,
     Target,
-    attack_cells,
+    attack_study,
     largest_threshold,
-    measure_attack,
     replay_study,
 )
 
@@ -292,7 +291,7 @@ TARGETS: dict[str, Target] = {
 
 def pearson_attack_grid() -> Study:
     """Attacks on single defects of the text and on the repair, 20 000 runs a side."""
-    return Study("pearson_attack", attack_cells(TARGETS), partial(measure_attack, TARGETS))
+    return attack_study("pearson_attack", TARGETS)
 
 
 REPLAYED: dict[str, Callable[..., Any]] = {
@@ -323,4 +322,10 @@ def pearson_replay_grid() -> Study:
     return replay_study("pearson_replay", replayed, triples=50, **axes)
 
 
-GRIDS = (pearson_grid, pearson_ladder_grid, pearson_rate_grid, pearson_attack_grid, pearson_replay_grid)
+GRIDS = {
+    "pearson": pearson_grid,
+    "pearson_ladder": pearson_ladder_grid,
+    "pearson_rate": pearson_rate_grid,
+    "pearson_attack": pearson_attack_grid,
+    "pearson_replay": pearson_replay_grid,
+}

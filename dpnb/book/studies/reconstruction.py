@@ -226,4 +226,4 @@ def summary(table: pd.DataFrame, epsilons: Sequence[float] = (1.0, 20.0, INF)) -
     return shown.set_axis([shown.index.get_level_values(0), names], axis=0).rename_axis(["", "ε"])
 
 
-GRIDS = (reconstruction_grid,)
+GRIDS = {"reconstruction": reconstruction_grid}

@@ -74,4 +74,4 @@ def references_grid() -> Study:
     return Study("references", sorted(found, key=lambda c: (c.dataset, c.seed)), measure_reference)
 
 
-GRIDS = (references_grid,)
+GRIDS = {"references": references_grid}

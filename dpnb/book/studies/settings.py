@@ -169,4 +169,4 @@ def shares_of_budget(settings: Settings = SETTINGS) -> pd.DataFrame:
     return pd.DataFrame(rows).T
 
 
-GRIDS = (settings_grid,)
+GRIDS = {"settings": settings_grid}

@@ -116,4 +116,4 @@ def stress_grid() -> Study:
     return Study("stress", order, measure_stress, lambda cell: LEARNERS[cell.method].delta)
 
 
-GRIDS = (stress_grid,)
+GRIDS = {"stress": stress_grid}

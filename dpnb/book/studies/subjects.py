@@ -265,4 +265,4 @@ def compared(folder: Path | None = None) -> pd.DataFrame:
     )
 
 
-GRIDS = (subjects_grid,)
+GRIDS = {"audit_subjects": subjects_grid}

@@ -55,4 +55,4 @@ def tuning_grid() -> Study:
     return Study("tuning", found, measure_tuning, delta_of)
 
 
-GRIDS = (tuning_grid,)
+GRIDS = {"tuning": tuning_grid}

@@ -18,12 +18,13 @@ export PYTHONHASHSEED := 0
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */  make \1\t/' | expand -t 20
 
+# --no-compile: what is imported is compiled then, and the rest, most of it, never.
 .venv/.installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "Python 3.11 or later is needed, but '$(PYTHON)' is $$($(PYTHON) --version 2>&1)." \
 	       "Name another one: make PYTHON=python3.12"; exit 1; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[book,test,dev]"
+	$(BIN)/python -m pip install --quiet --no-compile -c constraints.txt -e ".[book,test,dev]"
 	touch $@
 
 # --all: an incremental build would not repeat the warnings of pages that it does not read again.
@@ -51,7 +52,7 @@ no-spark:
 	@echo "No Java found: the tests of the Spark door are skipped. Install Java 17 or later to run them."
 
 .venv/.spark: .venv/.installed
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[spark]"
+	$(BIN)/python -m pip install --quiet --no-compile -c constraints.txt -e ".[spark]"
 	touch $@
 
 # Java's first compiler and one thread for its memory: jobs of a second are over before others pay.

@@ -30,8 +30,8 @@ class Candidates:
     question : (candidates,) number of the question.
     low, high : (candidates,) ends of an interval of thresholds; twice the code of a category.
     lattice : (questions,) public lattices of the thresholds.
-    log_measure : (candidates,) log of the share of the lattice's points, -inf for intervals without one; of a category
-        by the number of categories.
+    measure : (candidates,) share of the lattice's points, 0 for intervals without one; of a category by the number of
+        categories.
     left : (candidates, classes) counts of the first branch.
     totals : (questions, classes) counts of the node of each question.
     """
@@ -41,7 +41,7 @@ class Candidates:
     low: Floats
     high: Floats
     lattice: Lattice
-    log_measure: Floats
+    measure: Floats
     left: Floats
     totals: Floats
 
@@ -68,7 +68,7 @@ class Candidates:
             "low": self.low[offered],
             "high": self.high[offered],
             "lattice": self.lattice,
-            "log_measure": self.log_measure[offered],
+            "measure": self.measure[offered],
         }
 
     def locate(self, questions: Ints, threshold: Floats) -> Ints:
@@ -113,7 +113,8 @@ def binary_candidates(
 
     # Left of interval k are the records of the first k values.
     below = np.zeros((len(counts.counts) + 1, domain.n_classes))
-    np.cumsum(counts.counts, axis=0, out=below[1:])
+    for c, own in enumerate(counts.counts.T):
+        below[1:, c] = own.astype(np.intp).cumsum()  # whole numbers: far faster than sums of floats
     before = below.take(first_cell, axis=0)
     if totals is None:
         totals = below.take(first_cell + present, axis=0) - before
@@ -126,8 +127,8 @@ def binary_candidates(
 
     # The k-th value of a continuous attribute ends candidate k and starts candidate k + 1.
     lattice = lattice.of_each(attributes)
-    own = counts.question.take(cell)
-    cut, each = cell + (starts + 1 - first_cell).take(own), lattice.of_each(own)
+    cuts = np.where(continuous, present, 0)
+    cut, each = cell + (starts + 1 - first_cell).repeat(cuts), lattice.repeated(cuts)
     value = np.minimum(np.maximum(counts.value.take(cell), each.low), each.high)
     low, high = lattice.low.repeat(sizes), lattice.high.repeat(sizes)
     low[nominal] = high[nominal] = code.take(nominal)
@@ -138,9 +139,7 @@ def binary_candidates(
     up_to_cut = each.up_to(value)
     points[cut - 1] = up_to_cut
     points[cut] -= up_to_cut
-    with np.errstate(divide="ignore"):
-        log_measure = np.log(points) - np.log(width).repeat(sizes)
-    return Candidates(starts, question, low, high, lattice, log_measure, left, totals)
+    return Candidates(starts, question, low, high, lattice, points / width.repeat(sizes), left, totals)
 
 
 def multiway_scores(counts: ValueCounts, *, totals: Floats, score: Score) -> Floats:

@@ -196,7 +196,7 @@ class Curator:
         what: str,
         parts: Ints | None = None,
         change_range: float | None = None,
-        log_measure: Floats | None = None,
+        measure: Floats | None = None,
     ) -> Ints:
         """Choose one candidate in each group with probability ∝ measure · exp(rate · score).
 
@@ -209,7 +209,7 @@ class Curator:
         monotone : whether adding a record moves all scores in the same direction.
         change_range : g, most by which one record added moves two scores apart, where a proof gives less than Δ
             (monotone) or 2Δ; see :meth:`~dpnb.scores.Score.change_range`.
-        log_measure : (candidates,) log base measure, public; uniform if None.
+        measure : (candidates,) base measure, public; uniform if None.
 
         Returns
         -------
@@ -228,7 +228,7 @@ class Curator:
             scores=values,
             starts=np.asarray(starts),
             rate=_rate(event, monotone=monotone),
-            log_measure=np.zeros(len(values)) if log_measure is None else log_measure,
+            measure=np.ones(len(values)) if measure is None else np.asarray(measure, float),
         )
         return self._settle(law, event)
 
@@ -241,7 +241,7 @@ class Curator:
         low: Floats,
         high: Floats,
         lattice: Lattice,
-        log_measure: Floats,
+        measure: Floats,
         epsilon: ArrayLike,
         sensitivity: float,
         monotone: bool,
@@ -266,7 +266,7 @@ class Curator:
             scores=np.asarray(scores, float),
             starts=np.asarray(starts),
             rate=_rate(event, monotone=monotone),
-            log_measure=log_measure,
+            measure=measure,
         )
         law = IntervalExponential(choice=choice, option=option, low=low, high=high, lattice=lattice)
         return self._settle(law, event)

@@ -45,6 +45,10 @@ class Lattice(NamedTuple):
         """The lattices of some of the domains, or of repeated ones."""
         return Lattice(*(field.take(index) for field in self))
 
+    def repeated(self, times: Ints) -> Lattice:
+        """Each of the lattices so many times."""
+        return Lattice(*(field.repeat(times) for field in self))
+
     def at(self, number: Floats | float) -> Floats:
         """Points by number, 0 to ``size``."""
         point: Floats = self.high - self.step * (self.size - number)
@@ -54,13 +58,11 @@ class Lattice(NamedTuple):
         """Number of the last point that is not above a value: how many thresholds are there."""
         above = np.asarray(np.subtract(self.high, value))
         with np.errstate(divide="ignore", invalid="ignore"):
-            np.ceil(np.divide(above, self.step, out=above), out=above)
+            np.rint(np.divide(above, self.step, out=above), out=above)
         np.minimum(
             np.maximum(above, 0.0, out=above), self.size, out=above
-        )  # steps between point and high end
-        # Rounding may be off by a step: compare with the points themselves.
+        )  # steps from the point to the high end
+        # Points and quotient are rounded by less than a quarter of a step: this many steps, or one more.
         above += (self.high - self.step * above > value) & (above < self.size)
-        fewer = np.maximum(above - 1, 0.0)
-        np.copyto(above, fewer, where=self.high - self.step * fewer <= value)
         number: Floats = self.size - above
         return number

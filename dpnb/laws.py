@@ -180,7 +180,7 @@ class Exponential:
     scores : (candidates,) scores, larger is better.
     starts : (groups,) first candidate of each group.
     rate : scalar or (groups,) exponent per unit of score; ``inf`` picks a best candidate, ties by measure.
-    log_measure : (candidates,) log of a data-independent base measure, ``-inf`` for impossible candidates.
+    measure : (candidates,) data-independent base measure, 0 for impossible candidates.
 
     References
     ----------
@@ -190,28 +190,30 @@ class Exponential:
     scores: Floats
     starts: Ints
     rate: Floats
-    log_measure: Floats
+    measure: Floats
 
-    def _logits(self) -> tuple[Floats, Ints]:
+    def _weighed(self) -> tuple[Floats, Floats]:
+        """Exponent and weight of every candidate; a best possible one has the exponent 0."""
         sizes = group_sizes(self.starts, len(self.scores))
-        possible = np.where(self.log_measure == -np.inf, -np.inf, self.scores)
+        possible = np.where(self.measure == 0, -np.inf, self.scores)
         gaps = possible - np.maximum.reduceat(possible, self.starts).repeat(sizes)
         rate = np.asarray(self.rate)
-        rate = rate if rate.ndim == 0 else rate.repeat(sizes)
-        logits = np.where(gaps == -np.inf, -np.inf, _exponents(rate, gaps) + self.log_measure)
-        return logits - np.maximum.reduceat(logits, self.starts).repeat(sizes), sizes
+        exponents = _exponents(rate if rate.ndim == 0 else rate.repeat(sizes), gaps)
+        return exponents, self.measure * np.exp(exponents)
 
     def draw(self, rng: np.random.Generator) -> Ints:
         """Candidate chosen in each group, counted from the group's start."""
-        logits, _ = self._logits()
-        position: Ints = samplers.chosen(rng, np.exp(logits), self.starts) - self.starts
+        _, weights = self._weighed()
+        position: Ints = samplers.chosen(rng, weights, self.starts) - self.starts
         return position
 
     def log_probabilities(self) -> Floats:
         """Log probability of every candidate within its group."""
-        logits, sizes = self._logits()
-        total: Floats = np.log(np.add.reduceat(np.exp(logits), self.starts))
-        return logits - total.repeat(sizes)
+        exponents, weights = self._weighed()
+        total = np.log(np.add.reduceat(weights, self.starts))
+        with np.errstate(divide="ignore"):
+            logs: Floats = np.log(self.measure) + exponents
+        return logs - total.repeat(group_sizes(self.starts, len(logs)))
 
     def log_density(self, outcome: Ints) -> Floats:
         return _of_chosen(self.log_probabilities(), self.starts, outcome)

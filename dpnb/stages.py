@@ -380,7 +380,7 @@ class Stages:
                 sensitivity=sensitivity,
                 monotone=False,
                 change_range=change_range,
-                log_measure=np.where(np.isin(np.arange(len(scores)), found), -np.inf, 0.0),
+                measure=np.where(np.isin(np.arange(len(scores)), found), 0.0, 1.0),
                 what=what,
             )
             found.append(int(chosen[0]))

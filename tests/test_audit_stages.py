@@ -432,7 +432,7 @@ def many(law: Any, n: int) -> Any:
         centre = np.broadcast_to(law.centre, (n, *np.shape(law.centre))).copy()
         return changed(law, centre=centre)
     size = len(law.scores)
-    more = {"log_measure": np.tile(law.log_measure, n)} if isinstance(law, Exponential) else {}
+    more = {"measure": np.tile(law.measure, n)} if isinstance(law, Exponential) else {}
     return changed(law, scores=np.tile(law.scores, n), starts=size * np.arange(n), **more)
 
 

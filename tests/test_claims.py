@@ -405,7 +405,7 @@ def test_binning_first_does_not_help(dataset: str, utility: str) -> None:
 def test_information_gain_rises_without_better_splits() -> None:
     """A perfect split is hardly likelier than a useless one at the largest ε of the paper and its largest share."""
     share = 2.0 / (25 * 2 * (3 + 1))  # B = 2, depth 3, no continuous attribute drawn
-    law = Exponential(np.array([0.0, 1.0]), np.array([0]), np.array(share / 2), np.zeros(2))
+    law = Exponential(np.array([0.0, 1.0]), np.array([0]), np.array(share / 2), np.ones(2))
     useless, perfect = np.exp(law.log_probabilities())
     assert perfect / useless < 1.006
     for dataset in TRAINING_SETS:
@@ -413,7 +413,7 @@ def test_information_gain_rises_without_better_splits() -> None:
         rise, noise = lead(mean[2.0], mean[0.05], error[2.0], error[0.05])
         assert (rise > noise).all()
     law = Exponential(
-        np.array([0.0, 1000.0]), np.array([0]), np.array(share / 2), np.zeros(2)
+        np.array([0.0, 1000.0]), np.array([0]), np.array(share / 2), np.ones(2)
     )  # broken twin: a score in records
     assert np.exp(law.log_probabilities())[1] > 0.99
 
@@ -534,7 +534,7 @@ def log_ratio_of_a(copies: int, gamma: float) -> float:
     a = INFO_GAIN(np.array([[[1, 1], [0, 0]], [[1, 0], [0, 1]]]))  # on D and on D'
     b = INFO_GAIN(np.array([[[1, 0], [0, 1]], [[1, 1], [0, 0]]]))
     law = [
-        Exponential(np.r_[x, np.full(copies, y)], np.array([0]), np.array(gamma), np.zeros(copies + 1))
+        Exponential(np.r_[x, np.full(copies, y)], np.array([0]), np.array(gamma), np.ones(copies + 1))
         for x, y in zip(a, b, strict=True)
     ]
     before, after = (float(one.log_probabilities()[0]) for one in law)

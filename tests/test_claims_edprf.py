@@ -66,7 +66,7 @@ def test_merging_outcomes_never_raises_the_loss() -> None:
 def test_errors_of_two_candidates() -> None:
     for x in (0.01, 0.5, 2.0, 8.0):
         q = math.exp(-x)
-        law = Exponential(np.array([0.0, -x]), np.array([0]), np.array(1.0), np.zeros(2))
+        law = Exponential(np.array([0.0, -x]), np.array([0]), np.array(1.0), np.ones(2))
         exponential = np.exp(law.log_probabilities())[1]
         flip = flips([0.0, -x], 1.0)[1]
         assert (flip, exponential) == pytest.approx((q / 2, q / (1 + q)))
@@ -86,7 +86,7 @@ def test_permute_and_flip_needs_more_than_the_zcdp_of_the_exponential_mechanism(
         flips([0.0, -2.0], 0.005) / flips([-1.0, -1.0], 0.005)
     ) == pytest.approx(0.01**2 / 2, rel=0.02)
     law = [
-        np.exp(Exponential(np.array(s), np.array([0]), np.array(0.5), np.zeros(2)).log_probabilities())
+        np.exp(Exponential(np.array(s), np.array([0]), np.array(0.5), np.ones(2)).log_probabilities())
         for s in ([0.0, -2.0], [-1.0, -1.0])
     ]
     assert law[1] @ np.log(law[1] / law[0]) <= 1 / 8  # broken twin: the exponential mechanism at ε = 1

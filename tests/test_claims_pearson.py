@@ -115,7 +115,7 @@ def test_the_sensitivity_of_the_coefficient_never_shrinks(n: int) -> None:
 
 
 def choice_law(scores: Any, rate: float) -> np.ndarray:
-    law = Exponential(np.array(scores, float), np.array([0]), np.array(rate), np.zeros(len(scores)))
+    law = Exponential(np.array(scores, float), np.array([0]), np.array(rate), np.ones(len(scores)))
     return np.exp(law.log_probabilities())
 
 
@@ -227,7 +227,7 @@ def test_the_declared_sensitivity_decides_what_blocks_cost(m: int) -> None:
     before, after = np.array([1.0, 0.0]), np.array([1 / (2 * m), 1 - 1 / (2 * m)])
 
     def worst(dq: float, copies: int, epsilon: float = 1.0) -> float:
-        measure = np.array([0.0, math.log(copies)])
+        measure = np.array([1.0, float(copies)])
         laws = [
             Exponential(q, np.array([0]), np.array(epsilon / (2 * dq)), measure).log_probabilities()
             for q in (before, after)

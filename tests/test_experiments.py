@@ -10,16 +10,22 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 
 from dpnb.book import experiments, runs
 from dpnb.book.experiments import GRIDS
 from dpnb.book.runs import Cell, Study, cells, missing, read, run
+from dpnb.book.studies import audit, dpada, edprf, pearson
 from dpnb.book.studies.diffprfs import LADDER
+from dpnb.book.targets import LONELY, Target
 from dpnb.errors import DataError
 
 CELLS = runs.cells(
@@ -168,6 +174,19 @@ def test_committed_results_are_complete(name: str, root: Path) -> None:
     assert len(table[runs.KEYS].drop_duplicates()) == len(grid.cells)
     record = json.loads((root / "results" / f"{name}.json").read_text())
     assert record["cells"] == len(grid.cells)
+
+
+def seedless(targets: Mapping[str, Target]) -> list[str]:
+    """Targets whose attacks nobody could repeat."""
+    return [name for name, t in targets.items() if "random_state" not in t.make(epsilon=1.0).get_params()]
+
+
+def test_every_target_takes_a_seed() -> None:
+    for study in (audit, dpada, edprf, pearson):
+        assert seedless(study.TARGETS) == []
+    seeded = Target(lambda epsilon: LogisticRegression(C=epsilon), LONELY, None)
+    deaf = replace(seeded, make=lambda epsilon: GaussianNB(var_smoothing=epsilon))  # broken twin
+    assert seedless({"seeded": seeded, "deaf": deaf}) == ["deaf"]
 
 
 @pytest.mark.realdata

@@ -102,15 +102,13 @@ def test_permute_and_flip_error_never_above_exponential() -> None:
         scores = list(rng.normal(scale=3, size=rng.integers(2, 9)))
         gaps = np.array(scores) - max(scores)
         flip = -gaps @ PermuteAndFlip(*one(scores, 0.5)).probabilities()
-        exponential = -gaps @ np.exp(
-            Exponential(*one(scores, 0.5), np.zeros(len(scores))).log_probabilities()
-        )
+        exponential = -gaps @ np.exp(Exponential(*one(scores, 0.5), np.ones(len(scores))).log_probabilities())
         assert 1 - 1e-9 <= exponential / flip <= 2 + 1e-9
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.5, np.inf])
 def test_exponential_draws(rate: float) -> None:
-    measure = np.log([0.2, 0.5, 0.3])
+    measure = np.array([0.2, 0.5, 0.3])
     exact = np.exp(Exponential(*one(SCORES, rate), measure).log_probabilities())
     if rate == 0.5:
         weights = np.exp(0.5 * np.array(SCORES)) * [0.2, 0.5, 0.3]
@@ -123,13 +121,13 @@ def test_exponential_draws(rate: float) -> None:
 
 def test_exponential_groups_differ_in_size_and_rate() -> None:
     scores, starts = np.array([1.0, 2.0, 5.0, 5.0, 0.0]), np.array([0, 2, 4])
-    law = Exponential(scores, starts, np.array([np.log(3), 1.0, 2.0]), np.zeros(5))
+    law = Exponential(scores, starts, np.array([np.log(3), 1.0, 2.0]), np.ones(5))
     np.testing.assert_allclose(np.exp(law.log_probabilities()), [0.25, 0.75, 0.5, 0.5, 1.0])
     assert np.all(law.draw(np.random.default_rng(0)) < [2, 2, 1])
 
 
 def test_impossible_candidates_are_never_chosen() -> None:
-    measure = np.tile([0.0, -np.inf, 0.0], DRAWS)
+    measure = np.tile([1.0, 0.0, 1.0], DRAWS)
     drawn = Exponential(*groups([0, 9, -3], 0.5), measure).draw(np.random.default_rng(5))
     assert set(drawn) == {0, 2}
 
@@ -140,7 +138,7 @@ UNIT = Lattice.of(np.zeros(1), np.ones(1))
 def intervals(rate: float, copies: int = 1) -> IntervalExponential:
     """One continuous option cut at .25 and .75 with scores 0, 2, 1, and an atom of an option of two values."""
     scores, low, high = [0.0, 2.0, 1.0, 1.5], [0.0, 0.25, 0.75, 1.0], [0.25, 0.75, 1.0, 1.0]
-    measure = np.log([0.25, 0.5, 0.25, 0.5])
+    measure = np.array([0.25, 0.5, 0.25, 0.5])
     choice = Exponential(
         np.tile(scores, copies), np.arange(copies) * 4, np.array(rate), np.tile(measure, copies)
     )
@@ -171,7 +169,7 @@ def test_the_law_of_a_point_does_not_depend_on_how_the_data_cut_the_domain() -> 
     c = whole.choice
     at = [0, 1, 1, 2, 3]
     finer = IntervalExponential(
-        Exponential(c.scores[at], c.starts, c.rate, np.log([0.25, 0.125, 0.375, 0.25, 0.5])),
+        Exponential(c.scores[at], c.starts, c.rate, np.array([0.25, 0.125, 0.375, 0.25, 0.5])),
         whole.option[at],
         np.array([0.0, 0.25, 0.375, 0.75, 1.0]),
         np.array([0.25, 0.375, 0.75, 1.0, 1.0]),
@@ -229,9 +227,7 @@ def test_exact_release() -> None:
 def test_a_point_of_a_narrow_domain_is_in_its_interval() -> None:
     """An interval holds its upper end and not its lower one, also where few numbers lie between them."""
     low, high = np.array([1e15]), np.array([1e15 + 0.125])
-    choice = Exponential(
-        scores=np.zeros(1), starts=np.array([0]), rate=np.array(1.0), log_measure=np.zeros(1)
-    )
+    choice = Exponential(scores=np.zeros(1), starts=np.array([0]), rate=np.array(1.0), measure=np.ones(1))
     lattice = Lattice.of(low, high)
     law = IntervalExponential(choice=choice, option=np.array([0]), low=low, high=high, lattice=lattice)
     rng = np.random.default_rng(0)
@@ -248,7 +244,7 @@ def test_real_numbers_in_an_interval_betray_its_ends() -> None:
     assert len(np.intersect1d(*reachable)) < 10
     seen = []
     for low in cuts:
-        choice = Exponential(np.zeros(1), np.array([0]), np.array(1.0), np.zeros(1))
+        choice = Exponential(np.zeros(1), np.array([0]), np.array(1.0), np.ones(1))
         ends = np.array([low]), np.array([0.7])
         law = IntervalExponential(choice, np.array([0]), *ends, Lattice.of(np.zeros(1), np.ones(1)))
         seen.append(np.concatenate([law.draw(rng).value for _ in range(200)]))

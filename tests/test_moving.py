@@ -67,7 +67,7 @@ def selection_cases() -> Iterator[Case]:
     for scores in ([10, 8, 7, 3], [0, 0, 0, 0], [20, 0, 20, 5], [4, 5, 6, 7]):
         for rate in (0.1, 0.5, 2.0):
             values, how = np.array(scores, float), {"scores": scores, "rate": rate}
-            law = laws.Exponential(values, START, np.array(rate), np.zeros(4))
+            law = laws.Exponential(values, START, np.array(rate), np.ones(4))
             yield Case("math.selection.exponential(a.scores, a.rate)", how, np.exp(law.log_probabilities()))
             flip = laws.PermuteAndFlip(values, START, np.array(rate)).probabilities()
             yield Case("math.selection.flip(a.scores, a.rate)", how, flip)
@@ -97,7 +97,7 @@ def threshold_law(left: int, rate: float) -> np.ndarray[Any, Any]:
     tables = np.stack([[side @ (1 - ill), side @ ill] for side in (below, ~below)]).transpose(2, 0, 1)
     score = SCORES["max"](tables)
     lengths = np.diff(edges)
-    law = laws.Exponential(score, START, np.array(rate), np.log(lengths))
+    law = laws.Exponential(score, START, np.array(rate), lengths)
     density: np.ndarray[Any, Any] = np.exp(law.log_probabilities()) / lengths
     return density
 

@@ -232,7 +232,7 @@ def test_permute_and_flip_is_the_noisy_maximum_of_opendp() -> None:
     theirs = np.array([noisy_max(scores) for _ in range(draws)])
     starts, rng = 3 * np.arange(draws), np.random.default_rng(8)
     assert same_law(PermuteAndFlip(np.tile(scores, draws), starts, np.array(0.5)).draw(rng), theirs)
-    exponential = Exponential(np.tile(scores, draws), starts, np.array(0.5), np.zeros(3 * draws)).draw(rng)
+    exponential = Exponential(np.tile(scores, draws), starts, np.array(0.5), np.ones(3 * draws)).draw(rng)
     assert not same_law(exponential, theirs)
 
 
@@ -241,11 +241,11 @@ def test_no_candidate_is_less_likely_than_the_limit() -> None:
     far = np.array([0.0, -1e9])
     start = np.array([0])
     for law in (
-        Exponential(far, start, np.array(1.0), np.zeros(2)),
+        Exponential(far, start, np.array(1.0), np.ones(2)),
         PermuteAndFlip(far, start, np.array(1.0)),
     ):
         assert law.log_density(np.array([1]))[0] == pytest.approx(-60 * np.log(2), abs=1)
-    best = Exponential(far, start, np.array(np.inf), np.zeros(2))  # without privacy the best one is certain
+    best = Exponential(far, start, np.array(np.inf), np.ones(2))  # without privacy the best one is certain
     assert best.log_density(np.array([1]))[0] == -np.inf
 
 

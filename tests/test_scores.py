@@ -267,7 +267,7 @@ def four_records(score: Score, record: tuple[int, int]) -> np.ndarray:
 
 def loss(scores: np.ndarray, *, rate: float, copies: int) -> float:
     """Exact loss where the first candidate is chosen, beside copies of the second."""
-    measure = np.log([1.0, copies])
+    measure = np.array([1.0, copies])
     laws = [Exponential(s, np.array([0]), np.array(rate), measure).log_probabilities() for s in scores]
     return float(abs(laws[1][0] - laws[0][0]))
 

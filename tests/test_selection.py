@@ -22,7 +22,7 @@ def flip(u: Floats, rate: float) -> Floats:
 
 
 def exponential(u: Floats, rate: float) -> Floats:
-    return np.exp(laws.Exponential(u, START, np.array(rate), np.zeros(len(u))).log_probabilities())
+    return np.exp(laws.Exponential(u, START, np.array(rate), np.ones(len(u))).log_probabilities())
 
 
 def instances() -> Iterator[tuple[Floats, float, float]]:

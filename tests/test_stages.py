@@ -98,7 +98,7 @@ def excess(one: Asked, other: Asked, *, replaced: bool) -> float:
     change = (one.exact - other.exact).reshape(-1)
     if one.mechanism in ("exponential", "permute_and_flip"):
         allowed = one.how.get("change_range") or one.how["sensitivity"] * (1 if one.how["monotone"] else 2)
-        possible = np.isfinite(one.how.get("log_measure", np.zeros(len(change))))
+        possible = one.how.get("measure", np.ones(len(change))) > 0
         spent = float(np.ptp(change[possible]))
         return spent / (allowed * (1 + replaced)) - 1
     if one.mechanism == "geometric":

@@ -90,6 +90,6 @@ def joint_tv(records: Records, rate: float) -> float:
         root.value_counts(every[None]), attributes=every, totals=root.class_counts(1).repeat(len(every), axis=0),
         lattice=Lattice.of(domain.lows, domain.highs), domain=domain,
     )  # fmt: skip
-    chance = np.exp(found.log_measure) / len(every)
+    chance = found.measure / len(every)
     law = chance * np.exp(rate * found.scores(SCORES["max"]))
     return float(abs(law / law.sum() - chance).sum() / 2)

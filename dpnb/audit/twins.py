@@ -77,8 +77,7 @@ def _threshold(values: list[float], rng: np.random.Generator, *, public: bool) -
     cuts = np.array([ends[0], *sorted(values), ends[1]])
     below = np.arange(len(values) + 1)
     lattice = Lattice.of(*np.reshape(ends, (2, 1)))
-    with np.errstate(divide="ignore"):
-        lengths = np.log(np.diff(np.append(0, lattice.up_to(cuts[1:])))) - np.log(lattice.size)
+    lengths = np.diff(np.append(0, lattice.up_to(cuts[1:]))) / lattice.size
     point = _door(rng).exponential_intervals(
         -np.abs(below - len(values) / 2.0),
         starts=np.array([0]),
@@ -86,7 +85,7 @@ def _threshold(values: list[float], rng: np.random.Generator, *, public: bool) -
         low=cuts[:-1],
         high=cuts[1:],
         lattice=lattice,
-        log_measure=lengths,
+        measure=lengths,
         epsilon=EPSILON,
         sensitivity=0.5,
         monotone=False,

@@ -92,7 +92,7 @@ def regrets(scores: Floats, *, rate: float) -> dict[str, float]:
     """
     behind = scores.max() - scores
     flip = laws.PermuteAndFlip(scores, START, np.array(rate)).probabilities()
-    law = laws.Exponential(scores, START, np.array(rate), np.zeros(len(scores)))
+    law = laws.Exponential(scores, START, np.array(rate), np.ones(len(scores)))
     return {
         "PF": float(flip @ behind),
         "EM": float(np.exp(law.log_probabilities()) @ behind),

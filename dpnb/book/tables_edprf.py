@@ -89,6 +89,6 @@ def pf(scores: ArrayLike, rate: float) -> Floats:
 def em(scores: ArrayLike, rate: float) -> Floats:
     """Probabilities of the candidates under the exponential mechanism."""
     u = np.asarray(scores, float)
-    law = Exponential(u, np.array([0]), np.array(rate), np.zeros(len(u)))
+    law = Exponential(u, np.array([0]), np.array(rate), np.ones(len(u)))
     probabilities: Floats = np.exp(law.log_probabilities())
     return probabilities

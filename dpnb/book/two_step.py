@@ -56,7 +56,7 @@ def root_of(records: Records, utility: str) -> Root:
     for a in every:
         own = found.question == a
         values, group = np.unique(binary[own] if domain.continuous[a] else whole[[a]], return_inverse=True)
-        weight = np.exp(found.log_measure[own]) if domain.continuous[a] else np.ones(1)
+        weight = found.measure[own] if domain.continuous[a] else np.ones(1)
         offers.append(Offer(values, np.bincount(group, weight).astype(float)))
     return Root(offers, domain.continuous)
 

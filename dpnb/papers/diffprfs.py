@@ -198,7 +198,7 @@ class BuildTree:
             low=candidates.low,
             high=candidates.high,
             lattice=self.lattice,
-            log_measure=candidates.log_measure,
+            measure=candidates.measure,
             epsilon=epsilon,
             what="split of a node",
             parts=self.builder.nodes,

@@ -120,11 +120,10 @@ def by_mechanism(run: Run, front: Front, totals: Floats, *, score: Score, drawn:
     if run.domain.continuous.any():
         choose_thresholds(run, front, counts, totals, score, scores, cuts)
     offered = root_of_attributes(run, front) if drawn else front.unused
-    with np.errstate(divide="ignore"):
-        measure = np.log(offered.astype(float)).reshape(-1)
+    measure = offered.astype(float).reshape(-1)
     starts, what = np.arange(0, len(scores), n_attributes), "attribute of a node"
     parts, choose = front.builder.nodes, run.curator.exponential
-    attribute = choose(scores, starts=starts, what=what, parts=parts, log_measure=measure, **run.law)
+    attribute = choose(scores, starts=starts, what=what, parts=parts, measure=measure, **run.law)
     kind = np.where(run.domain.continuous[attribute], THRESHOLD, MULTIWAY)
     return Splits(kind, attribute, cuts[starts + attribute])
 
@@ -309,10 +308,10 @@ def choose_weighted(table: Table, values: list[Cut]) -> tuple[int, float]:
     at = middle[candidates.question]
     free = np.isnan(at)
     low, high = np.where(free, candidates.low, at), np.where(free, candidates.high, at)
-    weighted = np.where(free, candidates.log_measure, 0.0)
+    weighted = np.where(free, candidates.measure, 1.0)
     offered = free.copy()
     offered[candidates.locate(nominal, middle[nominal])] = True
-    candidates = replace(candidates, low=low, high=high, log_measure=weighted)
+    candidates = replace(candidates, low=low, high=high, measure=weighted)
     point = table.run.curator.exponential_intervals(
         candidates.scores(table.score)[offered],
         **candidates.intervals(offered, groups=np.array([0])),

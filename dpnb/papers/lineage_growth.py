@@ -143,9 +143,8 @@ def within(candidates: Candidates, low: Floats, high: Floats) -> Candidates:
     interval = candidates.low != candidates.high
     start = np.where(interval, np.clip(candidates.low, lows, highs), candidates.low)
     stop = np.where(interval, np.clip(candidates.high, lows, highs), candidates.high)
-    with np.errstate(divide="ignore"):
-        share = np.where(interval, np.log(stop - start) - np.log(highs - lows), candidates.log_measure)
-    return replace(candidates, low=start, high=stop, log_measure=share)
+    share = np.where(interval, (stop - start) / (highs - lows), candidates.measure)
+    return replace(candidates, low=start, high=stop, measure=share)
 
 
 def pruned(tree: Tree, sizes: Floats, domain: Domain) -> Tree:

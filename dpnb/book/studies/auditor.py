@@ -110,7 +110,7 @@ def _choice(epsilon: float, *, flip: bool) -> Known:
         if flip:
             chances.append(PermuteAndFlip(scores, start, rate).probabilities()[1])
         else:
-            chances.append(np.exp(Exponential(scores, start, rate, np.zeros(2)).log_probabilities()[1]))
+            chances.append(np.exp(Exponential(scores, start, rate, np.ones(2)).log_probabilities()[1]))
     p, q = map(float, chances)
     draw, true = _two_outcomes(p, q)
     return Known(draw, true, 0.0, ((0.0, 0.0), (p, q)))

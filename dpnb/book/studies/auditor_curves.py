@@ -88,7 +88,7 @@ def _gaussian_events(epsilon: float) -> list[tuple[float, float]]:
 def _exponential(epsilon: float, n: int, rng: np.random.Generator) -> Pair:
     starts, rate = CANDIDATES * np.arange(n), np.array(epsilon / 2)
     first, second = (
-        Exponential(np.tile(side, n), starts, rate, np.zeros(CANDIDATES * n)).draw(rng).astype(float)
+        Exponential(np.tile(side, n), starts, rate, np.ones(CANDIDATES * n)).draw(rng).astype(float)
         for side in (LIFTED, 1 - LIFTED)
     )
     return first, second

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator
 
 from ...arrays import Floats
 from ...audit.pairs import DOMAIN, pair_of
@@ -188,7 +189,7 @@ TIED = pair_of(
 )
 
 
-class NoisedWeights:
+class NoisedWeights(BaseEstimator):  # type: ignore[misc]
     """Rounds 1 and 2 of DPAda as written, of which only Algorithm 2's output, the weights w₃, is released."""
 
     def __init__(self, *, epsilon: float, random_state: Any = None) -> None:

@@ -18,10 +18,15 @@ are fixed. *Gaussian* noise of shift μ multiplies u by exp(μZ − μ²/2); a s
 that follow each other merge into one of μ² = Σ μ_i². Ratios dP/dQ obey the same bounds, so both orders are covered.
 
 *Choices* among finitely many plans, by outputs so far, are the adversary's too: U before is the largest of the plans'
-U, and stays convex and decreasing. A release that is left out multiplies u by 1, and a smaller one by what the larger
-may: both are among the laws of the step. A Gaussian may come later than planned, as the supremum over selections of a
-mean over noise is at most the mean of suprema. Parts of it may be spent as outputs say: U before a part, with the rest
-to come, is U before all of it. So :func:`covers` lets releases be left out, shrink, and Gaussians be put off.
+U, and stays convex and decreasing. Plans that begin with the same declared steps part behind these, and only there:
+nothing is merged across the place where outputs may choose, since noise before it is known to the chooser.
+
+*Less than planned.* A release that is left out multiplies u by 1, and a smaller one by what the larger may: both are
+among the laws of the step. A Gaussian may come later than planned, even behind a choice, as the supremum over
+selections and plans of a mean over noise is at most the mean of suprema. Parts of it may be spent as outputs say: U
+before a part, with the rest to come, is U before all of it. So :func:`covers` lets releases be left out, shrink, and
+Gaussians be put off. That holds along one plan. Of several the followed one has to be named first: a path that each
+step of some plan covers may have been chosen by outputs which that plan had not released yet.
 
 *Upper bounds only*. A :class:`_Curve` holds values at equally spaced log u. Chords in u of a convex function lie above
 it, so does the chord from (0, 1) on the left, and the last value on the right. The recursion is monotone, so it keeps
@@ -52,7 +57,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import groupby, pairwise, repeat
+from itertools import groupby, pairwise, repeat, takewhile
 from typing import Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -142,11 +147,12 @@ Part = TypeVar("Part", Step, Share)
 
 
 class Choice(NamedTuple, Generic[Part]):
-    """One of several declared plans; outputs so far may decide which.
+    """One of several declared plans; outputs decide which before the steps in which it differs from others.
 
     Parameters
     ----------
-    plans : each a sequence of steps, or of shares.
+    plans : each a sequence of steps, or of shares. Who chooses knows what came before, and those first steps that
+        plans declare alike; nothing later.
     """
 
     plans: tuple[tuple[Part, ...], ...]
@@ -351,16 +357,23 @@ def _with_lattice(value: Callable[[float], float], steps: Sequel) -> Callable[[f
 # --- What plans cover -----------------------------------------------------------------------------------------
 
 
-def covers(plans: Sequence[Sequence[Step]], steps: Sequel) -> bool:
-    """Whether what happened follows from one of the plans by leaving out, shrinking, and putting off Gaussians.
+def shared(plans: Sequence[Sequence[Step]]) -> tuple[Step, ...]:
+    """The steps that all plans begin with: what may be released before one of them is chosen."""
+    return tuple(
+        alike[0] for alike in takewhile(lambda steps: len(set(steps)) == 1, zip(*plans, strict=False))
+    )
+
+
+def covers(plan: Sequence[Step], happened: Sequence[Step | Choice[Step]]) -> bool:
+    """Whether what happened follows from a plan by leaving out, shrinking, and putting off Gaussians.
 
     Parameters
     ----------
-    plans : as of :class:`Choice`.
-    steps : what happened, in order.
+    plan : a sequence of steps that was declared, or named before any of them happened.
+    happened : in order; choices in it are not looked into, and not covered.
     """
-    happened = [step for step in steps if not isinstance(step, Choice)]
-    return len(happened) == len(steps) and any(_covers(plan, happened) for plan in plans)
+    steps = [step for step in happened if not isinstance(step, Choice)]
+    return len(steps) == len(happened) and _covers(plan, steps)
 
 
 def _covers(plan: Sequence[Step], happened: Sequence[Step]) -> bool:
@@ -495,17 +508,18 @@ def _backwards(steps: Sequel, later: _Later, window: _Window) -> _Later:
             continue
         for one in part:
             if isinstance(one, Choice):
-                later = _before(sorted({_arranged(plan) for plan in one.plans}), later, window)
+                later = _before(sorted(set(one.plans)), later, window)
     return later
 
 
 def _before(plans: Sequence[tuple[Step, ...]], later: _Later, window: _Window) -> _Later:
-    """What is left before a choice; plans that begin alike are chosen among behind what they share."""
+    """What is left before a choice; plans that begin alike, as they are declared, are chosen among behind that."""
     if len(plans) == 1:
-        return _through(plans[0], later, window)
+        return _through(_arranged(plans[0]), later, window)
     found = []
     for head, alike in groupby(plans, key=lambda plan: plan[:1]):
-        found.append(_through(head, _before([plan[1:] for plan in alike], later, window), window))
+        rest = _before([plan[1:] for plan in alike], later, window)
+        found.append(_through(_arranged(head), rest, window))
     return _worst(found, window)
 
 

@@ -10,7 +10,7 @@ import importlib
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from .accounting import KINDS, Step
+from .accounting import KINDS, Choice, Step
 from .arrays import MOST_CELLS
 from .domain import Domain
 from .errors import DataError
@@ -170,6 +170,7 @@ def _entry(child: Scope | Event) -> dict[str, Any]:
     entry = {"what": child.what, "epsilon": plain(cost.epsilon), "rho": plain(cost.rho)}
     if isinstance(child, PlannedScope):
         entry["plans"] = [[_step_entry(step) for step in plan] for plan in child.plans]
+        entry["followed"] = child.followed and list(child.followed)
     if isinstance(child, Scope):
         return entry | {"rule": child.rule, "entries": list(_entries(child.children))}
     nodes = None if child.parts is None else child.n_parts
@@ -244,7 +245,7 @@ def _children(entries: Sequence[Mapping[str, Any]]) -> Iterator[Scope | Event]:
                 below = list(_children(entry["entries"]))
                 parts = (entry["what"], entry["rule"], partial(_fixed, cost), below)
                 plans = tuple(tuple(map(_step, plan)) for plan in entry.get("plans", ()))
-                yield PlannedScope(*parts, plans=plans) if plans else Scope(*parts)
+                yield _planned(PlannedScope(*parts, plans=plans), entry) if plans else Scope(*parts)
             else:
                 yield Event(
                     what=entry["what"],
@@ -257,6 +258,21 @@ def _children(entries: Sequence[Mapping[str, Any]]) -> Iterator[Scope | Event]:
                     lattice_sd=float(entry.get("lattice_sd", math.nan)),
                     moved=float(entry.get("moved", math.inf)),
                 )
+
+
+def _planned(scope: PlannedScope, entry: Mapping[str, Any]) -> PlannedScope:
+    """A scope that follows one of its plans; earlier documents do not say which, nor when it was chosen."""
+    size = len(scope.children)
+    if "followed" not in entry:
+        tried = ((number, before) for number in range(len(scope.plans)) for before in range(size + 1))
+        ways = (replace(scope, followed=way) for way in tried)
+        return next((way for way in ways if isinstance(next(way.steps()), Choice)), scope)
+    if entry["followed"] is not None:
+        number, before = map(int, entry["followed"])
+        if not (0 <= number < len(scope.plans) and 0 <= before <= size):
+            raise DataError(f"damaged: a scope of the ledger follows {entry['followed']}")
+        scope.followed = (number, before)
+    return scope
 
 
 def _fixed(cost: Cost, costs: Sequence[Cost]) -> Cost:

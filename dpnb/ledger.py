@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from .accounting import Choice, Step, covers, doubled, gaussian_rho, tight_epsilon
+from .accounting import Choice, Step, covers, doubled, gaussian_rho, shared, tight_epsilon
 from .accounting import zcdp_epsilon as zcdp_epsilon
 from .accounting import zcdp_rho as zcdp_rho
 from .arrays import Floats, Ints
@@ -136,13 +136,7 @@ class Scope:
 
     def steps(self) -> Iterator[Step | Choice[Step]]:
         """Everything below for the tight rule, in order; a scope that is not sequential counts by its pure ε."""
-        for child in self.children:
-            if isinstance(child, Event):
-                yield child.step
-            elif isinstance(child, PlannedScope) or (type(child) is Scope and child.rule == SEQUENTIAL):
-                yield from child.steps()
-            else:
-                yield Step("ratio", child.cost.epsilon)
+        yield from _steps(self.children)
 
     def trees(self) -> Iterator[TreeScope]:
         """All trees below, in the order in which they grew."""
@@ -153,11 +147,31 @@ class Scope:
                 yield from child.trees()
 
 
+def _steps(children: Sequence[Scope | Event]) -> tuple[Step | Choice[Step], ...]:
+    """What children of a sequential scope are for the tight rule."""
+    found: list[Step | Choice[Step]] = []
+    for child in children:
+        if isinstance(child, Event):
+            found.append(child.step)
+        elif isinstance(child, PlannedScope) or (type(child) is Scope and child.rule == SEQUENTIAL):
+            found += child.steps()
+        else:
+            found.append(Step("ratio", child.cost.epsilon))
+    return tuple(found)
+
+
 @dataclass(eq=False)
 class PlannedScope(Scope):
-    """Scope in which outputs decide what follows, within one of the plans that were declared beforehand."""
+    """Scope in which outputs decide what follows, within one of the plans that were declared beforehand.
+
+    Parameters
+    ----------
+    plans : that were declared.
+    followed : number of the one that is followed, and how many children there were when it was named.
+    """
 
     plans: tuple[tuple[Step, ...], ...] = ()
+    followed: tuple[int, int] | None = None
 
     @property
     def cost(self) -> Cost:
@@ -171,8 +185,16 @@ class PlannedScope(Scope):
         return Cost(max(epsilons), max(rhos))
 
     def steps(self) -> Iterator[Step | Choice[Step]]:
-        """The choice among the plans, if one of them covers what happened; else the tight rule does not apply."""
-        kept = covers(self.plans, tuple(super().steps()))
+        """The choice among the plans, if what happened kept to it; else the tight rule does not apply.
+
+        Until a plan is named, all plans have to allow what happens.
+        """
+        plan, head = shared(self.plans), self.children
+        if self.followed is not None:
+            number, before = self.followed
+            plan, head = self.plans[number], self.children[:before]
+        chosen_in_time = covers(shared(self.plans), _steps(head))
+        kept = chosen_in_time and covers(plan, _steps(self.children))
         yield Choice(self.plans) if kept else Step("ratio", math.inf)
 
 
@@ -304,12 +326,34 @@ class Ledger:
         Parameters
         ----------
         what : in words.
-        plans : all that may happen under add/remove; see :func:`~dpnb.accounting.covers` for what may differ.
+        plans : all that may happen under add/remove; see :func:`~dpnb.accounting.covers` for what may differ. Where
+            there are several, :meth:`follow` names the one that outputs chose.
         """
         if not plans:
             return self._scope(Scope(what, "sequential, planned by outputs", _sum))
         declared = tuple(map(tuple, plans))
         return self._scope(PlannedScope(what, planned_rule(len(declared)), _sum, plans=declared))
+
+    def follow(self, number: int) -> None:
+        """Name the plan that outputs have chosen, before anything is released that not all plans begin with.
+
+        Parameters
+        ----------
+        number : place of the plan among those that the innermost open scope declared; without any, nothing is noted.
+
+        Raises
+        ------
+        ValueError
+            If there is no such plan, or one was named already.
+        """
+        scope = self._open[-1]
+        if not isinstance(scope, PlannedScope):
+            return
+        if not 0 <= number < len(scope.plans) or scope.followed is not None:
+            raise ValueError(
+                f"number={number!r}: expected the place of one of {len(scope.plans)} declared plans, named once"
+            )
+        scope.followed = (number, len(scope.children))
 
     def filtered(self, what: str, *, epsilon: float) -> AbstractContextManager[Scope]:
         """Scope whose rounds drop a record before its own pure ε, given past outputs, exceeds ``epsilon``."""

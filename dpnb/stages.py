@@ -607,6 +607,10 @@ class Ways(NamedTuple):
         """All plans, in shares of the budget."""
         return tuple(sorted({self._shares(self.plan(tier.known)) for tier in TIERS}))
 
+    def number(self, plan: Plan) -> int:
+        """Place of a plan among those that are declared."""
+        return self.declared().index(self._shares(plan))
+
     def _shares(self, plan: Plan) -> tuple[Share, ...]:
         """Noisy counts, choices, and whatever noise they leave the budget for."""
         settings, d = self.settings, self.domain.n_attributes
@@ -658,6 +662,7 @@ def boost(
     stages = Stages(data, curator, ways.domain, rho, ways.settings)
     n = stages.thresholds(uniform=uniform, geometric=geometric)
     plan = ways.plan(evidence(n, epsilon))
+    curator.ledger.follow(ways.number(plan))
     stages.stumps(plan)
     more = stages.fine_attributes(plan) + stages.pairs(plan)
     stages.sweeps(plan, more)

@@ -393,7 +393,7 @@ def test_what_plans_cover(name: str) -> None:
     """Less than planned, in its order, costs no more; the others are the broken twins."""
     happened = (COVERED | NOT_COVERED)[name]
     covered = name in COVERED
-    assert covers([DECLARED], happened) == covers([(), DECLARED], happened) == covered
+    assert covers(DECLARED, happened) == covered
     if covered:
         for delta in (1e-8, 1e-3):
             assert tight_epsilon(happened, delta=delta) <= tight_epsilon(DECLARED, delta=delta) * (1 + 1e-9)
@@ -402,11 +402,11 @@ def test_what_plans_cover(name: str) -> None:
 def test_lattices_are_covered_by_coarser_ones_with_more_entries() -> None:
     plan = (Step("gaussian", 0.5, sd=2.0**18, entries=100), choices(0.1))
     twice = [Step("gaussian", 0.2, sd=2.0**18, entries=50)] * 2
-    assert covers([plan], twice)
-    assert covers([plan], [Step("gaussian", 0.2, sd=2.0**19, entries=100)])
-    assert not covers([plan], [*twice, twice[0]])
-    assert not covers([plan], [Step("gaussian", 0.2, sd=2.0**17, entries=100)])
-    assert not covers([plan], [Choice((plan,))])
+    assert covers(plan, twice)
+    assert covers(plan, [Step("gaussian", 0.2, sd=2.0**19, entries=100)])
+    assert not covers(plan, [*twice, twice[0]])
+    assert not covers(plan, [Step("gaussian", 0.2, sd=2.0**17, entries=100)])
+    assert not covers(plan, [Choice((plan,))])
 
 
 # --- Against other accountants ----------------------------------------------------------------------------------

@@ -303,13 +303,15 @@ PLANS = (
 
 
 def planned_by_a_count(
-    choices: int, size: float, *, neighbours: Any = "add-remove", plans: Any = PLANS
+    choices: int, size: float, *, neighbours: Any = "add-remove", plans: Any = PLANS, followed: int = 1
 ) -> Ledger:
     """A noisy count, and choices that follow from it."""
     ledger = Ledger(claimed=1.0, delta=1e-6, neighbours=neighbours)
     c = curator(ledger)
     with ledger.adaptive("planned", plans=plans):
         c.gaussian([1.0], rho=SHIFT**2 / 2, sensitivity=1.0, what="count")
+        if len(plans) > 1:
+            ledger.follow(followed)
         how: dict[str, Any] = {
             "starts": np.array([0]),
             "sensitivity": 1.0,
@@ -339,18 +341,27 @@ def test_what_outputs_decide_costs_the_worst_of_the_declared_plans(neighbours: A
     assert (
         zcdp_epsilon(rho=happened, delta=1e-6) < ledger.by_sums(1e-6).epsilon
     )  # broken twin: what was followed
-    assert planned_by_a_count(3, 0.04, neighbours=neighbours)._tight(1e-6) == ledger.epsilon
+    assert planned_by_a_count(3, 0.04, neighbours=neighbours, followed=0)._tight(1e-6) == ledger.epsilon
     assert "planned [sequential, the worst of 2 plans]" in str(ledger)
     assert "planned [sequential, as planned]" in str(planned_by_a_count(12, 0.1, plans=PLANS[1:]))
 
 
 @pytest.mark.parametrize(
-    ("choices", "size", "plans"),
-    [(13, 0.1, PLANS), (12, 0.1001, PLANS), (61, 0.04, PLANS), (12, 0.1, PLANS[:1]), (12, 0.1, ())],
-    ids=["one more", "larger", "longer", "another plan", "nothing declared"],
+    ("choices", "size", "plans", "followed"),
+    [
+        (13, 0.1, PLANS, 1),
+        (12, 0.1001, PLANS, 1),
+        (61, 0.04, PLANS, 0),
+        (12, 0.1, PLANS, 0),
+        (12, 0.1, PLANS[:1], 0),
+        (12, 0.1, (), 0),
+    ],
+    ids=["one more", "larger", "longer", "not the named one", "another plan", "nothing declared"],
 )
-def test_what_was_not_declared_gets_no_tight_rule(choices: int, size: float, plans: Any) -> None:
-    ledger = planned_by_a_count(choices, size, plans=plans)
+def test_what_was_not_declared_gets_no_tight_rule(
+    choices: int, size: float, plans: Any, followed: int
+) -> None:
+    ledger = planned_by_a_count(choices, size, plans=plans, followed=followed)
     assert (ledger.rule, ledger.epsilon) == ("zCDP", zcdp_epsilon(rho=ledger.rho, delta=1e-6))
 
 

@@ -1,4 +1,4 @@
-"""The command ``dpnb``: predict with a released model, write its card, draft and check domain files."""
+"""The command ``dpnb``: fit a model, predict with it, write its card, draft and check domain files."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, Self
@@ -13,12 +14,15 @@ from typing import Any, Self
 import pandas as pd
 
 from . import card
+from .booster import PrivateBooster
+from .data.datasets import load
 from .domain import drafts
 from .domain.cells import check_head, csv_problem, read_parts
 from .domain.misfits import lacking
 from .errors import DataError, DomainError
 from .estimators import PrivateClassifier, read
 from .files import check_writable, unreadable
+from .ledger import Neighbours
 
 CHUNK = 50_000  # records that are held at a time
 SUFFIXES = (".csv", ".parquet")  # of what is written
@@ -32,26 +36,76 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if words[:1] == ["domain"]:
         return drafts.main(words[1:], prog="dpnb domain")
     parser = argparse.ArgumentParser(prog="dpnb", description=__doc__)
-    commands = parser.add_subparsers(required=True, metavar="predict | card | domain")
+    parser.add_argument("--version", action="version", version=f"%(prog)s {version('dpnb')}")
+    commands = parser.add_subparsers(required=True, metavar="fit | predict | card | domain")
     commands.add_parser("card", help="write the card of a released model")
     commands.add_parser("domain", help="draft or check a domain file")
+    fitting = commands.add_parser("fit", help="fit a PrivateBooster to a CSV file and release it")
+    fitting.add_argument("table", type=Path, help="CSV file; all of its records are learnt from")
+    fitting.add_argument(
+        "--domain", type=Path, required=True, help="domain file: what is public of the table"
+    )
+    fitting.add_argument("--epsilon", type=float, required=True, help="total budget ε > 0")
+    fitting.add_argument("--delta", type=float, help="total δ, far below 1 / records (default: pure ε)")
+    fitting.add_argument("--neighbours", default="add-remove", help="add-remove (default) or replace")
+    fitting.add_argument("--out", type=Path, required=True, help="document to write")
     predicting = commands.add_parser(
         "predict", help="append classes and probabilities to a table, in a stream"
     )
     predicting.add_argument("model", type=Path, help="document that model.release() wrote")
     predicting.add_argument("table", nargs="?", help="CSV or Parquet file (default: CSV from standard input)")
     predicting.add_argument("--out", help="CSV or Parquet file (default: CSV to standard output)")
-    predicting.add_argument("--missing", nargs="*", default=[""], help='cells without a value (default: "")')
-    options = parser.parse_args(words)
+    predicting.add_argument(
+        "--missing", action="append", help='a cell without a value; may be repeated (default: "")'
+    )
+    predicts = words[:1] == ["predict"]  # options may stand between the model and the table
+    options = predicting.parse_intermixed_args(words[1:]) if predicts else parser.parse_args(words)
     try:
-        predict(read(options.model), options.table, out=options.out, missing=tuple(options.missing))
+        if not predicts:
+            fit(**vars(options))
+            return 0
+        if options.table is None and sys.stdin.isatty():
+            print("reading a CSV from standard input; name a file to read that", file=sys.stderr)
+        predict(read(options.model), options.table, out=options.out, missing=tuple(options.missing or [""]))
     except BrokenPipeError:  # whoever read the output has gone
         sys.stderr.close()
     except OSError as error:
         parser.exit(1, f"cannot write {options.out or 'standard output'}: {error.strerror or error}\n")
-    except (DataError, DomainError) as error:
+    except (DataError, DomainError, ValueError) as error:
         parser.exit(1, f"{error}\n")
     return 0
+
+
+def fit(
+    table: Path, *, domain: Path, out: Path, epsilon: float, delta: float | None, neighbours: Neighbours
+) -> None:
+    """Fit a :class:`~dpnb.PrivateBooster` to all records of a CSV file, release it, and print its ledger.
+
+    Parameters
+    ----------
+    table : CSV file that fits the domain file; its ``csv`` section holds, but nothing is held back for testing.
+    domain : domain file.
+    out : document to write; no file of that name may exist.
+    epsilon, delta, neighbours : as of the booster.
+
+    Raises
+    ------
+    DataError, DomainError
+        If the table does not fit, before any budget is spent. Such a message shows values: it is for the data holder.
+    ValueError
+        For a parameter out of range, before a record is read.
+
+    **Privacy**: as of the booster; what is written and printed follows from the released model.
+    """
+    if out.exists():
+        raise DataError(f"{out} exists: name another file, so that nothing is lost")
+    check_writable(out)
+    model = PrivateBooster(epsilon=epsilon, delta=delta, neighbours=neighbours)
+    model._check_parameters()
+    data = load(f"csv:{table}", domain=domain)
+    parts = zip(data.train, data.test, strict=True)
+    model.set_params(domain=data.domain).fit(*(pd.concat(part) for part in parts)).release(out)
+    print(model.ledger_)
 
 
 def predict(

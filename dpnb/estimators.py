@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
@@ -239,6 +240,11 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = not self.two_classes
+        tags.classifier_tags.poor_score = math.isfinite(self.epsilon)  # noise may hide what there is to learn
+        tags.input_tags.categorical = True
+        tags.input_tags.two_d_array = (
+            not self.discrete_only
+        )  # scikit-learn's checks pass arrays of real numbers
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -464,3 +464,71 @@ def test_wrong_words_are_answered_with_the_usage(call: Call, words: str) -> None
     status, _, err = call(*words.split())
     assert status == 2
     assert "usage: " in err
+
+
+# --- Fitting --------------------------------------------------------------------------------------------------------
+
+
+def test_a_model_from_the_command_line_learns_from_all_records(call: Call, folder: Path) -> None:
+    words = (
+        "fit",
+        "data.csv",
+        "--domain",
+        "domain.yml",
+        "--epsilon",
+        "2",
+        "--delta",
+        "1e-6",
+        "--out",
+        "new.json",
+    )
+    status, out, err = call(*words)
+    assert (status, err) == (0, "")
+    model = dpnb.read(folder / "new.json")
+    assert out == f"{model.ledger_}\n"
+    assert (model.epsilon, model.delta, model.ledger_.delta) == (2.0, 1e-6, 1e-6)
+    before = (folder / "new.json").read_bytes()
+    status, _, err = call(*words)  # a second fit would be a second release
+    assert status == 1
+    assert "new.json exists: name another file" in err
+    assert (folder / "new.json").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"--epsilon": "-1"}, "epsilon=-1.0: expected a positive number"),
+        ({"--delta": "2"}, "delta=2.0"),
+        ({"--neighbours": "swap"}, "neighbours='swap': expected"),
+        ({"--domain": "none.yml"}, "none.yml"),
+        ({"--out": "nowhere/new.json"}, "nowhere"),
+    ],
+    ids=lambda value: "" if isinstance(value, str) else " ".join(value),
+)
+def test_a_fit_that_cannot_be_says_so(call: Call, changed: dict[str, str], told: str) -> None:
+    options = {"--domain": "domain.yml", "--epsilon": "1", "--out": "new.json"} | changed
+    status, out, err = call("fit", "data.csv", *(word for pair in options.items() for word in pair))
+    assert (status, out) == (1, "")
+    assert told in err
+    assert err.count("\n") == 1
+
+
+def test_a_table_that_does_not_fit_spends_nothing(call: Call, folder: Path) -> None:
+    wrong = table().assign(default="perhaps")
+    wrong.to_csv(folder / "wrong.csv", index=False)
+    status, _, err = call("fit", "wrong.csv", "--domain", "domain.yml", "--epsilon", "1", "--out", "new.json")
+    assert status == 1
+    assert "perhaps" in err
+    assert not (folder / "new.json").exists()
+
+
+def test_options_may_stand_before_the_table(call: Call, folder: Path) -> None:
+    table().replace("", "n/a").to_csv(folder / "na.csv", index=False)
+    _, expected, _ = call("predict", "model.json", "na.csv", "--missing", "n/a", "--missing", "")
+    status, out, err = call("predict", "model.json", "--missing", "n/a", "--missing", "", "na.csv")
+    assert (status, out, err) == (0, expected, "")
+    assert out.count("\n") == 301
+
+
+def test_the_version_is_told(call: Call) -> None:
+    assert call("--version") == (0, f"dpnb {dpnb.__version__}\n", "")

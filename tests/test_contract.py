@@ -16,9 +16,9 @@ import pytest
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
-from dpnb import Categorical, Continuous, Domain, Ledger, PrivacyLeakWarning, papers, registry
+from dpnb import Categorical, Continuous, Domain, Ledger, PrivacyLeakWarning, PrivateBooster, papers, registry
 from dpnb.audit.pairs import Pair, families, random_pair
 from dpnb.audit.replay import replay, replay_estimator
 from dpnb.curator import REAL_NOISE
@@ -221,6 +221,29 @@ def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyLeakWarning)
         check(estimator)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "entry", [e for e in ENTRIES.values() if e.private], ids=lambda e: e.estimator.__name__
+)
+def test_scikit_learn_checks_at_a_finite_epsilon(entry: Entry) -> None:
+    check_estimator(entry.model(next(iter(entry.private)), epsilon=1e-3, random_state=0))
+
+
+class Promising(PrivateBooster):
+    """Broken twin: its tags promise that it learns, whatever the noise."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = False
+        return tags
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_model_that_promises_to_learn_is_caught() -> None:
+    with pytest.raises(AssertionError):
+        check_estimator(Promising(epsilon=1e-3, random_state=0))
 
 
 # --- Numbers that are released ------------------------------------------------------------------------------------

@@ -267,7 +267,9 @@ def _pictures(model: PrivateClassifier) -> Iterator[str]:
     try:
         import matplotlib.pyplot as plt
     except ImportError:
-        yield _paragraph('No pictures: they need the extra "plot", pip install "dpnb[plot]".')
+        yield _paragraph(
+            'No pictures: they need the extra "plot"; pip install ".[plot]" in the project\'s folder.'
+        )
         return
     from . import pictures
 

@@ -1,4 +1,4 @@
-"""Pictures of a model; they need the extra ``plot``: ``pip install "dpnb[plot]"``."""
+"""Pictures of a model; they need the extra ``plot``."""
 
 from __future__ import annotations
 

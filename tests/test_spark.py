@@ -734,4 +734,4 @@ except ImportError as error:
     found = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ
     )
-    assert "pip install 'dpnb[spark]'" in found.stdout
+    assert "pip install '.[spark]'" in found.stdout

@@ -144,7 +144,7 @@ def _check_report(path: Path) -> None:
         from .report import SUFFIXES
     except ImportError as error:
         raise MisuseError(
-            f'--report {path}: the picture needs matplotlib ({error}); pip install "dpnb[plot]"'
+            f'--report {path}: the picture needs matplotlib ({error}); pip install ".[plot]" in the project\'s folder'
         ) from error
     if path.suffix not in SUFFIXES:
         raise MisuseError(f"--report {path}: expected a name that ends in {' or '.join(SUFFIXES)}")

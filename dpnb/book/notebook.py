@@ -184,7 +184,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         from nbclient.exceptions import CellExecutionError
     except ImportError:
-        parser.error("nbclient is missing. Install the book's packages: pip install 'dpnb[book]'")
+        parser.error(
+            "nbclient is missing. Install the book's packages: pip install '.[book]' in the project's folder"
+        )
 
     failed = 0
     for path in paths:

@@ -12,7 +12,7 @@ try:
     from .session import check_java, local_session
     from .table import SparkTable
 except ImportError as error:
-    way_out = "pip install 'dpnb[spark]'"
+    way_out = "pip install '.[spark]' in the project's folder"
     raise ImportError(f"dpnb.spark needs Spark ({error}); install it with: {way_out}") from error
 
 __all__ = ["SparkTable", "check_java", "local_session", "predict"]

@@ -21,6 +21,7 @@ from dpnb.audit.__main__ import main
 from dpnb.audit.monitor import monitor_mechanism
 from dpnb.audit.pairs import DOMAIN, KINDS
 from dpnb.audit.report import alt_text, page, plot_event, plot_wealth, write_report
+from dpnb.papers.pearson import PearsonTree
 
 PNG = b"\x89PNG\r\n\x1a\n"
 FACTORIES = '''
@@ -642,3 +643,21 @@ def test_an_audit_that_breaks_off_is_no_violation(
     monkeypatch.setattr(audit_main, "audited", breaks)
     assert main(["broken:make", "--epsilon", "1"]) == 2
     assert "unexpected TypeError: unsupported operand; no verdict" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "told"),
+    [
+        ({"subject": "x"}, TypeError, "subject is of type str: expected an unfitted estimator"),
+        ({"subject": PearsonTree, "epsilon": -1.0}, ValueError, "epsilon=-1.0: expected a positive number"),
+        ({"subject": PearsonTree, "epsilon": "1"}, ValueError, "epsilon='1': expected a positive number"),
+        ({"subject": PearsonTree, "runs": 0}, ValueError, "runs=0: expected"),
+        ({"subject": PearsonTree, "domain": "d.yml"}, TypeError, "domain is of type str: expected a Domain"),
+    ],
+    ids=["subject", "epsilon", "text", "runs", "domain"],
+)
+def test_an_assertion_names_the_argument_that_is_wrong(
+    arguments: dict[str, Any], kind: type[Exception], told: str
+) -> None:
+    with pytest.raises(kind, match=told):
+        assert_private(**({"epsilon": 1.0} | arguments))

@@ -10,7 +10,9 @@ from typing import Any
 
 from sklearn.base import clone
 
+from ..checks import check_count, check_epsilon
 from ..domain import Domain
+from ..estimators import check_domain
 from .attack import AttackError
 from .campaign import Campaign, OnDomain, Plan, campaign, measured_by_betting
 from .channels import fineness, generators
@@ -88,6 +90,14 @@ def assert_private(
     False
     """
     is_model = hasattr(subject, "fit") and not isinstance(subject, type)
+    if not (is_model or callable(subject)):
+        raise TypeError(
+            f"subject is of type {type(subject).__name__}: expected an unfitted estimator with fit and predict, or a "
+            "class or a function that makes one"
+        )
+    check_epsilon(epsilon)
+    check_count("runs", runs, low=1)
+    check_domain(domain)
     factory: Callable[[], Any] = partial(clone, subject) if is_model else subject
     plan = Plan(
         claimed=epsilon, delta=delta, neighbours=neighbours, runs=runs, confidence=confidence, seed=seed

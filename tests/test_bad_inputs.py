@@ -17,6 +17,7 @@ import shutil
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
@@ -972,11 +973,12 @@ BUDGETS = [
     Bad("a budget of True", lambda: Budget(epsilon=True), "epsilon=True", "expected a positive number", "or inf"),
     Bad("a budget with a large δ", lambda: Budget(epsilon=1, delta=0.5), "delta=0.5", "each record with probability δ", "such as 1e-6"),
     Bad("a budget's relation", lambda: Budget(epsilon=1, neighbours="x"), "neighbours='x'", "expected one of", "'add-remove'"),
-    Bad("ask for a negative ε", lambda: Budget(epsilon=1).check(epsilon=-2), "epsilon=-2", "a positive number", "or inf"),
-    Bad("ask for NaN", lambda: Budget(epsilon=1).check(epsilon=np.nan), "epsilon=nan", "a positive number", "or inf"),
-    Bad("ask for a text", lambda: Budget(epsilon=1).check(epsilon="2"), "epsilon='2'", "a positive number", "or inf"),
+    Bad("ask for a negative ε", lambda: Budget(epsilon=1).check(PrivateBooster(domain=D, epsilon=-2)), "epsilon=-2", "a positive number", "or inf"),
+    Bad("ask for a number", lambda: Budget(epsilon=1).check(0.5), "of type float", "expected an estimator of this package", "PrivateBooster", TypeError),
+    Bad("a budget's copy", lambda: copy(Budget(epsilon=1)), "a Budget is not copied", "expected threads that share it", "budget.book", TypeError),
+    Bad("a strict fit", lambda: Budget(epsilon=5).fit(PrivateBooster(domain=D, strict=True), X, Y), "ε = 1 more", "the total is 5", r"beyond its claim, see \*\*Privacy\*\*", BudgetExceededError),
     Bad("more than is left", lambda: Budget(epsilon=0.5).fit(PrivateBooster(domain=D), X, Y), "ε = 1 more", "the total is 0.5", "0.5 is left", BudgetExceededError),
-    Bad("δ in a pure budget", lambda: Budget(epsilon=5).fit(PrivateBooster(domain=D, delta=1e-6), X, Y), "δ = 1e-06 more", "would make ε = ∞", "state a delta for the budget", BudgetExceededError),
+    Bad("δ in a pure budget", lambda: Budget(epsilon=5).fit(PrivateBooster(domain=D, delta=1e-6), X, Y), "δ = 1e-06 more", "might make ε = ∞", "state a delta for the budget", BudgetExceededError),
     Bad("a fit without a domain", lambda: Budget(epsilon=5).fit(PrivateBooster(n_rounds=1), X, Y), "domain=None", "expected a Domain", "pass it to the estimator", BudgetExceededError),
     Bad("a fit without privacy", lambda: Budget(epsilon=5).fit(AdaBoost(domain=D), X, Y), "ε = ∞ more", "the total is 5", "5 is left", BudgetExceededError),
     Bad("another relation", lambda: Budget(epsilon=5).fit(REPLACE, X, Y), "neighbours='replace'", "a budget for 'add-remove'", "fit with the same"),

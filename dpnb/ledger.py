@@ -273,7 +273,6 @@ class Ledger:
         self.neighbours: Neighbours = neighbours
         self.delta = delta
         self.claimed = claimed
-        self.selection: Any = None  # of a tuned model: what its total follows from, see dpnb.tune
         self.root = Scope("total", SEQUENTIAL, _sum)
         self._open = [self.root]
 

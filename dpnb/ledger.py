@@ -512,7 +512,7 @@ class Budget:
         return max(self.total - self._ledger.epsilon, 0.0) if math.isinf(self._ledger.alone) else 0.0
 
     def check(self, model: Any) -> None:
-        """Raise what :meth:`fit` would raise before it reads a record; nothing is reserved.
+        """Raise what :meth:`fit` raises of a model, before it looks at records; nothing is reserved.
 
         Parameters
         ----------
@@ -536,16 +536,16 @@ class Budget:
         what = f"{type(model).__name__}, which did not come to its end"
         scope = Scope(what, SEQUENTIAL, partial(_stated, stated))
         after, most = spent.and_then(scope), self.total * (1 + 1e-12)
-        by_sums = after.epsilon
-        if not spent.root.children and math.isfinite(by_sums) and (model.delta or 0) <= (spent.delta or 0):
-            after.alone = float(model.epsilon) if by_sums > most else math.inf
+        by_sums, first = after.epsilon, not spent.root.children
+        if first and (model.delta or 1) <= (spent.delta or 0) and most < by_sums < math.inf:
+            after.alone = float(model.epsilon)
         if after.epsilon > most:
             more = f"ε = {_number(model.epsilon)}" + (f", δ = {model.delta:g}" if model.delta else "")
             hint = ""
             if model.delta and spent.delta is None:
                 hint = "; state a delta for the budget too"
             elif math.isinf(stated.rho) > math.isinf(model.epsilon):
-                hint = "; an option of this model goes beyond its claim, see **Privacy** of its class and of strict"
+                hint = "; an option of this model goes beyond its claim: see Privacy in its docstring, and strict"
             raise BudgetExceededError(
                 f"{more} more might make ε = {_number(by_sums)}, and the total is {_number(self.total)}; after "
                 f"{len(spent.root.children)} fits {_number(self.left)} is left. No record was read{hint}"
@@ -576,24 +576,26 @@ class Budget:
                     "the estimator. No record was read"
                 )
             self._ledger = after
-        claim, stated = float(model.epsilon), scope.cost
+        stated, claim = scope.cost, float(model.epsilon)
         model.fit(X, y)
         scope.what, scope.children = type(model).__name__, model.ledger_.root.children
-        self._hold(scope, stated, claim=claim, stands=model.ledger_.epsilon)
+        self._hold((*stated, claim if math.isfinite(stated.rho) else math.inf), scope, model.ledger_.epsilon)
         return model
 
-    def _hold(self, scope: Scope, stated: Cost, *, claim: float, stands: float) -> None:
-        """Raise :class:`BudgetExceededError` if a fit booked more than was stated, or than it claims."""
-        pairs = [*zip(scope.cost, stated, strict=True), (stands, claim)]
-        if any(booked > most * (1 + 1e-9) for booked, most in pairs):
-            with self._lock:
-                self._ledger.alone = math.inf  # its claim does not hold: sums count
-            (epsilon, rho), name = scope.cost, scope.what
-            raise BudgetExceededError(
-                f"{name} booked ε = {_number(epsilon)}, ρ = {_number(rho)}, in all ε = {_number(stands)}, and had "
-                f"stated ε = {_number(stated.epsilon)}, ρ = {_number(stated.rho)}, in all ε = {_number(claim)}: its "
-                f"worst_cost is wrong, report it. The fit counts by what it booked, {_number(self.left)} is left"
-            )
+    def _hold(self, stated: tuple[float, float, float], scope: Scope, total: float) -> None:
+        """Raise :class:`BudgetExceededError` if a fit booked more ε or ρ, or in all more ε, than was stated."""
+        booked = (*scope.cost, total)
+        if all(was <= most * (1 + 1e-9) for was, most in zip(booked, stated, strict=True)):
+            return
+        with self._lock:
+            self._ledger.alone = math.inf  # its claim does not hold: sums count
+        was, most = (
+            "ε = {}, ρ = {}, in all ε = {}".format(*map(_number, three)) for three in (booked, stated)
+        )
+        raise BudgetExceededError(
+            f"{scope.what} booked {was}, and had stated {most}: its worst_cost is wrong, report it. The fit counts by "
+            f"what it booked, and {_number(self.left)} is left"
+        )
 
     def book(self, ledger: Ledger, *, what: str = "fit") -> None:
         """Add the ledger of a fit that was made elsewhere; it counts by what is booked there.

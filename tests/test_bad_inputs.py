@@ -967,7 +967,7 @@ BUDGETS = [
     Bad("ask for a negative ε", lambda: Budget(epsilon=1).check(PrivateBooster(domain=D, epsilon=-2)), "epsilon=-2", "a positive number", "or inf"),
     Bad("ask for a number", lambda: Budget(epsilon=1).check(0.5), "of type float", "expected an estimator of this package", "PrivateBooster", TypeError),
     Bad("a budget's copy", lambda: copy(Budget(epsilon=1)), "a Budget is not copied", "expected threads that share it", "budget.book", TypeError),
-    Bad("a strict fit", lambda: Budget(epsilon=5).fit(PrivateBooster(domain=D, strict=True), X, Y), "ε = 1 more", "the total is 5", r"beyond its claim, see \*\*Privacy\*\*", BudgetExceededError),
+    Bad("a strict fit", lambda: Budget(epsilon=5).fit(PrivateBooster(domain=D, strict=True), X, Y), "ε = 1 more", "the total is 5", "beyond its claim: see Privacy", BudgetExceededError),
     Bad("more than is left", lambda: Budget(epsilon=0.5).fit(PrivateBooster(domain=D), X, Y), "ε = 1 more", "the total is 0.5", "0.5 is left", BudgetExceededError),
     Bad("δ in a pure budget", lambda: Budget(epsilon=5).fit(PrivateBooster(domain=D, delta=1e-6), X, Y), "δ = 1e-06 more", "might make ε = ∞", "state a delta for the budget", BudgetExceededError),
     Bad("a fit without a domain", lambda: Budget(epsilon=5).fit(PrivateBooster(n_rounds=1), X, Y), "domain=None", "expected a Domain", "pass it to the estimator", BudgetExceededError),

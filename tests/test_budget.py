@@ -21,6 +21,7 @@ from test_fuzz import case
 
 from dpnb import Categorical, Continuous, Domain, Ledger, PrivateBooster, papers
 from dpnb.accounting import gaussian_rho
+from dpnb.counts import Records
 from dpnb.estimators import PrivateClassifier
 from dpnb.ledger import Budget, BudgetExceededError, Cost, Event, zcdp_epsilon
 from dpnb.papers.baselines_logistic import LogisticRegression
@@ -295,8 +296,23 @@ def test_what_leaks_is_refused_before_it_reads(name: str) -> None:
             Budget(epsilon=100.0, delta=DELTA).fit(subject, Untouchable(), Untouchable())
 
 
+def test_without_a_limit_everything_is_taken() -> None:
+    budget = Budget(epsilon=math.inf)
+    budget.fit(DiffPRFs.as_written(epsilon=0.5, domain=DOMAIN, n_trees=1, random_state=0), X, Y)
+    budget.fit(model(math.inf), X, Y)
+    assert math.isinf(budget.spent.epsilon)
+
+
+def test_encoded_records_bring_their_domain() -> None:
+    budget = Budget(epsilon=1.0)
+    budget.fit(model(1.0).set_params(domain=None), Records(X, Y, domain=DOMAIN))
+    assert budget.left == pytest.approx(0.0)
+
+
 def test_strict_fits_are_refused() -> None:
-    with pytest.raises(BudgetExceededError, match=r"beyond its claim, see .*Privacy.* and of strict"):
+    with pytest.raises(
+        BudgetExceededError, match="beyond its claim: see Privacy in its docstring, and strict"
+    ):
         Budget(epsilon=9.0).fit(model(0.5, strict=True), Untouchable(), Untouchable())
 
 

@@ -309,11 +309,15 @@ def test_encoded_records_bring_their_domain() -> None:
     assert budget.left == pytest.approx(0.0)
 
 
-def test_strict_fits_are_refused() -> None:
+@pytest.mark.parametrize("delta", [None, DELTA])
+def test_strict_fits_are_refused(delta: float | None) -> None:
+    """Even the first one that claims the whole: its claim does not hold."""
     with pytest.raises(
         BudgetExceededError, match="beyond its claim: see Privacy in its docstring, and strict"
     ):
-        Budget(epsilon=9.0).fit(model(0.5, strict=True), Untouchable(), Untouchable())
+        Budget(epsilon=0.5, delta=delta).fit(
+            model(0.5, delta=delta, strict=True), Untouchable(), Untouchable()
+        )
 
 
 def test_a_column_called_domain_is_no_domain() -> None:

@@ -27,7 +27,7 @@ from .ledger import Cost, Event, Ledger, PlannedScope, Scope
 
 FORMAT, VERSION = "dpnb model", 1
 # Of what a model is made.
-_HOMES = ("papers", "booster", "grid", "ledger", "shapes", "splits", "trees", "tune")
+_HOMES = ("papers", "booster", "grid", "ledger", "shapes", "splits", "trees")
 MOST_ENTRIES = 2**20  # of a ledger: a document that asks for more is not one of ours
 _NUMBERS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
@@ -156,7 +156,6 @@ def ledger_document(ledger: Ledger) -> dict[str, Any]:
         "rule": ledger.rule,
         "leaks": ledger.leaks,
         "entries": list(_entries(ledger.root.children)),
-        **({"selection": plain(ledger.selection)} if ledger.selection else {}),
     }
 
 
@@ -203,11 +202,12 @@ def _step(entry: Mapping[str, Any]) -> Step:
 
 def read_ledger(document: Mapping[str, Any]) -> Ledger:
     """The ledger that :func:`ledger_document` wrote: same totals, same text."""
-    how: dict[str, Any] = {"delta": document["delta"], "claimed": float(document["claimed"])}
     if "selection" in document:
-        ledger: Ledger = unplain(document["selection"], None).ledger(**how)
-    else:
-        ledger = Ledger(neighbours=document["neighbours"], **how)
+        raise DataError(
+            "its settings were chosen by private tuning, whose totals only the dpnb that wrote it reads"
+        )
+    claimed = float(document["claimed"])
+    ledger = Ledger(neighbours=document["neighbours"], delta=document["delta"], claimed=claimed)
     if _size(document["entries"]) > MOST_ENTRIES:
         raise DataError(f"damaged: its ledger has more than {MOST_ENTRIES} entries")
     ledger.root.children = list(_children(document["entries"]))

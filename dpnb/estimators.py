@@ -20,6 +20,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
+from .accounting import gaussian_rho
 from .arrays import Floats
 from .bags import Bags
 from .checks import check_choice, check_count, check_epsilon, check_kinds, check_path, check_seed
@@ -31,7 +32,7 @@ from .domain.encoding import distinct, spelt_number
 from .domain.frames import columns_of
 from .errors import DataError
 from .growth import TreeBuilder
-from .ledger import Ledger, Neighbours
+from .ledger import Cost, Ledger, Neighbours
 from .trees import Tree, leaf_votes
 
 
@@ -89,6 +90,9 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
 
     _choices: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # parameter -> values it may have
     _least: ClassVar[Mapping[str, int]] = {}  # parameter -> least number; None passes where it is the default
+    _beyond: ClassVar[
+        Mapping[str, tuple[Any, ...]]
+    ] = {}  # parameter -> values that may cost more than epsilon
 
     two_classes: ClassVar[bool] = False  # whether it takes two classes only
     discrete_only: ClassVar[bool] = False  # whether it takes discrete attributes only
@@ -268,6 +272,28 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
     def _budget(self) -> float:
         """Budget under add/remove: a replacement is a removal and an addition, each pays half."""
         return float(self.epsilon) / (2 if self.neighbours == "replace" else 1)
+
+    def worst_cost(self) -> Cost:
+        """The most that a fit on a public domain may book, whatever the records hold and whatever is drawn.
+
+        Returns
+        -------
+        Pure ε and zCDP ρ under add/remove: infinite with ``strict``, and with options that go beyond the claim; for a
+        claim with δ no pure ε, and the ρ of Gaussian noise that has this claim.
+
+        Raises
+        ------
+        ValueError
+            For a parameter out of range.
+        """
+        self._check_parameters()
+        if self.strict or any(getattr(self, name) in values for name, values in self._beyond.items()):
+            return Cost(math.inf, math.inf)
+        budget = self._budget
+        if self.delta is None:
+            return Cost(budget, budget * budget / 2)
+        rho = gaussian_rho(epsilon=float(self.epsilon), delta=self.delta)
+        return Cost(math.inf, rho / (4 if self.neighbours == "replace" else 1))
 
     def _votes(self, codes: Floats) -> Floats:
         """Unnormalised class scores of encoded records, (n, classes)."""

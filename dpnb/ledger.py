@@ -13,15 +13,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal, NamedTuple, TypeVar
+from threading import Lock
+from typing import Any, Literal, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 
-from .accounting import Choice, Step, covers, doubled, gaussian_rho, shared, tight_epsilon
+from .accounting import Choice, Step, covers, doubled, shared, tight_epsilon
 from .accounting import zcdp_epsilon as zcdp_epsilon
 from .accounting import zcdp_rho as zcdp_rho
 from .arrays import Floats, Ints
 from .checks import check_choice, check_delta, check_epsilon
+from .domain import Domain
 
 Neighbours = Literal["add-remove", "replace"]
 BOUNDED_RANGE = ("exponential", "interval exponential")
@@ -293,7 +295,6 @@ class Ledger:
         self.neighbours: Neighbours = neighbours
         self.delta = delta
         self.claimed = claimed
-        self.selection: Any = None  # of a tuned model: what its total follows from, see dpnb.tune
         self.root = Scope("total", SEQUENTIAL, _sum)
         self._open = [self.root]
 
@@ -466,24 +467,42 @@ class Ledger:
 
 
 class BudgetExceededError(ValueError):
-    """A fit would cost more than is left."""
+    """A fit might cost more than is left, or has cost more than its estimator stated."""
+
+
+def _stated(stated: Cost, costs: Sequence[Cost]) -> Cost:
+    """What was stated before a fit, or what it booked if that is more; a release of pure ε has a ρ of ε²/2."""
+    booked = _sum(costs)
+    rho = min(booked.rho, booked.epsilon * booked.epsilon / 2)
+    return Cost(max(stated.epsilon, booked.epsilon), max(stated.rho, rho))
 
 
 class _Sums(Ledger):
-    """Ledger of fits that somebody chooses one after the other, by what came out: the tight rule knows no such plan.
+    """Ledger of fits that somebody chooses one after the other, by what came out: sums of ε and ρ count.
 
-    One fit whose sums pass the claim leaves no room for others. That it stays alone was known before, and the tight
-    rule applies.
+    ``alone`` is the claim of a first fit after which nothing follows.
     """
+
+    alone = math.inf
 
     def at(self, delta: float | None) -> Total:
         sums = self.by_sums(delta)
-        alone = len(self.root.children) == 1 and sums.epsilon > self.claimed
-        return super().at(delta) if alone else sums
+        whole = delta is not None and self.delta is not None and delta >= self.delta
+        return Total(self.alone, "claim") if whole and self.alone < sums.epsilon else sums
+
+    def and_then(self, scope: Scope) -> _Sums:
+        """The ledger of these fits and one more."""
+        after = _Sums(neighbours=self.neighbours, delta=self.delta, claimed=self.claimed)
+        after.root.children = [*self.root.children, scope]
+        return after
 
 
 class Budget:
-    """A total for several fits on the same records: it adds up their ledgers and refuses the fit that would pass it.
+    """A total for several fits on the same records: it reserves what each may cost, and refuses what would pass it.
+
+    A fit counts by what its estimator stated before it, see ``worst_cost``, whether or not it came to its end: what a
+    fit that raised had released by then, nobody knows. Threads may share a budget; copies of it would know nothing of
+    each other, so that there are none.
 
     Parameters
     ----------
@@ -491,10 +510,23 @@ class Budget:
     delta : total δ in (0, 1), or None for pure DP. With δ, fits compose by zCDP where that is cheaper.
     neighbours : relation of the totals; the fits have to state the same.
 
+    Notes
+    -----
+    **Privacy**: (``epsilon``, ``delta``)-DP for all that is fitted and booked here, whoever chooses the next fit by
+    what came out. Given the past, a fit is ε_i-DP and ε_i²/2-zCDP, or ρ_i-zCDP, as stated; outputs that end with
+    Σ ε_i within the total have no larger loss, those that end with Σ ρ_i within what converts to it are bounded by the
+    filter of zCDP, and only these need δ. A fit's own δ plays no part in that, as it only says which ρ_i its noise
+    has; but a first fit whose sums would pass the total while its claim does not is taken alone, since nothing can
+    follow whatever it gives, and then its claim is the whole.
+
+    References
+    ----------
+    Rogers, Roth, Ullman, Vadhan (2016), Privacy odometers and filters; Feldman, Zrnic (2021), Individual privacy
+    accounting via a Rényi filter.
+
     Examples
     --------
     >>> budget = Budget(epsilon=1.0)
-    >>> budget.check(epsilon=0.9)
     >>> budget.left
     1.0
     """
@@ -505,6 +537,13 @@ class Budget:
         self.total = check_epsilon(epsilon)
         check_delta(delta)
         self._ledger = _Sums(neighbours=neighbours, delta=delta, claimed=epsilon)
+        self._lock = Lock()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a Budget is not copied, as no copy would know of the other's fits: expected threads that share it, or "
+            "fits elsewhere whose ledgers are booked here, budget.book(model.ledger_)"
+        )
 
     @property
     def spent(self) -> Ledger:
@@ -513,36 +552,52 @@ class Budget:
 
     @property
     def left(self) -> float:
-        """ε that is left, of the total, by sums of ε and ρ: a further fit is known by its claim only."""
-        return max(self.total - self._ledger.epsilon, 0.0)
+        """ε that is left, of the total, by sums of ε and ρ; 0 where nothing may follow."""
+        return max(self.total - self._ledger.epsilon, 0.0) if math.isinf(self._ledger.alone) else 0.0
 
-    def check(self, *, epsilon: float, delta: float | None = None) -> None:
-        """Raise :class:`BudgetExceededError` if a fit with these claims would pass the total; no record is read.
+    def check(self, model: Any) -> None:
+        """Raise what :meth:`fit` raises of a model, before it looks at records; nothing is reserved.
 
         Parameters
         ----------
-        epsilon, delta : what the fit claims.
+        model : estimator of this package.
         """
-        check_epsilon(epsilon)
-        check_delta(delta)
-        pure = self._ledger.pure_epsilon + (epsilon if delta is None else math.inf)
-        after = pure
-        if self._ledger.delta is not None:
-            # No fit plans more than a claim by Gaussian noise alone has.
-            rho = epsilon**2 / 2 if delta is None else gaussian_rho(epsilon=epsilon, delta=delta)
-            after = min(pure, zcdp_epsilon(rho=self._ledger.rho + rho, delta=self._ledger.delta))
-            if not self._ledger.events and (delta or 0) <= self._ledger.delta:
-                after = min(after, epsilon)
-        if after > self.total * (1 + 1e-12):
-            more = f"ε = {_number(epsilon)}" + (f", δ = {delta:g}" if delta else "")
-            raise BudgetExceededError(
-                f"{more} more would make ε = {_number(after)}, and the total is {_number(self.total)}; after "
-                f"{len(self._ledger.root.children)} fits {_number(self.left)} is left. No record was read"
-                + ("; state a delta for the budget too" if delta and self._ledger.delta is None else "")
+        self._admitted(model)
+
+    def _admitted(self, model: Any) -> tuple[_Sums, Scope]:
+        """The ledger with a fit in it that has not come to its end, and its scope."""
+        if isinstance(model, type) or not hasattr(model, "worst_cost"):
+            kind = type(model).__name__
+            what = f"the class {model.__name__}" if isinstance(model, type) else f"of type {kind}"
+            raise TypeError(
+                f"model is {what}: expected an estimator of this package, such as PrivateBooster(epsilon=0.5)"
             )
+        stated, spent = model.worst_cost(), self._ledger
+        if model.neighbours != spent.neighbours:
+            raise ValueError(
+                f"neighbours={model.neighbours!r} in a budget for {spent.neighbours!r}: fit with the same"
+            )
+        what = f"{type(model).__name__}, which did not come to its end"
+        scope = Scope(what, SEQUENTIAL, partial(_stated, stated))
+        after, most = spent.and_then(scope), self.total * (1 + 1e-12)
+        by_sums, first = after.epsilon, not spent.root.children
+        if first and (model.delta or 1) <= (spent.delta or 0) and most < by_sums < math.inf:
+            after.alone = float(model.epsilon)
+        if after.epsilon > most:
+            more = f"ε = {_number(model.epsilon)}" + (f", δ = {model.delta:g}" if model.delta else "")
+            hint = ""
+            if model.delta and spent.delta is None:
+                hint = "; state a delta for the budget too"
+            elif math.isinf(stated.rho) > math.isinf(model.epsilon):
+                hint = "; an option of this model goes beyond its claim: see Privacy in its docstring, and strict"
+            raise BudgetExceededError(
+                f"{more} more might make ε = {_number(by_sums)}, and the total is {_number(self.total)}; after "
+                f"{len(spent.root.children)} fits {_number(self.left)} is left. No record was read{hint}"
+            )
+        return after, scope
 
     def fit(self, model: Fitted, X: Any, y: Any = None) -> Fitted:
-        """Fit an estimator if its claim does not pass the total, and book its ledger.
+        """Fit an estimator if what it may cost does not pass the total; what it stated stays reserved if it raises.
 
         Parameters
         ----------
@@ -552,35 +607,42 @@ class Budget:
         Raises
         ------
         BudgetExceededError
-            If the claim passes the total; no record is read.
+            If the fit might pass the total; no record is read. And, after the fit, if it booked more than its
+            estimator stated, which is a defect of the estimator; the fit counts by what it booked.
+        ValueError
+            For a parameter out of range or another relation; no record is read and nothing is reserved.
         """
-        if isinstance(model, type) or not all(
-            hasattr(model, name) for name in ("epsilon", "delta", "neighbours")
-        ):
-            what = (
-                f"the class {model.__name__}"
-                if isinstance(model, type)
-                else f"of type {type(model).__name__}"
-            )
-            raise TypeError(
-                f"model is {what}: expected an estimator of this package, such as PrivateBooster(epsilon=0.5)"
-            )
-        self.check(epsilon=model.epsilon, delta=model.delta)
-        if getattr(model, "domain", None) is None and not hasattr(X, "domain"):
-            raise BudgetExceededError(
-                "domain=None reads bounds and categories off the records, ε = ∞: expected a Domain, pass it to the "
-                "estimator. No record was read"
-            )
-        if model.neighbours != self._ledger.neighbours:
-            raise ValueError(
-                f"neighbours={model.neighbours!r} in a budget for {self._ledger.neighbours!r}: fit with the same"
-            )
+        with self._lock:
+            after, scope = self._admitted(model)
+            if model.domain is None and not isinstance(getattr(X, "domain", None), Domain):
+                raise BudgetExceededError(
+                    "domain=None reads bounds and categories off the records, ε = ∞: expected a Domain, pass it to "
+                    "the estimator. No record was read"
+                )
+            self._ledger = after
+        stated, claim = scope.cost, float(model.epsilon)
         model.fit(X, y)
-        self.book(model.ledger_, what=type(model).__name__)
+        scope.what, scope.children = type(model).__name__, model.ledger_.root.children
+        self._hold((*stated, claim if math.isfinite(stated.rho) else math.inf), scope, model.ledger_.epsilon)
         return model
 
+    def _hold(self, stated: tuple[float, float, float], scope: Scope, total: float) -> None:
+        """Raise :class:`BudgetExceededError` if a fit booked more ε or ρ, or in all more ε, than was stated."""
+        booked = (*scope.cost, total)
+        if all(was <= most * (1 + 1e-9) for was, most in zip(booked, stated, strict=True)):
+            return
+        with self._lock:
+            self._ledger.alone = math.inf  # its claim does not hold: sums count
+        was, most = (
+            "ε = {}, ρ = {}, in all ε = {}".format(*map(_number, three)) for three in (booked, stated)
+        )
+        raise BudgetExceededError(
+            f"{scope.what} booked {was}, and had stated {most}: its worst_cost is wrong, report it. The fit counts by "
+            f"what it booked, and {_number(self.left)} is left"
+        )
+
     def book(self, ledger: Ledger, *, what: str = "fit") -> None:
-        """Add the ledger of a fit.
+        """Add the ledger of a fit that was made elsewhere; it counts by what is booked there.
 
         Raises
         ------
@@ -594,8 +656,10 @@ class Budget:
             raise ValueError(
                 f"a ledger for {ledger.neighbours!r} in a budget for {self._ledger.neighbours!r}: fit with the same"
             )
-        with self._ledger.sequential(what) as scope:
-            scope.children += ledger.root.children
+        nothing = Cost(0.0, 0.0)
+        scope = Scope(what, SEQUENTIAL, partial(_stated, nothing), list(ledger.root.children))
+        with self._lock:
+            self._ledger = self._ledger.and_then(scope)
 
     def __str__(self) -> str:
         return f"{_number(self.left)} is left of ε = {_number(self.total)}\n{self._ledger}"

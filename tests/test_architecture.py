@@ -16,7 +16,7 @@ CORE = [
     "domain.encoding", "domain.frames", "domain.domain", "domain", "domain.cells", "domain.drafts",
     "domain.__main__", "splits", "accounting", "ledger", "lattice", "samplers", "laws", "curator", "scores",
     "grid", "shapes", "bags", "trees", "counts", "candidates", "growth", "documents", "estimators", "stages",
-    "booster", "rounds", "tune", "registry", "pictures", "card",
+    "booster", "rounds", "registry", "pictures", "card",
 ]  # fmt: skip
 ROOMS = {  # room -> rooms that it may import besides itself
     "core": set(),

@@ -17,6 +17,7 @@ import shutil
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
@@ -52,7 +53,6 @@ from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.papers.dpada import DPAda, Reading
 from dpnb.papers.edprf import EDPRF
 from dpnb.papers.lineage import DiffPID3
-from dpnb.tune import Trials, tune
 
 PACKAGE = Path(dpnb.__file__).parent
 ENTRIES = papers.estimators()
@@ -947,17 +947,9 @@ AUDITS = [
     ],
 ]  # fmt: skip
 
-# --- Ledgers, budgets, private tuning, notebooks --------------------------------------------------------------------
+# --- Ledgers, budgets, notebooks -------------------------------------------------------------------------------------
 
 REPLACE = PrivateBooster(domain=D, neighbours="replace")
-
-
-def tuned(
-    make: Any = PrivateBooster, candidates: Any = ({"n_rounds": 1},), **more: Any
-) -> Callable[[], object]:
-    how = {"X": X, "y": Y, "domain": D, "epsilon": 1.0, "random_state": 0} | more
-    return lambda: tune(make, candidates, **how)
-
 
 BUDGETS = [
     Bad("a relation that is none", lambda: Ledger(neighbours="both", claimed=1), "neighbours='both'", "expected one of", "'add-remove'"),
@@ -972,11 +964,12 @@ BUDGETS = [
     Bad("a budget of True", lambda: Budget(epsilon=True), "epsilon=True", "expected a positive number", "or inf"),
     Bad("a budget with a large δ", lambda: Budget(epsilon=1, delta=0.5), "delta=0.5", "each record with probability δ", "such as 1e-6"),
     Bad("a budget's relation", lambda: Budget(epsilon=1, neighbours="x"), "neighbours='x'", "expected one of", "'add-remove'"),
-    Bad("ask for a negative ε", lambda: Budget(epsilon=1).check(epsilon=-2), "epsilon=-2", "a positive number", "or inf"),
-    Bad("ask for NaN", lambda: Budget(epsilon=1).check(epsilon=np.nan), "epsilon=nan", "a positive number", "or inf"),
-    Bad("ask for a text", lambda: Budget(epsilon=1).check(epsilon="2"), "epsilon='2'", "a positive number", "or inf"),
+    Bad("ask for a negative ε", lambda: Budget(epsilon=1).check(PrivateBooster(domain=D, epsilon=-2)), "epsilon=-2", "a positive number", "or inf"),
+    Bad("ask for a number", lambda: Budget(epsilon=1).check(0.5), "of type float", "expected an estimator of this package", "PrivateBooster", TypeError),
+    Bad("a budget's copy", lambda: copy(Budget(epsilon=1)), "a Budget is not copied", "expected threads that share it", "budget.book", TypeError),
+    Bad("a strict fit", lambda: Budget(epsilon=5).fit(PrivateBooster(domain=D, strict=True), X, Y), "ε = 1 more", "the total is 5", "beyond its claim: see Privacy", BudgetExceededError),
     Bad("more than is left", lambda: Budget(epsilon=0.5).fit(PrivateBooster(domain=D), X, Y), "ε = 1 more", "the total is 0.5", "0.5 is left", BudgetExceededError),
-    Bad("δ in a pure budget", lambda: Budget(epsilon=5).fit(PrivateBooster(domain=D, delta=1e-6), X, Y), "δ = 1e-06 more", "would make ε = ∞", "state a delta for the budget", BudgetExceededError),
+    Bad("δ in a pure budget", lambda: Budget(epsilon=5).fit(PrivateBooster(domain=D, delta=1e-6), X, Y), "δ = 1e-06 more", "might make ε = ∞", "state a delta for the budget", BudgetExceededError),
     Bad("a fit without a domain", lambda: Budget(epsilon=5).fit(PrivateBooster(n_rounds=1), X, Y), "domain=None", "expected a Domain", "pass it to the estimator", BudgetExceededError),
     Bad("a fit without privacy", lambda: Budget(epsilon=5).fit(AdaBoost(domain=D), X, Y), "ε = ∞ more", "the total is 5", "5 is left", BudgetExceededError),
     Bad("another relation", lambda: Budget(epsilon=5).fit(REPLACE, X, Y), "neighbours='replace'", "a budget for 'add-remove'", "fit with the same"),
@@ -986,24 +979,6 @@ BUDGETS = [
     Bad("book a model", lambda: Budget(epsilon=5).book(MODEL), "of type PrivateBooster", "expected a Ledger", "pass its ledger_", TypeError),
     Bad("book a number", lambda: Budget(epsilon=5).book(0.5), "of type float", "expected a Ledger", "ledger_", TypeError),
     Bad("book another relation", lambda: Budget(epsilon=5).book(Ledger(neighbours="replace", claimed=1)), "a ledger for 'replace'", "a budget for 'add-remove'", "fit with the same"),
-    Bad("one trial", lambda: Trials(mean=1), "mean=1", "expected a number of trials", "above 1"),
-    Bad("trials as text", lambda: Trials(mean="x"), "mean='x'", "expected a number", "the default is 10"),
-    Bad("a shape that is none", lambda: Trials(shape=-1), "shape=-1", "expected at least -0.5", "0 is logarithmic"),
-    Bad("no candidates", tuned(candidates=[]), "candidates is empty", "give at least one setting", "{} stands for the defaults"),
-    Bad("a grid for candidates", tuned(candidates={"n_rounds": [1, 2]}), "candidates={'n_rounds'", "expected a list of dicts", "ParameterGrid", TypeError),
-    Bad("a candidate that is none", tuned(candidates=[3]), "candidate 3", "expected a dict", "such as {'max_depth': 3}", TypeError),
-    Bad("a candidate misspelt", tuned(candidates=[{"n_round": 2}]), "got 'n_round'", "expected parameters", "did you mean 'n_rounds'"),
-    Bad("a candidate out of range", tuned(candidates=[{"n_rounds": 0}]), "n_rounds=0", "expected a whole number", "of at least 1"),
-    Bad("a model for a class", tuned(make=MODEL), "make is of type PrivateBooster", "expected an estimator class", "or a function", TypeError),
-    Bad("a share above one", tuned(score_share=2), "score_share=2", "expected a share", r"in \(0, 1\)"),
-    Bad("a share as text", tuned(score_share="x"), "score_share='x'", "expected a share", r"in \(0, 1\)"),
-    Bad("tune without privacy", tuned(epsilon=np.inf), "epsilon=inf", "without privacy", "GridSearchCV"),
-    Bad("tune without a domain", tuned(domain=None), "domain is None", "expected a Domain", "is not private", TypeError),
-    Bad("tune with a path", tuned(domain="d.yml"), "of type str", "expected a Domain", "Domain.from_yaml", TypeError),
-    Bad("a number for trials", tuned(trials=5), "trials=5", r"expected Trials\(mean=10\)", "the law of their number", TypeError),
-    Bad("tune with a seed as text", tuned(random_state="x"), "random_state='x'", "expected None", "NumPy Generator"),
-    Bad("δ for a forest", tuned(make=DiffPRFs, candidates=[{}], delta=1e-6), "delta=1e-06", "DiffPRFs takes none", "or PrivateBooster"),
-    Bad("a trial that leaks", tuned(make=lambda **p: DiffPRFs.as_written(**p), candidates=[{"n_trees": 1}]), "spent ε = inf", "must keep to its budget", "take a private variant"),
     Bad("a notebook's ε", lambda: check_parameters({"epsilon": -1}, epsilon=positive()), "'epsilon' is -1", "must be a finite number above 0", "-p epsilon VALUE", ParameterError),
     Bad("a notebook's parameter misspelt", lambda: check_parameters({"eps": 1}, epsilon=positive()), "'eps'", "not a parameter", "Did you mean 'epsilon'", ParameterError),
     Bad("a notebook's data set", lambda: check_parameters({"dataset": "adlt"}, dataset=one_of("adult", "bank")), "'adlt'", "must be one of", "Did you mean 'adult'", ParameterError),
@@ -1145,15 +1120,3 @@ def test_words_that_depend_on_the_records_are_found() -> None:
     for given in ("values outside", "unknown values", "unknown labels"):
         kind = partial(PrivateBooster, strict=True)
         assert told(kind, given, PEOPLE[0]) != told(kind, given, PEOPLE[1])
-
-
-@pytest.mark.parametrize(
-    "given", ["as they are", "values outside", "unknown values", "missing values", "unknown labels"]
-)
-def test_private_tuning_says_nothing_of_the_records(given: str) -> None:
-    for people in PEOPLE:
-        x, y = GIVEN[given][1](*people)
-        assert answer(tuned(X=x, y=y)) is None
-    with pytest.MonkeyPatch.context() as patch:  # broken twin: records that have to fit
-        patch.setattr("dpnb.tune.Records", lambda X, y, *, domain, strict: Records(X, y, domain=domain))
-        assert (answer(tuned(X=x, y=y)) is None) == (given == "as they are")

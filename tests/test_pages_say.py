@@ -451,7 +451,7 @@ SAID = [
     Said(
         "book/limitations.md",
         "the cost is up to that of twenty fits and of the choice",
-        "test_tune.py::test_a_fixed_number_of_trials_costs_all_of_them",
+        "test_tuning.py::test_a_fixed_number_of_trials_costs_all_of_them",
     ),
     Said(
         "book/limitations.md",

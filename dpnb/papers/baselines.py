@@ -17,6 +17,7 @@ from ..curator import Curator
 from ..domain import Domain
 from ..estimators import PrivateClassifier
 from ..grid import Additive, Stump, grid_of, public_grid
+from ..ledger import Cost
 from ..registry import register
 from ..rounds import half_log_odds, half_logistic, publish_stump
 from ..splits import LEAF
@@ -50,6 +51,10 @@ class _Boosted(PrivateClassifier):
     _choices: ClassVar = {"thresholds": ("data", "grid")}
     _least: ClassVar = {"n_rounds": 1}
     _released: ClassVar = ("model_",)
+
+    def worst_cost(self) -> Cost:
+        """Infinite: stumps and their weights have no noise."""
+        return Cost(math.inf, math.inf)
 
     def _fit(self, records: RecordsDoor, curator: Curator) -> None:
         with curator.ledger.sequential(f"{type(self).__name__}, {self.n_rounds} rounds"):

@@ -296,6 +296,12 @@ class DiffPRFs(PrivateForest):
 
     _choices: ClassVar = CHOICES
     _least: ClassVar = {"n_trees": 1, "max_depth": 0}
+    _beyond: ClassVar = {
+        "stop": ("pure",),
+        "thresholds": ("midpoint", "data"),
+        "bounds": ("data",),
+        "bags": ("bootstrap",),
+    }
 
     @classmethod
     def as_written(cls, *, utility: str = "info_gain", **readings: Any) -> Self:

@@ -6,6 +6,7 @@ ambiguities of the list in its appendix.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, ClassVar, Self
@@ -22,9 +23,9 @@ from ..curator import Curator
 from ..domain import Domain
 from ..estimators import PrivateClassifier
 from ..grid import Additive, Grid, Stump, public_grid
-from ..ledger import Neighbours
+from ..ledger import Cost, Neighbours
 from ..registry import register
-from ..rounds import half_log_odds, half_logistic, publish_stump, round_budget, select_stump
+from ..rounds import RoundBudget, half_log_odds, half_logistic, publish_stump, round_budget, select_stump
 
 SCHEDULES = ("all", "swing", "random", "improved")
 RULES = ("definition7", "causal")
@@ -116,12 +117,7 @@ class Repaired:
         self.owner = owner
         self.curator = curator
         self.active = int(owner.schedule_.sum())  # step 1
-        self.budget = round_budget(
-            epsilon=owner.epsilon,
-            delta=owner.delta,
-            rounds=owner.filter_rounds or self.active,
-            neighbours=owner.neighbours,
-        )
+        self.budget = owner._of_rounds(owner.filter_rounds or self.active)
 
     def boost(self, records: RecordsDoor, grid: Grid) -> Additive:
         """Steps 2 to 8; returns the argument of the sign in step 8."""
@@ -390,6 +386,26 @@ class DPAda(PrivateClassifier):
             raise ValueError(
                 f"delta={self.delta!r}: the algorithm as written knows pure ε only; set delta=None"
             )
+
+    def worst_cost(self) -> Cost:
+        """As of every estimator, and infinite as written; with δ, few rounds compose by pure ε, and cost more ρ."""
+        stated = super().worst_cost()
+        if self.reading is not None:
+            return Cost(math.inf, math.inf)
+        if self.delta is None or math.isinf(stated.rho):
+            return stated
+        drawn = self.schedule in ("random", "improved")
+        numbers = (1, self.n_rounds) if drawn else (int(self._draw_schedule(np.random.default_rng(0)).sum()),)
+        budgets = [(n, self._of_rounds(n)) for n in numbers]
+        costs = [
+            stated if each.rho is not None else Cost(n * each.epsilon, n * each.epsilon * each.epsilon / 2)
+            for n, each in budgets
+        ]
+        return Cost(max(cost.epsilon for cost in costs), max(cost.rho for cost in costs))
+
+    def _of_rounds(self, number: int) -> RoundBudget:
+        """Budget of each of so many rounds."""
+        return round_budget(epsilon=self.epsilon, delta=self.delta, rounds=number, neighbours=self.neighbours)
 
     def _draw_schedule(self, rng: np.random.Generator) -> Ints:
         """The schedule h_1, …, h_m of either listing."""

@@ -340,6 +340,7 @@ class EDPRF(PrivateForest):
 
     _choices: ClassVar = CHOICES
     _least: ClassVar = {"n_trees": 1, "max_depth": 0, "n_bins": 2}
+    _beyond: ClassVar = {"stop": ("one-label",), "bins": ("node-width", "node-quantile"), "bags": (PARTS,)}
 
     @classmethod
     def as_written(cls, *, n_trees: int = 5, max_depth: int = 4, **readings: Any) -> Self:

@@ -476,6 +476,7 @@ class DiffPID3(_Lineage):
 
     scores: ClassVar = ID3_SCORES
     _choices: ClassVar = {"utility": tuple(ID3_SCORES)}
+    _beyond: ClassVar = {"max_records": (None,)}
 
     def _trees(self, records: RecordsDoor, curator: Curator) -> list[Tree]:
         score, depth = self.scores[self.utility], self.max_depth
@@ -508,6 +509,7 @@ class DiffPC45(_Lineage):
 
     scores: ClassVar = ID3_SCORES
     _choices: ClassVar = {"utility": tuple(ID3_SCORES)}
+    _beyond: ClassVar = {"max_records": (None,)}
     discrete_only = False
 
     def _trees(self, records: RecordsDoor, curator: Curator) -> list[Tree]:
@@ -549,6 +551,7 @@ class DiffPRF(_Lineage):
     scores: ClassVar = ID3_SCORES
     bag_rate = None
     _choices: ClassVar = {"utility": tuple(ID3_SCORES), "bags": ("full", "bootstrap")}
+    _beyond: ClassVar = {"max_records": (None,), "bags": ("bootstrap",)}
     _least: ClassVar = {"max_depth": 0, "n_trees": 1}
 
     def _trees(self, records: RecordsDoor, curator: Curator) -> list[Tree]:

@@ -352,6 +352,13 @@ class PearsonTree(PrivateForest):
     vote = "probability"
     _choices: ClassVar = {"statistic": tuple(STATISTICS)} | CHOICES
     _least: ClassVar = {"max_depth": 0, "n_shards": 1}
+    _beyond: ClassVar = {
+        "selection": ("arg-max",),
+        "thresholds": ("data",),
+        "stop": ("one-class",),
+        "levels": ("whole",),
+        "shards": ("position",),
+    }
 
     @classmethod
     def as_written(cls, *, max_depth: int = 4, n_shards: int = 8, **readings: Any) -> Self:

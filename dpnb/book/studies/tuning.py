@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...booster import PrivateBooster
-from ...tune import tune
 from ..runs import DELTA, Cell, Study, cells, data_of, records_of
 from ..scores import probability_scores
+from ..tuning import Trials, tune
 
 PURE = ", pure"
 DEFAULTS, TUNED, DRAWN = "defaults", "tuned", "drawn blindly"
@@ -24,7 +24,7 @@ def candidates(delta: float) -> Sequence[Mapping[str, Any]]:
 
 
 def measure_tuning(cell: Cell) -> dict[str, float]:
-    """Accuracy, AUC, log loss and calibration error at equal total ε, the ledger's ε, and a fit's own ε.
+    """Accuracy, AUC, log loss and calibration error at equal total ε, what was spent in all, and a fit's own ε.
 
     ``drawn blindly`` fits one of the candidates, drawn at random, with the whole budget: what tuning has to beat where
     no good defaults are known.
@@ -34,13 +34,16 @@ def measure_tuning(cell: Cell) -> dict[str, float]:
     budget: dict[str, Any] = {"epsilon": cell.epsilon, "delta": delta or None, "domain": records.domain}
     method, settings = cell.method.removesuffix(PURE), candidates(delta)
     if method == TUNED:
-        X, y = data_of(cell.dataset).train
-        model: Any = tune(PrivateBooster, settings, X=X, y=y, random_state=rng, **budget).model
+        how: dict[str, Any] = {"epsilon": cell.epsilon, "delta": delta or None, "trials": Trials()}
+        tuned = tune(PrivateBooster, settings, data_of(cell.dataset), random_state=rng, **how)
+        model: Any = tuned.model
+        spent = tuned.epsilon
     else:
         chosen = settings[int(rng.integers(len(settings)))] if method == DRAWN else {}
         model = PrivateBooster(**budget, random_state=rng, **chosen).fit(records)
+        spent = model.ledger_.epsilon
     found = probability_scores(model._votes(codes)[:, 1], labels)
-    return found | {"ledger_epsilon": model.ledger_.epsilon, "fit_epsilon": float(model.epsilon)}
+    return found | {"ledger_epsilon": spent, "fit_epsilon": float(model.epsilon)}
 
 
 def delta_of(cell: Cell) -> float:

@@ -21,7 +21,7 @@ from .estimators import PrivateClassifier
 from .grid import Shape
 from .ledger import Neighbours
 from .shapes import PairShape, Shapes
-from .stages import Settings, Ways, boost, boost_purely, finest_cuts
+from .stages import Settings, Ways, boost, boost_purely, finest_cuts, most_purely
 
 
 def logistic(score: Floats) -> Floats:
@@ -114,7 +114,8 @@ class PrivateBooster(PrivateClassifier):
         finest = finest_cuts(self.domain_, uniform=self.uniform, geometric=self.geometric)
         data, budget = records.scored(finest, loss_of(self.domain_.n_classes)), self._budget
         if self.delta is None:
-            with curator.ledger.adaptive("booster"):
+            most = most_purely(budget, n_rounds=self.n_rounds, n_problems=data.loss.n_problems)
+            with curator.ledger.adaptive("booster", most=most):
                 how |= {"n_rounds": self.n_rounds, "learning_rate": self.learning_rate}
                 self.models_ = boost_purely(data, curator, self.domain_, epsilon=budget, **how)
             return

@@ -23,6 +23,7 @@ from .curator import Curator
 from .domain import Domain
 from .errors import FewRecordsWarning
 from .grid import grid_of, public_cuts
+from .ledger import Cost
 from .shapes import Axis, Block, Cuts, Layout, Shapes, category_axis, interval_axis, layout_of
 
 STEPS_A_SCALE = 2.0**20  # noise is drawn in steps of about this share of its standard deviation, but of
@@ -673,6 +674,13 @@ def rounds_purely(known: float, *, n_problems: int) -> tuple[int, float]:
     """Number of stumps and first step where the stumps are all there is."""
     rounds = min(max(0.26 * math.sqrt(known), 5.0), 100.0)
     return round(rounds * math.sqrt(n_problems)), min(2.7 / math.sqrt(rounds), 0.6)
+
+
+def most_purely(epsilon: float, *, n_rounds: int | None, n_problems: int) -> Cost:
+    """What :func:`boost_purely` may cost, by ρ where rounds are fewest and so dearest."""
+    rounds = n_rounds or rounds_purely(0.0, n_problems=n_problems)[0]
+    parts = (OF_NUMBER * epsilon) ** 2 + ((1 - OF_NUMBER) * epsilon) ** 2 / rounds
+    return Cost(epsilon, parts / 2)
 
 
 def boost_purely(

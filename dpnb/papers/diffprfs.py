@@ -332,7 +332,8 @@ class DiffPRFs(PrivateForest):
         def build(builder: TreeBuilder, per_copy: float) -> Tree:
             return BuildTree(self, curator, builder, lattice=lattice).build(per_copy)
 
-        self.trees_ = self._plant(records, curator, build, n_trees=self.n_trees)
+        alike = self.stop == "depth" and self.selection == "joint"
+        self.trees_ = self._plant(records, curator, build, n_trees=self.n_trees, alike=alike)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -388,7 +388,8 @@ class EDPRF(PrivateForest):
             return BuildTree(self, curator, builder, binned=binned, per_copy=per_copy).build()
 
         n_trees = default_trees(float(self.epsilon)) if self.n_trees is None else self.n_trees
-        self.trees_ = self._plant(records, curator, build, n_trees=n_trees)
+        alike = self.stop == "depth" and self.reuse and self.max_features == "all"
+        self.trees_ = self._plant(records, curator, build, n_trees=n_trees, alike=alike)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

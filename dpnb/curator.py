@@ -264,7 +264,9 @@ class Curator:
         **Privacy**: as :meth:`exponential`, for the score as a function on the public lattice.
         """
         values, starts = np.asarray(scores, float), np.asarray(starts)
-        event = _pure("interval exponential", epsilon=epsilon, sensitivity=sensitivity, what=what, parts=parts)
+        event = _pure(
+            "interval exponential", epsilon=epsilon, sensitivity=sensitivity, what=what, parts=parts
+        )
         event = _choice(event, values, starts, change_range)
         choice = Exponential(
             scores=values,
@@ -446,7 +448,9 @@ def _choice(event: Event, scores: Floats, starts: Ints, change_range: float | No
     if change_range is None:
         return event
     if not 0 < change_range <= 2 * event.sensitivity:
-        raise ValueError(f"change_range={change_range!r}: expected a number in (0, {2 * event.sensitivity:g}]")
+        raise ValueError(
+            f"change_range={change_range!r}: expected a number in (0, {2 * event.sensitivity:g}]"
+        )
     return replace(event, change_range=change_range)
 
 

@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from dpnb.laws import Law
 from dpnb.ledger import Event, zcdp_rho
 from dpnb.papers.baselines_logistic import LogisticRegression
 from dpnb.shapes import Block, Layout, category_axis, interval_axis, layout_of
-from dpnb.stages import Settings, Ways, finest_cuts, most_pairs
+from dpnb.stages import Settings, Stages, Ways, finest_cuts, most_pairs
 
 
 @dataclass
@@ -145,6 +146,68 @@ def test_the_same_for_pure_epsilon(n_classes: int, replaced: bool) -> None:
     found, n = worst(n_classes=n_classes, replaced=replaced, pairs=60, seed=n_classes, delta=None)
     assert found <= 1e-9
     assert n > 300
+
+
+class Table:
+    """A records door of one number: sums over the bins of fine attributes, as many records might make them."""
+
+    def __init__(self, sums: np.ndarray, squares: np.ndarray) -> None:
+        self.loss, self.sums, self.summed = loss_of(2), sums, squares
+
+    def residuals(self, layout: Layout) -> np.ndarray:
+        return self.sums[None]
+
+    def squares(self, layout: Layout) -> np.ndarray:
+        return self.summed[None]
+
+
+def fine_score(sums: np.ndarray, squares: np.ndarray) -> tuple[float, float]:
+    """Score of the attribute of 256 bins, and the change that is paid for."""
+    asked: list[tuple[float, float]] = []
+    made = Stages(Table(sums, squares), None, Domain((Continuous("x", 0, 1),), (0, 1)), 1.0, Settings())  # type: ignore[arg-type]
+
+    def choose(scores: np.ndarray, times: int, rho: float, most: float, reach: float, what: str) -> list[int]:
+        asked.append((float(scores[0]), most))
+        return []
+
+    made._choose = choose  # type: ignore[method-assign]
+    made.fine_attributes(EVERYTHING)
+    return asked[0]
+
+
+def fine_excess(*, n: int) -> float:
+    """How far one record more in one bin moves the score of a fine attribute beyond what its real number moves."""
+    rng, bins, found = np.random.default_rng(0), sum(stages.RESOLUTIONS), 0.0
+    for _ in range(40):
+        m = rng.dirichlet(np.ones(bins)) * n
+        sums, squares = fixed(0.7 * m), fixed(0.6 * m)
+        at, r = int(rng.integers(256)), float(fixed(rng.uniform()))
+        more, moresq = sums.copy(), squares.copy()
+        more[at] += r
+        moresq[at] += float(fixed(r**2))
+        (one, _), (other, _) = fine_score(sums, squares), fine_score(more, moresq)
+        s, q = Fraction(float(more[at])), Fraction(float(moresq[at]))
+        real = _part(s, q) - _part(Fraction(float(sums[at])), Fraction(float(squares[at])))
+        found = max(found, abs(float(Fraction(other) - Fraction(one) - real)))
+    return found
+
+
+def _part(total: Fraction, squares: Fraction) -> Fraction:
+    """``max(S − 1.5 √(Q + 9), 0)`` to 200 binary digits."""
+    scale = 1 << 200
+    root = Fraction(math.isqrt(int((squares + 9) * Fraction(9, 4) * scale**2)), scale)
+    return max(total - root, Fraction(0))
+
+
+@pytest.mark.parametrize("n", [10**5, 2**25])
+def test_scores_of_fine_attributes_are_exact_but_for_what_is_paid(
+    n: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    none = np.zeros(sum(stages.RESOLUTIONS))
+    assert fine_score(none, none)[1] == 1 + 1 / 4 + 2.0**-23
+    assert 0 < fine_excess(n=n) <= 2.0**-23
+    monkeypatch.setattr(stages, "FINE_STEP", 2.0**-60)  # broken twin: sums of floats as they are
+    assert fine_excess(n=2**25) > 2.0**-40
 
 
 def _twice(residuals: Any) -> Any:

@@ -154,7 +154,9 @@ class Repaired:
         scale = 1 / (share * budget.epsilon) if budget.rho is None else 1 / np.sqrt(2 * share * budget.rho)
         unit = min(max(UNIT, 2.0 ** np.ceil(np.log2(max(scale, UNIT))) / STEPS_A_SCALE), 1.0)
         if self.owner.filter_rounds is not None:
-            unit = UNIT  # a record pays for its weight, and rounded down to coarser steps it might change more
+            unit = (
+                UNIT  # a record pays for its weight, and rounded down to coarser steps it might change more
+            )
         how: dict[str, Any] = {"sensitivity": 1.0, "unit": unit, "what": "weight of right and wrong records"}
         outcome = np.floor(outcome / unit) * unit  # 1 is a multiple of the step: Δ stays 1
         if budget.rho is None:

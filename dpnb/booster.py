@@ -81,8 +81,9 @@ class PrivateBooster(PrivateClassifier):
     * Pairs: the largest ``|½ Σ r h|`` over products h of two conditions moves by ½ Σ|r|, either way.
     * Sweeps: a record is in one cell of each block, with a residual of at most 1 (√2 for more than two classes) in L2.
 
-    Draws are exact, and so are sums of residuals, which are multiples of 2⁻²⁸, for up to 2²⁵ records. The number of
-    rounds and what else follows from the noisy number of records is post-processing; budgets are fixed in advance.
+    Draws are exact, and so are sums of residuals, which are multiples of 2⁻²⁸, for up to 2²⁵ records; scores that are
+    added up over bins are exact while records times attributes, or five times the records, are at most 2²⁵. The number
+    of rounds and what else follows from the noisy number of records is post-processing; budgets are fixed in advance.
     With δ, all plans that may follow are declared, and ρ is what the worst of them leaves, see :mod:`dpnb.accounting`.
 
     ``n_rounds`` and ``learning_rate`` are free to choose before the data are seen; every further fit on the private

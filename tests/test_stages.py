@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from dpnb.accounting import Choice, covers, gaussian_rho, tight_rho
 from dpnb.counts import Margins, Softmax, fixed, loss_of
 from dpnb.curator import Curator, opening
 from dpnb.errors import FewRecordsWarning
-from dpnb.grid import grid_of, public_cuts
+from dpnb.grid import grid_of, public_cuts, public_grid
 from dpnb.laws import Law
 from dpnb.ledger import Event, zcdp_rho
 from dpnb.papers.baselines_logistic import LogisticRegression
@@ -208,6 +209,28 @@ def test_scores_of_fine_attributes_are_exact_but_for_what_is_paid(
     assert 0 < fine_excess(n=n) <= 2.0**-23
     monkeypatch.setattr(stages, "FINE_STEP", 2.0**-60)  # broken twin: sums of floats as they are
     assert fine_excess(n=2**25) > 2.0**-40
+
+
+def test_scores_over_bins_are_exact_while_records_times_attributes_are_at_most_2_to_the_25() -> None:
+    """Sums over bins run through all attributes, so that they grow to the records times the attributes."""
+    d, rng = 8, np.random.default_rng(0)
+    grid = public_grid(
+        Domain(tuple(Continuous(f"x{a}", 0, 1) for a in range(d)), (0, 1)), uniform=7, geometric=0
+    )
+
+    def off(n: int) -> int:
+        units = [
+            np.diff(np.sort(rng.integers(2**28 * n, size=7)), prepend=0, append=2**28 * n - 1)
+            for _ in range(d)
+        ]
+        bins = np.concatenate(units)
+        up_to = [0, *accumulate(bins.tolist())]
+        real = [up_to[stop] - up_to[start] for start, stop in zip(grid.start, grid.stop, strict=True)]
+        found = grid.within(bins * 2.0**-28) * 2.0**28
+        return max(abs(int(score) - exact) for score, exact in zip(found, real, strict=True))
+
+    assert off(2**25 // d) == 0
+    assert off(2**25) > 0  # broken twin: as many records
 
 
 def _twice(residuals: Any) -> Any:

@@ -329,7 +329,7 @@ class DPAda(PrivateClassifier):
     round (fact F1), the two noisy weights, Δ = 1 together, cost the rest. With ``filter_rounds`` a round costs the
     record that differs u·B/R0, given past outputs; it takes part while that sum is at most B, and whether another
     record takes part follows from that record and past outputs. Draws are exact, and so are sums of the weights,
-    which are multiples of 2⁻²⁸, for up to 2²⁵ records.
+    which are multiples of 2⁻²⁸, while records times attributes are at most 2²⁵.
 
     References
     ----------

@@ -425,7 +425,7 @@ def test_the_filter_releases_weights_in_steps_of_weights() -> None:
     u, sums = 2.0**-28, np.arange(4) * 2.0**-28 + coarse - 2.0**-28
     moved = np.floor((sums + u) / coarse) * coarse - np.floor(sums / coarse) * coarse
     assert moved.max() == coarse  # broken twin: many times the weight that the record pays for
-    with pytest.raises(ValueError, match="too small for noise in steps of .*; take a larger epsilon"):
+    with pytest.raises(ValueError, match=r"too small for noise in steps of .*; take a larger epsilon"):
         steps(filter_rounds=2, epsilon=1e-8)
 
 

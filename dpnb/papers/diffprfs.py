@@ -264,8 +264,9 @@ class DiffPRFs(PrivateForest):
     -----
     **Privacy**: with the default ``stop``, ``thresholds`` and ``bounds``, any bag mode but ``"bootstrap"``, and a
     given domain, the model is ``epsilon``-DP under ``neighbours``. Per copy of a record one node a level contains
-    it; the choice there costs the level's share (fact F1), the leaf counts (geometric noise, Δ = 1) theirs; bags
-    multiply by fact F2 and trees compose. Draws are exact; scores are taken as computed.
+    it; the choice there costs the level's share (fact F1), the leaf counts (geometric noise, Δ = 1) theirs. Where
+    outputs or the attributes drawn decide what a path costs, the ledger books the most that one may. Bags multiply
+    by fact F2 and trees compose. Draws are exact; scores are taken as computed.
 
     References
     ----------

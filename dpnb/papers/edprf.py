@@ -305,8 +305,8 @@ class EDPRF(PrivateForest):
     domain, the model is ``epsilon``-DP under ``neighbours``. A record is in one node of a level. There a choice
     costs the level's share (Δ = 2; the Gini score by counts is monotone; fact F1) and a noisy stop a part of it
     (class counts, Δ = 1); a leaf costs at most what is left of its path. The budget of a node follows from what
-    was released above it, and every path sums to at most the tree's, with ``align`` exactly. Bags compose by
-    fact F2. Draws are exact; scores are taken as computed.
+    was released above it, and every path sums to at most the tree's, with ``align`` exactly. The ledger books all of
+    it, however early the paths of this fit end. Bags compose by fact F2. Draws are exact; scores are taken as computed.
 
     References
     ----------

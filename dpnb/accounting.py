@@ -317,7 +317,10 @@ def _moved(step: Step) -> float:
     """Entries with discrete noise in which neighbours differ."""
     if math.isinf(step.sd):
         return 0.0
-    return step.times * min(step.entries, (step.size * step.sd) ** 2 * (1 + 1e-9))
+    # A planned sd is the least that it may be, and more steps of a finer lattice fit into the sensitivity: what is
+    # known of the entries comes first.
+    entries = step.entries if math.isfinite(step.entries) else (step.size * step.sd) ** 2 * (1 + 1e-9)
+    return step.times * entries
 
 
 def _log_moment(step: Step) -> float:

@@ -21,7 +21,7 @@ from .estimators import PrivateClassifier
 from .grid import Shape
 from .ledger import Neighbours
 from .shapes import PairShape, Shapes
-from .stages import Settings, Ways, boost, boost_purely, finest_cuts
+from .stages import Settings, Ways, boost, boost_purely, finest_cuts, most_purely
 
 
 def logistic(score: Floats) -> Floats:
@@ -81,8 +81,9 @@ class PrivateBooster(PrivateClassifier):
     * Pairs: the largest ``|½ Σ r h|`` over products h of two conditions moves by ½ Σ|r|, either way.
     * Sweeps: a record is in one cell of each block, with a residual of at most 1 (√2 for more than two classes) in L2.
 
-    Draws are exact, and so are sums of residuals, which are multiples of 2⁻²⁸, for up to 2²⁵ records. The number of
-    rounds and what else follows from the noisy number of records is post-processing; budgets are fixed in advance.
+    Draws are exact, and so are sums of residuals, which are multiples of 2⁻²⁸, for up to 2²⁵ records; scores that are
+    added up over bins are exact while records times attributes, or five times the records, are at most 2²⁵. The number
+    of rounds and what else follows from the noisy number of records is post-processing; budgets are fixed in advance.
     With δ, all plans that may follow are declared, and ρ is what the worst of them leaves, see :mod:`dpnb.accounting`.
 
     ``n_rounds`` and ``learning_rate`` are free to choose before the data are seen; every further fit on the private
@@ -114,7 +115,8 @@ class PrivateBooster(PrivateClassifier):
         finest = finest_cuts(self.domain_, uniform=self.uniform, geometric=self.geometric)
         data, budget = records.scored(finest, loss_of(self.domain_.n_classes)), self._budget
         if self.delta is None:
-            with curator.ledger.adaptive("booster"):
+            most = most_purely(budget, n_rounds=self.n_rounds, n_problems=data.loss.n_problems)
+            with curator.ledger.adaptive("booster", most=most):
                 how |= {"n_rounds": self.n_rounds, "learning_rate": self.learning_rate}
                 self.models_ = boost_purely(data, curator, self.domain_, epsilon=budget, **how)
             return

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -323,7 +323,11 @@ class Softmax:
 
     A record's residuals are positive for its own class only, where 1 − p is, and −p for the others, which add up to
     p − 1: their absolute values add up to 2 (1 − p), and their squares to less than 2. The squares of the curvatures
-    p (1 − p) add up to 4/27 at most. Rounding to multiples of 2⁻²⁸ adds to all of them.
+    p (1 − p) add up to 4/27 at most, for p (1 − p)² is at most that.
+
+    Rounding to multiples of 2⁻²⁸ moves each residual by at most 2⁻²⁹, so that the absolute values of K classes add up
+    to K 2⁻²⁹ more at most, and the squares to 2⁻²⁷ + K 2⁻⁵⁸ more: the bounds below are above that for any K, and no
+    residual passes 1. All of them follow from the record alone, to the last bit.
     """
 
     curvature = 0.4
@@ -362,15 +366,24 @@ class Clipped(Softmax):
             own = (labels == 1) - 0.5 * (1 + np.tanh(score / 2))
         else:
             own = (labels == np.arange(self.n_problems)[:, None]) - softmax(score)
-        long = np.sqrt((own**2).sum(axis=0)) / self.length
+        long = np.sqrt(_of_each(own**2)) / self.length
         return fixed(own / np.maximum(long, 1.0))
 
 
 def softmax(score: Floats) -> Floats:
     """Probability of each class, (classes, n), from scores of that shape."""
     odds = np.exp(score - score.max(axis=0))
-    shares: Floats = odds / odds.sum(axis=0)
+    shares: Floats = odds / _of_each(odds)
     return shares
+
+
+def _of_each(rows: Floats) -> Floats:
+    """Sum over the classes (n,), one after the other: NumPy's adds up eight or more of a lone record in another order.
+
+    What is computed of a record would then depend on whether there are others.
+    """
+    total: Floats = reduce(np.add, rows)
+    return total
 
 
 def loss_of(n_classes: int) -> Loss:

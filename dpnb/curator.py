@@ -50,6 +50,7 @@ RHO = {
 # 2⁻⁴⁴: a probability is computed from at most a hundred numbers with a relative error of 2⁻⁵² each.
 ROUNDING = 2.0**-40
 MOST_STEPS = 2.0**51  # of a scale of noise: its outcomes, up to 745 scales, are whole numbers of 62 bits
+LARGEST = 2.0**62  # of what noise is added to, so that both together are whole numbers of 64 bits
 
 
 REAL_NOISE = ("laplace", "gaussian")
@@ -222,11 +223,12 @@ class Curator:
         **Privacy**: ε-DP and ε²/8-zCDP under add/remove, with rate ε/g, where g is ``change_range`` if it is given, Δ
         for monotone scores and 2Δ otherwise (fact F1; McSherry and Talwar 2007; Cesar and Rogers 2021 for zCDP).
         """
-        event = _choice("exponential", epsilon, sensitivity, change_range, what=what, parts=parts)
-        values = np.asarray(scores, float)
+        values, starts = np.asarray(scores, float), np.asarray(starts)
+        event = _pure("exponential", epsilon=epsilon, sensitivity=sensitivity, what=what, parts=parts)
+        event = _choice(event, values, starts, change_range)
         law = Exponential(
             scores=values,
-            starts=np.asarray(starts),
+            starts=starts,
             rate=_rate(event, monotone=monotone),
             measure=np.ones(len(values)) if measure is None else np.asarray(measure, float),
         )
@@ -261,10 +263,14 @@ class Curator:
 
         **Privacy**: as :meth:`exponential`, for the score as a function on the public lattice.
         """
-        event = _choice("interval exponential", epsilon, sensitivity, change_range, what=what, parts=parts)
+        values, starts = np.asarray(scores, float), np.asarray(starts)
+        event = _pure(
+            "interval exponential", epsilon=epsilon, sensitivity=sensitivity, what=what, parts=parts
+        )
+        event = _choice(event, values, starts, change_range)
         choice = Exponential(
-            scores=np.asarray(scores, float),
-            starts=np.asarray(starts),
+            scores=values,
+            starts=starts,
             rate=_rate(event, monotone=monotone),
             measure=measure,
         )
@@ -288,9 +294,10 @@ class Curator:
         **Privacy**: ε-DP under add/remove (fact F1; McKenna and Sheldon 2020). It is not ε-bounded-range, so its
         zCDP cost is the generic ε²/2.
         """
-        event = _choice("permute-and-flip", epsilon, sensitivity, change_range, what=what, parts=parts)
-        rate = _rate(event, monotone=monotone)
-        law = PermuteAndFlip(scores=np.asarray(scores, float), starts=np.asarray(starts), rate=rate)
+        values, starts = np.asarray(scores, float), np.asarray(starts)
+        event = _pure("permute-and-flip", epsilon=epsilon, sensitivity=sensitivity, what=what, parts=parts)
+        event = _choice(event, values, starts, change_range)
+        law = PermuteAndFlip(scores=values, starts=starts, rate=_rate(event, monotone=monotone))
         return self._settle(law, event)
 
     def public(self, draw: Callable[[np.random.Generator], T], *, what: str) -> T:
@@ -364,12 +371,15 @@ def _whole(values: ArrayLike, unit: float) -> NDArray[np.int64]:
     Raises
     ------
     TypeError
-        If they are none: that is a mistake of the program's.
+        If they are none, or infinite: that is a mistake of the program's. Sums of ours have at most 2²⁸ units a record,
+        so they would be too large for 2³⁴ records.
     """
     given = np.asarray(values)
     whole = np.rint(given / unit)
-    if not np.array_equal(whole * unit, given):
-        raise TypeError(f"values of dtype {given.dtype}: discrete noise needs multiples of unit={unit!r}")
+    if not (np.array_equal(whole * unit, given) and (np.abs(whole) < LARGEST).all()):
+        raise TypeError(
+            f"values of dtype {given.dtype}: discrete noise needs multiples of unit={unit!r} of less than 2⁶² units"
+        )
     return whole.astype(np.int64)
 
 
@@ -378,7 +388,7 @@ def _check_spread(spread: Floats, budget: Floats, unit: float) -> Floats:
     if np.any(spread > MOST_STEPS):
         raise ValueError(
             f"a budget of {float(budget.min()):.3g} is too small for noise in steps of {unit:g}: expected noise of at "
-            f"most {MOST_STEPS:.3g} steps"
+            f"most {MOST_STEPS:.3g} steps; take a larger epsilon, or fewer releases"
         )
     return spread
 
@@ -419,21 +429,28 @@ def _concentrated(
     )
 
 
-def _choice(
-    mechanism: str,
-    epsilon: ArrayLike,
-    sensitivity: float,
-    change_range: float | None,
-    *,
-    what: str,
-    parts: Ints | None,
-) -> Event:
-    """Event of a private choice, with the range of its score changes if that is declared."""
-    event = _pure(mechanism, epsilon=epsilon, sensitivity=sensitivity, what=what, parts=parts)
+def _choice(event: Event, scores: Floats, starts: Ints, change_range: float | None) -> Event:
+    """Event of a private choice, with the range of its score changes if that is declared.
+
+    Raises
+    ------
+    ValueError
+        For what only a mistake of the program's leads to: several choices that would be booked as one, or scores that
+        are no numbers. Scores of ours are sums of finite counts and residuals, whatever the records hold.
+    """
+    if len(starts) != event.n_parts:
+        raise ValueError(
+            f"{len(starts)} groups for {event.n_parts} parts: expected as many, for each group is a choice of its own; "
+            "name the parts, or choose from all data one group at a time"
+        )
+    if not np.isfinite(scores).all():
+        raise ValueError("scores that are NaN or infinite: expected finite numbers, mend the score")
     if change_range is None:
         return event
-    if not 0 < change_range <= 2 * sensitivity:
-        raise ValueError(f"change_range={change_range!r}: expected a number in (0, {2 * sensitivity:g}]")
+    if not 0 < change_range <= 2 * event.sensitivity:
+        raise ValueError(
+            f"change_range={change_range!r}: expected a number in (0, {2 * event.sensitivity:g}]"
+        )
     return replace(event, change_range=change_range)
 
 

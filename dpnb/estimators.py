@@ -402,6 +402,7 @@ class PrivateForest(PrivateClassifier):
         grow: Callable[[TreeBuilder, float], Tree],
         *,
         n_trees: int,
+        alike: bool,
     ) -> list[Tree]:
         """Draw the bags and grow a tree on each.
 
@@ -409,16 +410,18 @@ class PrivateForest(PrivateClassifier):
         ----------
         grow : builder at the root of a bag, and ε that every path may spend on each copy of a record → tree.
         n_trees : number of trees.
+        alike : whether all paths cost the same, whatever is released; else each is booked in full.
 
         **Privacy**: bags compose by fact F2, see :class:`~dpnb.bags.Bags`.
         """
         bags = Bags(self.bags, n_trees, self.bag_rate)
         seed = curator.public(lambda rng: int(rng.integers(2**63)), what="seed of the bags")
         per_copy = bags.per_copy_epsilon(self._budget)
+        most = None if alike else Cost.pure(per_copy)
         trees = []
         with bags.forest_scope(curator.ledger, f"forest of {n_trees} trees"):
             for b in range(n_trees):
-                with bags.tree_scope(curator.ledger), curator.ledger.tree("tree") as scope:
+                with bags.tree_scope(curator.ledger), curator.ledger.tree("tree", most=most) as scope:
                     cohort = records.bag(bags, seed=seed, tree=b)
                     trees.append(grow(TreeBuilder(records.domain, scope, cohort), per_copy))
         return trees

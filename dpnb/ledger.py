@@ -29,6 +29,7 @@ Neighbours = Literal["add-remove", "replace"]
 BOUNDED_RANGE = ("exponential", "interval exponential")
 """Mechanisms whose ε bounds how far their log-ratios lie apart, not only how large they are."""
 SEQUENTIAL = "sequential"
+ROUNDED = 1e-12  # share by which a sum may pass what was said of it beforehand
 
 
 class Cost(NamedTuple):
@@ -36,6 +37,11 @@ class Cost(NamedTuple):
 
     epsilon: float
     rho: float
+
+    @classmethod
+    def pure(cls, epsilon: float) -> Cost:
+        """Most that something ε-DP may cost."""
+        return cls(epsilon, epsilon**2 / 2)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +110,18 @@ def _dearest(each: int, costs: Sequence[Cost]) -> Cost:
 
 def _multiplied(multiply: Callable[[Cost], Cost], costs: Sequence[Cost]) -> Cost:
     return multiply(_sum(costs))
+
+
+def _booked(most: Cost | None, happened: Cost) -> Cost:
+    """All that might have happened, by what was said beforehand, or what happened if that is more."""
+    if most is None:
+        return happened
+    over = [cost > limit * (1 + ROUNDED) for cost, limit in zip(happened, most, strict=True)]
+    return Cost(*(cost if more else limit for cost, limit, more in zip(happened, most, over, strict=True)))
+
+
+def _at_most(most: Cost, costs: Sequence[Cost]) -> Cost:
+    return _booked(most, _sum(costs))
 
 
 def _capped(cap: Cost, costs: Sequence[Cost]) -> Cost:
@@ -207,9 +225,14 @@ class BagScope(Scope):
 
 @dataclass(eq=False)
 class TreeScope(Scope):
-    """Events on the nodes of a tree: a record pays along its own path, the scope costs the dearest path."""
+    """Events on the nodes of a tree: a record pays along its own path, the scope costs the dearest path.
+
+    Where outputs decide how long paths are, the scope costs the ``most`` that any path might, whatever happened: a
+    smaller cost would follow from what came out.
+    """
 
     levels: list[Ints] = field(default_factory=lambda: [np.array([-1])])
+    most: Cost | None = None
 
     def grow(self, parents: Ints) -> Ints:
         """Register one new node below each of ``parents``, a level at a time; returns the new nodes' numbers."""
@@ -241,9 +264,9 @@ class TreeScope(Scope):
 
     @property
     def cost(self) -> Cost:
-        """Cost of the dearest path."""
+        """Cost of the dearest path that there is, or might have been."""
         epsilon, rho = self.path_costs()
-        return Cost(float(epsilon.max()), float(rho.max()))
+        return _booked(self.most, Cost(float(epsilon.max()), float(rho.max())))
 
 
 S = TypeVar("S", bound=Scope)
@@ -319,19 +342,24 @@ class Ledger:
         """Scope whose children all see the same records: costs add up."""
         return self._scope(Scope(what, SEQUENTIAL, _sum))
 
-    def adaptive(self, what: str, *, plans: Sequence[Sequence[Step]] = ()) -> AbstractContextManager[Scope]:
+    def adaptive(
+        self, what: str, *, plans: Sequence[Sequence[Step]] = (), most: Cost | None = None
+    ) -> AbstractContextManager[Scope]:
         """Scope whose children all see the same records, and follow from earlier outputs in kind and number.
 
-        A fixed total is never passed, so ε and ρ add up. The tight rule has to know what else might have happened.
+        A fixed total is never passed. The scope costs that total whatever happens, and the tight rule has to know what
+        else might have happened.
 
         Parameters
         ----------
         what : in words.
         plans : all that may happen under add/remove; see :func:`~dpnb.accounting.covers` for what may differ. Where
             there are several, :meth:`follow` names the one that outputs chose.
+        most : without plans, the total; None where nothing is protected.
         """
         if not plans:
-            return self._scope(Scope(what, "sequential, planned by outputs", _sum))
+            compose = _sum if most is None else partial(_at_most, most)
+            return self._scope(Scope(what, "sequential, planned by outputs", compose))
         declared = tuple(map(tuple, plans))
         return self._scope(PlannedScope(what, planned_rule(len(declared)), _sum, plans=declared))
 
@@ -358,8 +386,8 @@ class Ledger:
 
     def filtered(self, what: str, *, epsilon: float) -> AbstractContextManager[Scope]:
         """Scope whose rounds drop a record before its own pure ε, given past outputs, exceeds ``epsilon``."""
-        cap = Cost(epsilon, epsilon**2 / 2)
-        return self._scope(Scope(what, f"at most ε = {epsilon:.4g} a record", partial(_capped, cap)))
+        rule = f"at most ε = {epsilon:.4g} a record"
+        return self._scope(Scope(what, rule, partial(_capped, Cost.pure(epsilon))))
 
     def parallel(self, what: str) -> AbstractContextManager[Scope]:
         """Scope whose children see disjoint records, assigned record by record: the dearest child counts."""
@@ -373,9 +401,16 @@ class Ledger:
         """Scope fed with a random number of copies of each record (fact F2): ``multiply`` maps cost per copy."""
         return self._scope(BagScope(what, rule, partial(_multiplied, multiply)))
 
-    def tree(self, what: str) -> AbstractContextManager[TreeScope]:
-        """Scope of a decision tree: events name nodes, a record pays along its path."""
-        return self._scope(TreeScope(what, "dearest path", _sum))
+    def tree(self, what: str, *, most: Cost | None = None) -> AbstractContextManager[TreeScope]:
+        """Scope of a decision tree: events name nodes, a record pays along its path.
+
+        Parameters
+        ----------
+        what : in words.
+        most : cost of any path that there may be, where outputs decide where paths end; None where all are alike.
+        """
+        rule = "dearest path" if most is None else "dearest path of all that may be"
+        return self._scope(TreeScope(what, rule, _sum, most=most))
 
     @property
     def open_bag(self) -> Scope | None:

@@ -7,6 +7,7 @@ import math
 import pickle
 import re
 import warnings
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -18,9 +19,21 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
-from dpnb import Categorical, Continuous, Domain, Ledger, PrivacyLeakWarning, PrivateBooster, papers, registry
+from dpnb import (
+    Categorical,
+    Continuous,
+    Domain,
+    Ledger,
+    PrivacyLeakWarning,
+    PrivateBooster,
+    accounting,
+    papers,
+    registry,
+)
+from dpnb import ledger as ledgers
 from dpnb.audit.pairs import Pair, families, random_pair
 from dpnb.audit.replay import replay, replay_estimator
+from dpnb.counts import Records
 from dpnb.curator import REAL_NOISE
 from dpnb.lattice import Lattice
 from dpnb.ledger import PlannedScope, Scope
@@ -141,6 +154,7 @@ def test_no_replay_exceeds_the_ledger(entry: Entry, name: str, monkeypatch: pyte
     monkeypatch.setattr(
         PlannedScope, "cost", Scope.cost
     )  # which would be that of the declared plans at least
+    monkeypatch.setattr(ledgers, "_booked", lambda most, happened: happened)  # the same for trees
     assert max(shares(entry, name)) > 1  # broken twin: the ledger books a tenth
 
 
@@ -152,6 +166,99 @@ def test_the_ledger_holds_the_claim(entry: Entry, name: str) -> None:
         assert ledger.neighbours == relation.get("neighbours", "add-remove")
         assert not ledger.leaks
         assert 0 < ledger.epsilon <= 2.0 * (1 + 1e-9)
+
+
+# Settings in which outputs decide what follows, beside those that are registered.
+BY_OUTPUTS: list[tuple[str, dict[str, Any]]] = [
+    ("DiffPRFs", {"size_query": True, "stop": "noisy"}),
+    ("DiffPRFs", {"selection": "two-step", "budget_flow": "shrinking", "categorical": "multiway"}),
+    ("EDPRF", {"align": False}),
+    ("EDPRF", {"align": False, "splits": "multiway", "reuse": False, "max_depth": 4}),
+    ("EDPRF", {"max_features": 1, "reuse": False, "stop": "depth", "max_depth": 3}),
+    ("PearsonTree", {"attributes": "tree", "open_leaves": "empty", "max_depth": 5}),
+    ("DPAda", {"filter_rounds": 2, "n_rounds": 6}),
+    ("DPAda", {"filter_rounds": 9}),
+    ("PrivateBooster", {"n_rounds": None}),
+    ("PrivateBooster", {"n_rounds": None, "delta": 1e-5}),
+]
+
+
+def stated(entry: Entry, parameters: dict[str, Any], *, epsilon: float = 20.0) -> set[tuple[float, ...]]:
+    """What ledgers state of fits on several data sets with several seeds: schedule drawn ahead, ε, ρ."""
+    X, y, domain = sample(entry)
+    found = set()
+    for n in (0, 1, 40, 300):
+        for labels in (y, y.where(y == "no", "no")):
+            records = Records(X[:n], labels[:n], domain=domain)
+            for seed in range(4):
+                model: Any = entry.estimator(epsilon=epsilon, random_state=seed, **parameters).fit(records)
+                active = float(
+                    np.sum(getattr(model, "schedule_", 0))
+                )  # public, drawn before the data are read
+                found.add((active, model.ledger_.epsilon, model.ledger_.rho))
+    return found
+
+
+@pytest.mark.parametrize(("entry", "name"), PRIVATE)
+def test_what_is_stated_does_not_depend_on_what_comes_out(entry: Entry, name: str) -> None:
+    found = stated(entry, {**entry.small, **entry.private[name]})
+    assert len(found) == len({active for active, *_ in found})
+
+
+@pytest.mark.parametrize(("name", "parameters"), BY_OUTPUTS)
+def test_nor_does_it_where_outputs_decide_what_follows(name: str, parameters: dict[str, Any]) -> None:
+    assert len(stated(ENTRIES[name], {**ENTRIES[name].small, **parameters})) == 1
+
+
+def test_totals_of_what_happened_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Broken twin."""
+    monkeypatch.setattr(ledgers, "_booked", lambda most, happened: happened)
+    for name, variant in (("DiffPRFs", "in two steps"), ("EDPRF", "default"), ("DiffPID3", "default")):
+        entry = ENTRIES[name]
+        assert len(stated(entry, {**entry.small, **entry.private[variant]})) > 1
+    assert len(stated(ENTRIES["PrivateBooster"], {"uniform": 5, "geometric": 2})) > 1
+
+
+WITH_DELTA = [
+    pytest.param(e, name, id=f"{e.estimator.__name__}, {name}")
+    for e in ENTRIES.values()
+    for name in e.private
+    if "delta" in inspect.signature(e.estimator).parameters
+]
+
+
+def above_its_claim(entry: Entry, name: str) -> list[tuple[float, float]]:
+    """Tiny budgets (ε, δ) of which the ledger states more than the claim; an error for a parameter is no statement."""
+    X, y, domain = sample(entry)
+    records, found = Records(X, y, domain=domain), []
+    for delta in (1e-2, 1e-6, 1e-10):
+        for epsilon in (1e-3, 1e-5, 1e-6, 1e-9, 1e-12):
+            model: Any = entry.model(name, epsilon=epsilon, delta=delta, random_state=0)
+            with suppress(ValueError):
+                if model.fit(records).ledger_.epsilon > epsilon * (1 + 1e-9):
+                    found.append((epsilon, delta))
+    return found
+
+
+@pytest.mark.parametrize(("entry", "name"), WITH_DELTA)
+def test_no_tiny_budget_is_passed(entry: Entry, name: str) -> None:
+    assert above_its_claim(entry, name) == []
+
+
+def test_a_plan_that_counts_entries_by_the_least_lattice_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Broken twin: a planned sd is a lower bound, so what it lets a record change is none from above."""
+
+    def by_lattice(step: Any) -> float:
+        most = (step.size * step.sd) ** 2
+        return 0.0 if math.isinf(step.sd) else step.times * min(step.entries, most)
+
+    monkeypatch.setattr(accounting, "_moved", by_lattice)
+    caches = (accounting._epsilon, accounting.tight_rho)
+    for cache in caches:
+        cache.cache_clear()
+    assert (1e-9, 1e-6) in above_its_claim(ENTRIES["LogisticRegression"], "public bins")
+    for cache in caches:
+        cache.cache_clear()
 
 
 @pytest.mark.parametrize(("entry", "name"), LEAKING)

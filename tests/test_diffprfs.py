@@ -202,7 +202,7 @@ def test_shrinking_budget_is_the_product_of_the_shares() -> None:
     ).fit(X, y)  # fmt: skip
     sizes = [e for e in forest.ledger_.events if e.what == "size of a node"]
     np.testing.assert_allclose([e.worst.epsilon for e in sizes], [1 / 6, 1 / 18, 1 / 54])
-    assert forest.ledger_.epsilon < 1
+    assert forest.ledger_.leaf_costs().max() < 1 == forest.ledger_.epsilon  # other attributes may be drawn
 
 
 def test_multiway_nodes_have_one_child_a_value() -> None:

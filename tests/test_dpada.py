@@ -410,6 +410,25 @@ def test_weights_are_released_in_public_steps_of_which_one_is_a_multiple(delta: 
     assert np.ptp(np.rint(half)) == 2
 
 
+def test_the_filter_releases_weights_in_steps_of_weights() -> None:
+    """A record pays for its weight u; in steps s it may change a sum by ⌈u/s⌉ s, so only steps of weights do."""
+
+    def steps(**parameters: Any) -> set[float]:
+        asked: list[tuple[np.ndarray, float]] = []
+        with opening(partial(noted, asked)):
+            DPAda(n_rounds=3, domain=DOMAIN, random_state=0, **parameters).fit(*families()[0].first)
+        return {unit for _, unit in asked}
+
+    assert steps(filter_rounds=2, epsilon=1e-5) == {2.0**-28}
+    (coarse,) = steps(epsilon=1e-5)
+    assert coarse > 2.0**-28
+    u, sums = 2.0**-28, np.arange(4) * 2.0**-28 + coarse - 2.0**-28
+    moved = np.floor((sums + u) / coarse) * coarse - np.floor(sums / coarse) * coarse
+    assert moved.max() == coarse  # broken twin: many times the weight that the record pays for
+    with pytest.raises(ValueError, match=r"too small for noise in steps of .*; take a larger epsilon"):
+        steps(filter_rounds=2, epsilon=1e-8)
+
+
 def noted(asked: list[tuple[np.ndarray, float]], **how: Any) -> Curator:
     """A curator that notes what discrete noise is added to."""
 

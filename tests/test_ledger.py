@@ -246,6 +246,70 @@ def test_mechanisms_refuse_bad_sensitivities_and_floats() -> None:
     assert c.ledger.events == []
 
 
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, 2.0**62, 2.0**63, 1e19, -1e19])
+def test_noise_refuses_values_that_whole_numbers_do_not_hold(value: float) -> None:
+    c = curator(Ledger(claimed=1.0))
+    for unit in (1.0, 2.0**-28, 4.0):
+        with pytest.raises(TypeError, match="of less than 2⁶² units"):
+            c.geometric([value * unit], epsilon=1, sensitivity=unit, unit=unit, what="count")
+    assert c.ledger.events == []
+    most = c.geometric([2**62 - 2**9], epsilon=1e9, sensitivity=1, what="count")
+    assert most.tolist() == [2**62 - 2**9]
+    with np.errstate(invalid="ignore"):  # broken twin: cast as it is
+        assert np.array([2.0**63]).astype(np.int64)[0] < 0
+
+
+CHOICES = ("exponential", "permute_and_flip")
+
+
+@pytest.mark.parametrize("mechanism", CHOICES)
+def test_choices_are_booked_one_by_one(mechanism: str) -> None:
+    """Two groups without parts are two choices from all data: at two neighbours they lose twice what one does."""
+    recorder = Recorder(rng=np.random.default_rng(0), ledger=Ledger(claimed=1.0))
+    how: dict[str, Any] = {"epsilon": 0.5, "sensitivity": 1.0, "monotone": True, "what": "choice"}
+    choose, both = getattr(recorder, mechanism), np.array([0, 2])
+    for parts in (None, np.array([0])):
+        with pytest.raises(ValueError, match="2 groups for 1 parts"):
+            choose([0.0, -4.0, 0.0, -4.0], starts=both, parts=parts, **how)
+    assert recorder.ledger.events == []
+    losses = []
+    for starts in (both[:1], both):
+        laws, parts = [], np.arange(len(starts)) if len(starts) > 1 else None
+        for scores in ([0.0, -4.0], [0.0, -3.0]):
+            choose(scores * len(starts), starts=starts, parts=parts, **how)
+            laws.append(recorder.last)
+        at = np.ones(len(starts), int)
+        losses.append(float((laws[1].log_density(at) - laws[0].log_density(at)).sum()))
+    assert losses[1] == pytest.approx(2 * losses[0])
+    assert losses[1] > 0.5  # broken twin: more than the ε that was booked for both
+
+
+@pytest.mark.parametrize("score", [math.nan, math.inf, -math.inf])
+def test_choices_refuse_scores_that_are_no_numbers(score: float) -> None:
+    c = curator(Ledger(claimed=1.0))
+    how: dict[str, Any] = {"epsilon": 0.5, "sensitivity": 1.0, "monotone": True, "what": "choice"}
+    for mechanism in CHOICES:
+        with pytest.raises(ValueError, match="NaN or infinite"):
+            getattr(c, mechanism)([0.0, score], starts=np.array([0]), **how)
+    assert c.ledger.events == []
+
+
+def test_a_tree_costs_what_any_path_might() -> None:
+    ledger, most = Ledger(claimed=1.0), Cost.pure(1.0)
+    with ledger.tree("tree", most=most):
+        curator(ledger).laplace([[1.0]], epsilon=0.2, sensitivity=1, what="root", parts=np.array([0]))
+    assert (ledger.epsilon, ledger.rho) == (1.0, 0.5)
+    with ledger.adaptive("rounds", most=most):
+        count(curator(ledger), 0.2)
+    assert (ledger.epsilon, ledger.rho) == (2.0, 1.0)
+    assert read_ledger(ledger_document(ledger)).epsilon == 2.0
+    for epsilon in (1.5, math.inf):  # what passes it is booked
+        over = Ledger(claimed=1.0)
+        with over.tree("tree", most=most):
+            curator(over).laplace([[1.0]], epsilon=epsilon, sensitivity=1, what="w", parts=np.array([0]))
+        assert over.epsilon == epsilon
+
+
 def test_noise_responds_to_epsilon() -> None:
     spread = []
     for epsilon in (0.1, 1.0, 10.0):

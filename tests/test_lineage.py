@@ -31,7 +31,7 @@ from dpnb.papers.lineage import (
     DTDiff,
     SuLQID3,
 )
-from dpnb.papers.lineage_growth import RESERVE, Front, Run
+from dpnb.papers.lineage_growth import Front, Run
 from dpnb.scores import CONDITIONAL_ENTROPY, MAX_CLASS_SUM
 from dpnb.splits import LEAF, MULTIWAY, THRESHOLD, Splits
 from dpnb.trees import Tree
@@ -79,13 +79,10 @@ def fitted(model: Any, part: Part | None = None, **parameters: Any) -> Any:
 
 
 def spent(model: Any) -> float:
-    """Total of the ledger without what is kept back."""
-    pending = [model.ledger_.root]
-    while pending:
-        scope = pending.pop()
-        scope.children = [c for c in scope.children if getattr(c, "what", "") != RESERVE]
-        pending += [c for c in scope.children if hasattr(c, "children")]
-    return float(model.ledger_.epsilon)
+    """Total of the ledger by what happened alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dpnb.ledger._booked", lambda most, happened: happened)
+        return float(model.ledger_.epsilon)
 
 
 # --- Budget ---------------------------------------------------------------------------------------------------
@@ -102,7 +99,7 @@ def test_the_ledger_equals_the_claim(name: str, epsilon: float) -> None:
 
 @pytest.mark.parametrize("name", HONEST)
 def test_a_longest_path_spends_all_of_it(name: str) -> None:
-    """At a large budget no node stops early, so nothing is kept back on some path; at a small one it is."""
+    """At a large budget no node stops early, so some path spends all; at a small one none does."""
     model = fitted(HONEST[name], epsilon=200.0)
     full = spent(model)
     if name.startswith("DiffGen"):  # categories have no thresholds to choose
@@ -115,7 +112,7 @@ def test_a_longest_path_spends_all_of_it(name: str) -> None:
         assert spent(early) < 0.005
 
 
-def test_keeping_back_hides_no_overspending(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_booked_beforehand_hides_no_overspending(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = lineage.equal_shares
 
     def too_dear(*args: Any, **how: Any) -> Run:
@@ -126,7 +123,7 @@ def test_keeping_back_hides_no_overspending(monkeypatch: pytest.MonkeyPatch) -> 
     assert fitted(DiffPID3(max_depth=2), epsilon=200.0).ledger_.epsilon == pytest.approx(240)
 
 
-def test_diffgen_keeps_nothing_back_for_thresholds_that_cannot_be() -> None:
+def test_diffgen_books_no_thresholds_that_cannot_be() -> None:
     domain = Domain((Categorical("c", tuple("abcdefgh")),), (0, 1))
     X, y = pd.DataFrame({"c": list("abcdefgh") * 3}), pd.Series([0, 1] * 12)
     ledger = DiffGen(domain=domain, n_specialisations=4, random_state=0).fit(X, y).ledger_
@@ -155,7 +152,7 @@ def test_partition_saves_budget_not_noise() -> None:
 
 def test_shares() -> None:
     def shares(model: Any) -> dict[str, float]:
-        return {e.what: float(np.max(e.epsilon)) for e in fitted(model).ledger_.events if e.what != RESERVE}
+        return {e.what: float(np.max(e.epsilon)) for e in fitted(model).ledger_.events}
 
     assert shares(DiffPID3(max_depth=2))["size of a node"] == pytest.approx(1 / 6)
     np.testing.assert_allclose(list(shares(DiffPC45(max_depth=2)).values()), 1 / ((2 + 2) * 2 + 2))

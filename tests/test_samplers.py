@@ -15,7 +15,7 @@ from scipy.special import expit
 from scipy.stats import chi2_contingency
 from test_laws import DRAWS, FALSE_ALARM, fits
 
-from dpnb import samplers
+from dpnb import Curator, Ledger, samplers
 from dpnb.lattice import Lattice
 from dpnb.laws import DiscreteGaussian, Exponential, PermuteAndFlip, TwoSidedGeometric
 
@@ -177,6 +177,64 @@ def test_discrete_gaussian(sd: float) -> None:
         1, abs=1e-12
     )
     assert law.log_density(np.array([7.5]))[0] == -np.inf
+
+
+class Digits:
+    """A generator that hands out the binary digits of a number where they can be 1, and takes what is proposed."""
+
+    def __init__(self, number: int, *, down: bool) -> None:
+        self._left, self._down = number, down
+
+    def random(self, shape: tuple[int, ...]) -> np.ndarray:
+        if len(shape) == 1:
+            return np.zeros(shape)  # whether a proposal is taken, or further bits
+        drawn = np.full(shape, 1 - 2.0**-53)
+        drawn[[digit for digit in range(shape[0]) if self._left >> digit & 1], int(self._down)] = 0.0
+        self._left >>= shape[0]
+        return drawn
+
+
+def reached(mechanism: str, number: int, *, scale: float) -> bool:
+    """Whether noise of a scale, drawn by a curator, can be so many steps up and down."""
+    found = []
+    for down in (False, True):
+        c = Curator(rng=Digits(number, down=down), ledger=Ledger(claimed=1.0))  # type: ignore[arg-type]
+        budget = {"epsilon": 1 / scale} if mechanism == "geometric" else {"rho": 0.5 / scale**2}
+        noisy = getattr(c, mechanism)([0], sensitivity=1, what="count", **budget)
+        found.append(int(noisy[0]) == (-number if down else number))
+    return all(found)
+
+
+@pytest.mark.parametrize("scale", [0.3, 1.0, 7.3, 1e3, 1e9, 2.0**50])
+def test_the_tail_of_geometric_noise_ends_where_no_float_has_its_chance(
+    scale: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At 744 scales a digit still has a chance above 0; what lies beyond has less than exp(−744) in all."""
+    rng, honest = np.random.default_rng(0), samplers.geometric
+    numbers = [int(744 * scale), *(int(n) for n in rng.uniform(127, 744, 6) * scale)]
+    assert all(reached("geometric", number, scale=scale) for number in numbers)
+
+    def cut(rng: np.random.Generator, scales: np.ndarray) -> np.ndarray:
+        return np.minimum(honest(rng, scales), np.floor(63 * scales).astype(np.int64))
+
+    monkeypatch.setattr(samplers, "geometric", cut)  # broken twin: ends at 63 scales
+    assert not any(reached("geometric", number, scale=scale) for number in numbers)
+
+
+@pytest.mark.parametrize("sd", [1.5, 40.0, 1e6])
+def test_the_tail_of_discrete_gaussian_noise_ends_where_no_float_has_its_chance(
+    sd: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beyond 38 standard deviations the chance of an outcome is below the least number, 5e-324."""
+    assert reached("discrete_gaussian", int(38 * sd), scale=sd)
+    honest = samplers.two_sided_geometric
+
+    def cut(rng: np.random.Generator, scales: np.ndarray) -> np.ndarray:
+        most = np.floor(20 * scales).astype(np.int64)
+        return np.clip(honest(rng, scales), -most, most)
+
+    monkeypatch.setattr(samplers, "two_sided_geometric", cut)  # broken twin
+    assert not reached("discrete_gaussian", int(38 * sd), scale=sd)
 
 
 def law_at(law: DiscreteGaussian, centre: int) -> DiscreteGaussian:

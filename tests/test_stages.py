@@ -6,6 +6,8 @@ import math
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -15,15 +17,15 @@ from stage_records import DELTA, EVERYTHING, Encoded, domain_of, neighbour, samp
 
 from dpnb import Categorical, Continuous, Domain, PrivateBooster, counts, stages
 from dpnb.accounting import Choice, covers, gaussian_rho, tight_rho
-from dpnb.counts import Margins, Softmax, fixed, loss_of
+from dpnb.counts import Clipped, Margins, Softmax, fixed, loss_of
 from dpnb.curator import Curator, opening
 from dpnb.errors import FewRecordsWarning
-from dpnb.grid import grid_of, public_cuts
+from dpnb.grid import grid_of, public_cuts, public_grid
 from dpnb.laws import Law
 from dpnb.ledger import Event, zcdp_rho
 from dpnb.papers.baselines_logistic import LogisticRegression
 from dpnb.shapes import Block, Layout, category_axis, interval_axis, layout_of
-from dpnb.stages import Settings, Ways, finest_cuts, most_pairs
+from dpnb.stages import Settings, Stages, Ways, finest_cuts, most_pairs
 
 
 @dataclass
@@ -147,6 +149,90 @@ def test_the_same_for_pure_epsilon(n_classes: int, replaced: bool) -> None:
     assert n > 300
 
 
+class Table:
+    """A records door of one number: sums over the bins of fine attributes, as many records might make them."""
+
+    def __init__(self, sums: np.ndarray, squares: np.ndarray) -> None:
+        self.loss, self.sums, self.summed = loss_of(2), sums, squares
+
+    def residuals(self, layout: Layout) -> np.ndarray:
+        return self.sums[None]
+
+    def squares(self, layout: Layout) -> np.ndarray:
+        return self.summed[None]
+
+
+def fine_score(sums: np.ndarray, squares: np.ndarray) -> tuple[float, float]:
+    """Score of the attribute of 256 bins, and the change that is paid for."""
+    asked: list[tuple[float, float]] = []
+    made = Stages(Table(sums, squares), None, Domain((Continuous("x", 0, 1),), (0, 1)), 1.0, Settings())  # type: ignore[arg-type]
+
+    def choose(scores: np.ndarray, times: int, rho: float, most: float, reach: float, what: str) -> list[int]:
+        asked.append((float(scores[0]), most))
+        return []
+
+    made._choose = choose  # type: ignore[method-assign]
+    made.fine_attributes(EVERYTHING)
+    return asked[0]
+
+
+def fine_excess(*, n: int) -> float:
+    """How far one record more in one bin moves the score of a fine attribute beyond what its real number moves."""
+    rng, bins, found = np.random.default_rng(0), sum(stages.RESOLUTIONS), 0.0
+    for _ in range(40):
+        m = rng.dirichlet(np.ones(bins)) * n
+        sums, squares = fixed(0.7 * m), fixed(0.6 * m)
+        at, r = int(rng.integers(256)), float(fixed(rng.uniform()))
+        more, moresq = sums.copy(), squares.copy()
+        more[at] += r
+        moresq[at] += float(fixed(r**2))
+        (one, _), (other, _) = fine_score(sums, squares), fine_score(more, moresq)
+        s, q = Fraction(float(more[at])), Fraction(float(moresq[at]))
+        real = _part(s, q) - _part(Fraction(float(sums[at])), Fraction(float(squares[at])))
+        found = max(found, abs(float(Fraction(other) - Fraction(one) - real)))
+    return found
+
+
+def _part(total: Fraction, squares: Fraction) -> Fraction:
+    """``max(S − 1.5 √(Q + 9), 0)`` to 200 binary digits."""
+    scale = 1 << 200
+    root = Fraction(math.isqrt(int((squares + 9) * Fraction(9, 4) * scale**2)), scale)
+    return max(total - root, Fraction(0))
+
+
+@pytest.mark.parametrize("n", [10**5, 2**25])
+def test_scores_of_fine_attributes_are_exact_but_for_what_is_paid(
+    n: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    none = np.zeros(sum(stages.RESOLUTIONS))
+    assert fine_score(none, none)[1] == 1 + 1 / 4 + 2.0**-23
+    assert 0 < fine_excess(n=n) <= 2.0**-23
+    monkeypatch.setattr(stages, "FINE_STEP", 2.0**-60)  # broken twin: sums of floats as they are
+    assert fine_excess(n=2**25) > 2.0**-40
+
+
+def test_scores_over_bins_are_exact_while_records_times_attributes_are_at_most_2_to_the_25() -> None:
+    """Sums over bins run through all attributes, so that they grow to the records times the attributes."""
+    d, rng = 8, np.random.default_rng(0)
+    grid = public_grid(
+        Domain(tuple(Continuous(f"x{a}", 0, 1) for a in range(d)), (0, 1)), uniform=7, geometric=0
+    )
+
+    def off(n: int) -> int:
+        units = [
+            np.diff(np.sort(rng.integers(2**28 * n, size=7)), prepend=0, append=2**28 * n - 1)
+            for _ in range(d)
+        ]
+        bins = np.concatenate(units)
+        up_to = [0, *accumulate(bins.tolist())]
+        real = [up_to[stop] - up_to[start] for start, stop in zip(grid.start, grid.stop, strict=True)]
+        found = grid.within(bins * 2.0**-28) * 2.0**28
+        return max(abs(int(score) - exact) for score, exact in zip(found, real, strict=True))
+
+    assert off(2**25 // d) == 0
+    assert off(2**25) > 0  # broken twin: as many records
+
+
 def _twice(residuals: Any) -> Any:
     return lambda self, score, labels: 2 * residuals(self, score, labels)
 
@@ -204,11 +290,14 @@ def test_the_ledger_adds_up_what_was_asked(n_classes: int, neighbours: str) -> N
     assert [len(ledger.events), len(found.asked)] == [len(found.asked)] * 2
 
 
-@pytest.mark.parametrize("n_classes", [2, 3, 4, 7])
+@pytest.mark.parametrize("n_classes", [2, 3, 4, 7, 8, 30, 300])
 def test_residuals_and_curvatures_keep_their_bounds(n_classes: int) -> None:
     loss, rng = loss_of(n_classes), np.random.default_rng(0)
-    score = rng.normal(0, 8, (loss.n_problems, 20000)) * rng.integers(0, 2, 20000)
-    labels = rng.integers(n_classes, size=20000)
+    score = rng.normal(0, 8, (loss.n_problems, 5000)) * rng.integers(0, 2, 5000)
+    score[0, :1000] = -100.0  # of records of that class, which all others share alike
+    score[1:, :1000] = 0.0
+    labels = rng.integers(n_classes, size=5000)
+    labels[:1000] = 0
     r, h = loss.residuals(score, labels), loss.curvatures(score)
     assert (fixed(r) == r).all()
     assert (fixed(h) == h).all()
@@ -217,6 +306,41 @@ def test_residuals_and_curvatures_keep_their_bounds(n_classes: int) -> None:
     assert (r**2).sum(axis=0).max() <= loss.square
     assert np.abs(r).max() <= 1
     assert 0.5 * loss.curvature < np.sqrt((h**2).sum(axis=0)).max() <= loss.curvature + slack
+
+
+@pytest.mark.parametrize("n_classes", [7, 11])
+def test_rounding_is_paid_for(n_classes: int) -> None:
+    """One residual of 1, and all others rounded up: without the share for rounding they add up to more than 2."""
+    loss = loss_of(n_classes)
+    score = np.array([[-100.0]] + [[0.0]] * (n_classes - 1))
+    r = np.abs(loss.residuals(score, np.zeros(1, int))).sum()
+    assert 2 < r <= loss.absolute  # broken twin: a bound of 2
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 7, 8, 9, 17, 40])
+@pytest.mark.parametrize("clipped", [False, True])
+def test_residuals_follow_from_the_record_alone(
+    n_classes: int, clipped: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To the last bit before rounding, whichever other records there are."""
+    monkeypatch.setattr(counts, "fixed", lambda values: values)
+    loss = Clipped(n_classes, 0.5) if clipped else loss_of(n_classes)
+    rng = np.random.default_rng(0)
+    score, labels = rng.normal(0, 2, (loss.n_problems, 300)), rng.integers(n_classes, size=300)
+
+    def alone() -> bool:
+        every = loss.residuals(score, labels), loss.curvatures(score)
+        each = [
+            (loss.residuals(score[:, [i]], labels[[i]]), loss.curvatures(score[:, [i]])) for i in range(300)
+        ]
+        return all(
+            np.array_equal(found, np.concatenate(parts, axis=1))
+            for found, parts in zip(every, zip(*each, strict=True), strict=True)
+        )
+
+    assert alone()
+    monkeypatch.setattr(counts, "_of_each", lambda rows: rows.sum(axis=0))
+    assert alone() == (n_classes < 8)  # broken twin: NumPy's sum over the classes
 
 
 def test_the_largest_curvature_of_softmax() -> None:

@@ -107,7 +107,7 @@ class RandomSplitForest(PrivateForest):
 
             return build_tree(public, builder, max_depth=self.max_depth, leaves=labels)
 
-        self.trees_ = self._plant(records, curator, build, n_trees=self.n_trees)
+        self.trees_ = self._plant(records, curator, build, n_trees=self.n_trees, alike=True)
 
 
 def balanced_depth(n: float, *, epsilon: float, n_trees: int) -> int:
@@ -182,7 +182,7 @@ class RandomTrees(PrivateForest):
 
             return build_tree(public, builder, max_depth=self.max_depth, leaves=counts_of)
 
-        self.trees_ = self._plant(records, curator, build, n_trees=self.n_trees)
+        self.trees_ = self._plant(records, curator, build, n_trees=self.n_trees, alike=True)
 
 
 register(

@@ -264,8 +264,9 @@ class DiffPRFs(PrivateForest):
     -----
     **Privacy**: with the default ``stop``, ``thresholds`` and ``bounds``, any bag mode but ``"bootstrap"``, and a
     given domain, the model is ``epsilon``-DP under ``neighbours``. Per copy of a record one node a level contains
-    it; the choice there costs the level's share (fact F1), the leaf counts (geometric noise, Δ = 1) theirs; bags
-    multiply by fact F2 and trees compose. Draws are exact; scores are taken as computed.
+    it; the choice there costs the level's share (fact F1), the leaf counts (geometric noise, Δ = 1) theirs. Where
+    outputs or the attributes drawn decide what a path costs, the ledger books the most that one may. Bags multiply
+    by fact F2 and trees compose. Draws are exact; scores are taken as computed.
 
     References
     ----------
@@ -338,7 +339,8 @@ class DiffPRFs(PrivateForest):
         def build(builder: TreeBuilder, per_copy: float) -> Tree:
             return BuildTree(self, curator, builder, lattice=lattice).build(per_copy)
 
-        self.trees_ = self._plant(records, curator, build, n_trees=self.n_trees)
+        alike = self.stop == "depth" and self.selection == "joint"
+        self.trees_ = self._plant(records, curator, build, n_trees=self.n_trees, alike=alike)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -149,6 +149,10 @@ class Repaired:
         curator, budget, share = self.curator, self.budget, 1 - self.owner.selection_share
         scale = 1 / (share * budget.epsilon) if budget.rho is None else 1 / np.sqrt(2 * share * budget.rho)
         unit = min(max(UNIT, 2.0 ** np.ceil(np.log2(max(scale, UNIT))) / STEPS_A_SCALE), 1.0)
+        if self.owner.filter_rounds is not None:
+            unit = (
+                UNIT  # a record pays for its weight, and rounded down to coarser steps it might change more
+            )
         how: dict[str, Any] = {"sensitivity": 1.0, "unit": unit, "what": "weight of right and wrong records"}
         outcome = np.floor(outcome / unit) * unit  # 1 is a multiple of the step: Δ stays 1
         if budget.rho is None:
@@ -321,7 +325,7 @@ class DPAda(PrivateClassifier):
     round (fact F1), the two noisy weights, Δ = 1 together, cost the rest. With ``filter_rounds`` a round costs the
     record that differs u·B/R0, given past outputs; it takes part while that sum is at most B, and whether another
     record takes part follows from that record and past outputs. Draws are exact, and so are sums of the weights,
-    which are multiples of 2⁻²⁸, for up to 2²⁵ records.
+    which are multiples of 2⁻²⁸, while records times attributes are at most 2²⁵.
 
     References
     ----------

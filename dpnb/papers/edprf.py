@@ -305,8 +305,8 @@ class EDPRF(PrivateForest):
     domain, the model is ``epsilon``-DP under ``neighbours``. A record is in one node of a level. There a choice
     costs the level's share (Δ = 2; the Gini score by counts is monotone; fact F1) and a noisy stop a part of it
     (class counts, Δ = 1); a leaf costs at most what is left of its path. The budget of a node follows from what
-    was released above it, and every path sums to at most the tree's, with ``align`` exactly. Bags compose by
-    fact F2. Draws are exact; scores are taken as computed.
+    was released above it, and every path sums to at most the tree's, with ``align`` exactly. The ledger books all of
+    it, however early the paths of this fit end. Bags compose by fact F2. Draws are exact; scores are taken as computed.
 
     References
     ----------
@@ -389,7 +389,8 @@ class EDPRF(PrivateForest):
             return BuildTree(self, curator, builder, binned=binned, per_copy=per_copy).build()
 
         n_trees = default_trees(float(self.epsilon)) if self.n_trees is None else self.n_trees
-        self.trees_ = self._plant(records, curator, build, n_trees=n_trees)
+        alike = self.stop == "depth" and self.reuse and self.max_features == "all"
+        self.trees_ = self._plant(records, curator, build, n_trees=n_trees, alike=alike)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -24,11 +24,12 @@ from ..domain import Continuous, Domain
 from ..estimators import PrivateForest
 from ..growth import TreeBuilder, noisy_counts
 from ..lattice import Lattice
+from ..ledger import Cost
 from ..registry import register
 from ..scores import CONDITIONAL_ENTROPY, GINI, INFO_GAIN, MAX_CLASS_SUM, Score
 from ..splits import MULTIWAY, THRESHOLD, Splits
 from ..trees import Tree
-from .lineage_growth import Choose, Front, Run, grow, on_a_line, pruned, reserve, within
+from .lineage_growth import Choose, Front, Run, grow, on_a_line, pruned, within
 
 BINS = 10  # public bins of equal width for the methods that take discrete attributes only
 N_LEAK = "number of records N, read off the data for the Δ of the information gain"
@@ -49,7 +50,7 @@ def equal_shares(
 
 def id3(run: Run, records: RecordsDoor, choose: Choose, *, max_depth: int) -> tuple[Tree, Floats]:
     """A tree on all records, and the noisy sizes of its nodes."""
-    with run.curator.ledger.tree("tree") as scope:
+    with run.curator.ledger.tree("tree", most=Cost.pure(run.path)) as scope:
         leaves = partial(few_records, max_depth=max_depth)
         return grow(run, TreeBuilder(run.domain, scope, records.cohort()), leaves, choose)
 
@@ -246,11 +247,11 @@ def generalised_table(
     share, view = budget / (2 * max(choices, 1)), on_a_line(domain)
     sensitivity = math.log2(domain.n_classes) if score is INFO_GAIN else score.sensitivity
     run = Run(curator, domain, size=0.0, choice=share, leaf=half, path=half, sensitivity=sensitivity)
-    with curator.ledger.sequential("specialisations") as scope:
+    # Without continuous attributes the number of choices is public; else it hangs on ranges that cannot be cut.
+    most = Cost.pure(half) if domain.continuous.any() else None
+    with curator.ledger.adaptive("specialisations", most=most):
         table = Table(run, score, view, cohort.value_counts(np.arange(view.n_attributes)[None]))
         cuts = specialise(table, h, ahead=ahead)
-        if math.isfinite(half) and domain.continuous.any():
-            reserve(curator.ledger, half - scope.cost.epsilon)
     with curator.ledger.tree("generalised table") as tree:
         final, following = partial(_final, cuts=cuts), partial(_next, cuts=cuts)
         return grow(run, TreeBuilder(domain, tree, cohort), final, following)[0]
@@ -564,7 +565,7 @@ class DiffPRF(_Lineage):
             run = equal_shares(curator, self.domain_, per_copy, max_depth=depth, delta=delta)
             return grow(run, builder, leaves, choose)[0]
 
-        return self._plant(records, curator, build, n_trees=self.n_trees)
+        return self._plant(records, curator, build, n_trees=self.n_trees, alike=False)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

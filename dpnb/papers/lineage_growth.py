@@ -1,18 +1,15 @@
 """Trees of the lineage of DiffPRFs: one loop for all methods, with an account of what every path may cost.
 
-Where a path ends is an outcome, so the ledger books as kept back what an early leaf leaves of ε: its total then holds
-for all outcomes.
+Where a path ends is an outcome, so a tree costs what any path may: that holds for all outcomes.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.stats import beta
 
 from ..arrays import Bools, Floats, Ints
@@ -20,11 +17,9 @@ from ..candidates import Candidates
 from ..curator import Curator
 from ..domain import Continuous, Domain
 from ..growth import TreeBuilder, leaf_counts, noisy_counts, ranges_below
-from ..ledger import Event, Ledger
 from ..splits import LEAF, MULTIWAY, Splits
 from ..trees import Tree, leaf_votes
 
-RESERVE = "kept back for what a longer path would cost"
 PRUNING_CONFIDENCE = 0.25  # C4.5's
 PRUNING_SLACK = 0.1
 
@@ -58,25 +53,13 @@ class Run:
         return noisy_counts(self.curator, total, nodes=nodes, epsilon=self.size, what=what)
 
     def end(self, builder: TreeBuilder, counts: Floats, leaf: Bools) -> Floats:
-        """Noisy class counts of the leaves; what their paths did not spend is kept back."""
-        nodes = builder.nodes[leaf]
-        noisy = leaf_counts(self.curator, counts[leaf], nodes=nodes, epsilon=self.leaf)
-        if len(nodes) and math.isfinite(self.path):
-            reserve(self.curator.ledger, self.path - builder.scope.path_costs()[0][nodes], nodes)
-        return noisy
+        """Noisy class counts of the leaves."""
+        return leaf_counts(self.curator, counts[leaf], nodes=builder.nodes[leaf], epsilon=self.leaf)
 
     @property
     def law(self) -> dict[str, Any]:
         """What a choice of a split is made with."""
         return {"epsilon": self.choice, "sensitivity": self.sensitivity, "monotone": False}
-
-
-def reserve(ledger: Ledger, rest: ArrayLike, parts: Ints | None = None) -> None:
-    """Book a rest of the budget that no release of this fit costs."""
-    epsilon = np.maximum(np.asarray(rest, float), 0.0)
-    if np.any(epsilon > 1e-12):
-        rho = 0.5 * epsilon**2
-        ledger.book(Event(what=RESERVE, mechanism="none", epsilon=epsilon, rho=rho, parts=parts))
 
 
 @dataclass(frozen=True)

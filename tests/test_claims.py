@@ -358,13 +358,14 @@ def test_depth_lowers_accuracy_at_small_epsilon(dataset: str) -> None:
 
 
 @pytest.mark.parametrize("dataset", TRAINING_SETS)
-def test_the_two_scores_are_close_as_written(dataset: str) -> None:
+def test_the_two_scores_differ_in_ten_settings(dataset: str) -> None:
     mean, error = curves("as written", dataset)
     ahead, noise = lead(mean.loc["max"], mean.loc["info_gain"], error.loc["max"], error.loc["info_gain"])
     assert ahead.abs().mean(axis=None) < 0.016
     if dataset == "adult":
         assert round(ahead.abs().mean(axis=None), 3) == 0.013
         assert ((ahead.abs() < noise).sum(axis=None), ahead.size) == (25, 35)
+        assert round(ahead.abs().max(axis=None), 3) == 0.056
         assert (round(ahead[2.0].min(), 3), round(ahead[2.0].max(), 3)) == (0.009, 0.038)
     mean, _ = curves("repaired", dataset)  # broken twin: the scores differ once the choice follows the data
     assert ((mean.loc["max"] - mean.loc["info_gain"])[[1.0, 2.0]] > 0.04).all(axis=None)

@@ -49,6 +49,11 @@ def rises_only(score: Score, n: int) -> float:
     return float((score(before + np.eye(4).reshape(4, 2, 2)) - score(before)).max())
 
 
+def one_table(score: Score, n: int) -> float:
+    before = np.array([[n - 1.0, 0.0], [0.0, 0.0]])  # where chapter 1's scores change most
+    return float(np.abs(score(before + np.eye(4).reshape(4, 2, 2)) - score(before)).max())
+
+
 def exponential(scores: Any, rate: float, rng: Any) -> int:
     weight = np.exp(rate * (scores - scores.max()))
     return int(rng.choice(len(scores), p=weight / weight.sum()))
@@ -98,6 +103,16 @@ WRONG: dict[str, tuple[Answer, Answer, str]] = {
         lambda rng, size, epsilon: geometric(rng, size, 1 / epsilon),
         r"ε = 0\.5, noise",
     ),
+    "noise that ends at ±3": (  # a release beyond 3 + count has an infinite loss
+        exercises.check_geometric,
+        lambda rng, size, epsilon: np.clip(geometric(rng, size, epsilon), -3, 3),
+        r"noise from 9 on: 0\.000 of .*no last number",
+    ),
+    "noise that ends above": (
+        exercises.check_geometric,
+        lambda rng, size, epsilon: np.minimum(geometric(rng, size, epsilon), 3),
+        "noise from 9 on",
+    ),
     "two records more": (exercises.check_witness, lambda: ([0], [0, 1, 0], 1), "no neighbours"),
     "replaced": (exercises.check_witness, lambda: ([0, 0], [0, 1], 1), "no neighbours"),
     "noise on both": (exercises.check_witness, lambda: ([1], [1, 1], 2), "0.462"),
@@ -122,6 +137,11 @@ WRONG: dict[str, tuple[Answer, Answer, str]] = {
         "always once",
     ),
     "rises only": (exercises.check_sensitivity, rises_only, "gini, n = 2"),
+    "one table": (
+        exercises.check_sensitivity,
+        one_table,
+        r"the root of max, n = 5: 0\.2361, expected 0\.3178",
+    ),
     "one record late": (exercises.check_sensitivity, lambda score, n: largest_change(score, n + 1), "n = 2"),
     "the constant": (exercises.check_sensitivity, lambda score, n: score.sensitivity, "info_gain, n = 5"),
     "no share for the leaves": (exercises.check_records_needed, shares_of_levels, "the exercise's node"),
@@ -148,6 +168,15 @@ def test_a_wrong_answer_is_refused_with_its_case(mistake: str) -> None:
     check, answer, case = WRONG[mistake]
     with pytest.raises(AssertionError, match=case):
         check(answer)
+
+
+@pytest.mark.parametrize("n", [2, 5, 10])
+def test_the_spread_score_changes_as_its_formula_says(n: int) -> None:
+    found = largest_change(exercises.SPREAD, n)
+    assert found == pytest.approx(exercises.SPREAD.sensitivity_at(n))
+    assert one_table(exercises.SPREAD, n) <= found
+    if n > 2:
+        assert one_table(exercises.SPREAD, n) < found - 0.05  # .1623 instead of .2134 at ten records
 
 
 def test_the_careless_counter_is_a_law() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import zlib
 from collections.abc import Callable
 from typing import Any
@@ -26,8 +27,8 @@ def coefficient(table: Any) -> float:
     return 0.0 if below == 0 else float(abs(n * d - ones * class_1) / np.sqrt(below))
 
 
-def by_key(keys: Any, m: int) -> list[int]:
-    return [zlib.crc32(f"salt {key}".encode()) % m for key in keys]
+def by_key(keys: Any, m: int, secret: bytes) -> list[int]:
+    return [int(hmac.new(secret, key.encode(), "sha256").hexdigest(), 16) % m for key in keys]
 
 
 def own_pair() -> tuple[list[ex.Row], ex.Row]:
@@ -69,16 +70,34 @@ def covariation(table: Any) -> float:
     return float(abs(table[1][1] - table[1].sum() * table[:, 1].sum() / n))
 
 
-def by_position(keys: Any, m: int) -> Any:
+def by_position(keys: Any, m: int, secret: bytes) -> Any:
     return np.arange(len(keys)) % m
 
 
-def by_block(keys: Any, m: int) -> Any:
+def by_block(keys: Any, m: int, secret: bytes) -> Any:
     return np.arange(len(keys)) * m // len(keys)
 
 
-def by_rank(keys: Any, m: int) -> Any:
+def by_rank(keys: Any, m: int, secret: bytes) -> Any:
     return np.argsort(np.argsort(keys)) * m // len(keys)
+
+
+def by_public_hash(keys: Any, m: int, secret: bytes) -> list[int]:
+    return [zlib.crc32(key.encode()) % m for key in keys]
+
+
+def by_number(keys: Any, m: int, secret: bytes) -> list[int]:
+    return [int(key.split()[1]) % m for key in keys]
+
+
+def by_shifted_number(keys: Any, m: int, secret: bytes) -> list[int]:
+    return [(int(key.split()[1]) + sum(secret)) % m for key in keys]
+
+
+def by_salted_checksum(keys: Any, m: int, secret: bytes) -> list[int]:
+    return [
+        zlib.crc32(secret + key.encode()) % m for key in keys
+    ]  # linear: a salt renames the shards of equal lengths
 
 
 class Drawn:
@@ -87,7 +106,7 @@ class Drawn:
     def __init__(self) -> None:
         self.rng = np.random.default_rng(0)
 
-    def __call__(self, keys: Any, m: int) -> Any:
+    def __call__(self, keys: Any, m: int, secret: bytes) -> Any:
         return self.rng.integers(m, size=len(keys))
 
 
@@ -99,13 +118,17 @@ WRONG: list[tuple[Callable[[Any], str], Callable[..., Any], str]] = [
     (ex.check_shards, by_position, "one record more in front: 2000 others"),
     (ex.check_shards, by_rank, r"one record more .*\d+ others"),
     (ex.check_shards, Drawn(), "the same keys twice"),
-    (ex.check_shards, lambda keys, m: [0] * len(keys), "sizes of the shards"),
+    (ex.check_shards, by_public_hash, "two secrets: 2.. records.*Without the secret anybody"),
+    (ex.check_shards, by_number, "two secrets: 250 records"),
+    (ex.check_shards, by_shifted_number, "two secrets: 250 records"),
+    (ex.check_shards, by_salted_checksum, "two secrets"),
+    (ex.check_shards, lambda keys, m, secret: [0] * len(keys), "sizes of the shards"),
     (
         ex.check_shards,
-        lambda keys, m: [s + 1 for s in by_key(keys, m)],
+        lambda keys, m, secret: [s + 1 for s in by_key(keys, m, secret)],
         "shards from 1 to 8: expected 0 to 7",
     ),
-    (ex.check_shards, lambda keys, m: 0, "the shape"),
+    (ex.check_shards, lambda keys, m, secret: 0, "the shape"),
     (ex.check_pair, lambda: (pattern(8), (0, 2, 1)), r"row 8 is \(0, 2, 1\)"),
     (ex.check_pair, lambda: ([(1, 1, 1)] * 9, (0, 0, 0)), "a loss of 0.00"),
     (ex.check_pair, lambda: (pattern(3), (0, 0, 0)), "3 rows: expected 4"),

@@ -695,7 +695,13 @@ SAID = [
         lambda n: n > 0,
         lambda: [odd_husbands()],
     ),
-    Said("book/how-to-read.md", "There are five verdicts", lambda n: n == 5, lambda: [len(claims.VERDICTS)]),
+    Said("book/how-to-read.md", "There are five:", lambda n: n == 5, lambda: [len(claims.VERDICTS)]),
+    Said(
+        "book/how-to-read.md",
+        "on Adult's 15 060 test records it alone moves an accuracy by about 0.3 points",
+        lambda n: n == 15_060 and round(100 * math.sqrt(0.85 * 0.15 / n), 1) == 0.3,
+        lambda: [len(dpnb.load("adult-standin").test[0])],
+    ),
     Said(
         "book/api.md",
         "The default of the four systems' estimators and of the booster is a private algorithm",

@@ -146,3 +146,18 @@ def test_regret_at_the_root_falls_with_the_records() -> None:
     assert (table["EM"] <= table["bound"]).all()
     few, many = table["PF"].to_numpy()[[1, 3]]
     assert many < few / 10
+
+
+@pytest.mark.parametrize("candidates", [2, 10, 1000])
+@pytest.mark.parametrize("miss", [0.01, 0.3])
+def test_at_the_lead_that_is_needed_a_mechanism_misses_as_often_as_asked(
+    candidates: int, miss: float
+) -> None:
+    rates = {"PF": 0.2, "EM": 0.3}
+    leads = selection.leads_needed(candidates, miss=miss, rates=rates)
+    u = np.zeros(candidates)
+    for name, mechanism in (("PF", flip), ("EM", exponential)):
+        u[1:] = -leads[name]
+        assert 1 - mechanism(u, rates[name])[0] == pytest.approx(miss, rel=1e-6)
+        u[1:] = -0.9 * leads[name]
+        assert 1 - mechanism(u, rates[name])[0] > 1.02 * miss  # broken twin: a lead too short

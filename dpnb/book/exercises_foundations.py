@@ -52,6 +52,14 @@ def check_geometric(draw: Callable[[np.random.Generator, int, float], ArrayLike]
             _compare_share(
                 f"{case}, noise {k}", float(np.mean(values == k)), float(np.exp(log_share)), DRAWS, hint
             )
+        ratio = np.exp(-epsilon)
+        end = int(
+            np.log(100 / DRAWS * (1 + ratio)) / -epsilon
+        )  # a hundred draws or more lie beyond, on either side
+        for side, beyond in (("from {} on", values >= end), ("up to -{}", values <= -end)):
+            hint = "The law has no last number: where noise ends, an output gives the count away."
+            share = float(ratio**end / (1 + ratio))
+            _compare_share(f"{case}, noise {side.format(end)}", float(beyond.mean()), share, DRAWS, hint)
     return RIGHT
 
 
@@ -140,16 +148,25 @@ def check_bag_price(price: Callable[[NDArray[np.float64], float], float]) -> str
     return RIGHT
 
 
+SPREAD = scores.Score(  # unlike the others it changes most where its table is spread out
+    "the root of max",
+    lambda table: np.sqrt(scores.MAX_CLASS_SUM(table)),
+    sensitivity=1.0,
+    sensitivity_at=lambda n: np.sqrt(n // 2 + 1) - np.sqrt(n // 2),
+    monotone=True,
+)
+
+
 def check_sensitivity(largest_change: Callable[[scores.Score, int], float]) -> str:
     """Check ``largest_change(score, n)``: the most that a record, the ``n``-th, changes a score of a 2 × 2 table."""
-    for name in ("max", "info_gain", "gini", "gini_normalised"):
-        score = scores.SCORES[name]
+    named = (scores.SCORES[name] for name in ("max", "info_gain", "gini", "gini_normalised"))
+    for score in (*named, SPREAD):
         for n in (2, 5):
             found, expected = largest_change(score, n), score.sensitivity_at(n)
             _refuse(
                 not np.isclose(found, expected),
-                f"{name}, n = {n}: {found:.4f}, expected {expected:.4f}. All tables of n − 1 records count, a record "
-                "more in each of the four cells, and changes of both signs.",
+                f"{score.name}, n = {n}: {found:.4f}, expected {expected:.4f}. All tables of n − 1 records count, a "
+                "record more in each of the four cells, and changes of both signs.",
             )
     return RIGHT
 

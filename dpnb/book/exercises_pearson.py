@@ -89,12 +89,16 @@ def check_phi(mine: Callable[[Floats], float]) -> str:
 # --- Shards that a record chooses -----------------------------------------------------------------------------
 
 
-def check_shards(mine: Callable[[Sequence[str], int], Any], *, m: int = 8, n: int = 2_000) -> str:
-    """Check a function of keys and m that gives each record a shard, 0 to m - 1, by its key alone."""
+def check_shards(mine: Callable[[Sequence[str], int, bytes], Any], *, m: int = 8, n: int = 2_000) -> str:
+    """Check a function of keys, m and a secret that gives each record a shard, 0 to m - 1, by its key and the secret.
+
+    Whoever does not hold the secret must not be able to tell which records are together: with another secret about
+    one pair in m stays together.
+    """
     keys = [f"patient {i}" for i in range(n)]
 
-    def asked(which: Sequence[str]) -> Ints:
-        found = np.asarray(mine(which, m))
+    def asked(which: Sequence[str], secret: bytes = b"drawn once") -> Ints:
+        found = np.asarray(mine(which, m, secret))
         _expect(found.shape == (len(which),), f"{len(which)} keys: yours gives the shape {found.shape}")
         return found.astype(np.int64)
 
@@ -103,7 +107,7 @@ def check_shards(mine: Callable[[Sequence[str], int], Any], *, m: int = 8, n: in
     _expect(low >= 0 and high < m, f"shards from {low} to {high}: expected 0 to {m - 1}")
     _expect(np.array_equal(first, asked(keys)), "the same keys twice: yours gives other shards")
     for place, at in (("at the end", n), ("in front", 0), ("in the middle", n // 2)):
-        more = [*keys[:at], "patient Z", *keys[at:]]
+        more = [*keys[:at], f"patient {n}", *keys[at:]]
         moved = int((np.delete(asked(more), at) != first).sum())
         _expect(moved == 0, f"one record more {place}: {moved} others change their shard")
     moved = int((asked(keys[::-1])[::-1] != first).sum())
@@ -114,6 +118,13 @@ def check_shards(mine: Callable[[Sequence[str], int], Any], *, m: int = 8, n: in
         bool(abs(sizes - even).max() < 6 * np.sqrt(even)),
         f"sizes of the shards {sizes.tolist()}: expected about {even:g} each",
     )
+    for other in (b"drawn again", b"and once more"):
+        both = int(np.bincount(first * m + asked(keys, other), minlength=m * m).max())
+        _expect(
+            both < even / m + 6 * np.sqrt(even / m),
+            f"two secrets: {both} records are in one shard with either, expected about {even / m:.0f}. Without the "
+            "secret anybody can tell which records are together",
+        )
     return RIGHT
 
 

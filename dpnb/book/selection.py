@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection
+import math
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.optimize import brentq
 
 from .. import laws
 from ..arrays import Floats
@@ -37,6 +39,19 @@ def exponential_miss(candidates: int, signal: Floats) -> Floats:
     """Probability that the exponential mechanism misses it; parameters as of :func:`flip_miss`."""
     rivals: Floats = (candidates - 1) * np.exp(-signal)
     return rivals / (1 + rivals)
+
+
+def leads_needed(candidates: int, *, miss: float, rates: Mapping[str, float]) -> dict[str, float]:
+    """Lead with which each mechanism misses the best candidate with a given probability.
+
+    Parameters
+    ----------
+    candidates : their number k, at least 2; all others are equally far behind.
+    miss : probability, below 1 - 1/k.
+    rates : ``"PF"`` and ``"EM"`` → rate, positive.
+    """
+    flip = brentq(lambda signal: float(flip_miss(candidates, np.array(signal))) - miss, 1e-6, 20.0)
+    return {"PF": flip / rates["PF"], "EM": math.log((candidates - 1) * (1 - miss) / miss) / rates["EM"]}
 
 
 def least_miss(candidates: int, *, gap: int, epsilon: float) -> float:

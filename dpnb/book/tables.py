@@ -122,7 +122,7 @@ def labelled(points: pd.DataFrame, labels: Mapping[str, str] | Iterable[str]) ->
 
 
 def true_epsilon(points: pd.DataFrame) -> dict[str, str]:
-    """Largest ε of the ledgers of each method for a claim of 1, as text."""
+    """Largest ε that the ledgers of each method prove for a claim of 1, as text: the true one is at most this."""
     truth = points.query("epsilon == 1").groupby("method")["ledger_epsilon"].max()
     return {str(name): "∞" if np.isinf(value) else f"{value:.2f}" for name, value in truth.items()}
 

@@ -379,7 +379,7 @@ class PearsonTree(PrivateForest):
         have none. The claim is ε = ε₁ + ε₂, though each of h levels spends ε₁.
 
         Inferred, with the alternatives as keywords: |φ|, as a later paper by two of the inventors has it
-        (``statistic``); blocks by position, as a distributed file is read (``shards``); Δ = 1/m, in case the choice is
+        (``statistic``); equal blocks by position (``shards``); Δ = 1/m, in case the choice is
         drawn (``selection``), at the rate ε₁/(2Δ) (``rate``); one set for the tree (``attributes``); ε₁ = ε₂
         (``leaf_share``).
 

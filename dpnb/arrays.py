@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,3 +27,19 @@ def check_cells(cells: int, *, what: str) -> None:
             f"{what} would have {cells} cells, more than {MOST_CELLS}: lower max_depth, or bin attributes of many "
             "values"
         )
+
+
+def cells_of(column: Any) -> list[Any]:
+    """Cells of a series, index or array as Python has them; one that it has no type for is replaced by an Ellipsis."""
+
+    def cell(place: int) -> Any:
+        try:
+            return column.array[place]
+        except Exception:  # such as Arrow's year 10000
+            return ...
+
+    try:
+        found: list[Any] = column.tolist()
+    except Exception:
+        return [cell(place) for place in range(len(column))]
+    return found

@@ -20,7 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import poisson
 
-from .arrays import Floats, Ints
+from .arrays import Floats, Ints, cells_of
 from .ledger import Cost, Ledger, Scope
 
 Keys = NDArray[np.uint64]
@@ -34,26 +34,49 @@ POSITIONAL = ("bootstrap", PARTS)  # one record more changes the bags of others
 def label_keys(labels: pd.Index | NDArray[Any]) -> Keys:
     """64-bit hashes of labels (n,), each by itself: whatever type the others give to all of them.
 
-    Equal whole numbers have equal hashes, and so have equal strings; 1 and "1" have different ones.
+    Equal whole numbers have equal hashes, and so have equal texts, in memory and on Spark; 1 and "1" have different
+    ones, as numbers and texts that differ have. No label raises an error. Odd objects may share a hash, which does no
+    harm: records that agree in it, in values and in class are copies, and copies are numbered.
     """
-    if labels.dtype.kind == "i":
+    if isinstance(labels.dtype, np.dtype) and labels.dtype.kind == "i":
         return np.asarray(pd.util.hash_array(np.asarray(labels, np.int64)), np.uint64)
-    plain = [_plain(label) for label in labels.tolist()]
-    whole = np.array([type(label) is int and -(2**63) <= label < 2**63 for label in plain], np.bool_)
-    texts = [label if isinstance(label, str) else f"\0{type(label).__name__}\0{label!r}" for label in plain]
-    keys: Keys = np.asarray(pd.util.hash_array(np.array(texts, object), categorize=False), np.uint64)
-    keys[whole] = label_keys(
-        np.array([label for label, one in zip(plain, whole, strict=True) if one], np.int64)
-    )
+    plain = [_plain(label) for label in cells_of(labels)]
+    whole = np.array([type(label) is int for label in plain], np.bool_)
+    texts = np.array(["" if type(label) is int else label for label in plain], object)
+    keys: Keys = np.asarray(pd.util.hash_array(texts, categorize=False), np.uint64)
+    keys[whole] = label_keys(np.array([label for label in plain if type(label) is int], np.int64))
     return keys
 
 
-def _plain(label: Any) -> Any:
+def _plain(label: Any) -> int | str:
+    """What stands for a label: a whole number of 64 bits, or a text that UTF-8 can hold."""
+    try:
+        if isinstance(label, str) and _is_unicode(str.__str__(label)):
+            return str.__str__(label)
+        label = _python(label)
+        if type(label) is int and -(2**63) <= label < 2**63:
+            return label
+        long = type(label) is int and label.bit_length() > 2048  # Python may refuse to write so many digits
+        shown = hex(label) if long else repr(label)
+    except Exception:  # whatever an odd object raises
+        shown = ""
+    return f"\0{type(label).__name__}\0{shown}".encode(errors="backslashreplace").decode()
+
+
+def _python(label: Any) -> Any:
     """A label as Python has it; a whole number of any type as an integer."""
     if isinstance(label, tuple):
-        return tuple(map(_plain, label))
+        return tuple(map(_python, label))
     label = label.item() if isinstance(label, np.generic) else label
     return int(label) if isinstance(label, float) and label.is_integer() else label
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether UTF-8 can hold a text: it has no half surrogate."""
+    try:
+        return text.isascii() or bool(text.encode())
+    except UnicodeEncodeError:
+        return False
 
 
 def record_keys(labels: Keys, columns: Iterable[Floats], classes: Ints) -> Keys:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import types
 import typing
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, Field, fields
 from functools import lru_cache
@@ -85,6 +85,20 @@ def check_seed(random_state: object) -> None:
         f"random_state={random_state!r}: expected None, whose noise comes from the operating system, a whole number "
         "of at least 0, or a NumPy Generator"
     )
+
+
+def check_no_weights(others: Mapping[str, object]) -> None:
+    """Raise TypeError for what ``fit`` is given beside records and labels, but for weights that are None."""
+    for name, value in others.items():
+        if name != "sample_weight":
+            raise TypeError(
+                f"fit() got an unexpected keyword argument {name!r}: expected X and y alone; leave it out"
+            )
+        if value is not None:
+            raise TypeError(
+                "fit() got sample_weight: expected records that weigh the same, since a weight multiplies what one of "
+                "them may change, and the budget is for a weight of 1; leave it out"
+            )
 
 
 def check_path(name: str, value: object, *, such: str) -> Path:

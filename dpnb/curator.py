@@ -334,6 +334,20 @@ def source_of_noise(random_state: Any) -> np.random.Generator:
     return np.random.default_rng(random_state)
 
 
+STREAMS = (np.random.Generator, np.random.BitGenerator, np.random.RandomState)
+"""Sources of noise that go on from draw to draw: a copy of one would draw the same again."""
+
+
+def spawned(random_state: Any) -> Any:
+    """A ``random_state`` for a clone: of a stream another one, or None if NumPy cannot spawn it; a seed stays."""
+    if not isinstance(random_state, STREAMS):
+        return random_state
+    try:
+        return np.random.default_rng(random_state).spawn(1)[0]
+    except TypeError:  # it was not made of a SeedSequence
+        return None
+
+
 _open: ContextVar[Callable[..., Curator]] = ContextVar("open_curator", default=Curator)
 
 

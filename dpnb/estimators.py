@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 import math
+import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import version
@@ -16,16 +16,24 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, _clone_parametrized
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from .accounting import gaussian_rho
 from .arrays import Floats
 from .bags import Bags
-from .checks import check_choice, check_count, check_epsilon, check_kinds, check_path, check_seed
+from .checks import (
+    check_choice,
+    check_count,
+    check_epsilon,
+    check_kinds,
+    check_no_weights,
+    check_path,
+    check_seed,
+)
 from .counts import Records, RecordsDoor
-from .curator import Curator, open_curator, source_of_noise
+from .curator import STREAMS, Curator, open_curator, source_of_noise, spawned
 from .documents import find_class, ledger_document, plain, read_document, read_ledger, unplain, write_document
 from .domain import Domain, as_frame, as_series
 from .domain.encoding import distinct, spelt_number
@@ -54,12 +62,13 @@ def check_domain(domain: object) -> None:
 
 
 def _are_codes(y: Any, domain: Domain) -> bool:
-    """Whether labels are an array whose type says that they are codes: whole numbers, where no class is one.
+    """Whether labels are an array of numbers, of any type, where no class is one: then they are codes.
 
-    The type of a table's column does not count: whoever read the table took it from the records.
+    One label that is missing, or is no whole number, makes NumPy take another type of numbers for all of them. The
+    type of a table's column does not count: whoever read the table took it from the records.
     """
-    whole = isinstance(y, np.ndarray) and y.dtype.kind in "iu"
-    return whole and all(np.isnan(spelt_number(label)) for label in domain.classes)
+    numbers = isinstance(y, np.ndarray) and y.dtype.kind in "biufc"
+    return numbers and all(np.isnan(spelt_number(label)) for label in domain.classes)
 
 
 def _for_codes(domain: Domain) -> Domain:
@@ -85,7 +94,9 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
 
     Notes
     -----
-    A fitted model is saved, and shown, without its ``random_state``: the noise follows from it.
+    The noise follows from ``random_state``, so an estimator is shown without it, and a fitted one is saved without it.
+    A whole number repeats the noise in every fit and every copy, as it is meant to. A Generator goes on from fit to
+    fit, a clone gets one that it spawns, and other copies, pickles among them, get none: no two draw the same noise.
     """
 
     _choices: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # parameter -> values it may have
@@ -112,7 +123,10 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
         return names
 
     def fit(
-        self, X: pd.DataFrame | ArrayLike | RecordsDoor, y: ArrayLike | pd.Series[Any] | None = None
+        self,
+        X: pd.DataFrame | ArrayLike | RecordsDoor,
+        y: ArrayLike | pd.Series[Any] | None = None,
+        **others: Any,
     ) -> Self:
         """Train the model.
 
@@ -120,17 +134,21 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
         ----------
         X : table (n, attributes) of any library, array (positions are keys), or encoded
             :class:`~dpnb.counts.Records` (without ``y``). The index labels of a pandas frame are the record keys.
-        y : (n,) labels in the domain's classes. An array of whole numbers where no class is a number holds codes of the
+        y : (n,) labels in the domain's classes. A NumPy array of numbers where no class is a number holds codes of the
             sorted classes, as scikit-learn's meta-estimators pass them on; the model then speaks of these.
+        others : nothing, or ``sample_weight=None``. Were weights named, BaggingClassifier would pass its draws as such.
 
         Raises
         ------
+        TypeError
+            For weights: all records weigh the same, since a weight multiplies what one record may change.
         ValueError
             For a parameter out of range, columns that are not those of the domain, a domain that the estimator does not
             take; and, with ``strict`` or without a domain, for records that do not fit.
 
         **Privacy**: see the class; every release is on ``ledger_``.
         """
+        check_no_weights(others)
         self._check_parameters()
         records, curator = self._open(X, y)
         classes, name = self.domain_.n_classes, type(self).__name__
@@ -256,17 +274,27 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
 
     def __getstate__(self) -> Any:
         state = super().__getstate__()
-        return {**state, "random_state": None} if self.__sklearn_is_fitted__() else state
+        goes_on = isinstance(self.random_state, STREAMS)
+        return {**state, "random_state": None} if goes_on or self.__sklearn_is_fitted__() else state
 
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        return str(BaseEstimator.__repr__(self._without_seed(), N_CHAR_MAX))
+    def __sklearn_clone__(self) -> Self:
+        twin: Self = _clone_parametrized(self)
+        twin.random_state = spawned(self.random_state)
+        return twin
 
-    def _get_params_html(self, *arguments: Any, **options: Any) -> Any:
-        return super(PrivateClassifier, self._without_seed())._get_params_html(*arguments, **options)
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name; without the seed where scikit-learn prints them, as it does for a Pipeline's steps."""
+        parameters: dict[str, Any] = super().get_params(deep)
+        return parameters | {"random_state": None} if self._is_printed() else parameters
 
-    def _without_seed(self) -> Self:
-        """Return this model; once it is fitted, a copy that does not know what its noise follows from."""
-        return copy(self) if self.__sklearn_is_fitted__() else self
+    def _is_printed(self) -> bool:
+        frame = None if self.random_state is None else sys._getframe(1)
+        while frame is not None:
+            asks = frame.f_globals.get("__name__", "")
+            if asks.startswith("sklearn.") and ("pprint" in asks or "repr" in asks):
+                return True
+            frame = frame.f_back
+        return False
 
     @property
     def _budget(self) -> float:

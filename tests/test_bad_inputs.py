@@ -468,6 +468,8 @@ TABLES = [
         "lacks the columns 'age', 'sex'", "it has", "rename or add"),
     Bad("no y", booster(y=None), "y is None", "requires y", "pass a label for each record"),
     Bad("y is too short", booster(y=Y[:3]), "y has 3 labels", "X has 4 records", "inconsistent numbers of samples"),
+    Bad("weights", lambda: PrivateBooster(domain=D).fit(X, Y, sample_weight=np.ones(4)), "sample_weight", "expected records that weigh the same", "leave it out", error=TypeError),
+    Bad("another argument", lambda: PrivateBooster(domain=D).fit(X, Y, weights=np.ones(4)), "'weights'", "expected X and y alone", "leave it out", error=TypeError),
     Bad("y of two columns", booster(y=np.zeros((4, 2))), r"shape \(4, 2\)", "must be one-dimensional", "pass one label a record"),
     Bad("y as a frame", booster(y=Y.to_frame()), r"shape \(4, 1\)", "must be one-dimensional", r"table\['class'\]"),
     *[
@@ -490,7 +492,8 @@ TABLES = [
     Bad("strict: a label", booster(y=["no", "x", "yes", "no"], strict=True), "first 'x'", "classes are 'no', 'yes'", "add the missing classes"),
     Bad("strict: missing", booster(X.assign(age=np.nan), strict=True), "column 'age' hold NaN", "in 4 of 4 records", "`missing: true`"),
     Bad("strict: words", booster(X.assign(age="old"), strict=True), "got 'old'", "must hold numbers", "convert them"),
-    Bad("strict: continuous y", booster(y=np.array([0.5, 1.2, 0.3, 0.1]), strict=True), "first 0.5", "classes are 'no', 'yes'", "map the labels"),
+    Bad("strict: continuous y", booster(y=np.array([0.5, 1.2, 0.3, 0.1]), strict=True), "first 0.5", "classes are 0, 1", "map the labels"),  # an array of numbers holds codes
+    Bad("strict: continuous y in a column", booster(y=pd.Series([0.5, 1.2, 0.3, 0.1]), strict=True), "first 0.5", "classes are 'no', 'yes'", "map the labels"),
     Bad("without a domain: one class", booster(y=["no"] * 4, domain=None), r"one class: \('no',\)", "at least two classes", "list all"),
     Bad("without a domain: a label is missing", booster(y=["no", None, "yes", "no"], domain=None), "in 1 of 4 records", "labels hold NaN", "a name of its own"),
     Bad("without a domain: a number is missing", booster(X.assign(age=[1, None, 2, 3]), domain=None), "in 1 of 4 records", "'age' hold NaN", "drop these records"),

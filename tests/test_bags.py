@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,8 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import binom, chisquare, poisson
 
 from dpnb.bags import MODES, Bags, bootstrap_bound, label_keys, numbered, parts_bound, record_keys, uniforms
+from dpnb.counts import Records
+from dpnb.domain import Continuous, Domain
 from dpnb.ledger import Cost
 
 RATES = {"bernoulli": 0.3, "cover": 3}
@@ -106,6 +109,67 @@ def test_one_label_more_changes_no_other_key(more: object) -> None:
     assert (twin[:2] != label_keys(pd.Index([1, 2]))).all()
 
 
+class Silent:
+    def __repr__(self) -> str:
+        raise RuntimeError("no words")
+
+
+class Broken:
+    def __repr__(self) -> str:
+        return "\ud800"
+
+
+def nested(depth: int) -> tuple[Any, ...]:
+    return (nested(depth - 1),) if depth else ()
+
+
+HOSTILE = ["\ud800", "\ud801", 10**5000, 10**5000 + 1, -(10**5000), (10**5000,), Silent(), Broken(), [1], {}]
+
+
+@pytest.mark.parametrize("hostile", [[label] for label in HOSTILE] + [[nested(100)] * 2, HOSTILE])
+def test_a_hostile_label_raises_nothing_and_changes_no_other_key(hostile: list[Any]) -> None:
+    labels = np.empty(3 + len(hostile), object)
+    labels[:] = [1, "1", "中", *hostile]
+    keys = label_keys(labels)
+    np.testing.assert_array_equal(keys[:3], label_keys(pd.Index([1, "1", "中"], dtype=object)))
+    for label, key in zip(hostile, keys[3:], strict=True):
+        alone = np.empty(1, object)
+        alone[0] = label
+        assert label_keys(alone)[0] == key
+    if hostile is HOSTILE:
+        assert len(set(keys.tolist())) == len(keys)
+
+
+def test_texts_that_are_none_raised_before() -> None:
+    """Broken twin: what pandas says to half a surrogate, and Python to 5000 digits."""
+    with pytest.raises(UnicodeEncodeError):
+        pd.util.hash_array(np.array(["\ud800"], object), categorize=False)
+    with pytest.raises(ValueError, match="4300 digits"):
+        repr(10**5000)
+
+
+@pytest.mark.parametrize("kind", ["Int64", "int64[pyarrow]"])
+def test_whole_numbers_of_any_type_have_one_key_beside_a_missing_one(kind: Any) -> None:
+    keys = label_keys(pd.Index(pd.array([1, 2**60 + 1, None], dtype=kind)))
+    np.testing.assert_array_equal(keys[:2], label_keys(pd.Index([1, 2**60 + 1])))
+
+
+def test_keys_of_today_stay() -> None:
+    """Bags of published seeds follow from them."""
+    keys = label_keys(pd.Index([0, 1, -7, "p", "人", 2**63, 1.5, None, ("a", 1)], dtype=object))
+    assert keys.tolist() == [
+        0,
+        6238072747940578789,
+        15824578273388328691,
+        14324726286286127884,
+        16857441430208387742,
+        5689473808134057659,
+        13487599029424358104,
+        4627503563384547188,
+        14145539558688818164,
+    ]
+
+
 LABELLED = label_keys(pd.Index([5, 5, 5, 5, 6]))
 COLUMNS = [np.array([0.0, 1.0, 0.0, 0.0, 0.0]), np.array([2.0, 2.0, 3.0, 2.0, 2.0])]
 CLASSES = np.array([0, 0, 0, 1, 0])
@@ -131,6 +195,24 @@ def test_an_exact_copy_has_a_key_of_its_own_and_moves_no_other() -> None:
     for gone in (0, 2, 4):  # whichever copy goes, the same keys are left
         assert set(numbered(np.delete(keys, gone)).tolist()) == set(apart[:4].tolist())
     np.testing.assert_array_equal(numbered(keys[1:4:2]), keys[1:4:2])
+
+
+def test_labels_that_repeat_need_no_error() -> None:
+    """One record less is one key less, whatever labels records share: the proof for bags asks for no more."""
+    public = Domain((Continuous("x", 0, 9),), (0, 1))
+    X = pd.DataFrame({"x": [1.0, 1, 1, 2, 2, np.nan]}, index=[7, 7, 7, 7, 8, 8])
+    y = np.array([0, 0, 1, 0, 0, 0])
+    keys = Records(X, y, domain=public, strict=False).keys.tolist()
+    assert len(set(keys)) == len(keys)
+    for gone in range(len(X)):
+        kept = np.arange(len(X)) != gone
+        rest = Records(X[kept], y[kept], domain=public, strict=False).keys.tolist()
+        assert len(set(keys) - set(rest)) == 1
+        assert set(rest) < set(keys)
+    twin = numbered(
+        label_keys(X.index)
+    ).tolist()  # broken twin: labels alone, records that differ are renumbered
+    assert twin[1] == numbered(label_keys(X.index[1:])).tolist()[1]
 
 
 @pytest.mark.parametrize("mode", PER_RECORD)

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
+from joblib import parallel_config
+from sklearn import config_context
+from sklearn.base import BaseEstimator, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
 from sklearn.utils import get_tags
+from sklearn.utils.validation import has_fit_parameter
 
 import dpnb
 from dpnb import Categorical, Continuous, Domain, PrivateBooster, papers
@@ -75,6 +82,146 @@ def test_codes_are_told_by_the_type_of_the_labels(monkeypatch: pytest.MonkeyPatc
     assert learner().set_params(domain=numbers).fit(X, codes).classes_.tolist() == [1, 0]
     monkeypatch.setattr(dpnb.estimators, "_are_codes", lambda y, domain: False)
     assert np.mean(clone(model).fit(X, codes).predict(X) == "no") == 1  # broken twin: all labels are unknown
+
+
+@pytest.mark.parametrize("first", [np.nan, 0.5, -1, 7, np.inf, True, 1j, 10**30])
+def test_one_label_among_codes_does_not_change_what_the_others_mean(
+    first: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = sample()
+    codes = np.array([first, *(y[1:] == "yes")])
+    if codes.dtype.kind == "O":  # whole numbers beyond 64 bits
+        codes = codes.astype(float)
+    model = learner().fit(X, codes)
+    assert model.classes_.tolist() == [0, 1]
+    np.testing.assert_array_equal(
+        model.predict_proba(X),
+        learner().fit(X, np.where(np.arange(200) == 0, first == 1, y == "yes")).predict_proba(X),
+    )
+    monkeypatch.setattr(
+        dpnb.estimators, "_are_codes", lambda y, domain: isinstance(y, np.ndarray) and y.dtype.kind in "iu"
+    )  # broken twin: the rule of before
+    named = [learner().fit(X, labels).classes_.tolist() for labels in (codes, (y == "yes").to_numpy(int))]
+    assert (named[0] != named[1]) is (codes.dtype.kind not in "iu")
+
+
+def proba(model: Any) -> list[Any]:
+    found: list[Any] = model.fit(*sample()).predict_proba(sample()[0]).tolist()
+    return found
+
+
+def noisy(source: Any) -> PrivateBooster:
+    return learner().set_params(epsilon=0.1, random_state=source)
+
+
+STREAMS = {
+    "Generator": lambda: np.random.default_rng(0),
+    "bits": lambda: np.random.PCG64(0),
+    "RandomState": lambda: np.random.RandomState(0),
+    "old bits": lambda: np.random.Generator(np.random.RandomState(0)._bit_generator),
+}
+COPIES = {
+    "clone": clone,
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda model: pickle.loads(pickle.dumps(model)),
+    "clone of a clone": lambda model: clone(clone(model)),
+    "in a pipeline": lambda model: clone(make_pipeline(model)),
+    "in a pickled pipeline": lambda model: pickle.loads(pickle.dumps(make_pipeline(model))),
+    "of a fitted one": lambda model: clone(clone(model).fit(*sample())),
+}
+
+
+@pytest.mark.parametrize(
+    ("stream", "copied"),
+    [("Generator", copied) for copied in COPIES]
+    + [(s, c) for s in [*STREAMS][1:] for c in ("clone", "pickle")],
+)
+def test_no_copy_draws_the_noise_of_another(stream: str, copied: str) -> None:
+    model = noisy(STREAMS[stream]())
+    twins = [COPIES[copied](model) for _ in range(2)]
+    fits = [proba(one) for one in (model, *twins, model)]  # the model itself goes on
+    assert all(one != other for one, other in combinations(fits, 2))
+    seeded = noisy(7)  # broken twin: a seed repeats the noise, as it is meant to
+    assert proba(COPIES[copied](seeded)) == proba(seeded) == proba(seeded)
+
+
+def test_a_pickle_of_a_generator_that_is_read_twice() -> None:
+    held = pickle.dumps(noisy(np.random.default_rng(0)))
+    assert proba(pickle.loads(held)) != proba(pickle.loads(held))
+    twin = pickle.dumps(vars(noisy(np.random.default_rng(0))))  # broken twin: with its Generator
+    assert proba(noisy(pickle.loads(twin)["random_state"])) == proba(
+        noisy(pickle.loads(twin)["random_state"])
+    )
+
+
+def test_clones_of_a_generator_repeat_with_their_script() -> None:
+    runs = []
+    for _ in range(2):
+        model = noisy(np.random.default_rng(3))
+        runs.append([proba(clone(model)), proba(clone(model)), proba(model)])
+    assert runs[0] == runs[1]
+
+
+@pytest.mark.parametrize("source", [np.random.default_rng(0), 0], ids=["Generator", "seed"])
+def test_workers_draw_noise_of_their_own(source: Any) -> None:
+    X, y = sample()
+    rows = np.arange(len(X))
+    with parallel_config(backend="multiprocessing"):  # quicker than workers that import all anew
+        found = cross_validate(noisy(source), X, y, cv=[(rows, rows)] * 2, n_jobs=2, return_estimator=True)
+    one, other = (fitted.predict_proba(X).tolist() for fitted in found["estimator"])
+    assert (one == other) is (source == 0)  # broken twin: a seed
+
+
+@pytest.mark.parametrize("tool", [*TOOLS, "pipeline", "grid of pipelines"])
+def test_what_a_tool_shows_has_no_seed(tool: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seed = 987_654_321
+    tools = {
+        **TOOLS,
+        "pipeline": make_pipeline,
+        "grid of pipelines": lambda model: GridSearchCV(
+            make_pipeline(model), {"privatebooster__n_rounds": [4, 6]}
+        ),
+    }
+    model = tools[tool](learner().set_params(random_state=seed)).fit(*sample())
+
+    def shown() -> bool:
+        with config_context(print_changed_only=False):
+            everything = repr(model)
+        return any(str(seed) in text for text in (repr(model), str(model), everything, model._repr_html_()))
+
+    assert not shown()
+    assert seed in [
+        value for value in model.get_params().values() if isinstance(value, int)
+    ]  # whoever asks has it
+    monkeypatch.setattr(
+        PrivateBooster, "get_params", BaseEstimator.get_params
+    )  # broken twin: as scikit-learn does
+    assert shown()
+
+
+def test_weights_are_refused_and_none_are_not() -> None:
+    X, y = sample()
+    assert learner().fit(X, y, sample_weight=None).predict_proba(X).tolist() == proba(learner())
+    assert not has_fit_parameter(
+        learner(), "sample_weight"
+    )  # BaggingClassifier would give its draws as weights
+
+
+def test_tools_number_the_classes_that_occur() -> None:
+    """What the page on limitations says: a label that no class has moves the codes of all."""
+    X, y = sample()
+    odd = y.where(y.index > 0, "maybe")
+    right = VotingClassifier([("a", learner())]).fit(X, y)
+    wrong = VotingClassifier([("a", learner())]).fit(X, odd)
+    assert np.mean(right.predict(X) == y) > 0.9
+    assert np.mean(wrong.predict(X) == y) < 0.5
+
+
+def test_bagging_seeds_its_members_with_31_bits() -> None:
+    """What the page on limitations says of it."""
+    model = BaggingClassifier(noisy(None), n_estimators=3).fit(*sample())
+    assert all(0 <= member.random_state < 2**31 for member in model.estimators_)
 
 
 def test_cross_validation() -> None:

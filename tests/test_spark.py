@@ -366,6 +366,20 @@ def test_a_key_that_is_missing_moves_no_other_record() -> None:
     assert (label_keys(twin)[:2] != label_keys(keys[0])).any()
 
 
+def test_keys_of_a_csv_file_are_those_of_a_column_of_texts(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(
+        "id,x,y\n" + "".join(f"{7 * i},0,no\n" for i in range(40)), encoding="utf-8"
+    )
+    (tmp_path / "d.yml").write_text(
+        "target: y\nclasses: ['no', 'yes']\nattributes: [{name: x, continuous: [0, 1]}]\ncsv: {key: id}\n",
+        encoding="utf-8",
+    )
+    index = dpnb.load(f"csv:{tmp_path / 't.csv'}", domain=tmp_path / "d.yml").train[0].index
+    numbers = pa.array([int(label) for label in index])
+    np.testing.assert_array_equal(label_keys(index), label_keys(columns.key_column(numbers.cast("string"))))
+    assert (label_keys(index) != label_keys(columns.key_column(numbers))).all()  # broken twin: not cast
+
+
 def test_errors_of_both_doors_agree(session: SparkSession, three: Any) -> None:
     X, y, domain = three
     bad = X.assign(c=X["c"].where(X.index > 2, "mauve"))

@@ -32,7 +32,7 @@ from .attributes import (
     repeated,
 )
 from .encoding import decoded, distinct, encoded, moved, moved_positions, positions, spelt_values
-from .frames import as_series, columns_of, is_table
+from .frames import as_series, columns_of, is_table, objects
 from .misfits import lacking, raise_misfits
 
 
@@ -282,6 +282,7 @@ class Domain:
 
     def move_labels(self, y: ArrayLike | pd.Series[Any]) -> NDArray[np.intp]:
         """Labels like :meth:`encode_labels`; one that is missing or unknown counts as the first class."""
+        y = objects(y) if isinstance(y, list | tuple) else y  # a label that is a list is an unknown one
         return moved_positions(as_series(y), self.classes, stand_in=0, missing=0)
 
     def clip(self, X: pd.DataFrame | ArrayLike) -> pd.DataFrame:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable
+from contextlib import suppress
 from datetime import date
 from decimal import Decimal
 from numbers import Complex, Real
@@ -16,8 +17,9 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pandas.api.types import infer_dtype
 
-from ..arrays import Floats, Ints
+from ..arrays import Floats, Ints, cells_of
 from ..errors import DomainError
 from .attributes import SHOWN, Attribute, Categorical, Continuous
 from .misfits import Misfit
@@ -44,6 +46,7 @@ def encoded(column: pd.Series[Any], attribute: Attribute, *, bounds: bool) -> tu
     return _checked_numbers(column, attribute, bounds=bounds)
 
 
+@np.errstate(all="ignore")  # what NumPy says of a number depends on it
 def moved(column: pd.Series[Any], attribute: Attribute) -> Floats:
     """Numbers of a column, every misfit moved into the domain by itself: never raises."""
     if isinstance(attribute, Categorical):
@@ -101,6 +104,7 @@ def positions(column: pd.Series[Any], values: tuple[Hashable, ...]) -> tuple[Int
     return codes.astype(np.intp, copy=False), None
 
 
+@np.errstate(all="ignore")
 def moved_positions(
     column: pd.Series[Any], values: tuple[Hashable, ...], *, stand_in: int, missing: int
 ) -> Ints:
@@ -120,14 +124,13 @@ def moved_positions(
             return stand_in
 
     # Entries of one plain type are looked up once each. Others one by one: 1 equals True, but is spelt otherwise.
-    if column.dtype == object and pd.api.types.infer_dtype(column) not in ("string", "integer", "boolean"):
-        return np.array([position(entry) for entry in column.tolist()], np.intp)
-    try:
-        entries, distinct = pd.factorize(column.array, use_na_sentinel=True)
-    except Exception:  # a text that is none, such as half a surrogate
-        return np.array([position(entry) for entry in column.tolist()], np.intp)
-    codes: Ints = np.array([*map(position, np.asarray(distinct, dtype=object).tolist()), missing], np.intp)
-    return codes[entries]
+    plain = column.dtype != object or infer_dtype(column.to_numpy()) in ("string", "integer", "boolean")
+    with suppress(Exception):  # a text that is none, such as half a surrogate
+        if plain:
+            entries, distinct = pd.factorize(column.array, use_na_sentinel=True)
+            found = map(position, np.asarray(distinct, dtype=object).tolist())
+            return np.array([*found, missing], np.intp)[entries]
+    return np.array([position(entry) for entry in cells_of(column)], np.intp)
 
 
 def spelt_values(column: pd.Series[Any], values: tuple[Hashable, ...]) -> pd.Series[Any]:
@@ -175,7 +178,7 @@ def _loose_numbers(column: pd.Series[Any]) -> Floats:
     if pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_complex_dtype(column.dtype):
         numbers: Floats = column.to_numpy(dtype=np.float64, na_value=np.nan)
         return numbers
-    return np.array([spelt_number(value) for value in column.tolist()], np.float64)
+    return np.array([spelt_number(value) for value in cells_of(column)], np.float64)
 
 
 def spelt_number(value: Any) -> float:
@@ -202,7 +205,7 @@ def _loose_dates(column: pd.Series[Any]) -> Floats:
         column = column.dt.tz_convert("UTC").dt.tz_localize(None)
     if isinstance(column.dtype, np.dtype) and column.dtype.kind == "M":
         return _since_epoch(column.to_numpy())
-    return np.array([_days(value) for value in column.tolist()], np.float64)
+    return np.array([_days(value) for value in cells_of(column)], np.float64)
 
 
 def _since_epoch(times: Any) -> Floats:

@@ -38,7 +38,7 @@ def as_frame(X: Any) -> Any:
         try:
             return table.to_pandas()
         except Exception:  # pyarrow is not there, or has no such type
-            return pd.DataFrame({name: _objects(table[name].to_list()) for name in table.columns})
+            return pd.DataFrame({name: objects(table[name].to_list()) for name in table.columns})
     if hasattr(X, "__dataframe__"):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # pandas gives the protocol up, tables still speak it
@@ -89,7 +89,7 @@ def _rows(X: Any) -> NDArray[Any]:
         )
     listed = isinstance(X, list | tuple) and all(isinstance(row, list | tuple) for row in X)
     if listed and len({len(row) for row in X}) == 1:
-        return _objects(value for row in X for value in row).reshape(len(X), -1)
+        return objects(value for row in X for value in row).reshape(len(X), -1)
     return X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
 
 
@@ -125,7 +125,7 @@ def _no_rows(X: Any, array: NDArray[Any]) -> str:
     )
 
 
-def _objects(values: Iterable[Any]) -> NDArray[Any]:
+def objects(values: Iterable[Any]) -> NDArray[Any]:
     """One-dimensional array of objects, whatever they are: numpy would look into those that are sequences."""
     found = list(values)
     array = np.empty(len(found), object)
@@ -143,7 +143,7 @@ def as_series(y: Any) -> pd.Series[Any]:
         try:
             return native.to_pandas()
         except Exception:  # as for tables
-            return pd.Series(_objects(native.to_list()), dtype=object)
+            return pd.Series(objects(native.to_list()), dtype=object)
     if hasattr(y, "toarray") or not (hasattr(y, "__array__") or isinstance(y, list | tuple | pd.Index)):
         raise DomainError(
             f"labels must be one-dimensional, got y {_called(y)}; pass a column, such as table['class']"
@@ -151,7 +151,7 @@ def as_series(y: Any) -> pd.Series[Any]:
     try:
         array = y if isinstance(y, np.ndarray) else np.array(y, dtype=object)
     except Exception:  # some label is an odd object
-        array = _objects(y)
+        array = objects(y)
     if array.ndim != 1:
         raise DomainError(
             f"labels must be one-dimensional, got shape {array.shape}; pass one label a record, such as table['class']"

@@ -146,11 +146,12 @@ class PrivateBooster(PrivateClassifier):
     def feature_importances_(self) -> Floats:
         """Share of each attribute in what moves the score, (attributes,), summing to 1 or all 0.
 
-        With δ: the mean absolute deviation of what an attribute adds to the score, over records that are distributed
-        as the noisy counts say that are released anyway, see :meth:`~dpnb.shapes.Shapes.importances`.
+        With δ: the mean absolute deviation of what an attribute adds to the score, over records that lie where the
+        noisy counts say that are released anyway, see :meth:`~dpnb.shapes.Shapes.importances`.
 
-        With pure ε no counts are released, nor do earlier documents hold any. Then each attribute is spread evenly over
-        its public domain, and a warning says so: an attribute can have a share that no two records differ in.
+        With pure ε no counts are released, and earlier documents hold none. Then half the distance from an attribute's
+        lowest to its highest score takes its place, and a warning says so: an attribute that is the same in all records
+        can have a share.
         :meth:`explain` says what attributes add for records that one has.
 
         **Privacy**: post-processing, free.
@@ -158,8 +159,8 @@ class PrivateBooster(PrivateClassifier):
         check_is_fitted(self)
         if not all(model.counted for model in self.models_):
             warnings.warn(
-                "importances are over the public domain, not over the records: this model has no noisy counts of them, "
-                "which a fit with delta=... releases",
+                "importances are distances between scores, wherever records lie: this model has no noisy counts of "
+                "them, which a fit with delta=1e-6, say, releases",
                 stacklevel=2,
             )
         total: Floats = np.sum([model.importances() for model in self.models_], axis=0)

@@ -235,29 +235,29 @@ def of_model(model: PrivateClassifier, *, shapes: int = 6) -> Iterator[tuple[Fig
 
 def _of_attribute(booster: Additive | Shapes, attribute: int, label: object) -> tuple[Figure, str]:
     own, (at, score) = booster.domain.attributes[attribute], booster.shape(attribute)
-    empty, against = np.zeros(len(score), bool), ""
-    if isinstance(booster, Shapes):
-        empty, score = booster.empty(attribute, at), score - booster.shares(attribute, at) @ score
-        against = ", against its mean" + ("" if booster.counted else " over the public domain")
-    words = f"What {own.name} adds to the score of class {label}{against}{_faint(empty.any())}."
-    return plot_shapes(
-        {own.name: (own, Shape(at, score))}, bars=BARS, columns=1, empty={own.name: empty}
-    ), words
+    mean, empty = score.mean(), np.zeros(len(score), bool)
+    if isinstance(booster, Shapes) and booster.counted:
+        mean, empty = booster.shares(attribute, at) @ score, booster.empty(attribute, at)
+    words = f"What {own.name} adds to the score of class {label}, against the mean{_faint(empty)}."
+    shape = {own.name: (own, Shape(at, score - mean))}
+    return plot_shapes(shape, bars=BARS, columns=1, empty={own.name: empty}), words
 
 
 def _of_pairs(booster: Shapes, label: object, *, least: float, most: int) -> Iterator[tuple[Figure, str]]:
     """Pairs that add something beside what their attributes add by themselves."""
-    sizes = [(booster.interaction(block, score)[-1], block, score) for block, score in booster.pairs()]
+    sizes = [
+        (booster.interaction(block, score)[-1] if booster.counted else float(np.ptp(score)) / 2, block, score)
+        for block, score in booster.pairs()
+    ]
     for _, block, score in sorted((p for p in sizes if p[0] > least), key=lambda pair: -pair[0])[:most]:
         one, other = block.axes
         both = (booster.domain.attributes[one.attribute], booster.domain.attributes[other.attribute])
-        empty = np.logical_or.outer(*(booster.empty(axis.attribute, axis.at) for axis in block.axes))
-        words = f"What {both[0].name} and {both[1].name} add together to the score of class {label}"
-        yield (
-            plot_pair(both, PairShape(one.at, other.at, score), empty=empty),
-            f"{words}{_faint(empty.any())}.",
-        )
+        empty = np.zeros(score.shape, bool)
+        if booster.counted:
+            empty = np.logical_or.outer(*(booster.empty(axis.attribute, axis.at) for axis in block.axes))
+        words = f"What {both[0].name} and {both[1].name} add together to the score of class {label}{_faint(empty)}."
+        yield plot_pair(both, PairShape(one.at, other.at, score), empty=empty), words
 
 
-def _faint(some: object) -> str:
-    return "; faint where noisy counts do not tell of any record" if some else ""
+def _faint(empty: Bools) -> str:
+    return "; faint where noisy counts do not tell of any record" if empty.any() else ""

@@ -187,8 +187,8 @@ class Shapes:
         """Raise ValueError unless the blocks are such over a domain, and all numbers finite."""
         _check_table(self.blocks, self.table, domain)
         _check_table(self.counted, self.records, domain)
-        own = [axis.attribute for block in self.counted for axis in block.axes]
-        if own not in ([], list(range(domain.n_attributes))):
+        own = [tuple(axis.attribute for axis in block.axes) for block in self.counted]
+        if own not in ([], [(a,) for a in range(domain.n_attributes)]):
             raise ValueError(f"numbers of records of attributes {own}: expected one list of each, or none")
         if not (abs(self.constant) < LARGEST_WEIGHT and 0 <= self.noise < LARGEST_WEIGHT):
             raise ValueError(
@@ -243,32 +243,27 @@ class Shapes:
         return float(self.records.sum()) / len(self.counted) if self.counted else np.nan
 
     def _counts(self, attribute: int) -> tuple[Floats, Floats]:
-        """Thresholds of the bins that were counted, and their noisy numbers of records; or the domain evenly."""
-        if not self.counted:
-            bins = 1 if self.domain.continuous[attribute] else self.domain.cardinalities[attribute]
-            return np.empty(0), np.ones(bins)
+        """Thresholds of the bins that were counted, and the noisy numbers of records in them."""
         return self.counted[attribute].axes[0].cuts, Layout(self.counted).parts(self.records)[attribute]
 
     def shares(self, attribute: int, at: Floats) -> Floats:
-        """Share of the records in each interval that thresholds cut, or in each category, (k,).
+        """Share of the records in each interval that thresholds cut, or in each category, (k,), by released counts.
 
-        It follows from the released counts; records lie evenly within a bin. Without counts, all of the domain counts
-        alike.
+        Records lie evenly within a bin.
         """
         cuts, counts = self._counts(attribute)
         counts = nearest(counts)
-        if self.domain.continuous[attribute]:
-            own = self.domain.attributes[attribute]
-            assert isinstance(own, Continuous)
+        own = self.domain.attributes[attribute]
+        if isinstance(own, Continuous):
             ends = np.concatenate([[own.floor], cuts, [own.high]])
             below = np.append(0.0, np.cumsum(counts))
             counts = np.diff(np.interp([own.floor, *at, own.high], ends, below))
         return counts / max(float(counts.sum()), 1e-300)
 
     def empty(self, attribute: int, at: Floats) -> Bools:
-        """In which intervals, or categories, released counts cannot tell that there is a record, (k,); without counts none.
+        """In which intervals, or categories, released counts cannot tell that there is a record, (k,).
 
-        The noisy counts of the bins that an interval touches are at most ``CERTAIN`` standard deviations together.
+        There the noisy counts of the bins that an interval touches sum to at most ``CERTAIN`` standard deviations.
         """
         cuts, counts = self._counts(attribute)
         first, stop = np.arange(len(counts)), np.arange(len(counts)) + 1
@@ -290,12 +285,21 @@ class Shapes:
         return by_row, by_column, float(rows @ np.abs(rest) @ columns)
 
     def importances(self) -> Floats:
-        """Mean absolute deviation of what each attribute adds to the score, over the records, (attributes,).
+        """How much each attribute moves the score, (attributes,).
 
-        Where records lie is what :meth:`shares` says. What a pair's rows and columns add by themselves goes to their
-        attributes, and a half of the rest to each (functional analysis of variance, attributes taken as independent).
+        It is the mean absolute deviation of what the attribute adds, over records that lie as :meth:`shares` says. What
+        a pair's rows and columns add by themselves goes to their attributes, and a half of the rest to each (functional
+        analysis of variance, attributes taken as independent).
+
+        Without counts: half the distance from the lowest to the highest score, wherever records lie; of a pair each
+        gets a half.
         """
         parts = [self._own(a) for a in range(self.domain.n_attributes)]
+        if not self.counted:
+            spread = np.array([np.ptp(self._sum(a, own).score) / 2 for a, own in enumerate(parts)])
+            for block, table in self.pairs():
+                spread[[axis.attribute for axis in block.axes]] += np.ptp(table) / 4
+            return spread
         spread = np.zeros(self.domain.n_attributes)
         for block, table in self.pairs():
             by_row, by_column, rest = self.interaction(block, table)

@@ -209,7 +209,7 @@ class Stages:
         ]
 
     def records(self) -> tuple[tuple[Block, ...], Floats, float]:
-        """Bins of each attribute, the noisy numbers of records in them, and the largest standard deviation of the noise."""
+        """Bins of each attribute, noisy numbers of records in them, and the noise's largest standard deviation."""
         if not self.counted:
             return (), np.empty(0), 0.0
         return layout_of(self.grid).blocks, np.rint(np.concatenate(self.counted)), self.noise

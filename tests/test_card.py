@@ -275,7 +275,7 @@ def test_names_in_chinese_are_drawn_or_a_font_is_asked_for(
 
 
 def cautions(model: PrivateClassifier) -> str:
-    return " ".join(re.findall('<p class="caution">(.*?)</p>', card.page(model, versions={})))
+    return " ".join(card._cautions(model))
 
 
 def test_a_weak_promise_has_a_caution() -> None:

@@ -61,7 +61,7 @@ UNRANKED = (
 )
 STYLE = """
 :root { color-scheme: light dark; }
-body { font: 15px/1.4 system-ui, sans-serif; max-width: 76rem; margin: 1rem auto; padding: 0 1rem;
+body { font: 15px/1.4 system-ui, sans-serif; max-width: 76rem; margin: 0.4rem auto; padding: 0 1rem;
   color: #1c1c1c; background: #fff; overflow-wrap: break-word; }
 h1 { font-size: 1.6rem; margin: 0; }
 h2 { font-size: 1.1rem; margin: 0.8rem 0 0.2rem; }
@@ -71,6 +71,8 @@ figure { margin: 0 0 1rem; break-inside: avoid; }
 figcaption { font-size: 0.9em; }
 img { max-width: 100%; height: auto; }
 .sides { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(26rem, 100%), 1fr)); gap: 0 2rem; }
+.sides figure { margin: 0; }
+.sides img { max-height: 17rem; }
 .pictures { columns: 2 27rem; column-gap: 2rem; }
 table { border-collapse: collapse; width: 100%; margin: 0.3rem 0 0.8rem; }
 th, td { text-align: left; vertical-align: top; padding: 0.25rem 0.8rem 0.25rem 0; border-bottom: 1px solid #8886; }
@@ -85,7 +87,7 @@ details { border-top: 1px solid #8886; min-width: 0; }
 details[open] { grid-column: 1 / -1; }
 summary { cursor: pointer; padding: 0.3rem 0; }
 summary h2 { display: inline; }
-.sign tbody th, .sign tbody td { height: 2.2rem; vertical-align: bottom; border-bottom-color: currentcolor; }
+.sign tbody th, .sign tbody td { height: 1.9rem; vertical-align: bottom; border-bottom-color: currentcolor; }
 .sign tbody th { width: 20%; font-weight: normal; }
 .wide { overflow-x: auto; }
 @media (prefers-color-scheme: dark) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -64,7 +65,7 @@ class PrivateBooster(PrivateClassifier):
     Attributes
     ----------
     models_ : list of :class:`~dpnb.shapes.Shapes`, one for two classes (the second is +1), else one a class.
-    feature_importances_ : (attributes,) shares of the attributes in the distances from lowest to highest score.
+    feature_importances_ : (attributes,) shares of what the attributes move the score by, see there.
     ledger_ : :class:`~dpnb.ledger.Ledger` with the claimed and the true ε.
     domain_, classes_, n_features_in_ : as usual.
 
@@ -145,8 +146,25 @@ class PrivateBooster(PrivateClassifier):
 
     @property
     def feature_importances_(self) -> Floats:
-        """Share of each attribute in the distances that scores span, (attributes,), summing to 1 or all 0."""
+        """Share of each attribute in what moves the score, (attributes,), summing to 1 or all 0.
+
+        With δ: the mean absolute deviation of what an attribute adds to the score, over records that lie where the
+        noisy counts say that are released anyway, see :meth:`~dpnb.shapes.Shapes.importances`.
+
+        With pure ε no counts are released, and earlier documents hold none. Then half the distance from an attribute's
+        lowest to its highest score takes its place, and a warning says so: an attribute that is the same in all records
+        can have a share.
+        :meth:`explain` says what attributes add for records that one has.
+
+        **Privacy**: post-processing, free.
+        """
         check_is_fitted(self)
+        if not all(model.counted for model in self.models_):
+            warnings.warn(
+                "importances are distances between scores, wherever records lie: this model has no noisy counts of "
+                "them, which a fit with delta=1e-6, say, releases",
+                stacklevel=2,
+            )
         total: Floats = np.sum([model.importances() for model in self.models_], axis=0)
         shares: Floats = total / max(float(total.sum()), 1e-300)
         return shares

@@ -1,6 +1,6 @@
 """The card of a released model: what was released, at what price, on whose word, for a privacy officer to sign.
 
-``python -m dpnb.card model.json --report card.html``
+``python -m dpnb.card model.json --report card.html --data "admissions 2024" --purpose "planning of beds"``
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ import hashlib
 import io
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date
 from html import escape
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from .curator import REAL_NOISE
 from .documents import read_document
@@ -40,37 +42,78 @@ LIMITS = (
     "Error messages, logs and running times of the training are not part of the release: nobody else should see them.",
     "Accuracy on test records was measured by the data holder, if at all; it is not on this card.",
 )
+ONE_FIT = (
+    "The total is of the releases on this ledger alone. A model that was chosen as the best of k fits on these records "
+    "(by GridSearchCV, say) costs what all k ledgers add up to, and a card cannot tell."
+)
+LARGEST_EPSILON = (
+    10.0  # beyond: "weak to no formal privacy guarantees", Ponomareva et al. (2023), How to DP-fy ML
+)
+LARGEST_EXPOSED = 0.1  # records that a mechanism with this δ may publish, as the mean
+FEW = 100  # records, where a noisy number may be too small by chance
+RANKED = (
+    "Mean absolute deviation of what each attribute adds to the score, as shares of their sum, over records that lie "
+    "where the model's noisy counts say."
+)
+UNRANKED = (
+    "Which attributes matter most is not shown: that takes noisy counts of the records by value, which this model has "
+    "not released. What is drawn of it below may lie where there is no record."
+)
 STYLE = """
 :root { color-scheme: light dark; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem;
+body { font: 15px/1.4 system-ui, sans-serif; max-width: 76rem; margin: 0.4rem auto; padding: 0 1rem;
   color: #1c1c1c; background: #fff; overflow-wrap: break-word; }
+h1 { font-size: 1.6rem; margin: 0; }
+h2 { font-size: 1.1rem; margin: 0.8rem 0 0.2rem; }
+p, ul { margin: 0.2rem 0 0.5rem; }
 code { overflow-wrap: anywhere; }
 figure { margin: 0 0 1rem; break-inside: avoid; }
 figcaption { font-size: 0.9em; }
 img { max-width: 100%; height: auto; }
+.sides { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(26rem, 100%), 1fr)); gap: 0 2rem; }
+.sides figure { margin: 0; }
+.sides img { max-height: 17rem; }
 .pictures { columns: 2 27rem; column-gap: 2rem; }
-table { border-collapse: collapse; width: 100%; margin: 0.5rem 0 1rem; }
+table { border-collapse: collapse; width: 100%; margin: 0.3rem 0 0.8rem; }
 th, td { text-align: left; vertical-align: top; padding: 0.25rem 0.8rem 0.25rem 0; border-bottom: 1px solid #8886; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-.total { border-left: 0.5rem solid #0173b2; padding: 0.4rem 0.8rem; font-size: 1.15rem; }
-.leak { border-left-color: #b00020; }
+.total { border-left: 0.5rem solid #0173b2; padding: 0.2rem 0.8rem; font-size: 1.1rem; }
+.leak, .caution { border-left: 0.5rem solid #b00020; }
+.caution { padding: 0.2rem 0.8rem; }
 .boxes { list-style: none; padding-left: 1.4rem; }
 .boxes li { text-indent: -1.4rem; }
-.sign tbody th, .sign tbody td { height: 3rem; vertical-align: bottom; border-bottom-color: currentcolor; }
+.folds { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(22rem, 100%), 1fr)); gap: 0 2rem; }
+details { border-top: 1px solid #8886; min-width: 0; }
+details[open] { grid-column: 1 / -1; }
+summary { cursor: pointer; padding: 0.3rem 0; }
+summary h2 { display: inline; }
+.sign tbody th, .sign tbody td { height: 1.9rem; vertical-align: bottom; border-bottom-color: currentcolor; }
 .sign tbody th { width: 20%; font-weight: normal; }
 .wide { overflow-x: auto; }
 @media (prefers-color-scheme: dark) {
   body { color: #e8e8e8; background: #161616; }
   img { filter: invert(0.915) hue-rotate(180deg); }
 }
-@media print { body { max-width: none; margin: 0; } h2 { break-after: avoid; } }
+@media print {
+  body { max-width: none; margin: 0; }
+  h2 { break-after: avoid; }
+  details { grid-column: 1 / -1; }
+  details::details-content { content-visibility: visible; height: auto; }
+}
 """
 
 
 def page(
-    model: PrivateClassifier, *, versions: dict[str, str], audit: str = "", document: Path | None = None
+    model: PrivateClassifier,
+    *,
+    versions: dict[str, str],
+    audit: str = "",
+    document: Path | None = None,
+    day: date | None = None,
+    data: str = "",
+    purpose: str = "",
 ) -> str:
-    """The card as a self-contained HTML page.
+    """The card as a self-contained HTML page: one screen, and the rest folded.
 
     Parameters
     ----------
@@ -78,21 +121,28 @@ def page(
     versions : of the packages that made the model.
     audit : what an audit found, as text; empty if there was none.
     document : the file that was read; the card holds its name and checksum.
+    day : when the card was written.
+    data, purpose : name of the training data, and what the model is for, in the data holder's words.
     """
     name = type(model).__name__
+    first, pictures = _drawn(model)
+    private = [_section("Whose privacy", [_paragraph(RELATIONS[model.ledger_.neighbours]), *_unit()])]
+    promises = _section("What the data holder promises", [_list(PROMISES, box=True)])
     sections = [
         f"<h1>Card of a model: {escape(name)} for {escape(model.domain_.target)}</h1>",
-        *_identity(document),
+        _identity(document, {"Written on": str(day or ""), "Data:": data, "Purpose:": purpose}),
         _total(model),
-        _section("Whose privacy", [_paragraph(RELATIONS[model.ledger_.neighbours]), *_unit()]),
-        _section("What was released", [_releases(model)]),
-        _section("What is public, on the data holder's word", [_domain(model.domain_)]),
-        _section("What the data holder promises", [_list(PROMISES, box=True)]),
-        _section("What the guarantee does not say", [_list(LIMITS)]),
-        _section("What the model looks like", list(_pictures(model))),
-        _section("Audit", [f"<pre>{escape(audit)}</pre>" if audit else _paragraph("No audit was attached.")]),
-        _section("How it was made", [_made(model, versions)]),
+        *_cautions(model),
+        _sides([*private, promises], [_section("What moves the score", [first])]),
         _section("Signed", [_signature()]),
+        '<div class="folds">',
+        _folded("What was released", [_releases(model)]),
+        _folded("What is public, by promise", [_domain(model.domain_)]),
+        _folded("What the guarantee does not say", [_list(LIMITS)]),
+        _folded("What the model looks like", _looks(model, pictures)),
+        _folded("Audit", [f"<pre>{escape(audit)}</pre>" if audit else _paragraph("No audit was attached.")]),
+        _folded("How it was made", [_made(model, versions)]),
+        "</div>",
     ]
     return f"""<!DOCTYPE html>
 <html lang="en">
@@ -119,8 +169,17 @@ def _paragraph(text: str) -> str:
     return f"<p>{escape(text)}</p>"
 
 
-def _section(title: str, parts: Sequence[str]) -> str:
+def _section(title: str, parts: Iterable[str]) -> str:
     return "\n".join([f"<h2>{escape(title)}</h2>", *parts])
+
+
+def _folded(title: str, parts: Iterable[str]) -> str:
+    return "\n".join([f"<details><summary><h2>{escape(title)}</h2></summary>", *parts, "</details>"])
+
+
+def _sides(*columns: Iterable[str]) -> str:
+    """Parts beside each other, where there is room."""
+    return '<div class="sides">' + "".join(f"<div>{''.join(parts)}</div>" for parts in columns) + "</div>"
 
 
 def _list(texts: Sequence[str], *, box: bool = False) -> str:
@@ -132,12 +191,13 @@ def _list(texts: Sequence[str], *, box: bool = False) -> str:
     )
 
 
-def _identity(document: Path | None) -> list[str]:
-    """Which document the card is of: a signature under a card holds for that one only."""
-    if document is None:
-        return []
-    digest = hashlib.sha256(document.read_bytes()).hexdigest()
-    return [f"<p>Of the document <code>{escape(document.name)}</code>, SHA-256 <code>{digest}</code>.</p>"]
+def _identity(document: Path | None, told: dict[str, str]) -> str:
+    """When and for what, and which document the card is of: a signature under a card holds for that one only."""
+    parts = [f"{escape(head)} {escape(words)}." for head, words in told.items() if words]
+    if document is not None:
+        digest = hashlib.sha256(document.read_bytes()).hexdigest()
+        parts.append(f"Of the document <code>{escape(document.name)}</code>, SHA-256 <code>{digest}</code>.")
+    return f"<p>{' '.join(parts)}</p>"
 
 
 def _total(model: PrivateClassifier) -> str:
@@ -154,7 +214,32 @@ def _total(model: PrivateClassifier) -> str:
         f'<p class="total"><strong>{claim}</strong>: {kind}, by the ledger of all releases below. '
         f"One record changes the probability of anything the model shows by a factor of {factor} at most{rest}.</p>"
     )
-    return total + _digits(model)
+    return total + _digits(model) + _paragraph(ONE_FIT)
+
+
+def _cautions(model: PrivateClassifier) -> Iterator[str]:
+    """What of a promise is so weak that a reader should know."""
+    ledger = model.ledger_
+    found = []
+    if LARGEST_EPSILON < ledger.epsilon < math.inf:
+        found.append(
+            f"ε is above {LARGEST_EPSILON:g}, where the formal promise by itself is weak to none "
+            "(Ponomareva et al., 2023, How to DP-fy ML)"
+        )
+    if ledger.delta:
+        number = getattr((getattr(model, "models_", None) or [None])[0], "number", math.nan)
+        if math.isnan(number):
+            found.append(
+                f"compare δ = {ledger.delta:g} with one over the number of records, which was not released"
+            )
+        elif ledger.delta * max(number, FEW) > LARGEST_EXPOSED:
+            found.append(
+                f"δ is not far below one over the number of records, {number:.0f} by noisy counts: what publishes each "
+                f"record with probability {ledger.delta:g}, {ledger.delta * number:.2g} of them on average, keeps "
+                "this promise"
+            )
+    for words in found:
+        yield f'<p class="caution"><strong>Caution</strong>: {escape(words)}.</p>'
 
 
 def _digits(model: PrivateClassifier) -> str:
@@ -263,28 +348,39 @@ def _moved(attribute: Attribute) -> str:
     return f"unknown: {stand_in}; missing: {attribute.levels[attribute.missing_code]}"
 
 
-def _pictures(model: PrivateClassifier) -> Iterator[str]:
+def _drawn(model: PrivateClassifier) -> tuple[str, list[str]]:
+    """What moves the score, and the other pictures."""
     try:
-        import matplotlib.pyplot as plt
+        from . import pictures
     except ImportError:
-        yield _paragraph(
+        none = _paragraph(
             'No pictures: they need the extra "plot"; pip install ".[plot]" in the project\'s folder.'
         )
-        return
-    from . import pictures
+        return none, [none]
+    with pictures.drawn_names(model):
+        figure = pictures.of_importances(model)
+        first = _paragraph(UNRANKED) if figure is None else _picture(figure, RANKED)
+        return first, [_picture(*drawn) for drawn in pictures.of_model(model)]
 
-    yield '<div class="pictures">'
-    for figure, words in pictures.of_model(model):
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format="png", dpi=110, metadata={"Software": None})
-        plt.close(figure)
-        data = base64.b64encode(buffer.getvalue()).decode()
-        alt = escape(words, quote=True)
-        yield f'<figure><img src="data:image/png;base64,{data}" alt="{alt}"><figcaption>{alt}</figcaption></figure>'
-    yield "</div>"
+
+def _picture(figure: Any, words: str) -> str:
+    import matplotlib.pyplot as plt
+
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=110, metadata={"Software": None})
+    plt.close(figure)
+    data = base64.b64encode(buffer.getvalue()).decode()
+    alt = escape(words, quote=True)
+    return (
+        f'<figure><img src="data:image/png;base64,{data}" alt="{alt}"><figcaption>{alt}</figcaption></figure>'
+    )
+
+
+def _looks(model: PrivateClassifier, pictures: list[str]) -> Iterator[str]:
+    yield f'<div class="pictures">{"".join(pictures)}</div>'
     if isinstance(model, PrivateForest):
-        yield "<details><summary>The first tree in words</summary>"
-        yield f"<pre>{escape(model.trees_[0].export_text(model.domain_, max_depth=6))}</pre></details>"
+        yield "<h3>The first tree in words</h3>"
+        yield f"<pre>{escape(model.trees_[0].export_text(model.domain_, max_depth=6))}</pre>"
 
 
 def _made(model: PrivateClassifier, versions: dict[str, str]) -> str:
@@ -313,13 +409,16 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m dpnb.
     parser.add_argument("model", type=Path, help="document that model.release() wrote")
     parser.add_argument("--report", type=Path, required=True, help="HTML file to write")
     parser.add_argument("--audit", type=Path, help="text of an audit, to be shown on the card")
+    parser.add_argument("--data", default="", help="name of the training data")
+    parser.add_argument("--purpose", default="", help="what the model is for")
     options = parser.parse_args(arguments)
     if options.report.suffix not in (".html", ".htm"):
         parser.exit(1, f"cannot write {options.report}: expected a name that ends in .html\n")
     try:
         versions = read_document(options.model)["versions"]
         audit = "" if options.audit is None else _text(options.audit)
-        text = page(read(options.model), versions=versions, audit=audit, document=options.model)
+        words = {"data": options.data, "purpose": options.purpose, "day": date.today()}
+        text = page(read(options.model), versions=versions, audit=audit, document=options.model, **words)
         write_whole(options.report, text)
     except DataError as error:
         parser.exit(1, f"{error}\n")

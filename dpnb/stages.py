@@ -197,13 +197,24 @@ class Stages:
         self.constant = np.zeros(self.loss.n_problems)
         self.blocks: list[Block] = []
         self.tables: list[Floats] = []
+        self.counted: list[Floats] = []
+        self.noise = 0.0  # of these counts, the largest standard deviation
         self.left = 1.0  # share of the budget
 
     def models(self) -> list[Shapes]:
         """What was learnt, one model a problem."""
         table = np.concatenate([np.zeros((len(self.constant), 0)), *self.tables], axis=1)
-        blocks = tuple(self.blocks)
-        return [Shapes(self.domain, float(c), blocks, t) for c, t in zip(self.constant, table, strict=True)]
+        blocks, found = tuple(self.blocks), self.records()
+        return [
+            Shapes(self.domain, float(c), blocks, t, *found)
+            for c, t in zip(self.constant, table, strict=True)
+        ]
+
+    def records(self) -> tuple[tuple[Block, ...], Floats, float]:
+        """Bins of each attribute, noisy numbers of records in them, and the noise's largest standard deviation."""
+        if not self.counted:
+            return (), np.empty(0), 0.0
+        return layout_of(self.grid).blocks, np.rint(np.concatenate(self.counted)), self.noise
 
     # --- Thresholds -----------------------------------------------------------------------------------------
 
@@ -221,7 +232,6 @@ class Stages:
         d times 1/(2σ²). What is halved follows from counts that are released.
         """
         cuts = public_cuts(self.domain, uniform=uniform, geometric=geometric)
-        self.counted: list[Floats] = []
         grid = grid_of(self.domain, cuts)
         noisy, sd = self._count(
             layout_of(grid), self.settings.of_counts, "records in the bins of the public grid"
@@ -239,8 +249,9 @@ class Stages:
         """Noisy number of records in each cell for a part of the budget, and the noise's standard deviation."""
         rho, blocks = self._spend(part), len(layout.blocks)
         exact, shares = self.data.counts(layout)[None], np.full(layout.total, 1 / blocks)
-        noisy = self.noisy(layout, exact, rho, 1.0, shares, what)[0]
-        return noisy, math.sqrt(blocks / (2 * rho))
+        noisy, sd = self.noisy(layout, exact, rho, 1.0, shares, what)[0], math.sqrt(blocks / (2 * rho))
+        self.noise = max(self.noise, sd)
+        return noisy, sd
 
     def _spend(self, part: float) -> float:
         """ρ of a part of the budget, which is then gone."""

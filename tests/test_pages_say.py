@@ -106,6 +106,13 @@ def table(name: str) -> pd.DataFrame:
     return pd.read_csv(ROOT / "results" / f"{name}.csv")
 
 
+def rank_correlations() -> list[Any]:
+    """Mean rank correlation of importances with what permuting does, by counts and by ranges; and how many sets."""
+    found = table("importances")
+    means = found.groupby("metric")["value"].mean()
+    return [[means["counts"], means["ranges"]], found["dataset"].nunique()]
+
+
 def project() -> dict[str, Any]:
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
@@ -544,6 +551,12 @@ SAID = [
         "book/notation.md",
         "No smaller constant serves for all builders",
         "test_bags.py::test_fact_f2_is_attained",
+    ),
+    Said(
+        "book/releasing.md",
+        "have a rank correlation of 0.86, as the mean over four data sets; with the range of each shape it is 0.74",
+        lambda means, sets: np.allclose(means, [0.86, 0.74], atol=0.005) and sets == 4,
+        rank_correlations,
     ),
     Said("book/reproduce.md", "You need Python 3.11 or later", *PYTHON),
     Said("book/reproduce.md", "Needs Java 17 or later", *JAVA),

@@ -24,6 +24,7 @@ from .studies import (
     diffprfs,
     dpada,
     edprf,
+    importances,
     lineage,
     pearson,
     reconstruction,
@@ -52,6 +53,7 @@ STUDIES = (
     stress,
     subjects,
     reconstruction,
+    importances,
 )
 GRIDS: dict[str, Callable[[], Study]] = {
     name: grid for study in STUDIES for name, grid in study.GRIDS.items()

@@ -121,7 +121,8 @@ class LogisticRegression(PrivateClassifier):
             data.move(layout, moved, np.zeros(len(table)))
             table += moved
             mean += table * (k >= half) / (self.n_rounds - half)
-        return [Shapes(self.domain_, 0.0, layout.blocks, weights) for weights in mean]
+        found = stages.records()
+        return [Shapes(self.domain_, 0.0, layout.blocks, weights, *found) for weights in mean]
 
     def _votes(self, codes: Floats) -> Floats:
         return probabilities(self.models_, codes)

@@ -1,0 +1,328 @@
+"""Importances and cards that do not mislead: noise ranks below what matters, and what nobody knows is not drawn."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import warnings
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.font_manager import fontManager
+from playwright.sync_api import sync_playwright
+
+import dpnb
+from dpnb import Categorical, Continuous, Domain, PrivateBooster, card, pictures
+from dpnb.book import pdf
+from dpnb.estimators import PrivateClassifier
+from dpnb.grid import Shape
+from dpnb.papers.baselines_logistic import LogisticRegression
+from dpnb.papers.dpada import DPAda
+from dpnb.shapes import Block, PairShape, Shapes, category_axis, interval_axis, nearest
+
+CODES = tuple(f"K{i:02d}" for i in range(20))
+MATTERS = ("age", "diagnosis", "smoking")
+DOMAIN = Domain(
+    (
+        Continuous("age", 0, 120),
+        Categorical("diagnosis", CODES),
+        Categorical("smoking", ("never", "former", "current")),
+        Continuous("balance", 0, 1e6, missing=True, clip=True),
+        Continuous("const", 0, 100),
+        Continuous("admitted", "1900-01-01", "2025-12-31"),
+        Categorical("科室", ("内科", "外科")),
+    ),
+    ("no", "yes"),
+    target="readmitted",
+)
+
+
+def admissions(n: int, *, seed: int = 0) -> tuple[pd.DataFrame, pd.Series]:
+    """Age, three diagnoses and smoking decide; balances, a constant, dates and wards do not."""
+    rng = np.random.default_rng(seed)
+    balance = rng.lognormal(8, 1.5, n)
+    balance[rng.random(n) < 0.1] = np.nan
+    X = pd.DataFrame(
+        {
+            "age": np.clip(rng.normal(55, 18, n), 18, 99).round(),
+            "diagnosis": rng.choice(CODES, n, p=np.repeat([0.08, 0.02], 10)),
+            "smoking": rng.choice(["never", "former", "current"], n, p=[0.6, 0.25, 0.15]),
+            "balance": balance,
+            "const": 7.0,
+            "admitted": np.datetime_as_string(np.datetime64("2015-01-01") + rng.integers(0, 2900, n)),
+            "科室": rng.choice(["内科", "外科"], n),
+        }
+    )
+    score = 0.05 * (X["age"] - 55) + 1.3 * X["diagnosis"].isin(["K03", "K07", "K12"]) - 2.2
+    score += X["smoking"].map({"never": 0, "former": 0.3, "current": 0.9})
+    return X, pd.Series(np.where(rng.random(n) < 1 / (1 + np.exp(-score)), "yes", "no"))
+
+
+@pytest.fixture(scope="module")
+def model() -> PrivateBooster:
+    return PrivateBooster(domain=DOMAIN, delta=1e-5, random_state=0).fit(*admissions(20_000))
+
+
+def uncounted(model: PrivateBooster, folder: Path) -> PrivateBooster:
+    """Write the model as documents were before they held counts, and read it."""
+    model.release(folder / "new.json")
+    document = json.loads((folder / "new.json").read_text(encoding="utf-8"))
+    for shapes in document["model"]["models_"]:
+        for name in ("counted", "records", "noise"):
+            del shapes[name]
+    (folder / "old.json").write_text(json.dumps(document), encoding="utf-8")
+    return dpnb.read(folder / "old.json")
+
+
+# --- The law ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_noise_ranks_below_what_matters(seed: int) -> None:
+    model = PrivateBooster(domain=DOMAIN, delta=1e-5, random_state=seed).fit(*admissions(20_000, seed=seed))
+    real = [name in MATTERS for name in DOMAIN.names]
+
+    def ranked(sizes: np.ndarray) -> bool:
+        return sizes[real].min() > sizes[np.invert(real)].max()
+
+    shares = model.feature_importances_
+    assert ranked(shares)
+    assert shares.sum() == pytest.approx(1)
+    assert shares[DOMAIN.names.index("const")] < 0.05
+    ranges = replace(model.models_[0], counted=()).importances()
+    assert not ranked(ranges)  # broken twin: the range of a shape, wherever records lie
+    assert (ranges / ranges.sum())[DOMAIN.names.index("const")] > 0.05
+
+
+def drawn_shapes(rng: np.random.Generator) -> Shapes:
+    domain = Domain((Continuous("x", 0, 4), Categorical("c", ("a", "b", "d"))), (0, 1))
+    x, c = interval_axis(0, np.array([1.0, 2.0, 3.0])), category_axis(1, 3)
+    blocks = (Block((x,)), Block((c,)), Block((x, c)))
+    table, records = rng.normal(size=4 + 3 + 12), rng.integers(1, 50, 7).astype(float)
+    return Shapes(domain, 0.5, blocks, table, (Block((x,)), Block((c,))), records, 1.0)
+
+
+def test_importances_are_what_enumeration_gives() -> None:
+    """Of independent attributes: E|E(F | a) − E F|, and a half of E|the rest|."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        shapes = drawn_shapes(rng)
+        shapes.check(shapes.domain)
+        weight = np.outer(*(part / part.sum() for part in np.split(shapes.records, [4])))
+        grid = np.array([[x, c] for x in (0.5, 1.5, 2.5, 3.5) for c in range(3)])
+        score = shapes.score(grid).reshape(4, 3)
+        mean = np.sum(weight * score)
+        by_x = (weight * score).sum(axis=1) / weight.sum(axis=1) - mean
+        by_c = (weight * score).sum(axis=0) / weight.sum(axis=0) - mean
+        rest = np.sum(weight * np.abs(score - mean - by_x[:, None] - by_c))
+        sides = weight.sum(axis=1) @ np.abs(by_x), weight.sum(axis=0) @ np.abs(by_c)
+        np.testing.assert_allclose(shapes.importances(), np.array(sides) + rest / 2, atol=1e-12)
+
+
+def test_counts_are_taken_to_the_nearest_that_can_be() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        noisy = rng.normal(rng.choice([0.0, 30.0], 6), 8.0)
+        found = nearest(noisy)
+        assert found.min() >= 0
+        assert found.sum() == pytest.approx(max(noisy.sum(), 0))
+        others = rng.dirichlet(np.full(6, 0.5), 200) * found.sum()
+        assert (np.sum((others - noisy) ** 2, axis=1) >= np.sum((found - noisy) ** 2)).all()
+    lone = np.append(1000.0, rng.normal(0, 10, 60))  # as a constant has it
+    assert nearest(lone)[0] > 0.97 * lone.sum()
+    assert np.maximum(lone, 0)[0] < 0.97 * np.maximum(lone, 0).sum()  # broken twin: cut off at 0
+
+
+def test_a_missing_value_is_a_bin_of_its_own(model: PrivateBooster) -> None:
+    shapes, a = model.models_[0], DOMAIN.names.index("balance")
+    own = DOMAIN.attributes[a]
+    share = shapes.shares(a, np.array([(own.floor + own.low) / 2]))
+    assert share[0] == pytest.approx(0.1, abs=0.03)
+    assert share.sum() == pytest.approx(1)
+    assert shapes.number == pytest.approx(20_000, rel=0.05)
+
+
+def test_a_model_without_counts_says_so(model: PrivateBooster, tmp_path: Path) -> None:
+    old, (X, _) = uncounted(model, tmp_path), admissions(50)
+    np.testing.assert_array_equal(old.predict_proba(X), model.predict_proba(X))
+    np.testing.assert_array_equal(
+        dpnb.read(tmp_path / "new.json").feature_importances_, model.feature_importances_
+    )
+    pure = PrivateBooster(domain=DOMAIN, n_rounds=9, random_state=0).fit(*admissions(500))
+    for one in (old, pure):
+        with pytest.warns(UserWarning, match="wherever records lie"):
+            assert one.feature_importances_.sum() == pytest.approx(1)
+        assert pictures.of_importances(one) is None
+        assert card.UNRANKED in card.page(one, versions={})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert model.feature_importances_.sum() == pytest.approx(1)
+    text = card.page(model, versions={})
+    assert card.UNRANKED not in text
+    assert card.RANKED.split(",")[0] in text
+
+
+def test_logistic_regression_counts_too() -> None:
+    fitted = LogisticRegression(domain=DOMAIN, random_state=0).fit(*admissions(5000))
+    assert fitted.models_[0].importances().argmax() == DOMAIN.names.index("age")
+    assert fitted.models_[0].number == pytest.approx(5000, rel=0.2)
+
+
+X4, C3 = interval_axis(0, np.array([1.0, 2.0, 3.0])), category_axis(1, 3)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"records": np.ones(1)},
+        {"records": np.full(7, np.nan)},
+        {"noise": -1.0},
+        {"noise": np.nan},
+        {"counted": (Block((C3,)), Block((X4,)))},
+        {"counted": (Block((X4, C3)),), "records": np.ones(12)},
+        {"counted": (Block((X4,)), Block((category_axis(1, 2),))), "records": np.ones(6)},
+    ],
+)
+def test_counts_of_a_document_are_checked(wrong: dict[str, Any]) -> None:
+    shapes = drawn_shapes(np.random.default_rng(0))
+    shapes.check(shapes.domain)
+    with pytest.raises(ValueError, match=r"expected|fit|size|finite"):
+        replace(shapes, **wrong).check(shapes.domain)
+
+
+# --- Pictures ---------------------------------------------------------------------------------------------------------
+
+
+def solid(shapes: Shapes, name: str) -> float:
+    """Share of an attribute's intervals that are not drawn faintly."""
+    a = DOMAIN.names.index(name)
+    return float(np.mean(~shapes.empty(a, shapes.counted[a].axes[0].at)))
+
+
+def test_shapes_are_faint_where_there_is_no_record(model: PrivateBooster) -> None:
+    shapes = model.models_[0]
+    assert solid(shapes, "const") < 0.1
+    assert solid(shapes, "diagnosis") > 0.9
+    assert solid(replace(shapes, noise=0.0), "const") > 0.2  # broken twin: noise is taken for records
+
+
+def words_of(figure: Figure) -> list[str]:
+    figure.canvas.draw()
+    axis = figure.axes[0]
+    labels = [*axis.get_xticklabels(), *axis.get_yticklabels(), *axis.texts]
+    return [label.get_text() for label in labels]
+
+
+def test_axes_speak_as_the_attribute_does() -> None:
+    """Dates are dates, missing values are named, empty categories come last and are faint."""
+    day, shape = DOMAIN["admitted"], Shape(np.array([16_436.0]), np.array([0.0, 1.0]))
+    words = words_of(pictures.plot_shapes({"day": (day, shape)}))
+    assert {"1920", "1960", "2000"} <= set(words)
+    assert "15000" not in words
+    gap = DOMAIN["balance"]
+    shape = Shape(np.array([(gap.floor + gap.low) / 2, 500.0]), np.array([0.5, 0.0, 1.0]))
+    assert "missing" in words_of(pictures.plot_shapes({"balance": (gap, shape)}))
+    assert "missing" not in words_of(pictures.plot_shapes({"a": (replace(gap, missing=False), shape)}))
+    ward, empty = Categorical("ward", ("a", "b", "c")), np.array([False, True, False])
+    drawn = {"ward": (ward, Shape(np.arange(3.0), np.array([0.1, -5.0, 0.2])))}
+    few = pictures.plot_shapes(drawn, bars=2, empty={"ward": empty})
+    assert {"a", "c"} <= set(words_of(few))
+    bars = pictures.plot_shapes(drawn, empty={"ward": empty}).axes[0].patches
+    assert [bar.get_alpha() for bar in bars] == [None, pictures.FAINT, None]
+    pair = PairShape(np.array([16_436.0]), np.array([gap.floor / 2]), np.zeros((2, 2)))
+    assert {"≤ 2015-01-01", "missing"} <= set(words_of(pictures.plot_pair((day, gap), pair)))
+    plt.close("all")
+
+
+@pytest.mark.parametrize("days", [("0001-01-01", "9999-12-31"), ("2024-02-28", "2024-02-29")])
+def test_any_dates_have_an_axis(days: tuple[str, str]) -> None:
+    day = Continuous("day", *days, missing=True)
+    words = words_of(pictures.plot_shapes({"day": (day, Shape(np.empty(0), np.zeros(1)))}))
+    assert any(re.fullmatch(r"\d{4}(-\d\d-\d\d)?", word) for word in words)
+    plt.close("all")
+
+
+def test_names_in_chinese_are_drawn_or_a_font_is_asked_for(
+    model: PrivateBooster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def drawn(model: PrivateBooster) -> list[str]:
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            card.page(model, versions={})
+        return [str(warning.message) for warning in found]
+
+    if any("CJK" in font.name for font in fontManager.ttflist):
+        assert drawn(model) == []
+    monkeypatch.setattr(fontManager, "ttflist", [f for f in fontManager.ttflist if "DejaVu" in f.name])
+    (told,) = drawn(model)
+    assert re.search("'内外室科'.*fonts-noto-cjk", told)
+    figure = pictures.of_importances(model)
+    assert figure is not None
+    with pytest.warns(UserWarning, match="Glyph"):  # broken twin: without a look at the fonts
+        figure.canvas.draw()
+    plt.close("all")
+
+
+# --- Cards ------------------------------------------------------------------------------------------------------------
+
+
+def cautions(model: PrivateClassifier) -> str:
+    return " ".join(card._cautions(model))
+
+
+def test_a_weak_promise_has_a_caution() -> None:
+    parts = admissions(1000)
+
+    def of(epsilon: float, delta: float | None) -> str:
+        how: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "n_rounds": 2}
+        return cautions(PrivateBooster(domain=DOMAIN, random_state=0, **how).fit(*parts))
+
+    assert of(5.0, 1e-9) == of(5.0, None) == ""
+    assert "above 10" in of(1000.0, None)
+    both = of(1000.0, 0.01)
+    assert "above 10" in both
+    assert re.search(r"\b(99\d|100\d) by noisy counts", both)
+    assert "10 of them on average" in both
+    assert "not far below" in of(5.0, 2e-4)
+    rounds = DPAda(domain=DOMAIN, delta=1e-9, n_rounds=3, random_state=0)
+    assert "was not released" in cautions(rounds.fit(*parts))
+
+
+def test_a_card_says_when_and_what_for(model: PrivateBooster) -> None:
+    told = {"data": "admissions <2024>", "purpose": "planning & beds", "day": date(2026, 1, 31)}
+    text = card.page(model, versions={}, **told)
+    assert "Written on 2026-01-31. Data: admissions &lt;2024&gt;. Purpose: planning &amp; beds." in text
+    assert card.ONE_FIT in text
+    bare = card.page(model, versions={})
+    assert not any(word in bare for word in ("Written on", "Data:", "Purpose:"))
+
+
+def test_a_card_is_one_screen_and_prints_whole(model: PrivateBooster, tmp_path: Path) -> None:
+    path = next(filter(None, map(shutil.which, pdf.BROWSERS)), None)
+    if path is None:
+        pytest.skip("no browser")
+    file = tmp_path / "card.html"
+    told = {"data": "admissions 2024", "purpose": "planning of beds", "day": date(2026, 1, 31)}
+    file.write_text(card.page(model, versions={}, **told), encoding="utf-8")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=pdf.ARGUMENTS)
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        page.goto(file.as_uri())
+        height = "document.documentElement.scrollHeight"
+        assert page.evaluate(height) <= 900
+        hidden = "[...document.querySelectorAll('details > *')].filter(e => !e.checkVisibility()).length"
+        assert page.evaluate(hidden) > 5
+        page.emulate_media(media="print")
+        assert page.evaluate(hidden) == 0
+        page.emulate_media(media="screen")
+        page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+        assert page.evaluate(height) > 900  # broken twin: nothing folded
+        browser.close()

@@ -223,17 +223,8 @@ class Curator:
         **Privacy**: ε-DP and ε²/8-zCDP under add/remove, with rate ε/g, where g is ``change_range`` if it is given, Δ
         for monotone scores and 2Δ otherwise (fact F1; McSherry and Talwar 2007; Cesar and Rogers 2021 for zCDP).
         """
-        event, groups = _choice(
-            "exponential",
-            scores,
-            starts,
-            epsilon=epsilon,
-            sensitivity=sensitivity,
-            monotone=monotone,
-            change_range=change_range,
-            what=what,
-            parts=parts,
-        )
+        event = _pure("exponential", epsilon=epsilon, sensitivity=sensitivity, what=what, parts=parts)
+        event, groups = _choices(event, scores, starts, monotone=monotone, change_range=change_range)
         if measure is None:
             measure = np.ones(len(groups["scores"]))
         return self._settle(Exponential(**groups, measure=np.asarray(measure, float)), event)
@@ -267,17 +258,10 @@ class Curator:
 
         **Privacy**: as :meth:`exponential`, for the score as a function on the public lattice.
         """
-        event, groups = _choice(
-            "interval exponential",
-            scores,
-            starts,
-            epsilon=epsilon,
-            sensitivity=sensitivity,
-            monotone=monotone,
-            change_range=change_range,
-            what=what,
-            parts=parts,
+        event = _pure(
+            "interval exponential", epsilon=epsilon, sensitivity=sensitivity, what=what, parts=parts
         )
+        event, groups = _choices(event, scores, starts, monotone=monotone, change_range=change_range)
         choice = Exponential(**groups, measure=measure)
         law = IntervalExponential(choice=choice, option=option, low=low, high=high, lattice=lattice)
         return self._settle(law, event)
@@ -299,17 +283,8 @@ class Curator:
         **Privacy**: ε-DP under add/remove (fact F1; McKenna and Sheldon 2020). It is not ε-bounded-range, so its
         zCDP cost is the generic ε²/2.
         """
-        event, groups = _choice(
-            "permute-and-flip",
-            scores,
-            starts,
-            epsilon=epsilon,
-            sensitivity=sensitivity,
-            monotone=monotone,
-            change_range=change_range,
-            what=what,
-            parts=parts,
-        )
+        event = _pure("permute-and-flip", epsilon=epsilon, sensitivity=sensitivity, what=what, parts=parts)
+        event, groups = _choices(event, scores, starts, monotone=monotone, change_range=change_range)
         return self._settle(PermuteAndFlip(**groups), event)
 
     def public(self, draw: Callable[[np.random.Generator], T], *, what: str) -> T:
@@ -441,17 +416,8 @@ def _concentrated(
     )
 
 
-def _choice(
-    mechanism: str,
-    scores: ArrayLike,
-    starts: ArrayLike,
-    *,
-    epsilon: ArrayLike,
-    sensitivity: float,
-    monotone: bool,
-    change_range: float | None,
-    what: str,
-    parts: Ints | None,
+def _choices(
+    event: Event, scores: ArrayLike, starts: ArrayLike, *, monotone: bool, change_range: float | None
 ) -> tuple[Event, dict[str, Any]]:
     """Event of a private choice in each group, and scores, starts and rates for its law.
 
@@ -466,15 +432,14 @@ def _choice(
     values, first = np.asarray(scores, float), np.asarray(starts)
     if not np.isfinite(values).all():
         raise ValueError("scores that are NaN or infinite: expected finite numbers, mend the score")
-    if parts is not None and len(parts) != len(first):
-        raise ValueError(f"{len(first)} groups for {len(parts)} parts: expected a part for each group")
-    event = _pure(mechanism, epsilon=epsilon, sensitivity=sensitivity, what=what, parts=parts)
+    if event.parts is not None and event.n_parts != len(first):
+        raise ValueError(f"{len(first)} groups for {event.n_parts} parts: expected a part for each group")
     if change_range is not None:
-        if not 0 < change_range <= 2 * sensitivity:
-            raise ValueError(f"change_range={change_range!r}: expected a number in (0, {2 * sensitivity:g}]")
+        if not 0 < change_range <= (most := 2 * event.sensitivity):
+            raise ValueError(f"change_range={change_range!r}: expected a number in (0, {most:g}]")
         event = replace(event, change_range=change_range)
     groups = {"scores": values, "starts": first, "rate": _rate(event, monotone=monotone)}
-    if parts is None and len(first) > 1:
+    if event.parts is None and len(first) > 1:
         epsilons, rhos = (np.broadcast_to(cost, first.shape) for cost in (event.epsilon, event.rho))
         event = replace(event, epsilon=np.asarray(epsilons.sum()), rho=np.asarray(rhos.sum()))
     return event, groups

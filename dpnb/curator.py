@@ -204,8 +204,8 @@ class Curator:
         Parameters
         ----------
         scores : (candidates,) larger is better.
-        starts : (groups,) first candidate of each group.
-        epsilon : > 0, scalar or (groups,).
+        starts : (groups,) first candidate of each group. Without ``parts`` the choices of all groups add up.
+        epsilon : of each choice, > 0, scalar or (groups,).
         sensitivity : Δ, most that one record changes any score.
         monotone : whether adding a record moves all scores in the same direction.
         change_range : g, most by which one record added moves two scores apart, where a proof gives less than Δ
@@ -223,16 +223,11 @@ class Curator:
         **Privacy**: ε-DP and ε²/8-zCDP under add/remove, with rate ε/g, where g is ``change_range`` if it is given, Δ
         for monotone scores and 2Δ otherwise (fact F1; McSherry and Talwar 2007; Cesar and Rogers 2021 for zCDP).
         """
-        values, starts = np.asarray(scores, float), np.asarray(starts)
         event = _pure("exponential", epsilon=epsilon, sensitivity=sensitivity, what=what, parts=parts)
-        event = _choice(event, values, starts, change_range)
-        law = Exponential(
-            scores=values,
-            starts=starts,
-            rate=_rate(event, monotone=monotone),
-            measure=np.ones(len(values)) if measure is None else np.asarray(measure, float),
-        )
-        return self._settle(law, event)
+        event, groups = _choices(event, scores, starts, monotone=monotone, change_range=change_range)
+        if measure is None:
+            measure = np.ones(len(groups["scores"]))
+        return self._settle(Exponential(**groups, measure=np.asarray(measure, float)), event)
 
     def exponential_intervals(
         self,
@@ -263,17 +258,11 @@ class Curator:
 
         **Privacy**: as :meth:`exponential`, for the score as a function on the public lattice.
         """
-        values, starts = np.asarray(scores, float), np.asarray(starts)
         event = _pure(
             "interval exponential", epsilon=epsilon, sensitivity=sensitivity, what=what, parts=parts
         )
-        event = _choice(event, values, starts, change_range)
-        choice = Exponential(
-            scores=values,
-            starts=starts,
-            rate=_rate(event, monotone=monotone),
-            measure=measure,
-        )
+        event, groups = _choices(event, scores, starts, monotone=monotone, change_range=change_range)
+        choice = Exponential(**groups, measure=measure)
         law = IntervalExponential(choice=choice, option=option, low=low, high=high, lattice=lattice)
         return self._settle(law, event)
 
@@ -294,11 +283,9 @@ class Curator:
         **Privacy**: ε-DP under add/remove (fact F1; McKenna and Sheldon 2020). It is not ε-bounded-range, so its
         zCDP cost is the generic ε²/2.
         """
-        values, starts = np.asarray(scores, float), np.asarray(starts)
         event = _pure("permute-and-flip", epsilon=epsilon, sensitivity=sensitivity, what=what, parts=parts)
-        event = _choice(event, values, starts, change_range)
-        law = PermuteAndFlip(scores=values, starts=starts, rate=_rate(event, monotone=monotone))
-        return self._settle(law, event)
+        event, groups = _choices(event, scores, starts, monotone=monotone, change_range=change_range)
+        return self._settle(PermuteAndFlip(**groups), event)
 
     def public(self, draw: Callable[[np.random.Generator], T], *, what: str) -> T:
         """Randomness that does not depend on the data (bags, schedules, attribute subsets); free."""
@@ -443,29 +430,33 @@ def _concentrated(
     )
 
 
-def _choice(event: Event, scores: Floats, starts: Ints, change_range: float | None) -> Event:
-    """Event of a private choice, with the range of its score changes if that is declared.
+def _choices(
+    event: Event, scores: ArrayLike, starts: ArrayLike, *, monotone: bool, change_range: float | None
+) -> tuple[Event, dict[str, Any]]:
+    """Event of a private choice in each group, and scores, starts and rates for its law.
+
+    Without ``parts`` all groups are choices from the same data, and add up.
 
     Raises
     ------
     ValueError
-        For what only a mistake of the program's leads to: several choices that would be booked as one, or scores that
-        are no numbers. Scores of ours are sums of finite counts and residuals, whatever the records hold.
+        For what only a mistake of the program's leads to: parts that are not as many as the groups, or scores that are
+        no numbers. Scores of ours are made of finite counts and residuals, whatever the records hold.
     """
-    if len(starts) != event.n_parts:
-        raise ValueError(
-            f"{len(starts)} groups for {event.n_parts} parts: expected as many, for each group is a choice of its own; "
-            "name the parts, or choose from all data one group at a time"
-        )
-    if not np.isfinite(scores).all():
+    values, first = np.asarray(scores, float), np.asarray(starts)
+    if not np.isfinite(values).all():
         raise ValueError("scores that are NaN or infinite: expected finite numbers, mend the score")
-    if change_range is None:
-        return event
-    if not 0 < change_range <= 2 * event.sensitivity:
-        raise ValueError(
-            f"change_range={change_range!r}: expected a number in (0, {2 * event.sensitivity:g}]"
-        )
-    return replace(event, change_range=change_range)
+    if event.parts is not None and event.n_parts != len(first):
+        raise ValueError(f"{len(first)} groups for {event.n_parts} parts: expected a part for each group")
+    if change_range is not None:
+        if not 0 < change_range <= (most := 2 * event.sensitivity):
+            raise ValueError(f"change_range={change_range!r}: expected a number in (0, {most:g}]")
+        event = replace(event, change_range=change_range)
+    groups = {"scores": values, "starts": first, "rate": _rate(event, monotone=monotone)}
+    if event.parts is None and len(first) > 1:
+        epsilons, rhos = (np.broadcast_to(cost, first.shape) for cost in (event.epsilon, event.rho))
+        event = replace(event, epsilon=np.asarray(epsilons.sum()), rho=np.asarray(rhos.sum()))
+    return event, groups
 
 
 def _rate(event: Event, *, monotone: bool) -> Floats:

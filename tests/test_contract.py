@@ -9,6 +9,7 @@ import re
 import warnings
 from contextlib import suppress
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -231,12 +232,13 @@ def above_its_claim(entry: Entry, name: str) -> list[tuple[float, float]]:
     """Tiny budgets (ε, δ) of which the ledger states more than the claim; an error for a parameter is no statement."""
     X, y, domain = sample(entry)
     records, found = Records(X, y, domain=domain), []
-    for delta in (1e-2, 1e-6, 1e-10):
-        for epsilon in (1e-3, 1e-5, 1e-6, 1e-9, 1e-12):
-            model: Any = entry.model(name, epsilon=epsilon, delta=delta, random_state=0)
-            with suppress(ValueError):
-                if model.fit(records).ledger_.epsilon > epsilon * (1 + 1e-9):
-                    found.append((epsilon, delta))
+    for epsilon, delta, relation in product(
+        (1e-3, 1e-5, 1e-6, 1e-9, 1e-12), (1e-2, 1e-6, 1e-10), relations(entry)
+    ):
+        model: Any = entry.model(name, epsilon=epsilon, delta=delta, random_state=0, **relation)
+        with suppress(ValueError):
+            if model.fit(records).ledger_.epsilon > epsilon * (1 + 1e-9):
+                found.append((epsilon, delta))
     return found
 
 

@@ -263,25 +263,26 @@ CHOICES = ("exponential", "permute_and_flip")
 
 
 @pytest.mark.parametrize("mechanism", CHOICES)
-def test_choices_are_booked_one_by_one(mechanism: str) -> None:
-    """Two groups without parts are two choices from all data: at two neighbours they lose twice what one does."""
-    recorder = Recorder(rng=np.random.default_rng(0), ledger=Ledger(claimed=1.0))
+def test_choices_of_several_groups_from_the_same_data_add_up(mechanism: str) -> None:
     how: dict[str, Any] = {"epsilon": 0.5, "sensitivity": 1.0, "monotone": True, "what": "choice"}
-    choose, both = getattr(recorder, mechanism), np.array([0, 2])
-    for parts in (None, np.array([0])):
-        with pytest.raises(ValueError, match="2 groups for 1 parts"):
-            choose([0.0, -4.0, 0.0, -4.0], starts=both, parts=parts, **how)
-    assert recorder.ledger.events == []
-    losses = []
-    for starts in (both[:1], both):
-        laws, parts = [], np.arange(len(starts)) if len(starts) > 1 else None
+
+    def loss(groups: int) -> tuple[float, Ledger]:
+        """Log-ratio of the rare outcome in all groups, at two neighbours that differ in each."""
+        recorder, laws = Recorder(rng=np.random.default_rng(0), ledger=Ledger(claimed=1.0)), []
         for scores in ([0.0, -4.0], [0.0, -3.0]):
-            choose(scores * len(starts), starts=starts, parts=parts, **how)
+            recorder.ledger = Ledger(claimed=1.0)
+            getattr(recorder, mechanism)(scores * groups, starts=2 * np.arange(groups), **how)
             laws.append(recorder.last)
-        at = np.ones(len(starts), int)
-        losses.append(float((laws[1].log_density(at) - laws[0].log_density(at)).sum()))
-    assert losses[1] == pytest.approx(2 * losses[0])
-    assert losses[1] > 0.5  # broken twin: more than the ε that was booked for both
+        at = np.ones(groups, int)
+        return float((laws[1].log_density(at) - laws[0].log_density(at)).sum()), recorder.ledger
+
+    (one, single), (both, ledger) = loss(1), loss(2)
+    assert both == pytest.approx(2 * one)
+    assert (ledger.epsilon, ledger.rho) == (2 * single.epsilon, 2 * single.rho)
+    assert both <= ledger.epsilon
+    assert both > single.epsilon  # broken twin: one choice is booked for both
+    with pytest.raises(ValueError, match="2 groups for 1 parts"):
+        getattr(curator(ledger), mechanism)([0.0, 1.0], starts=np.array([0, 1]), parts=np.array([0]), **how)
 
 
 @pytest.mark.parametrize("score", [math.nan, math.inf, -math.inf])

@@ -477,6 +477,7 @@ class Domain:
               unit: years
             - name: joined
               continuous: [2001-01-01, 2026-12-31]
+              format: "%d/%m/%Y"  # without it dates are ISO 8601, as 2001-12-31
             - name: sex
               categorical: [Female, Male]
               missing: true
@@ -587,7 +588,7 @@ def _written(attribute: Attribute) -> dict[str, object]:
         bounds = [attribute.low, attribute.high]
         entry["continuous"] = [attribute.shown(b) for b in bounds] if attribute.is_date else bounds
         options = {"missing": attribute.missing, "clip": attribute.clip}
-        options["unit"] = "" if attribute.is_date else attribute.unit
+        options |= {"unit": "" if attribute.is_date else attribute.unit, "format": attribute.format}
     else:
         entry["categorical"] = list(attribute.values)
         options = {"missing": attribute.missing, "unknown": attribute.unknown.removeprefix("error")}
@@ -621,7 +622,7 @@ def _check_keys(document: object) -> None:
 
 
 KINDS = {  # of attributes, with their options
-    "continuous": ("missing", "clip", "unit"),
+    "continuous": ("missing", "clip", "unit", "format"),
     "categorical": ("missing", "unknown"),
 }
 

@@ -20,7 +20,8 @@ from .cells import check_columns, check_keys, encode_cells, read_cells, read_lay
 from .encoding import spelt_values
 from .misfits import lacking
 
-_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}\b")
+_ISO = re.compile(r"\d{4}-\d\d-\d\d")
 
 _HEAD = """\
 # Public domain of the table {name}: fill in every "{UNFILLED}".
@@ -79,6 +80,8 @@ def draft(table: pd.DataFrame, *, name: str, target: str) -> str:
             places = ", ".join([f'"{UNFILLED}"'] * (1 if kind == "categorical" else 2))
             entry = "categorical" if kind == "categorical" else "continuous"
             lines += [f"- name: {_word(column)}", f"  {entry}: [{places}]  # {_NOTES[kind]}"]
+            if kind == "dates" and not all(_ISO.match(str(day)) for day in table[column].dropna()):
+                lines.append(f'  format: "{UNFILLED}"  # how they are written, such as "%d/%m/%Y"')
     return "\n".join([*lines, _END])
 
 

@@ -46,9 +46,14 @@ class Misfit:
         """
         name, share = _name_of(of), f"{self.count} of {total} records"
         if self.kind == "no number":
-            kind = "dates" if isinstance(of, Continuous) and of.is_date else "numbers"
-            got = f"{name} must hold {kind}, got {listed(self.first)} in {share}"
-            return f"{got}; convert them, or list the values as `categorical: [...]`"
+            got = f"got {listed(self.first)} in {share}"
+            if isinstance(of, Continuous) and of.is_date:
+                written = f"written as {of.format}" if of.format else "written as 2001-12-31"
+                way_out = 'state how they are written, such as `format: "%d/%m/%Y"`'
+                return f"{name} must hold dates {written}, {got}; {way_out}, or convert them"
+            return (
+                f"{name} must hold numbers, {got}; convert them, or list the values as `categorical: [...]`"
+            )
         if self.kind == "missing":
             way_out = (
                 "write `missing: true` in the domain"

@@ -166,7 +166,7 @@ class PrivateBooster(PrivateClassifier):
         **Privacy**: post-processing, free. The rows describe the records in ``X``.
         """
         check_is_fitted(self)
-        codes = self.domain_.encode(X, strict=False)
+        codes = self._codes(X)
         model, names = self._model(label), self.domain_.names
         parts = {"constant": np.full(len(codes), model.constant)}
         parts |= {name: model.part(codes, a) for a, name in enumerate(names)}

@@ -28,6 +28,7 @@ from .documents import find_class, ledger_document, plain, read_document, read_l
 from .domain import Domain, as_frame, as_series
 from .domain.encoding import distinct, spelt_number
 from .domain.frames import columns_of
+from .domain.misfits import joined
 from .errors import DataError
 from .growth import TreeBuilder
 from .ledger import Ledger, Neighbours
@@ -77,9 +78,10 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
 
     Parameters
     ----------
-    strict : whether ``fit`` raises an error for records that do not fit the domain. An error tells whoever sees it
-        something of the records, and no budget pays for it. By default, with a domain given, misfits are moved
-        into the domain (``Domain.move``), and an error depends on parameters and columns alone.
+    strict : whether ``fit`` and ``predict`` raise an error for records that do not fit the domain. An error tells
+        whoever sees it something of the records, and no budget pays for it. By default, with a domain given, misfits
+        are moved into the domain (``Domain.move``), and an error depends on parameters and columns alone;
+        ``Domain.check`` tells before a fit what would be moved, and ``predict`` warns.
 
     Notes
     -----
@@ -127,6 +129,7 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
         **Privacy**: see the class; every release is on ``ledger_``.
         """
         self._check_parameters()
+        self._read_off = self.domain is None and not isinstance(X, RecordsDoor)
         records, curator = self._open(X, y)
         classes, name = self.domain_.n_classes, type(self).__name__
         if self.two_classes and classes != 2:
@@ -239,6 +242,7 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = not self.two_classes
+        tags.input_tags.allow_nan = self.domain is not None and not self.strict
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -272,8 +276,9 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
 
         Parameters
         ----------
-        X : (n, attributes) records; unknown categories and NaN raise, numbers beyond the bounds are routed
-            like the bounds.
+        X : (n, attributes) records. What does not fit the domain is moved into it as ``fit`` moves it, with a warning
+            that shows values of ``X``. With ``strict`` it raises, as it does if no domain was given; then numbers
+            beyond the bounds are routed like the bounds.
 
         Returns
         -------
@@ -286,7 +291,16 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
             raise ValueError("X is one-dimensional. Reshape your data: X.reshape(1, -1) for one record")
         if self.domain is None:
             validate_data(self, as_frame(X), skip_check_array=True, reset=False)
-        return self._probabilities(self.domain_.encode(X, strict=False))
+        return self._probabilities(self._codes(X))
+
+    def _codes(self, X: pd.DataFrame | ArrayLike) -> Floats:
+        """Records as numbers, with misfits moved where ``fit`` moves them, and refused where it refuses them."""
+        if self.strict or getattr(self, "_read_off", False):
+            return self.domain_.encode(X, strict=self.strict)
+        codes, told = self.domain_.moved_and_told(X)
+        if told:
+            warnings.warn(f"moved into the domain, as by fit: {joined(told)}", stacklevel=3)
+        return codes
 
     def _probabilities(self, codes: Floats) -> Floats:
         """Class probabilities of encoded records, (n, classes)."""

@@ -184,20 +184,37 @@ class Domain:
         **Privacy.** Each record is encoded by itself: it costs nothing. Errors show values of records, so they are
         for the data holder's eyes only.
         """
+        codes, told = self.moved_and_told(X, bounds=strict)
+        raise_misfits(told)
+        return codes
+
+    def moved_and_told(
+        self, X: pd.DataFrame | ArrayLike, *, bounds: bool = True
+    ) -> tuple[NDArray[np.float64], list[str]]:
+        """Records as :meth:`move` gives them, and what of each column did not fit, in words and with values.
+
+        Parameters
+        ----------
+        X : table or array (n, attributes).
+        bounds : whether to tell of values outside the bounds; if not, they are left where they are.
+        """
         columns = self._columns(X)
         codes, told = self._empty(columns), []
         for position, (attribute, column) in enumerate(zip(self.attributes, columns, strict=True)):
             try:
-                numbers, misfit = encoded(column, attribute, bounds=strict)
+                codes[:, position], misfit = encoded(column, attribute, bounds=bounds)
             except DomainError as error:
                 told.append(str(error))
-                continue
-            if misfit is None:
-                codes[:, position] = numbers
+            except Exception as error:  # whatever an odd object raises
+                told.append(
+                    f"column {attribute.name!r} holds odd objects: {type(error).__name__}; convert them"
+                )
             else:
-                told.append(misfit.told(attribute, total=len(column)))
-        raise_misfits(told)
-        return codes
+                told += [] if misfit is None else [misfit.told(attribute, total=len(column))]
+                if misfit is None:
+                    continue
+            codes[:, position] = moved(column, attribute)
+        return codes, told
 
     def check(self, X: pd.DataFrame | ArrayLike, y: Any = None) -> None:
         """Tell the data holder everything that does not fit the domain.

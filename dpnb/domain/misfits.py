@@ -82,12 +82,17 @@ class Misfit:
         return f"unknown values in {name}: {share}, first {listed(self.first)}; {way_out}"
 
 
+def joined(told: list[str]) -> str:
+    """One text of what does not fit in each column."""
+    if len(told) == 1:
+        return told[0]
+    return f"{len(told)} columns do not fit the domain:\n- " + "\n- ".join(told)
+
+
 def raise_misfits(told: list[str]) -> None:
     """Raise one DomainError for all that does not fit, if anything does not."""
-    if len(told) == 1:
-        raise DomainError(told[0])
     if told:
-        raise DomainError(f"{len(told)} columns do not fit the domain:\n- " + "\n- ".join(told))
+        raise DomainError(joined(told))
 
 
 def lacking(names: Iterable[str], found: Iterable[object]) -> str | None:

@@ -52,9 +52,9 @@ def _check_type(of: str, values: tuple[object, ...], found: str) -> None:
         )
 
 
-def encode_column(column: pa.Array, attribute: Attribute, *, strict: bool) -> tuple[Floats, Misfit | None]:
+def encode_column(column: pa.Array, attribute: Attribute) -> tuple[Floats, Misfit | None]:
     """Numbers of a column as :meth:`~dpnb.domain.Domain.encode` gives them, or what does not fit the domain."""
-    return encoded(column.to_pandas(), attribute, bounds=strict)
+    return encoded(column.to_pandas(), attribute, bounds=True)
 
 
 def moved_column(column: pa.Array, attribute: Attribute) -> Floats:

@@ -32,8 +32,11 @@ from .attributes import (
     repeated,
 )
 from .encoding import decoded, distinct, encoded, moved, moved_positions, positions, spelt_values
-from .frames import as_series, columns_of, is_table
-from .misfits import lacking, raise_misfits
+from .frames import as_frame, as_series, columns_of, is_table
+from .hints import another_order, notes, notes_on_index
+from .misfits import joined, lacking, raise_misfits
+
+_LOCAL = "a local check, which is not private and spends no ε"
 
 
 @dataclass(frozen=True)
@@ -216,27 +219,60 @@ class Domain:
             codes[:, position] = moved(column, attribute)
         return codes, told
 
-    def check(self, X: pd.DataFrame | ArrayLike, y: Any = None) -> None:
-        """Tell the data holder everything that does not fit the domain.
+    def check(self, X: pd.DataFrame | ArrayLike, y: Any = None) -> str:
+        """Tell the data holder, before a fit, everything that does not fit the domain.
+
+        A fit moves it into the domain without a word, for a word would be a release: labels that are none of the
+        classes, text in numbers or columns in another order leave a model of nothing, and the budget is spent.
 
         Parameters
         ----------
         X : table or array (n, attributes).
         y : (n,) labels; not looked at if None.
 
+        Returns
+        -------
+        A text: that all records fit, and what of them fits and is odd, such as values in one corner of the bounds.
+
         Raises
         ------
         DomainError
-            If anything does not fit; one message tells all columns, with values of records.
+            If anything does not fit; one message tells all columns, with values of records and what they may have been
+            meant to be.
+
+        Notes
+        -----
+        **Privacy.** The check is local: its answer depends on single records and is not private. It is for the data
+        holder's eyes only, who has the records; it spends no ε.
         """
-        problems = []
-        for look in (lambda: self.encode(X), lambda: None if y is None else self.encode_labels(y)):
-            try:
-                look()
-            except DomainError as error:
-                problems.append(str(error))
+        told = self.moved_and_told(X)[1]
+        columns = self._columns(X)
+        problems = [joined(told)] if told else []
+        if told and not is_table(X) and (order := another_order(self.attributes, columns)):
+            problems.append(order)
+        labels = None if y is None else as_series(y)
+        if labels is not None and len(labels) != len(columns[0]):
+            problems.append(
+                f"there are {len(columns[0])} records and {len(labels)} labels; pass one label a record"
+            )
+        try:
+            _ = None if labels is None else self.encode_labels(labels)
+        except DomainError as error:
+            problems.append(str(error))
         if problems:
-            raise DomainError("\n".join(problems))
+            raise DomainError("\n".join([*problems, f"({_LOCAL})"]))
+        return "\n- ".join([f"all {len(columns[0])} records fit the domain ({_LOCAL})", *self.oddities(X, y)])
+
+    def oddities(self, X: pd.DataFrame | ArrayLike, y: Any = None) -> list[str]:
+        """What of records that fit is odd, in words and with values; parameters and privacy as of :meth:`check`."""
+        pairs = zip(self.attributes, self._columns(X), strict=True)
+        found = [note for attribute, column in pairs for note in notes(attribute, column)]
+        if y is not None:
+            counts = np.bincount(self.move_labels(y), minlength=self.n_classes)
+            never = [repr(label) for label, n in zip(self.classes, counts, strict=True) if not n]
+            found += [f"no record has the class {', '.join(never)}"] if never and counts.any() else []
+            found += notes_on_index(as_frame(X), y)
+        return found
 
     def move(self, X: pd.DataFrame | ArrayLike) -> NDArray[np.float64]:
         """Records as numbers like :meth:`encode`, with every misfit moved into the domain: what a fit learns from.

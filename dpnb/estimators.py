@@ -162,13 +162,13 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
         curator = open_curator(rng=source_of_noise(self.random_state), ledger=ledger)
         if isinstance(X, RecordsDoor):
             return self._open_records(X, y), curator
+        X = as_frame(X)
         if y is None:
             raise ValueError(
                 "a classifier requires y to be passed, but the target y is None: pass a label for each record"
             )
         if self.domain is None:
             columns_of(X)
-            X = as_frame(X)
             if not isinstance(y, np.ndarray | pd.DataFrame):
                 y = as_series(y).infer_objects()
             y = y if isinstance(y, pd.Series) else column_or_1d(y, warn=True)
@@ -181,7 +181,6 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
             check_domain(self.domain)
             self.domain_ = _for_codes(self.domain) if _are_codes(y, self.domain) else self.domain
             self.n_features_in_ = self.domain_.n_attributes
-            X = as_frame(X)
             if isinstance(X, pd.DataFrame):
                 self.feature_names_in_ = np.array(self.domain_.names, dtype=object)
         given = self.domain is not None
@@ -193,6 +192,11 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
         """Take records that are encoded already; they carry labels and domain."""
         if y is not None:
             raise ValueError("y given beside encoded records: they carry their labels, call fit(records)")
+        if self.strict and not records.strict:
+            raise ValueError(
+                "strict=True, but the records were encoded with strict=False: encode them with strict=True, or leave "
+                "it False here"
+            )
         if self.domain not in (None, records.domain):
             raise ValueError(
                 "domain differs from the one that the records were encoded with: leave it None, or encode them on it"

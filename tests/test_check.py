@@ -177,3 +177,32 @@ def test_a_fit_takes_labels_by_position_whatever_their_index() -> None:
     shares = model.fit(X, Y).predict_proba(X)
     for index in (Y.index[::-1], Y.index + 1, pd.Index(["x"] * 400)):
         np.testing.assert_array_equal(model.fit(X, Y.set_axis(index)).predict_proba(X), shares)
+
+
+def shown_by_a_bought_count(epsilon: float, error: float) -> int:
+    """Fewest misfits that a geometric count of sensitivity 1 tells from none, with so much error on either side."""
+    alpha = np.exp(-epsilon)
+    # P(noise ≥ k) = α^k / (1 + α); whoever warns from k on misses m misfits if noise ≤ k − 1 − m.
+    reach = int(np.ceil(np.log(error * (1 + alpha)) / np.log(alpha)))
+    return reach + reach - 1
+
+
+def test_what_a_bought_count_would_show() -> None:
+    """One record more changes the number of records with a misfit by 1 at most: its own, for each is moved by itself."""
+    assert shown_by_a_bought_count(0.01, 1e-3) == 1243
+    noise = np.random.default_rng(0).geometric(1 - np.exp(-0.01), (2, 100_000))
+    found = (noise[0] - noise[1] + 1243) >= (1243 + 1) // 2
+    assert np.mean(~found) < 2e-3  # the false alarm of this test is below 1e-20
+    # A column each, which one record may change all of, and the labels: fifteen times the noise, on Adult.
+    assert shown_by_a_bought_count(0.01 / 15, 1e-3) > 18_000
+
+
+def test_what_a_bought_count_would_cost(root: Path) -> None:
+    """One percent of ε = 1, by the slope of the board between a half and one: below .002 of AUC on each set."""
+    board = pd.read_csv(root / "results" / "board.csv")
+    board = board[board["method"].str.startswith("PrivateBooster")]
+    mean = board.groupby(["method", "dataset", "epsilon"])["auc"].mean().unstack()
+    cost = (mean[1.0] - mean[0.5]) / np.log(2) * 0.01
+    assert len(cost) == 24
+    assert cost.median() < 2e-4
+    assert cost.max() < 2e-3

@@ -85,6 +85,8 @@ class PrivateBooster(PrivateClassifier):
     rounds and what else follows from the noisy number of records is post-processing; budgets are fixed in advance.
     With δ, all plans that may follow are declared, and ρ is what the worst of them leaves, see :mod:`dpnb.accounting`.
 
+    Ask ``print(domain.check(X, y))`` before: a fit moves what does not fit in silence, and spends its budget.
+
     ``n_rounds`` and ``learning_rate`` are free to choose before the data are seen; every further fit on the private
     records spends its own budget.
 

@@ -188,7 +188,7 @@ def shown_by_a_bought_count(epsilon: float, error: float) -> int:
 
 
 def test_what_a_bought_count_would_show() -> None:
-    """One record more changes the number of records with a misfit by 1 at most: its own, for each is moved by itself."""
+    """One record more changes the number of records with a misfit by 1 at most, for each is moved by itself."""
     assert shown_by_a_bought_count(0.01, 1e-3) == 1243
     noise = np.random.default_rng(0).geometric(1 - np.exp(-0.01), (2, 100_000))
     found = (noise[0] - noise[1] + 1243) >= (1243 + 1) // 2

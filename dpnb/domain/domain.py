@@ -58,6 +58,8 @@ class Domain:
     -----
     **Privacy.** The mechanisms' guarantees hold for records inside the domain, and only if the domain is
     chosen without looking at the records.
+
+    ``print(domain.check(X, y))`` tells, before a fit spends its budget, what of the records does not fit.
     """
 
     attributes: tuple[Attribute, ...]

@@ -87,6 +87,8 @@ class PrivateBooster(PrivateClassifier):
     of rounds and what else follows from the noisy number of records is post-processing; budgets are fixed in advance.
     With δ, all plans that may follow are declared, and ρ is what the worst of them leaves, see :mod:`dpnb.accounting`.
 
+    Ask ``print(domain.check(X, y))`` before: a fit moves what does not fit in silence, and spends its budget.
+
     ``n_rounds`` and ``learning_rate`` are free to choose before the data are seen; every further fit on the private
     records spends its own budget.
 
@@ -186,7 +188,7 @@ class PrivateBooster(PrivateClassifier):
         **Privacy**: post-processing, free. The rows describe the records in ``X``.
         """
         check_is_fitted(self)
-        codes = self.domain_.encode(X, strict=False)
+        codes = self._codes(X)
         model, names = self._model(label), self.domain_.names
         parts = {"constant": np.full(len(codes), model.constant)}
         parts |= {name: model.part(codes, a) for a, name in enumerate(names)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -123,7 +124,8 @@ def predict(
     Raises
     ------
     DataError, DomainError
-        If the table cannot be read or does not fit the model's domain.
+        If the table cannot be read, or lacks columns of the model's domain. Values that do not fit it are moved, which
+        is told on standard error; a model that is ``strict`` refuses them.
 
     **Privacy**: post-processing of the released model, free.
     """
@@ -152,7 +154,11 @@ def _predicted(model: PrivateClassifier, part: pd.DataFrame, *, missing: tuple[s
             f"the table has a column {taken[0]!r} already, which is to be added: rename or remove it"
         )
     records = domain.spelt(part[list(domain.names)], missing=missing)
-    probabilities = model.predict_proba(records)
+    with warnings.catch_warnings(record=True) as moves:
+        warnings.simplefilter("always")
+        probabilities = model.predict_proba(records)
+    for each in moves:  # what was moved into the domain, in a line of its own
+        print(each.message, file=sys.stderr)
     more = {"prediction": model.classes_[probabilities.argmax(axis=1)]}
     more |= {f"probability {label}": probabilities[:, k] for k, label in enumerate(domain.classes)}
     return part.assign(**more)

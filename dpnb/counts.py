@@ -62,10 +62,12 @@ class RecordsDoor(ABC):
     ----------
     domain : public domain of the records.
     keys : (n,) record keys, which bags and shards follow.
+    strict : whether records that do not fit the domain are refused, rather than moved.
     """
 
     domain: Domain
     keys: Keys
+    strict: bool = True
 
     @abstractmethod
     def bag(self, bags: Bags, *, seed: int, tree: int) -> CohortDoor:
@@ -416,7 +418,7 @@ class Records(RecordsDoor):
         by_content: bool = True,
     ) -> None:
         matrix = domain.encode(X) if strict else domain.move(X)
-        self.domain = domain
+        self.domain, self.strict = domain, strict
         self._y = domain.encode_labels(y) if strict else domain.move_labels(y)
         if len(matrix) != len(self._y):
             raise ValueError(

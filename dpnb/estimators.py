@@ -38,6 +38,7 @@ from .documents import find_class, ledger_document, plain, read_document, read_l
 from .domain import Domain, as_frame, as_series
 from .domain.encoding import distinct, spelt_number
 from .domain.frames import columns_of
+from .domain.misfits import joined
 from .errors import DataError
 from .growth import TreeBuilder
 from .ledger import Cost, Ledger, Neighbours
@@ -88,9 +89,10 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
 
     Parameters
     ----------
-    strict : whether ``fit`` raises an error for records that do not fit the domain. An error tells whoever sees it
-        something of the records, and no budget pays for it. By default, with a domain given, misfits are moved
-        into the domain (``Domain.move``), and an error depends on parameters and columns alone.
+    strict : whether ``fit`` and ``predict`` raise an error for records that do not fit the domain. An error tells
+        whoever sees it something of the records, and no budget pays for it. By default, with a domain given, misfits
+        are moved into the domain (``Domain.move``), and an error depends on parameters and columns alone;
+        ``Domain.check`` tells before a fit what would be moved, and ``predict`` warns.
 
     Notes
     -----
@@ -150,6 +152,7 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
         """
         check_no_weights(others)
         self._check_parameters()
+        self._read_off = self.domain is None and not isinstance(X, RecordsDoor)
         records, curator = self._open(X, y)
         classes, name = self.domain_.n_classes, type(self).__name__
         if self.two_classes and classes != 2:
@@ -182,13 +185,13 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
         curator = open_curator(rng=source_of_noise(self.random_state), ledger=ledger)
         if isinstance(X, RecordsDoor):
             return self._open_records(X, y), curator
+        X = as_frame(X)
         if y is None:
             raise ValueError(
                 "a classifier requires y to be passed, but the target y is None: pass a label for each record"
             )
         if self.domain is None:
             columns_of(X)
-            X = as_frame(X)
             if not isinstance(y, np.ndarray | pd.DataFrame):
                 y = as_series(y).infer_objects()
             y = y if isinstance(y, pd.Series) else column_or_1d(y, warn=True)
@@ -201,7 +204,6 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
             check_domain(self.domain)
             self.domain_ = _for_codes(self.domain) if _are_codes(y, self.domain) else self.domain
             self.n_features_in_ = self.domain_.n_attributes
-            X = as_frame(X)
             if isinstance(X, pd.DataFrame):
                 self.feature_names_in_ = np.array(self.domain_.names, dtype=object)
         given = self.domain is not None
@@ -213,6 +215,11 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
         """Take records that are encoded already; they carry labels and domain."""
         if y is not None:
             raise ValueError("y given beside encoded records: they carry their labels, call fit(records)")
+        if self.strict and not records.strict:
+            raise ValueError(
+                "strict=True, but the records were encoded with strict=False: encode them with strict=True, or leave "
+                "it False here"
+            )
         if self.domain not in (None, records.domain):
             raise ValueError(
                 "domain differs from the one that the records were encoded with: leave it None, or encode them on it"
@@ -262,11 +269,11 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = not self.two_classes
-        tags.classifier_tags.poor_score = math.isfinite(self.epsilon)  # noise may hide what there is to learn
+        # Noise may hide what there is to learn, and scikit-learn's checks pass arrays of real numbers.
+        tags.classifier_tags.poor_score = math.isfinite(self.epsilon)
         tags.input_tags.categorical = True
-        tags.input_tags.two_d_array = (
-            not self.discrete_only
-        )  # scikit-learn's checks pass arrays of real numbers
+        tags.input_tags.two_d_array = not self.discrete_only
+        tags.input_tags.allow_nan = self.domain is not None and not self.strict
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -332,8 +339,9 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
 
         Parameters
         ----------
-        X : (n, attributes) records; unknown categories and NaN raise, numbers beyond the bounds are routed
-            like the bounds.
+        X : (n, attributes) records. What does not fit the domain is moved into it as ``fit`` moves it, with a warning
+            that shows values of ``X``. With ``strict`` it raises, as it does if no domain was given; then numbers
+            beyond the bounds are routed like the bounds.
 
         Returns
         -------
@@ -346,7 +354,16 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
             raise ValueError("X is one-dimensional. Reshape your data: X.reshape(1, -1) for one record")
         if self.domain is None:
             validate_data(self, as_frame(X), skip_check_array=True, reset=False)
-        return self._probabilities(self.domain_.encode(X, strict=False))
+        return self._probabilities(self._codes(X))
+
+    def _codes(self, X: pd.DataFrame | ArrayLike) -> Floats:
+        """Records as numbers, with misfits moved where ``fit`` moves them, and refused where it refuses them."""
+        if self.strict or getattr(self, "_read_off", False):
+            return self.domain_.encode(X, strict=self.strict)
+        codes, told = self.domain_.moved_and_told(X)
+        if told:
+            warnings.warn(f"moved into the domain, as by fit: {joined(told)}", stacklevel=3)
+        return codes
 
     def _probabilities(self, codes: Floats) -> Floats:
         """Class probabilities of encoded records, (n, classes)."""

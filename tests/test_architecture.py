@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # The core from the bottom up: a module imports only what stands before it.
 CORE = [
     "arrays", "errors", "checks", "files", "yaml_text", "domain.attributes", "domain.misfits",
-    "domain.encoding", "domain.frames", "domain.domain", "domain", "domain.cells", "domain.drafts",
+    "domain.encoding", "domain.hints", "domain.frames", "domain.domain", "domain", "domain.cells", "domain.drafts",
     "domain.__main__", "splits", "accounting", "ledger", "lattice", "samplers", "laws", "curator", "scores",
     "grid", "shapes", "bags", "trees", "counts", "candidates", "growth", "documents", "estimators", "stages",
     "booster", "rounds", "registry", "pictures", "card",

@@ -419,7 +419,6 @@ MISTAKES = [
     ("predict model.json nowhere.parquet", "nowhere.parquet"),
     ("predict model.json short.csv", "lacks the columns 'age'"),
     ("predict model.json taken.csv", "has a column 'prediction' already"),
-    ("predict model.json words.csv", "'age' must hold numbers, got 'old' in 300 of 300 records"),
     ("predict model.json data.csv --out nowhere/out.csv", "cannot write nowhere"),
     ("predict model.json data.csv --out .", "cannot write"),
     ("card nowhere.json --report card.html", "cannot read nowhere.json"),
@@ -443,6 +442,16 @@ MISTAKES = [
     ("domain check domain.yml short.csv", "short.csv lacks the columns 'age'"),
     ("domain check domain.yml words.csv", "'age' must hold numbers"),
 ]  # fmt: skip
+
+
+def test_what_predict_moves_is_told(call: Call, folder: Path) -> None:
+    damaged(folder)
+    status, out, err = call("predict", "model.json", "words.csv")
+    assert (status, out.count("\n")) == (0, 301)
+    assert err.startswith(
+        "moved into the domain, as by fit: column 'age' must hold numbers, got 'old' in 300 of 300"
+    )
+    assert err.count("\n") == 1
 
 
 @pytest.mark.parametrize(("words", "message"), MISTAKES, ids=[words for words, _ in MISTAKES])

@@ -107,6 +107,7 @@ def kept(model: Any) -> set[str]:
     """What a fitted model has beside its parameters, what is public, its ledger, and what it released."""
     public = {"domain_", "classes_", "n_features_in_", "feature_names_in_", "ledger_"}
     public |= {"schedule_"}  # DPAda draws it before it reads the records
+    public |= {"_read_off"}  # whether a domain was given, which the parameters tell
     return set(vars(model)) - set(model.get_params()) - public - set(type(model)._released)
 
 

@@ -487,6 +487,12 @@ SAID = [
         lambda n, target: n == 8 and target == "diabetes",
         lambda: [diabetes().n_attributes, diabetes().target],
     ),
+    Said(
+        "book/limitations.md",
+        "about 1 240 misfits reliably",
+        "test_check.py::test_what_a_bought_count_would_show",
+    ),
+    Said("book/own-data.md", "No date is guessed", "test_dates.py::test_other_texts_are_misfits"),
     Said("book/own-data.md", "0.3 by default", "test_tables.py::test_share_is_met_on_average"),
     Said(
         "book/own-data.md",

@@ -22,6 +22,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 import dpnb
+import dpnb.counts
 from dpnb import Categorical, Continuous, Domain, PrivateBooster, papers
 from dpnb.papers.dpada import DPAda
 from dpnb.papers.edprf import EDPRF
@@ -229,7 +230,60 @@ def test_cross_validation() -> None:
     assert cross_val_score(learner(), X, y, scoring="roc_auc").mean() > 0.9
 
 
+def spoilt() -> tuple[pd.DataFrame, pd.Series[Any]]:
+    """Records of which some lack a value, are outside, or are no number."""
+    X, y = sample()
+    X = X.astype(object)
+    X.loc[X.index[::7], "x"], X.loc[X.index[1::7], "x"], X.loc[X.index[2::7], "x"] = None, 1e9, "ten"
+    X.loc[X.index[3::7], "c"], X.loc[X.index[4::7], "c"] = np.nan, "z"
+    return X, y
+
+
+@pytest.mark.filterwarnings("ignore:Scoring failed")
+def test_predict_moves_what_fit_moves(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = spoilt()
+    model = learner().fit(X, y)
+    with pytest.warns(UserWarning, match="moved into the domain, as by fit: 2 columns do not fit") as told:
+        shares = model.predict_proba(X)
+    assert "got 'ten' in 29 of 200 records" in str(told[0].message)
+    codes = DOMAINS[2].move(X)
+    inside = pd.DataFrame({"x": codes[:, 0], "c": np.array(["a", "b"])[codes[:, 1].astype(int)]})
+    np.testing.assert_array_equal(shares, model.predict_proba(inside))
+    np.testing.assert_array_equal(learner().fit(inside, y).predict_proba(inside), shares)
+    with pytest.warns(UserWarning, match="moved"):
+        model.explain(X)
+    with pytest.warns(UserWarning, match="moved"):
+        assert cross_val_score(learner(), X, y).mean() > 0.6
+    monkeypatch.setattr(PrivateBooster, "_codes", lambda self, X: self.domain_.encode(X, strict=False))
+    assert np.isnan(cross_val_score(learner(), X, y)).all()  # broken twin: as it was
+
+
+def test_a_strict_model_refuses_what_its_fit_refuses() -> None:
+    X, y = sample()
+    strict = learner().set_params(strict=True)
+    for column, value in (("x", None), ("x", 11.0), ("c", "z")):
+        odd = X.assign(**{column: value})
+        with pytest.raises(dpnb.DomainError) as of_fit:
+            clone(strict).fit(odd, y)
+        with pytest.raises(dpnb.DomainError) as of_predict:
+            clone(strict).fit(X, y).predict(odd)
+        assert str(of_fit.value) == str(of_predict.value)
+
+
+def test_a_domain_that_was_read_off_holds_no_missing_values() -> None:
+    X, y = sample()
+    with pytest.warns(dpnb.PrivacyLeakWarning):
+        model = PrivateBooster(random_state=0).fit(X, y)
+    with pytest.raises(dpnb.DomainError, match="hold NaN"):
+        model.predict(X.assign(x=np.nan))
+    encoded = PrivateBooster(random_state=0).fit(dpnb.counts.Records(X, y, domain=DOMAINS[2]))
+    with pytest.warns(UserWarning, match="hold NaN"):
+        encoded.predict(X.assign(x=np.nan))
+
+
 def test_tags() -> None:
+    assert [get_tags(model).input_tags.allow_nan for model in (learner(), PrivateBooster())] == [True, False]
+    assert not get_tags(learner().set_params(strict=True)).input_tags.allow_nan
     assert not get_tags(DPAda()).classifier_tags.multi_class
     assert get_tags(PrivateBooster()).classifier_tags.multi_class
     for entry in papers.estimators().values():

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -390,6 +391,70 @@ def test_errors_of_both_doors_agree(session: SparkSession, three: Any) -> None:
     assert str(here.value) == str(there.value)
 
 
+def test_a_strict_estimator_takes_no_table_that_moves_misfits(session: SparkSession, three: Any) -> None:
+    X, y, domain = three
+    strict = PrivateBooster(strict=True)
+    for loose in (
+        spark.SparkTable(table_of(session, X, y, parts=1), domain),
+        Records(X, y, domain=domain, strict=False),
+    ):
+        with pytest.raises(ValueError, match="encoded with strict=False: encode them with strict=True"):
+            strict.fit(loose)
+    strict.fit(Records(X, y, domain=domain))
+    bad = X.assign(c=X["c"].where(X.index > 2, None))
+    with pytest.raises(DomainError, match="hold NaN"):
+        strict.fit(spark.SparkTable(table_of(session, bad, y, parts=1), domain, strict=True))
+
+
+def test_other_things_than_tables_are_answered_by_name(session: SparkSession, three: Any) -> None:
+    X, y, domain = three
+    frame, model = table_of(session, X, y, parts=1), PrivateBooster(domain=domain, n_rounds=1).fit(X, y)
+    for mistake in (
+        lambda: PrivateBooster(domain=domain).fit(frame),
+        lambda: PrivateBooster(domain=domain).fit(frame, y),
+        lambda: model.predict(frame),
+        lambda: domain.check(frame),
+    ):
+        with pytest.raises(
+            TypeError, match=r"X is a Spark table: fit\(SparkTable\(X, domain\)\) trains on it"
+        ):
+            mistake()
+    with pytest.raises(TypeError, match=r"domain is of type str: .* Domain\.from_yaml"):
+        spark.SparkTable(frame, "d.yml")  # type: ignore[arg-type]
+    for other in (lambda: spark.SparkTable(X, domain), lambda: spark.predict(model, X)):
+        with pytest.raises(TypeError, match="frame is of type DataFrame: expected a Spark DataFrame"):
+            other()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"cores": 0}, "cores=0: expected a number of threads"),
+        ({"cores": True}, "cores=True: expected"),
+        ({"cores": "many"}, "cores='many': expected"),
+        ({"memory": "1x"}, "memory='1x': expected a number and a unit, such as '2g'"),
+        ({"memory": 2}, "memory=2: expected"),
+        ({"driver_memory": "3g"}, "no option 'driver_memory'; there are cores, memory, and Spark's settings"),
+    ],
+)
+def test_a_session_that_spark_would_not_understand(options: dict[str, Any], message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        spark.local_session(**options)
+
+
+def test_dates_are_not_guessed_in_spark_either() -> None:
+    days = Continuous("day", "2000-01-01", "2020-12-31", format="%d/%m/%Y")
+    texts = pa.array(["03/02/2001", "13/02/2001", "2001-02-03", None])
+    numbers, misfit = columns.encode_column(texts, days)
+    assert misfit == Misfit("no number", 1, ("2001-02-03",))
+    assert numbers[:2].tolist() == [11356.0, 11366.0]
+    middle = (days.low + days.high) / 2
+    assert columns.moved_column(texts, days).tolist() == [11356.0, 11366.0, middle, middle]
+    assert columns.encode_column(texts, replace(days, format=""))[1] == Misfit(
+        "no number", 2, ("03/02/2001", "13/02/2001")
+    )
+
+
 def test_misfits_of_parts_of_a_table() -> None:
     one, other = Misfit("unknown", 2, ("a", "b")), Misfit("unknown", 3, ("b", "c"))
     assert one.joined(None) == one
@@ -638,9 +703,10 @@ def test_prediction_in_spark(name: str, session: SparkSession, three: Any) -> No
         .set_index("id")
         .loc[X.index]
     )
-    expected = model.predict_proba(wide[X.columns])
+    with pytest.warns(UserWarning, match="'x' lies outside"):
+        expected = model.predict_proba(wide[X.columns])
     np.testing.assert_array_equal(np.stack(found["probability"].to_list()), expected)
-    assert found["prediction"].tolist() == model.predict(wide[X.columns]).tolist()
+    assert found["prediction"].tolist() == model.classes_[expected.argmax(axis=1)].tolist()
     assert found.columns.tolist() == [*X.columns, "note", "prediction", "probability"]
 
 
@@ -652,9 +718,13 @@ def test_predictions_are_checked(session: SparkSession, three: Any) -> None:
         spark.predict(model, frame.drop("c"))
     with pytest.raises(DomainError, match="has a column prediction already"):
         spark.predict(model, frame.withColumn("prediction", frame["x"]))
-    unknown = session.createDataFrame(X.assign(c="mauve"))
+    odd = X.assign(c="mauve")
+    with pytest.warns(UserWarning, match="first 'mauve'"):
+        expected = model.predict_proba(odd)
+    found = spark.predict(model, session.createDataFrame(odd)).toPandas()
+    np.testing.assert_array_equal(np.stack(found["probability"].to_list()), expected)
     with pytest.raises(Exception, match=r"unknown values in column 'c': .* first 'mauve'"):
-        spark.predict(model, unknown).collect()
+        spark.predict(model.set_params(strict=True), session.createDataFrame(odd)).collect()
 
 
 def test_a_model_goes_to_the_workers_without_ledger_and_seed(three: Any, session: SparkSession) -> None:
@@ -671,7 +741,7 @@ def test_blocks_know_bins_as_the_memory_does() -> None:
     cuts = grid.cuts[0]
     assert cuts is not None
     values = np.sort(np.concatenate([cuts, cuts + 1e-9, [0.0, 1.0]]))
-    numbers, misfit = columns.encode_column(pa.array(values.clip(0, 1)), DOMAIN.attributes[0], strict=True)
+    numbers, misfit = columns.encode_column(pa.array(values.clip(0, 1)), DOMAIN.attributes[0])
     assert misfit is None
     np.testing.assert_array_equal(
         np.searchsorted(encoder.cuts[0], numbers), np.searchsorted(cuts, values.clip(0, 1))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Hashable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +18,8 @@ UNFILLED = "FILL IN"  # in the draft of a domain file
 OTHER, MISSING = "other", "missing"  # levels that a categorical attribute may get beside its values
 MISSING_SHARE = 1 / 16  # of a continuous domain's measure that belongs to the missing value
 EPOCH = date(1970, 1, 1)
+_FORMAT = re.compile(r"([^%]|%[YmdjbBHMSfzIp%])+")  # neither names of zones nor years without their century
+_PROBE = datetime(1912, 11, 30, 15, 7, 9, tzinfo=UTC)
 SHOWN = 3
 LARGEST = 1e300  # number in a bound
 
@@ -34,11 +37,14 @@ class Continuous:
         more can be asked: whether the value is missing.
     clip : whether values outside the bounds count as the bound next to them, rather than as an error.
     unit : what the numbers count, for labels; ``"date"`` for dates.
+    format : how texts of dates are written, in the codes of Python's ``strptime``, such as ``"%d/%m/%Y"``. Without
+        one they are ISO 8601, as ``2001-12-31`` or ``2001-12-31T10:00+02:00``. No other text is taken for a date.
 
     Raises
     ------
     DomainError
-        If the name is empty or the bounds are not two finite numbers, or two dates, in increasing order.
+        If the name is empty, the bounds are not two finite numbers, or two dates, in increasing order, or the format
+        does not tell a day.
     """
 
     name: str
@@ -47,6 +53,7 @@ class Continuous:
     missing: bool = field(default=False, kw_only=True)
     clip: bool = field(default=False, kw_only=True)
     unit: str = field(default="", kw_only=True)
+    format: str = field(default="", kw_only=True)
 
     def __post_init__(self) -> None:
         check_name(self.name)
@@ -63,6 +70,8 @@ class Continuous:
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
         self._check_bounds()
+        if self.format != "":
+            self._check_format()
 
     def _bounds(self) -> tuple[float, float]:
         given = self.low, self.high
@@ -88,6 +97,23 @@ class Continuous:
             told = f"low={self.shown(self.low)}, high={self.shown(self.high)}"
             way_out = "swap them" if self.low > self.high else "an attribute of one value can be left out"
             raise DomainError(f"bounds of {self.name!r} must be low < high, got {told}; {way_out}")
+
+    def _check_format(self) -> None:
+        """Raise DomainError unless a day that is written in the format can only be read as that day."""
+        told = f"format of {self.name!r}, {self.format!r},"
+        if not self.is_date:
+            raise DomainError(f"{told} is for dates: write the bounds as [2001-01-01, 2026-12-31]")
+        try:
+            read = None
+            if _FORMAT.fullmatch(self.format):
+                read = datetime.strptime(_PROBE.strftime(self.format), self.format)
+        except (TypeError, ValueError, re.error):
+            read = None
+        if read is None or read.date() != _PROBE.date() or read.hour not in (0, _PROBE.hour):
+            raise DomainError(
+                f'{told} must tell day, month and a year of four digits, as "%d/%m/%Y" does; an hour may follow, as '
+                '"%d/%m/%Y %H:%M"'
+            )
 
     @property
     def is_date(self) -> bool:

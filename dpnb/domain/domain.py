@@ -32,8 +32,11 @@ from .attributes import (
     repeated,
 )
 from .encoding import decoded, distinct, encoded, moved, moved_positions, positions, spelt_values
-from .frames import as_series, columns_of, is_table, objects
-from .misfits import lacking, raise_misfits
+from .frames import as_frame, as_series, columns_of, is_table, objects
+from .hints import another_order, notes, notes_on_index
+from .misfits import joined, lacking, raise_misfits
+
+_LOCAL = "a local check, which is not private and spends no ε"
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,8 @@ class Domain:
     -----
     **Privacy.** The mechanisms' guarantees hold for records inside the domain, and only if the domain is
     chosen without looking at the records.
+
+    ``print(domain.check(X, y))`` tells, before a fit spends its budget, what of the records does not fit.
     """
 
     attributes: tuple[Attribute, ...]
@@ -184,42 +189,92 @@ class Domain:
         **Privacy.** Each record is encoded by itself: it costs nothing. Errors show values of records, so they are
         for the data holder's eyes only.
         """
+        codes, told = self.moved_and_told(X, bounds=strict)
+        raise_misfits(told)
+        return codes
+
+    def moved_and_told(
+        self, X: pd.DataFrame | ArrayLike, *, bounds: bool = True
+    ) -> tuple[NDArray[np.float64], list[str]]:
+        """Records as :meth:`move` gives them, and what of each column did not fit, in words and with values.
+
+        Parameters
+        ----------
+        X : table or array (n, attributes).
+        bounds : whether to tell of values outside the bounds; if not, they are left where they are.
+        """
         columns = self._columns(X)
         codes, told = self._empty(columns), []
         for position, (attribute, column) in enumerate(zip(self.attributes, columns, strict=True)):
             try:
-                numbers, misfit = encoded(column, attribute, bounds=strict)
+                codes[:, position], misfit = encoded(column, attribute, bounds=bounds)
             except DomainError as error:
                 told.append(str(error))
-                continue
-            if misfit is None:
-                codes[:, position] = numbers
+            except Exception as error:  # whatever an odd object raises
+                told.append(
+                    f"column {attribute.name!r} holds odd objects: {type(error).__name__}; convert them"
+                )
             else:
-                told.append(misfit.told(attribute, total=len(column)))
-        raise_misfits(told)
-        return codes
+                told += [] if misfit is None else [misfit.told(attribute, total=len(column))]
+                if misfit is None:
+                    continue
+            codes[:, position] = moved(column, attribute)
+        return codes, told
 
-    def check(self, X: pd.DataFrame | ArrayLike, y: Any = None) -> None:
-        """Tell the data holder everything that does not fit the domain.
+    def check(self, X: pd.DataFrame | ArrayLike, y: Any = None) -> str:
+        """Tell the data holder, before a fit, everything that does not fit the domain.
+
+        A fit moves it into the domain without a word, for a word would be a release: labels that are none of the
+        classes, text in numbers or columns in another order leave a model of nothing, and the budget is spent.
 
         Parameters
         ----------
         X : table or array (n, attributes).
         y : (n,) labels; not looked at if None.
 
+        Returns
+        -------
+        A text: that all records fit, and what of them fits and is odd, such as values in one corner of the bounds.
+
         Raises
         ------
         DomainError
-            If anything does not fit; one message tells all columns, with values of records.
+            If anything does not fit; one message tells all columns, with values of records and what they may have been
+            meant to be.
+
+        Notes
+        -----
+        **Privacy.** The check is local: its answer depends on single records and is not private. It is for the data
+        holder's eyes only, who has the records; it spends no ε.
         """
-        problems = []
-        for look in (lambda: self.encode(X), lambda: None if y is None else self.encode_labels(y)):
-            try:
-                look()
-            except DomainError as error:
-                problems.append(str(error))
+        told = self.moved_and_told(X)[1]
+        columns = self._columns(X)
+        problems = [joined(told)] if told else []
+        if told and not is_table(X) and (order := another_order(self.attributes, columns)):
+            problems.append(order)
+        labels = None if y is None else as_series(y)
+        if labels is not None and len(labels) != len(columns[0]):
+            problems.append(
+                f"there are {len(columns[0])} records and {len(labels)} labels; pass one label a record"
+            )
+        try:
+            _ = None if labels is None else self.encode_labels(labels)
+        except DomainError as error:
+            problems.append(str(error))
         if problems:
-            raise DomainError("\n".join(problems))
+            raise DomainError("\n".join([*problems, f"({_LOCAL})"]))
+        return "\n- ".join([f"all {len(columns[0])} records fit the domain ({_LOCAL})", *self.oddities(X, y)])
+
+    def oddities(self, X: pd.DataFrame | ArrayLike, y: Any = None) -> list[str]:
+        """What of records that fit is odd, in words and with values; parameters and privacy as of :meth:`check`."""
+        pairs = zip(self.attributes, self._columns(X), strict=True)
+        found = [note for attribute, column in pairs for note in notes(attribute, column)]
+        if y is not None:
+            counts = np.bincount(self.move_labels(y), minlength=self.n_classes)
+            never = [repr(label) for label, n in zip(self.classes, counts, strict=True) if not n]
+            found += [f"no record has the class {', '.join(never)}"] if never and counts.any() else []
+            found += notes_on_index(as_frame(X), y)
+        return found
 
     def move(self, X: pd.DataFrame | ArrayLike) -> NDArray[np.float64]:
         """Records as numbers like :meth:`encode`, with every misfit moved into the domain: what a fit learns from.
@@ -478,6 +533,7 @@ class Domain:
               unit: years
             - name: joined
               continuous: [2001-01-01, 2026-12-31]
+              format: "%d/%m/%Y"  # without it dates are ISO 8601, as 2001-12-31
             - name: sex
               categorical: [Female, Male]
               missing: true
@@ -588,7 +644,7 @@ def _written(attribute: Attribute) -> dict[str, object]:
         bounds = [attribute.low, attribute.high]
         entry["continuous"] = [attribute.shown(b) for b in bounds] if attribute.is_date else bounds
         options = {"missing": attribute.missing, "clip": attribute.clip}
-        options["unit"] = "" if attribute.is_date else attribute.unit
+        options |= {"unit": "" if attribute.is_date else attribute.unit, "format": attribute.format}
     else:
         entry["categorical"] = list(attribute.values)
         options = {"missing": attribute.missing, "unknown": attribute.unknown.removeprefix("error")}
@@ -622,7 +678,7 @@ def _check_keys(document: object) -> None:
 
 
 KINDS = {  # of attributes, with their options
-    "continuous": ("missing", "clip", "unit"),
+    "continuous": ("missing", "clip", "unit", "format"),
     "categorical": ("missing", "unknown"),
 }
 

@@ -20,7 +20,8 @@ from .cells import check_columns, check_keys, encode_cells, read_cells, read_lay
 from .encoding import spelt_values
 from .misfits import lacking
 
-_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}\b")
+_ISO = re.compile(r"\d{4}-\d\d-\d\d")
 
 _HEAD = """\
 # Public domain of the table {name}: fill in every "{UNFILLED}".
@@ -79,6 +80,8 @@ def draft(table: pd.DataFrame, *, name: str, target: str) -> str:
             places = ", ".join([f'"{UNFILLED}"'] * (1 if kind == "categorical" else 2))
             entry = "categorical" if kind == "categorical" else "continuous"
             lines += [f"- name: {_word(column)}", f"  {entry}: [{places}]  # {_NOTES[kind]}"]
+            if kind == "dates" and not all(_ISO.match(str(day)) for day in table[column].dropna()):
+                lines.append(f'  format: "{UNFILLED}"  # how they are written, such as "%d/%m/%Y"')
     return "\n".join([*lines, _END])
 
 
@@ -140,13 +143,21 @@ def _check(domain_file: Path, table_file: Path) -> int:
     if layout.key is not None:
         check_keys([table.set_axis(table[layout.key])], key=layout.key)
     kept = len(table)
+    records = domain.spelt(table[list(domain.names)], missing=("", *map(str, layout.missing)))
+    labels = spelt_values(table[domain.target], domain.classes) if domain.target in table else None
     if typed:
-        labels = spelt_values(table[domain.target], domain.classes) if domain.target in table else None
-        domain.check(domain.spelt(table[list(domain.names)], missing=("", *map(str, layout.missing))), labels)
+        domain.check(records, labels)
     else:
-        kept = len(encode_cells(table, domain=domain, layout=layout, file=table_file)[0])
+        *_, index = encode_cells(table, domain=domain, layout=layout, file=table_file)
+        kept, records, labels = (
+            len(index),
+            records.loc[index],
+            labels if labels is None else labels.loc[index],
+        )
     left = f"; {len(table) - kept} more lack a value and will be left out" if kept < len(table) else ""
-    print(f"all {kept} records fit {domain_file.name}{left}")
+    print(
+        "\n- ".join([f"all {kept} records fit {domain_file.name}{left}", *domain.oddities(records, labels)])
+    )
     if domain.target not in table:
         print(f"there are no labels: the table has no column {domain.target!r}")
     return 0

@@ -7,9 +7,10 @@ a value the same number whatever the other records hold, and so whatever type pa
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Hashable, Iterable
 from contextlib import suppress
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from numbers import Complex, Real
 from typing import Any, cast
@@ -25,6 +26,8 @@ from .attributes import SHOWN, Attribute, Categorical, Continuous
 from .misfits import Misfit
 
 MICROSECONDS = 86_400_000_000  # of a day
+_ISO = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{8})([T ][0-9].*)?")  # a whole day, perhaps with a time
+_RUN = re.compile("%[dmYjHIMSf]%[dmYjHIMSf]")  # numbers of a format with nothing between them
 
 
 def encoded(column: pd.Series[Any], attribute: Attribute, *, bounds: bool) -> tuple[Floats, Misfit | None]:
@@ -54,7 +57,7 @@ def moved(column: pd.Series[Any], attribute: Attribute) -> Floats:
             column, attribute.levels, stand_in=attribute.stand_in, missing=attribute.missing_code
         )
         return codes.astype(float)
-    numbers = _loose_dates(column) if attribute.is_date else _loose_numbers(column)
+    numbers = _loose(column, attribute)
     return np.where(np.isnan(numbers), attribute.stand_in, np.clip(numbers, attribute.low, attribute.high))
 
 
@@ -63,7 +66,7 @@ def _checked_numbers(
 ) -> tuple[Floats, Misfit | None]:
     if np.iscomplexobj(column.to_numpy()):
         raise DomainError(f"Complex data not supported: column {attribute.name!r} holds complex numbers")
-    numbers = _loose_dates(column) if attribute.is_date else _loose_numbers(column)
+    numbers = _loose(column, attribute)
     missing = column.isna().to_numpy(np.bool_)
     none = np.isnan(numbers) & ~missing
     if none.any():
@@ -173,6 +176,11 @@ def _is_missing(value: object) -> bool:
     return isinstance(value, np.datetime64 | np.timedelta64) and bool(np.isnat(value))
 
 
+def _loose(column: pd.Series[Any], attribute: Continuous) -> Floats:
+    """A column as floats, NaN for what is no number, or no date."""
+    return _loose_dates(column, attribute.format) if attribute.is_date else _loose_numbers(column)
+
+
 def _loose_numbers(column: pd.Series[Any]) -> Floats:
     """A column as floats, NaN for what is no number."""
     if pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_complex_dtype(column.dtype):
@@ -199,13 +207,22 @@ def spelt_number(value: Any) -> float:
         return np.nan
 
 
-def _loose_dates(column: pd.Series[Any]) -> Floats:
+def _loose_dates(column: pd.Series[Any], form: str) -> Floats:
     """A column of dates as days since 1970-01-01, in whole microseconds, NaN for what is no date."""
     if isinstance(column.dtype, pd.DatetimeTZDtype):
         column = column.dt.tz_convert("UTC").dt.tz_localize(None)
     if isinstance(column.dtype, np.dtype) and column.dtype.kind == "M":
         return _since_epoch(column.to_numpy())
-    return np.array([_days(value) for value in cells_of(column)], np.float64)
+    texts: dict[str, float] = {}  # days come often, and are dear to read
+    found = np.empty(len(column))
+    for place, value in enumerate(cells_of(column)):
+        if type(value) is not str:
+            found[place] = _days(value, form)
+        elif value in texts:
+            found[place] = texts[value]
+        else:
+            found[place] = texts[value] = _days(value, form)
+    return found
 
 
 def _since_epoch(times: Any) -> Floats:
@@ -216,16 +233,33 @@ def _since_epoch(times: Any) -> Floats:
     return since
 
 
-def _days(value: Any) -> float:
-    """A date as days since 1970-01-01, NaN if it is none; a number is none."""
+def _days(value: Any, form: str) -> float:
+    """A date as days since 1970-01-01, NaN if it is none; a number is none, nor is a text that is not as stated."""
     if not isinstance(value, str | date | np.datetime64):
         return np.nan
     try:
+        if isinstance(value, str):
+            value = _read_date(value.strip(), form)
         stamp = pd.Timestamp(value)
         stamp = stamp.tz_convert("UTC").tz_localize(None) if stamp.tz else stamp
         return float(_since_epoch(stamp.to_datetime64()))
     except Exception:  # whatever an odd object raises, or a date that no calendar has
         return np.nan
+
+
+def _read_date(text: str, form: str) -> datetime:
+    """The moment that a text states in a format, in ISO 8601 without one; anything else is a ValueError.
+
+    What pandas makes of other texts is a guess: 03/02/2001 is in March, 13/02/2001 in February, and "now" is a date.
+    """
+    if form:
+        moment = datetime.strptime(text, form)
+        if _RUN.search(form) and moment.strftime(form) != text:
+            raise ValueError(text)  # without their zeros, 1112001 could be two days
+        return moment
+    if not _ISO.fullmatch(text):
+        raise ValueError(text)
+    return datetime.fromisoformat(text)
 
 
 def first_few(values: Iterable[Any]) -> tuple[object, ...]:

@@ -27,11 +27,15 @@ def as_frame(X: Any) -> Any:
     Raises
     ------
     TypeError
-        If the table is a lazy one: its rows are not there yet.
+        If the table is a lazy one: its rows are not there yet. A Spark table goes in by another door.
     """
     if isinstance(X, np.ndarray | list | tuple | pd.DataFrame):
         return X
     table = nw.from_native(X, pass_through=True)
+    if type(X).__module__.startswith("pyspark."):
+        raise TypeError(
+            "X is a Spark table: fit(SparkTable(X, domain)) trains on it, and dpnb.spark.predict(model, X) predicts"
+        )
     if isinstance(table, nw.LazyFrame):
         raise TypeError("X is a lazy table: pass X.collect()")
     if isinstance(table, nw.DataFrame):

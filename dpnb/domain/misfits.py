@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 from ..errors import DomainError, closest
 from .attributes import SHOWN, Attribute, Categorical, Continuous, listed
 
+MANY = 1 / 4  # of the values: a share that is hardly meant
 _KINDS = ("no number", "missing", "infinite", "outside", "unknown")  # in the order in which they are checked
 
 
@@ -37,52 +39,85 @@ class Misfit:
         return Misfit(self.kind, self.count + other.count, first)
 
     def told(self, of: Attribute | tuple[object, ...] | str, *, total: int) -> str:
-        """What is wrong, what is expected, and the way out.
+        """What is wrong, the way out, and what the values were probably meant to be.
 
         Parameters
         ----------
         of : attribute of the column; the classes for labels; a string says it in words.
         total : number of all records.
         """
+        return f"{self.what(of, total=total)}; {self._way_out(of)}{self.hint(of, total=total)}"
+
+    def what(self, of: Attribute | tuple[object, ...] | str, *, total: int) -> str:
+        """What is wrong; parameters as of :meth:`told`."""
         name, share = _name_of(of), f"{self.count} of {total} records"
         if self.kind == "no number":
-            kind = "dates" if isinstance(of, Continuous) and of.is_date else "numbers"
-            got = f"{name} must hold {kind}, got {listed(self.first)} in {share}"
-            return f"{got}; convert them, or list the values as `categorical: [...]`"
+            date = f"dates written as {of.format or '2001-12-31'}" if _is_date(of) else "numbers"
+            return f"{name} must hold {date}, got {listed(self.first)} in {share}"
         if self.kind == "missing":
-            way_out = (
-                "write `missing: true` in the domain"
-                if isinstance(of, Continuous | Categorical)
-                else "give what is missing a name of its own"
-            )
             values = f"values of {name}" if name.startswith("column") else name
-            return f"{values} hold NaN in {share}; {way_out}, or drop these records"
+            return f"{values} hold NaN in {share}"
         if self.kind == "infinite":
-            return f"{name} holds inf in {share}; write `clip: true` in the domain, or drop them"
+            return f"{name} holds inf in {share}"
         if isinstance(of, Continuous):
-            some = ", ".join(of.shown(float(cast(Any, value))) for value in self.first[:SHOWN]) + ", ..." * (
-                len(self.first) > SHOWN
-            )
-            return (
-                f"{name} lies outside [{of.shown(of.low)}, {of.shown(of.high)}] in {share}: {some}; "
-                "write `clip: true` in the domain, or state wider public bounds"
-            )
-        way_out = "map them to a known value, or drop these records"
+            shown = [of.shown(float(cast(Any, value))) for value in self.first[:SHOWN]]
+            some = ", ".join(shown) + ", ..." * (len(self.first) > SHOWN)
+            return f"{name} lies outside [{of.shown(of.low)}, {of.shown(of.high)}] in {share}: {some}"
+        return f"unknown values in {name}: {share}, first {listed(self.first)}"
+
+    def _way_out(self, of: Attribute | tuple[object, ...] | str) -> str:
+        if self.kind == "no number":
+            if _is_date(of):
+                return 'state how they are written, such as `format: "%d/%m/%Y"`, or convert them'
+            return "convert them, or list the values as `categorical: [...]`"
+        if self.kind == "missing":
+            option = "write `missing: true` in the domain"
+            named = "give what is missing a name of its own"
+            way_out = option if isinstance(of, Continuous | Categorical) else named
+            return f"{way_out}, or drop these records"
+        if self.kind == "infinite":
+            return "write `clip: true` in the domain, or drop them"
+        if isinstance(of, Continuous):
+            return "write `clip: true` in the domain, or state wider public bounds"
         if isinstance(of, tuple):
-            way_out = (
+            return (
                 f"the domain's classes are {listed(of, limit=10)}; add the missing classes or map the labels"
             )
-        elif isinstance(of, Categorical):
-            way_out = f"write `unknown: other` in the domain, add them to its values, {way_out}"
-        return f"unknown values in {name}: {share}, first {listed(self.first)}; {way_out}"
+        way_out = "map them to a known value, or drop these records"
+        if isinstance(of, Categorical):
+            return f"write `unknown: other` in the domain, add them to its values, {way_out}"
+        return way_out
+
+    def hint(self, of: Attribute | tuple[object, ...] | str, *, total: int) -> str:
+        """What the values were probably meant to be, empty if they look like nothing; parameters as of :meth:`told`."""
+        if self.kind == "no number" and not _is_date(of):
+            commas = any("," in str(v) and _is_number(str(v).replace(",", ".")) for v in self.first)
+            return ". Are these decimal commas? pd.read_csv(..., decimal=',') reads them" if commas else ""
+        if self.kind == "outside" and self.count > total * MANY:
+            return ". Is it in another unit, or scaled before the model? Bounds are of records as they are"
+        if self.kind != "unknown":
+            return ""
+        known = of.levels if isinstance(of, Categorical) else of if isinstance(of, tuple) else ()
+        alike = {_folded(str(value)): value for value in known}
+        for value in self.first:
+            if (meant := alike.get(_folded(str(value)))) is not None:
+                why = "one of them is a text" if str(value) == str(meant) else "spaces and capitals count"
+                return f". Is {value!r} meant to be {meant!r}? {why.capitalize()}"
+        codes = known and all(_is_number(v) and 0 <= float(cast(Any, v)) <= len(known) for v in self.first)
+        return ". Are these codes of what is listed? Map them to it" if codes else ""
+
+
+def joined(told: list[str]) -> str:
+    """One text of what does not fit in each column."""
+    if len(told) == 1:
+        return told[0]
+    return f"{len(told)} columns do not fit the domain:\n- " + "\n- ".join(told)
 
 
 def raise_misfits(told: list[str]) -> None:
     """Raise one DomainError for all that does not fit, if anything does not."""
-    if len(told) == 1:
-        raise DomainError(told[0])
     if told:
-        raise DomainError(f"{len(told)} columns do not fit the domain:\n- " + "\n- ".join(told))
+        raise DomainError(joined(told))
 
 
 def lacking(names: Iterable[str], found: Iterable[object]) -> str | None:
@@ -105,6 +140,17 @@ def lacking(names: Iterable[str], found: Iterable[object]) -> str | None:
     if same:
         return f"{told}; rename {', '.join(same)}"
     return f"{told}; rename or add columns" + (f", is {alike[0]!r} one of them?" if alike else "")
+
+
+def _is_date(of: object) -> TypeGuard[Continuous]:
+    return isinstance(of, Continuous) and of.is_date
+
+
+def _is_number(value: object) -> bool:
+    try:
+        return not math.isnan(float(cast(Any, value)))
+    except (TypeError, ValueError):
+        return False
 
 
 def _folded(name: str) -> str:

@@ -88,7 +88,7 @@ class Encoder:
         for a, attribute in enumerate(self.domain.attributes):
             misfit, column = None, columns[attribute.name]
             if self.strict:
-                numbers, misfit = encode_column(column, attribute, strict=True)
+                numbers, misfit = encode_column(column, attribute)
             else:
                 numbers = moved_column(column, attribute)
             if misfit is not None:

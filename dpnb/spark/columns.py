@@ -18,6 +18,11 @@ SHOWN = 3  # values that an error names
 
 def check_columns(frame: DataFrame, domain: Domain, *, more: Iterable[str] = ()) -> None:
     """Raise DomainError unless a Spark table has the domain's attributes, in types that fit, and some more columns."""
+    if not isinstance(frame, DataFrame):
+        raise TypeError(
+            f"frame is of type {type(frame).__name__}: expected a Spark DataFrame; session.createDataFrame(frame) "
+            "makes one of a table in memory"
+        )
     types = dict(frame.dtypes)
     if missing := [name for name in (*domain.names, *more) if name not in types]:
         raise DomainError(
@@ -52,9 +57,9 @@ def _check_type(of: str, values: tuple[object, ...], found: str) -> None:
         )
 
 
-def encode_column(column: pa.Array, attribute: Attribute, *, strict: bool) -> tuple[Floats, Misfit | None]:
+def encode_column(column: pa.Array, attribute: Attribute) -> tuple[Floats, Misfit | None]:
     """Numbers of a column as :meth:`~dpnb.domain.Domain.encode` gives them, or what does not fit the domain."""
-    return encoded(column.to_pandas(), attribute, bounds=strict)
+    return encoded(column.to_pandas(), attribute, bounds=True)
 
 
 def moved_column(column: pa.Array, attribute: Attribute) -> Floats:

@@ -12,8 +12,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
+from ..domain.misfits import raise_misfits
 from ..errors import DomainError
-from .columns import check_columns, encode_column
+from .columns import check_columns, encode_column, moved_column
 
 TYPES = {bool: "boolean", int: "bigint", float: "double", str: "string"}
 
@@ -29,7 +30,8 @@ def predict(model: Any, frame: DataFrame) -> DataFrame:
     Returns
     -------
     The table with two more columns: ``prediction``, and ``probability``, an array in the order of ``classes_``. It is
-    computed when Spark needs it; records outside the domain then raise, as ``model.predict_proba`` does in memory.
+    computed when Spark needs it; misfits are moved into the domain, or raise if the model is ``strict``, as by
+    ``model.predict_proba`` in memory. There is no warning: Spark keeps what its tasks say to itself.
 
     Raises
     ------
@@ -58,10 +60,12 @@ def _predict_batches(batches: Iterable[pa.RecordBatch], *, model: Any) -> Iterat
     for batch in batches:
         codes = np.empty((batch.num_rows, domain.n_attributes))
         for a, attribute in enumerate(domain.attributes):
-            numbers, misfit = encode_column(batch.column(attribute.name), attribute, strict=False)
-            if misfit is not None:
-                raise DomainError(misfit.told(attribute, total=batch.num_rows))
-            codes[:, a] = numbers
+            column = batch.column(attribute.name)
+            if model.strict:
+                codes[:, a], misfit = encode_column(column, attribute)
+                raise_misfits([] if misfit is None else [misfit.told(attribute, total=batch.num_rows)])
+            else:
+                codes[:, a] = moved_column(column, attribute)
         shares = model._probabilities(codes)
         ends = np.arange(0, shares.size + 1, shares.shape[1], dtype=np.int32)
         probability = pa.ListArray.from_arrays(ends, shares.reshape(-1))

@@ -52,14 +52,25 @@ def local_session(*, cores: int | str = "*", memory: str = "2g", **conf: str) ->
     Parameters
     ----------
     cores : number of threads, ``"*"`` for all. A task is tried four times.
-    memory : of the Java process.
-    conf : further settings, with ``__`` for a dot in their names.
+    memory : of the Java process, such as ``"2g"`` or ``"512m"``.
+    conf : further settings, with ``__`` for a dot in their names, such as ``spark__local__dir="/scratch"``.
 
     Raises
     ------
     DataError
         Without a Java that Spark can use.
+    TypeError, ValueError
+        For an argument that Spark would not understand, or not look at.
     """
+    if cores != "*" and (isinstance(cores, bool) or not re.fullmatch("[1-9][0-9]*", str(cores))):
+        raise ValueError(f"cores={cores!r}: expected a number of threads of at least 1, or '*' for all")
+    if not isinstance(memory, str) or not re.fullmatch("[1-9][0-9]*[kmgt]", memory.lower()):
+        raise ValueError(f"memory={memory!r}: expected a number and a unit, such as '2g' or '512m'")
+    if strange := [name for name in conf if not name.startswith("spark__")]:
+        raise TypeError(
+            f"local_session has no option {strange[0]!r}; there are cores, memory, and Spark's settings, such as "
+            "spark__local__dir for spark.local.dir"
+        )
     check_java()
     if running := SparkSession.getActiveSession():
         return running

@@ -16,6 +16,7 @@ from ..bags import POSITIONAL, Bags
 from ..counts import BinnedRecords, Loss, RecordsDoor
 from ..domain import Attribute, Continuous, Domain
 from ..errors import DataError
+from ..estimators import check_domain
 from ..grid import Grid
 from ..shapes import Cuts
 from .blocks import (
@@ -58,6 +59,8 @@ class SparkTable(RecordsDoor):
     ------
     DomainError
         If columns are missing or have a type that does not fit the domain.
+    TypeError
+        If the table is none of Spark's, or the domain is none.
 
     Notes
     -----
@@ -83,11 +86,12 @@ class SparkTable(RecordsDoor):
         strict: bool = False,
         persist: bool = True,
     ) -> None:
+        check_domain(domain)
         check_columns(frame, domain, more=(domain.target, *([key] if key else [])))
         self.domain = domain
         self._frame = frame.select(*(f"`{name}`" for name in _needed(domain, key)))
         self._key = key
-        self._strict = strict
+        self.strict = strict
         self._persist = persist
         self._encodings: list[Encoding] = []
         self._roots: tuple[Bag, Floats] | None = None
@@ -201,7 +205,7 @@ class SparkTable(RecordsDoor):
         return self._all_values()
 
     def _encoded(self, cuts: Cuts, grid: Cuts | None) -> Encoding:
-        encoder = Encoder(self.domain, self._key, cuts, self._strict)
+        encoder = Encoder(self.domain, self._key, cuts, self.strict)
         encoding = Encoding(self._frame, encoder, grid=grid, persist=self._persist)
         self._encodings.append(encoding)
         return encoding

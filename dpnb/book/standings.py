@@ -480,16 +480,17 @@ def at_one(best: pd.DataFrame, metric: str) -> pd.DataFrame:
     return pd.DataFrame({name: words, f"{name}, over": rows["method"].tolist()}, index=rows.index)
 
 
-def elsewhere(peers: pd.DataFrame, means: pd.DataFrame) -> pd.DataFrame:
-    """AUC on Adult and Bank of the booster and of rivals that were measured in another harness.
+def elsewhere(peers: pd.DataFrame, fits: pd.DataFrame) -> pd.DataFrame:
+    """AUC on Adult and Bank of the booster and of rivals that were measured in another harness, on the same splits.
 
     Parameters
     ----------
-    peers : table of ``results/peers.csv``.
-    means : of :func:`losses`.
+    peers : table of ``results/peers.csv``; its split of Bank is that of seed 0.
+    fits : of :func:`board_fits`.
     """
     budgets, sets = [0.1, 1.0, 5.0], ["adult", "bank"]
-    ours = means[means["method"].isin([OURS, "PrivateBooster"])][["method", "dataset", "epsilon", "auc"]]
+    ours = fits[fits["method"].isin([OURS, "PrivateBooster"])]
+    ours = ours[ours["dataset"].isin(ONE_SPLIT) | (ours["seed"] == 0)]
     theirs = peers[peers["method"].isin(list(ELSEWHERE))].rename(columns={"auc_mean": "auc"})
     theirs = theirs.assign(method=theirs["method"].map(ELSEWHERE))
     both = pd.concat([ours, theirs])

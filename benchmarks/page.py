@@ -51,12 +51,19 @@ def read(path: Path) -> pd.DataFrame:
     return pd.read_csv(path, dtype=dict.fromkeys(WORDS, str), keep_default_na=False)
 
 
+def of_one_commit(history: pd.DataFrame, what: str) -> pd.DataFrame:
+    """Rows of the last of the commits that measured most of ``what``: ratios of two commits differ by their code."""
+    measured = history.groupby("commit", sort=False)[what].nunique()
+    return history[history["commit"] == measured.index[measured == measured.max()][-1]]
+
+
 def page(history: pd.DataFrame) -> str:
     """MyST of the page."""
     order = {case: place for place, case in enumerate(MEANING)}
-    latest = history.drop_duplicates(["case", "data"], keep="last")
+    latest = of_one_commit(history, "case").drop_duplicates(["case", "data"], keep="last")
     adult = latest[latest["data"] == "adult"]
     by_size = latest.sort_values(["rows", "case"], key=lambda c: c.map(order) if c.name == "case" else c)
+    binning = history[history["case"] == "booster-binning"]
     return (
         environment(Path(__file__).parent)
         .get_template("page.md.jinja")
@@ -65,6 +72,7 @@ def page(history: pd.DataFrame) -> str:
             targets=TARGETS,
             on_adult=dict(zip(adult["case"], adult["ratio"], strict=True)),
             latest=list(by_size.itertuples()),
+            growth=list(of_one_commit(binning, "rows").itertuples()) if len(binning) else [],
             runs=history[WORDS[:6]].drop_duplicates().itertuples(),
             history=history.itertuples(),
         )

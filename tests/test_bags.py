@@ -302,6 +302,7 @@ def test_parts_are_of_equal_size_and_one_more_record_makes_one_part_longer(n: in
     assert sizes.sum(axis=1).tolist() == [n, n + 1]
     assert sizes[0].max() - sizes[0].min() <= 1
     assert sorted(sizes[1] - sizes[0]) == [0, 0, 0, 1]
+    assert (np.diff(sizes) <= 0).all()  # the longer parts first, as the theorem wants it
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
@@ -317,6 +318,10 @@ def test_two_parts_of_one_and_two_records_attain_their_bound(epsilon: float) -> 
     after = (density(w, first) * density(z, second) + density(z, first) * density(w, second)) / 2
     assert math.log(after / before) == pytest.approx(parts_bound(epsilon, 2))
     assert parts_bound(epsilon, 2) > epsilon  # the claim
+    drawn = (
+        before + density(none, first) * density(w, second)
+    ) / 2  # broken twin: the longer part is at any place
+    assert math.log(after / drawn) == pytest.approx(epsilon)
     assert parts_bound(epsilon, 1) == pytest.approx(epsilon)
 
 

@@ -105,6 +105,30 @@ def test_a_target_is_met_or_not(made: ModuleType, history: pd.DataFrame) -> None
     assert "| `edprf` | ≤" not in made.page(row.assign(data="adult x33"))
 
 
+def commits(page: str, heading: str) -> list[str]:
+    """Commits that a section of the page names."""
+    (section,) = re.findall(rf"^## {heading}\n(.*?)(?=^## )", page, re.MULTILINE | re.DOTALL)
+    return re.findall(r"commit `([0-9a-f]{7,})`", section)
+
+
+def test_a_table_is_of_one_commit(made: ModuleType, history: pd.DataFrame) -> None:
+    one = history[(history["commit"] == history["commit"].iloc[0]) & (history["data"] == "adult")]
+    code = one.assign(commit="abcdef0", ratio=77.0, lower=77.0, upper=77.0)  # other code, one size
+    both = pd.concat([history, code.assign(case=history["case"].iloc[0]).head(1)])
+    page = made.page(both)
+    latest, growth = (re.split(r"^## ", page, flags=re.MULTILINE)[i] for i in (3, 4))
+    assert "77.00" not in latest + growth  # a commit that measured a single case adds no row to either table
+    assert "77.00" in page  # but to the history
+    assert len(commits(page, "Latest measurements")) == len(commits(page, "Growth with the records")) == 1
+    for heading in ("Latest measurements", "Growth with the records"):
+        (commit,) = commits(page, heading)
+        assert commit in set(history["commit"])
+    last = history.drop_duplicates(
+        ["case", "data"], keep="last"
+    )  # broken twin: the last row of each case and size
+    assert last["commit"].nunique() > 1
+
+
 def test_a_row_is_added_below(
     made: ModuleType, history: pd.DataFrame, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -261,10 +261,20 @@ def test_measurements_have_verdicts_of_measurements(name: str, tmp_path: Path) -
     (paper,) = [paper for paper in load(ROOT / "claims") if paper.claims[0].id.startswith(f"{name}-")]
     assert not_of_measurements(paper, MEASURED[name]) == []
     assert any(MEASURED[name].search(claim.source) for claim in paper.claims)
-    assert any(claim.verdict == "not reproduced" for claim in paper.claims)
+    assert any(claim.verdict in ("not reproduced", "cannot be checked") for claim in paper.claims)
     data = copy.deepcopy(GOOD)  # broken twin
     data["claims"][0]["source"] = "Section 4, figure 1" if name == "edprf" else "Section 4.2, figure 1"
     assert not_of_measurements(register(tmp_path, data)[0], MEASURED[name]) == ["toy-one"]
+
+
+UNSEEN = re.compile(r"not on the (?:pages|part)|not known to us|not available to us|known to us by name only")
+
+
+def test_a_measurement_with_settings_that_we_did_not_see_cannot_be_checked() -> None:
+    (paper,) = [paper for paper in load(ROOT / "claims") if paper.claims[0].id.startswith("edprf-")]
+    unseen = [c for c in paper.claims if c.kind == "measurement" and UNSEEN.search(c.note)]
+    assert {"edprf-fig5", "edprf-fig6", "edprf-levels", "edprf-table-diffprf"} <= {c.id for c in unseen}
+    assert {c.verdict for c in unseen} == {"cannot be checked"}
 
 
 def test_command_line(

@@ -41,7 +41,13 @@ RULES = pd.DataFrame(
     index=["bets", "broken: looked at twice"],
 )
 SOON = pd.DataFrame(
-    {"least": [50.0, 60], "bets": [100.0, 110], "split": [300.0, 400], "longest": [200.0, 210]},
+    {
+        "least": [50.0, 60],
+        "bets": [100.0, 110],
+        "tenth": [150.0, 160],
+        "split": [300.0, 400],
+        "longest": [200.0, 210],
+    },
     index=[("Laplace", 1.0), ("Laplace", 2.0)],
 )
 CURVE = audit.tradeoff(RNG.normal(size=200), 2 + RNG.normal(size=200))

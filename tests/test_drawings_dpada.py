@@ -31,7 +31,7 @@ def style() -> Iterator[None]:
     plt.close("all")
 
 
-def rounds(reading: str = grids.CLOSEST, seed: int = 2023) -> list[drawings.Round]:
+def rounds(reading: str = grids.ACCURATE, seed: int = 2023) -> list[drawings.Round]:
     return drawings.three_rounds(drawings.NINE.first, reading=READINGS[reading], epsilon=1.0, seed=seed)
 
 

@@ -45,8 +45,12 @@ def test_right_answers_pass() -> None:
             lambda p: np.array(p) * (len(p) - np.argsort(np.argsort(p))),  # neither monotone nor cut off
             r"\[0.01, 0.04, 0.03\]|\[0.5, 0.5\]",
         ),
+        (
+            lambda p: np.maximum.accumulate(np.sort(p) * np.arange(len(p), 0, -1))[np.argsort(np.argsort(p))],
+            r"\[0.9, 0.4, 0.6\]",  # no cap at 1
+        ),
     ],
-    ids=["Bonferroni", "order lost", "not monotone"],
+    ids=["Bonferroni", "order lost", "not monotone", "above 1"],
 )
 def test_wrong_corrections_are_named(wrong: Callable[[list[float]], np.ndarray], case: str) -> None:
     with pytest.raises(AssertionError, match=f"for p = (?:{case}): expected"):

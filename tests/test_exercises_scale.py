@@ -18,6 +18,10 @@ def fixed_sum(weights: Any, steps: float = 2.0**28) -> float:
     return float(np.round(weights * steps).sum() / steps)
 
 
+def down(weights: Any) -> float:
+    return float(np.floor(weights * 2.0**28).sum() / 2.0**28)
+
+
 def total(attempts: Any) -> Any:
     return sum({a.task: a.table for a in attempts if a.ended}.values())
 
@@ -43,7 +47,9 @@ def test_a_solution_passes(name: str, capsys: pytest.CaptureFixture[str]) -> Non
 WRONG: dict[str, tuple[Callable[..., None], Callable[..., Any], str]] = {
     "running sum": (checks.check_sum, lambda w: float(np.cumsum(w)[-1]), "order 0"),
     "exact and then rounded": (checks.check_sum, math.fsum, "parts: .*math.fsum"),
-    "coarse": (checks.check_sum, lambda w: fixed_sum(w, 2.0**12), "finer steps"),
+    "coarse": (checks.check_sum, lambda w: fixed_sum(w, 2.0**12), "weights: off.*steps"),
+    "rounded down": (checks.check_sum, lambda w: down(w), r"of 0\.99 .*to the nearest"),
+    "rounded up": (checks.check_sum, lambda w: -down(-w), r"of 1\.01 .*to the nearest"),
     "all attempts": (checks.check_total, lambda a: sum(x.table for x in a), "a task fails.*more than once"),
     "all that ended": (
         checks.check_total,

@@ -10,12 +10,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from dpnb.audit.many import holm
 from dpnb.book import standings, tables
 from dpnb.book.rivals import PUBLIC, RIVALS, best_setting
 from dpnb.book.runs import Cell, read, wide
-from dpnb.book.sets import split_of
+from dpnb.book.sets import ONE_SPLIT, SETS, TESTED, split_of
 from dpnb.book.standings import OURS, Source, decisions, leads, over_best, ranking
 from dpnb.book.studies import board, settings, stress
 
@@ -69,6 +70,32 @@ def test_a_lead_is_paired_by_seed() -> None:
     assert (table["p_holm"] >= table["p"]).all()
     shuffled = TWO.assign(seed=TWO["seed"].where(TWO["method"] != OURS, 3 - TWO["seed"]))  # broken twin
     assert leads(shuffled).set_index(["dataset", "method"])["half"]["adult", "random trees"] > 0.05
+
+
+def test_leads_on_splits_that_share_records_are_not_independent() -> None:
+    rng, rows = np.random.default_rng(0), {}
+    for name in [f"set {i}" for i in range(400)]:  # where no method is better
+        lead = rng.normal(0, np.sqrt(3 / 7)) + rng.normal(size=10)  # a part is common to all splits
+        rows[OURS, name], rows["random trees", name] = list(lead), [0.0] * 10
+    table = leads(fits(rows))
+    alarms, quantile = (table["p"] < 0.05).sum(), stats.t.ppf(0.975, 9)
+    assert alarms <= stats.binom.isf(1e-6, 400, 0.05)
+    naive = table["mean"].abs() / table["half"] * quantile * np.sqrt(1 + 10 * 3 / 7)  # broken twin: s²/J
+    assert (naive > quantile).mean() > 0.25
+    one = {(method, "adult"): rows[method, "set 0"] for method in (OURS, "random trees")}
+    half = leads(fits(rows | one)).set_index("dataset")["half"]
+    assert half["set 0"] / half["adult"] == pytest.approx(np.sqrt(1 + 10 * 3 / 7))  # Adult has one split
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize("name", [name for name in SETS if name not in ONE_SPLIT])
+def test_the_share_for_testing_is_what_the_correction_says(name: str) -> None:
+    data = split_of(name, 0)
+    tested, records = len(data.test[0]), len(data.test[0]) + len(data.train[0])
+    assert abs(tested / records - TESTED) < 5 * np.sqrt(
+        TESTED * (1 - TESTED) / records
+    )  # records are drawn alone
+    assert abs(tested / records - 0.5) > 5 * np.sqrt(TESTED * (1 - TESTED) / records)  # broken twin
 
 
 def test_a_lead_is_over_others_of_a_guarantee_that_is_as_strict() -> None:
@@ -395,18 +422,20 @@ def test_the_table_holds_every_setting_that_was_measured(root: Path) -> None:
 def test_rivals_from_elsewhere_stand_below_ours(root: Path) -> None:
     ours = pd.DataFrame(
         [
-            (m, d, e, a)
+            (m, d, e, seed, a + (0.02 if seed else 0.0))
             for m, a in ((OURS, 0.9), ("PrivateBooster", 0.8))
             for d in ("adult", "bank")
             for e in BUDGETS
+            for seed in (0, 1)
         ],
-        columns=["method", "dataset", "epsilon", "auc"],
+        columns=["method", "dataset", "epsilon", "seed", "auc"],
     )
     found = standings.elsewhere(peers(root), ours)
     assert found.index[:2].tolist() == [OURS, "PrivateBooster"]
     assert sorted(found.index[2:]) == sorted(standings.ELSEWHERE.values())
     assert found.notna().all(axis=None)
-    assert found.loc[OURS, "bank, ε = 5"] == 0.9
+    assert found.loc[OURS, "bank, ε = 5"] == 0.9  # the rivals' split, and no other
+    assert found.loc[OURS, "adult, ε = 5"] == pytest.approx(0.91)  # one split, all draws of the noise
     table = peers(root).set_index(["method", "dataset", "epsilon"])["auc_mean"]
     assert found.loc["S-BDT", "adult, ε = 0.1"] == table["S-BDT", "adult", 0.1]
 

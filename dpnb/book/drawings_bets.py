@@ -84,6 +84,7 @@ def plot_conviction(runs: pd.DataFrame) -> Figure:
     labels = {
         "least": "least, in theory",
         "bets": "bets, mean to longest",
+        "tenth": "bets, 9 of 10",
         "split": "sample splitting, 9 of 10",
     }
     for i, (name, label) in enumerate(labels.items()):

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from ..audit.many import holm
 from .standings import MUCH
 
-P_VALUES = ([0.01, 0.04, 0.03], [0.5, 0.5], [0.001, 0.2, 0.06], [0.04])
+P_VALUES = ([0.01, 0.04, 0.03], [0.5, 0.5], [0.001, 0.2, 0.06], [0.04], [0.9, 0.4, 0.6])
 
 
 def check_holm(mine: Callable[[list[float]], ArrayLike]) -> str:

@@ -13,6 +13,7 @@ from scipy import stats
 from ..audit.many import holm
 from .rivals import BOARD, MANY_CLASSES, RIVALS, TUNING, Rival, choices
 from .runs import read, wide
+from .sets import ONE_SPLIT, TESTED
 from .studies import audit, board, stress
 from .studies.references import NO_NOISE
 
@@ -194,6 +195,10 @@ def leads(
 ) -> pd.DataFrame:
     """Leads of a method over every other one, paired by split and seed.
 
+    Random splits share most of their records, so the leads on them are not independent: for J splits s²/J would be too
+    small a variance of their mean. It is (1/J + n_test/n_train) s², as Nadeau and Bengio correct it. Where a data set
+    has one split, the seeds differ in their noise alone, and s²/J stays; it is about that split only.
+
     Parameters
     ----------
     fits : of :func:`board_fits`.
@@ -203,8 +208,12 @@ def leads(
 
     Returns
     -------
-    DataFrame with CELL, ``rival``, ``mean``, ``half`` (of the 95 % interval), ``n`` (pairs), ``p`` of the paired t test
-    and ``p_holm``, corrected for the whole table.
+    DataFrame with CELL, ``rival``, ``mean``, ``half`` (of the 95 % interval), ``n`` (pairs), ``p`` of the corrected
+    paired t test and ``p_holm``, corrected for the whole table.
+
+    References
+    ----------
+    Nadeau and Bengio (2003), Inference for the generalization error.
     """
     sign = -1.0 if metric in ("log_loss", "calibration_error") else 1.0
     keys = ["dataset", "epsilon", "seed"]
@@ -214,10 +223,12 @@ def leads(
     others = fits[~family & (fits["delta"] <= most)]
     both = others.merge(mine, on=keys)
     both["lead"] = sign * (both["own"] - both[metric])
-    found = both.groupby([*CELL, "rival"])["lead"].agg(["mean", "sem", "count"]).reset_index()
+    found = both.groupby([*CELL, "rival"])["lead"].agg(["mean", "std", "count"]).reset_index()
     found = found.rename(columns={"count": "n"})
-    found["half"] = found["sem"] * stats.t.ppf(0.975, found["n"] - 1)
-    ratio = found["mean"] / found.pop("sem").clip(lower=1e-12)
+    shared = np.where(found["dataset"].isin(ONE_SPLIT), 0.0, TESTED / (1 - TESTED))
+    error = found.pop("std") * np.sqrt(1 / found["n"] + shared)
+    found["half"] = error * stats.t.ppf(0.975, found["n"] - 1)
+    ratio = found["mean"] / error.clip(lower=1e-12)
     found["p"] = 2 * stats.t.sf(ratio.abs(), found["n"] - 1)
     found["p_holm"] = holm(found["p"].to_numpy())
     return found
@@ -350,7 +361,8 @@ def firsts(best: pd.DataFrame, epsilon: float) -> dict[str, str]:
 
     Returns
     -------
-    ``"level"`` is a mean below that of the first, by no more than one standard error of their paired difference.
+    ``"level"`` is a mean below that of the first, by no more than one standard error of their paired difference,
+    which is corrected like the leads.
     """
     part = best[best["epsilon"] == epsilon]
     error = part["half"] / stats.t.ppf(0.975, part["n"] - 1)
@@ -468,16 +480,17 @@ def at_one(best: pd.DataFrame, metric: str) -> pd.DataFrame:
     return pd.DataFrame({name: words, f"{name}, over": rows["method"].tolist()}, index=rows.index)
 
 
-def elsewhere(peers: pd.DataFrame, means: pd.DataFrame) -> pd.DataFrame:
-    """AUC on Adult and Bank of the booster and of rivals that were measured in another harness.
+def elsewhere(peers: pd.DataFrame, fits: pd.DataFrame) -> pd.DataFrame:
+    """AUC on Adult and Bank of the booster and of rivals that were measured in another harness, on the same splits.
 
     Parameters
     ----------
-    peers : table of ``results/peers.csv``.
-    means : of :func:`losses`.
+    peers : table of ``results/peers.csv``; its split of Bank is that of seed 0.
+    fits : of :func:`board_fits`.
     """
     budgets, sets = [0.1, 1.0, 5.0], ["adult", "bank"]
-    ours = means[means["method"].isin([OURS, "PrivateBooster"])][["method", "dataset", "epsilon", "auc"]]
+    ours = fits[fits["method"].isin([OURS, "PrivateBooster"])]
+    ours = ours[ours["dataset"].isin(ONE_SPLIT) | (ours["seed"] == 0)]
     theirs = peers[peers["method"].isin(list(ELSEWHERE))].rename(columns={"auc_mean": "auc"})
     theirs = theirs.assign(method=theirs["method"].map(ELSEWHERE))
     both = pd.concat([ours, theirs])

@@ -111,9 +111,10 @@ def convicted(results: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame by mechanism and ε with the columns least (what no test of guesses can beat on average), bets (mean over
-    games), longest (of these games) and split (9 of 10 convict).
+    games), tenth (by which 9 of 10 games convict), longest (of these games) and split (9 of 10 convict).
     """
     names = {"best guesses known": "least", "betting": "bets", "compare": "split"}
     rows = wide(results).set_index(["method", "epsilon", "utility"])
     found = pd.DataFrame(rows["runs"].unstack())[list(names)].rename(columns=names)
-    return found.assign(longest=rows["most"].xs("betting", level="utility"))
+    games = rows.xs("betting", level="utility")
+    return found.assign(tenth=games["nine of ten"], longest=games["most"])

@@ -66,8 +66,8 @@ ESTIMATORS = {
 """Estimators of the package; :func:`dpnb.registry.register` adds others."""
 
 # What a document may ask for; a model that asks for more is not released.
-MOST_BYTES = 2**25
-MOST_BRACES = 2**18  # lists and objects: an empty one takes thirty times the memory of its text
+MOST_BYTES = 2**24
+MOST_BRACES = 2**17  # lists and objects: an empty one takes thirty times the memory of its text
 MOST_ENTRIES = 2**17  # of a ledger, each as often as it is there
 MOST_NODES = 2**24  # that they name
 MOST_DEPTH = 32  # of scopes in scopes
@@ -128,6 +128,7 @@ def parsed(content: bytes) -> dict[str, Any]:
         raise DataError(f"is not a JSON document, or cut short: {error.msg}, {where}; {WRITTEN}") from error
     except (ValueError, RecursionError) as error:
         raise DataError(f"is not a JSON document: {error}; {WRITTEN}") from error
+    _check_letters(document, text)
     if document.get("format") != FORMAT:
         raise DataError(f"is not a model: expected format {FORMAT!r}; model.release(path) writes one")
     found = document.get("version")
@@ -139,6 +140,17 @@ def parsed(content: bytes) -> dict[str, Any]:
         if not isinstance(document.get(part), str if part == "estimator" else dict):
             raise DataError(f"is damaged: it lacks {part!r}; {WRITTEN}")
     return document
+
+
+def _check_letters(document: object, text: str) -> None:
+    """Raise DataError for half a surrogate pair, which no file in UTF-8 can hold."""
+    try:
+        if "\\u" in text:
+            json.dumps(document, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise DataError(
+            f"is not a JSON document: it holds half a letter, {error.object[error.start]!r}"
+        ) from error
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

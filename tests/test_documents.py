@@ -6,7 +6,10 @@ import json
 import math
 import pickle
 import re
+import warnings
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +22,7 @@ from dpnb import Categorical, Continuous, Domain, papers
 from dpnb.documents import ESTIMATORS, PARTS, find_class, plain, unplain
 from dpnb.errors import DataError
 from dpnb.papers.dpada import READINGS, DPAda
-from dpnb.registry import Entry
+from dpnb.registry import Entry, register
 from dpnb.trees import Tree
 
 DOMAIN = Domain(
@@ -83,11 +86,20 @@ def booster(**parameters: Any) -> Any:
     return fitted(entry, entry.model("pure", **parameters))[0]
 
 
+def warns_of_leaks(model: Any) -> AbstractContextManager[object]:
+    """Whoever releases a model without privacy is told so, once, and nobody else."""
+    if math.isinf(model.ledger_.epsilon):
+        return pytest.warns(dpnb.PrivacyLeakWarning, match=re.escape(next(iter(model.ledger_.leaks))))
+    warnings.simplefilter("error", dpnb.PrivacyLeakWarning)
+    return nullcontext()
+
+
 @pytest.mark.parametrize(("entry", "model"), subjects())
 def test_a_document_predicts_the_same_to_the_bit(entry: Entry, model: Any, tmp_path: Path) -> None:
     model, X = fitted(entry, model)
     path = tmp_path / "model.json"
-    model.release(path)
+    with warns_of_leaks(model):
+        model.release(path)
     again = dpnb.read(path)
     assert again.predict_proba(X).tobytes() == model.predict_proba(X).tobytes()
     assert again.predict(X).tolist() == model.predict(X).tolist()
@@ -98,7 +110,8 @@ def test_a_document_predicts_the_same_to_the_bit(entry: Entry, model: Any, tmp_p
     assert again.classes_.tolist() == model.classes_.tolist()
     assert again.get_params() == model.get_params() | {"random_state": None}
     assert pickle.loads(pickle.dumps(again)).predict(X).tolist() == model.predict(X).tolist()
-    again.release(tmp_path / "again.json")
+    with warns_of_leaks(again):
+        again.release(tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == path.read_bytes()
     assert secrets_in(path.read_text(encoding="utf-8")) == []
 
@@ -187,10 +200,19 @@ DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "foreign format": (lambda d: d.update(format="pmml"), "is not a model: expected format 'dpnb model'"),
     "later version": (lambda d: d.update(version=3), "has version 3: this package reads versions up to 2"),
     "no estimator": (lambda d: d.pop("estimator"), "lacks 'estimator'"),
-    "foreign class": (lambda d: d.update(estimator="os:system"), "'os:system' is no class that documents hold"),
-    "class that is gone": (lambda d: d.update(estimator="Gone"), "'Gone' is no class .* if a later one wrote it"),
+    "foreign class": (
+        lambda d: d.update(estimator="os:system"),
+        "'os:system' is no class that documents hold",
+    ),
+    "class that is gone": (
+        lambda d: d.update(estimator="Gone"),
+        "'Gone' is no class .* if a later one wrote it",
+    ),
     "no class": (lambda d: d.update(estimator="logistic"), "is no class that documents hold"),
-    "no estimator": (lambda d: d.update(estimator="Tree"), "'Tree' is no class that documents hold"),
+    "a part for an estimator": (
+        lambda d: d.update(estimator="Tree"),
+        "'Tree' is no class that documents hold",
+    ),
     "estimator is a number": (lambda d: d.update(estimator=3), "is damaged"),
     "no domain": (lambda d: d.pop("domain"), "lacks 'domain'"),
     "domain without classes": (lambda d: d["domain"].pop("classes"), "target, classes, attributes"),
@@ -208,6 +230,27 @@ DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     ),
     "no ledger": (lambda d: d.pop("ledger"), "lacks 'ledger'"),
     "ledger without entries": (lambda d: d["ledger"].pop("entries"), "is damaged"),
+    "ledger of another ε": (lambda d: d["parameters"].update(epsilon=2.0), r"epsilon, delta, .* \(1.0, None"),
+    "ledger of another δ": (lambda d: d["parameters"].update(delta=1e-6), "its ledger is for .* None"),
+    "ledger of other neighbours": (
+        lambda d: d["parameters"].update(neighbours="replace"),
+        "its ledger is for",
+    ),
+    "ledger of another claim": (lambda d: d["ledger"].update(claimed=0.5), "its ledger is for"),
+    "ledger of nothing": (
+        lambda d: d["ledger"].update(entries=[], epsilon=0.0),
+        "nothing was released, ε = 0, beside a model",
+    ),
+    "ledger of what costs nothing": (
+        lambda d: (
+            d["ledger"].update(epsilon=0.0),
+            [entry.update(epsilon=0.0, rho=0.0) for entry in d["ledger"]["entries"]],
+        ),
+        "nothing was released, ε = 0, beside a model",
+    ),
+    "ledger that hides a leak": (lambda d: d["ledger"].update(leaks={"all": 1}), "does not add up"),
+    "ledger by another rule": (lambda d: d["ledger"].update(rule="zCDP"), "does not add up"),
+    "ledger that says more": (lambda d: d["ledger"].update(epsilon=1.1), "does not add up"),
     "ledger that says less": (lambda d: d["ledger"].update(epsilon=0.01), "its ledger does not add up"),
     "foreign object": (
         lambda d: d["model"]["models_"][0].update(object="subprocess:Popen"),
@@ -239,7 +282,10 @@ def test_damaged_documents_are_refused(damage: str, tmp_path: Path) -> None:
     [
         (b"", "is not a model's JSON document: it is empty; expected a whole document"),
         (b"age,sex\n1,2", r"is not a model's JSON document: it begins with 'age,sex\\n1,2'; expected"),
-        (b'{"format": "dpnb mod', "is not a JSON document, or cut short: Unterminated string.*, line 1, column 12"),
+        (
+            b'{"format": "dpnb mod',
+            "is not a JSON document, or cut short: Unterminated string.*, line 1, column 12",
+        ),
         (b"\xff\xfe\x00", "is not a JSON document"),
         (b"{}", "is not a model: expected format 'dpnb model'"),
         (b"[]", "is not a model"),
@@ -331,12 +377,137 @@ def test_cut_short_anywhere_a_document_is_refused(tmp_path: Path) -> None:
             dpnb.read(path)
 
 
+OLD = Path(__file__).with_name("documents_version_1.jsonl")
+
+
+def test_a_ledger_that_is_not_compared_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Broken twin: without the comparison a model states ε = 0."""
+    path = tmp_path / "model.json"
+    booster().release(path)
+    document = json.loads(path.read_text(encoding="utf-8"))
+    DAMAGE["ledger of nothing"][0](document)
+    path.write_text(json.dumps(document), encoding="utf-8")
+    monkeypatch.setattr("dpnb.estimators._check_alike", lambda *_: None)
+    assert dpnb.read(path).ledger_.epsilon == 0
+
+
+@pytest.mark.parametrize(
+    "line", OLD.read_text(encoding="utf-8").splitlines(), ids=lambda x: json.loads(x)["name"]
+)
+def test_documents_of_version_1_stay_readable_to_the_bit(line: str, tmp_path: Path) -> None:
+    old = json.loads(line)
+    path = tmp_path / "old.json"
+    path.write_text(json.dumps(old["document"]), encoding="utf-8")
+    model = dpnb.read(path)
+    assert str(model.ledger_) == old["ledger"]
+    np.testing.assert_allclose(
+        model._probabilities(np.array(old["codes"])), old["probabilities"], rtol=1e-13, atol=0
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dpnb.PrivacyLeakWarning)
+        model.release(tmp_path / "new.json")
+    new = (tmp_path / "new.json").read_text(encoding="utf-8")
+    assert "dpnb." not in new  # no module is named
+    named = re.sub(r'"dpnb\.[\w.]+:(\w+)"', r'"\1"', json.dumps(old["document"]))
+    assert json.loads(new) == json.loads(named) | {"version": 2, "versions": json.loads(new)["versions"]}
+
+
+def test_every_part_of_documents_is_among_those_of_version_1() -> None:
+    """So that a change of any of them shows here; their names were modules and classes."""
+    text = OLD.read_text(encoding="utf-8")
+    assert {name for _, name in re.findall(r'"object": "([\w.]+):(\w+)"', text)} == set(PARTS)
+    assert {name for _, name in re.findall(r'"estimator": "([\w.]+):(\w+)"', text)} == set(ESTIMATORS)
+
+
 def test_only_fitted_models_are_released(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="not fitted"):
         dpnb.PrivateBooster().release(tmp_path / "model.json")
     model = booster()
     with pytest.raises(OSError, match="nowhere"):
         model.release(tmp_path / "nowhere" / "model.json")
+
+
+def test_a_file_is_not_overwritten(tmp_path: Path) -> None:
+    path, model = tmp_path / "model.json", booster()
+    path.write_text("signed", encoding="utf-8")
+    with pytest.raises(FileExistsError, match=r"name another or remove it first.*model\.json"):
+        model.release(path)
+    assert path.read_text(encoding="utf-8") == "signed"
+    path.unlink()
+    model.release(path)
+    with pytest.raises(FileExistsError):
+        model.release(str(path))
+    assert [file.name for file in tmp_path.iterdir()] == ["model.json"]
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Own(dpnb.PrivateBooster):
+    """An estimator of the user's."""
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Forgetful(dpnb.PrivateBooster):
+    """One that learns what it likes, past the curator."""
+
+    def _fit(self, records: Any, curator: Any) -> None:
+        self.models_ = ["all of it"]
+
+
+def test_what_could_not_be_read_again_is_not_released(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, model = tmp_path / "model.json", booster()
+    with pytest.raises(
+        ValueError, match="would not be read again: the document is damaged: its ledger is for"
+    ):
+        model.set_params(epsilon=0.1).release(path)
+    model.set_params(epsilon=1.0)
+    monkeypatch.setattr("dpnb.documents.MOST_BYTES", 1000)
+    with pytest.raises(
+        ValueError, match="would not be read again: the document is no model: it has more than"
+    ):
+        model.release(path)
+    assert not path.exists()
+
+
+def test_a_class_of_ones_own_is_registered_or_pickled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dpnb.registry.ENTRIES", dict(papers.estimators()))
+    monkeypatch.setattr("dpnb.documents.ESTIMATORS", known := dict(ESTIMATORS))
+    monkeypatch.setattr("dpnb.estimators.ESTIMATORS", known)
+    monkeypatch.setattr("dpnb.registry.ESTIMATORS", known)
+    small = papers.estimators()["PrivateBooster"].small
+    X, y = sample(DOMAIN)
+    model = Own(domain=DOMAIN, random_state=0, **small).fit(X, y)
+    with pytest.raises(
+        TypeError, match=r"Own of .*test_documents has no name .*dpnb.registry.register.*pickle"
+    ):
+        model.release(tmp_path / "model.json")
+    assert list(tmp_path.iterdir()) == []
+    register(Own, page="", small=small)
+    model.release(tmp_path / "model.json")
+    assert type(again := dpnb.read(tmp_path / "model.json")) is Own
+    assert again.predict_proba(X).tobytes() == model.predict_proba(X).tobytes()
+    twin = type("PrivateBooster", (Own,), {})  # the name of another
+    with pytest.raises(TypeError, match=r"PrivateBooster of .*test_documents has no name"):
+        twin(domain=DOMAIN, random_state=0, **small).fit(X, y).release(tmp_path / "twin.json")
+    known.pop("Own")
+    with pytest.raises(
+        DataError, match=r"'Own' is no class .* import what registers an estimator of your own"
+    ):
+        dpnb.read(tmp_path / "model.json")
+
+
+@pytest.mark.parametrize("epsilon", [1.0, math.inf])
+def test_an_estimator_that_releases_nothing_is_no_model(epsilon: float) -> None:
+    """Its ledger would state ε = 0; what the records hold has no part in it."""
+    X, y = sample(DOMAIN)
+    for n in (0, 120):
+        model = Forgetful(domain=DOMAIN, epsilon=epsilon)
+        with pytest.raises(RuntimeError, match=r"Forgetful learnt without its curator.*curator\.exact"):
+            model.fit(X.head(n), y.head(n))
+        assert not hasattr(model, "ledger_")
 
 
 def test_values_that_json_cannot_hold_are_refused_before_anything_is_written(tmp_path: Path) -> None:

@@ -387,7 +387,9 @@ def _revived(document: dict[str, Any]) -> PrivateClassifier:
 def _made_of(document: dict[str, Any]) -> PrivateClassifier:
     kind = find_class(document["estimator"], ESTIMATORS)
     domain = domain_of(document["domain"])
-    if set(document["model"]) != set(kind._released):
+    released = dict(document["model"])
+    vote = released.pop("vote", None)  # of a forest, unless its document is of version 1
+    if set(released) != set(kind._released):
         raise DataError(f"a {kind.__name__} has {', '.join(kind._released)}")
     if unknown := sorted(set(document["parameters"]) - set(inspect.signature(kind).parameters)):
         raise DataError(f"a {kind.__name__} has no parameter {unknown[0]!r}")
@@ -397,7 +399,9 @@ def _made_of(document: dict[str, Any]) -> PrivateClassifier:
     model._check_parameters()
     ledger = read_ledger(document["ledger"])
     _check_alike(model, ledger)
-    for name, value in document["model"].items():
+    if vote not in (None, getattr(model, "vote", None)):
+        raise DataError(f"its trees vote by {vote!r}, and not as those of its parameters")
+    for name, value in released.items():
         found = unplain(value, domain)
         for part in found if isinstance(found, list) else [found]:
             part.check(domain)
@@ -435,6 +439,11 @@ class PrivateForest(PrivateClassifier):
     bag_rate: float | None
     vote: str
     trees_: list[Tree]
+
+    def _document(self) -> dict[str, Any]:
+        document = super()._document()
+        document["model"]["vote"] = self.vote  # for readers that do not know the class
+        return document
 
     def _plant(
         self,

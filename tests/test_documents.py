@@ -6,6 +6,8 @@ import json
 import math
 import pickle
 import re
+import shutil
+import subprocess
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
@@ -70,9 +72,9 @@ def subjects() -> list[Any]:
     return found
 
 
-def fitted(entry: Entry, model: Any) -> tuple[Any, pd.DataFrame]:
+def fitted(entry: Entry, model: Any, *, classes: int = 3) -> tuple[Any, pd.DataFrame]:
     domain = DOMAIN
-    if entry.estimator.two_classes:
+    if entry.estimator.two_classes or classes == 2:
         domain = Domain(domain.attributes, domain.classes[:2], domain.target)
     X, y = sample(domain)
     if entry.estimator.discrete_only:
@@ -367,6 +369,17 @@ def test_a_document_that_is_not_looked_at_is_found_out(
     assert not np.isfinite(leaves[-1]).all()
 
 
+def test_a_document_whose_trees_vote_otherwise_is_refused(tmp_path: Path) -> None:
+    entry, path = papers.estimators()["DiffPRFs"], tmp_path / "model.json"
+    fitted(entry, entry.model("default"))[0].release(path)
+    document = json.loads(path.read_text(encoding="utf-8"))
+    assert document["model"]["vote"] == document["parameters"]["vote"] == "probability"
+    document["model"]["vote"] = "majority"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(DataError, match="its trees vote by 'majority'"):
+        dpnb.read(path)
+
+
 def test_cut_short_anywhere_a_document_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "model.json"
     booster().release(path)
@@ -406,10 +419,12 @@ def test_documents_of_version_1_stay_readable_to_the_bit(line: str, tmp_path: Pa
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dpnb.PrivacyLeakWarning)
         model.release(tmp_path / "new.json")
-    new = (tmp_path / "new.json").read_text(encoding="utf-8")
-    assert "dpnb." not in new  # no module is named
+    text = (tmp_path / "new.json").read_text(encoding="utf-8")
+    assert "dpnb." not in text  # no module is named
+    new = json.loads(text)
+    assert new["model"].pop("vote", "none") == getattr(model, "vote", "none")
     named = re.sub(r'"dpnb\.[\w.]+:(\w+)"', r'"\1"', json.dumps(old["document"]))
-    assert json.loads(new) == json.loads(named) | {"version": 2, "versions": json.loads(new)["versions"]}
+    assert new == json.loads(named) | {"version": 2, "versions": new["versions"]}
 
 
 def test_every_part_of_documents_is_among_those_of_version_1() -> None:
@@ -552,3 +567,67 @@ def test_the_page_says_what_a_document_holds(
         ("a branch a bin", 3),
     ):
         assert f"{number} {kind}" in page
+
+
+NODE = shutil.which("node")
+RUN = """
+let text = "";
+process.stdin.on("data", (part) => (text += part)).on("end", () => {
+  const read = (one) => one.records.map((record) =>
+    ("trees_" in one.document.model ? forest : booster)(one.document, record));
+  console.log(JSON.stringify(JSON.parse(text).map(read)));
+});
+"""
+
+
+def in_javascript(code: str, models: list[dict[str, Any]]) -> list[Any]:
+    """Probabilities of the records of each model, as the page's JavaScript computes them."""
+    run = subprocess.run(
+        [str(NODE), "-e", code + RUN], input=json.dumps(models), capture_output=True, text=True, check=True
+    )
+    return list(json.loads(run.stdout))
+
+
+@pytest.mark.skipif(NODE is None, reason="Node is not installed: the JavaScript of the page is not run")
+def test_the_reader_in_javascript_predicts_the_same(root: Path, tmp_path: Path) -> None:
+    page = (root / "book" / "releasing.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```js\n(.*?)^```", page, flags=re.DOTALL | re.MULTILINE)
+    assert max(block.count("\n") for block in blocks) < 25
+    code, asked, expected = "".join(blocks), [], []
+    everything = [(*subject.values, classes) for subject in subjects() for classes in (2, 3)]
+    for place, (entry, model, classes) in enumerate(everything):
+        if "model_" in model._released:  # stumps, which the page leaves out
+            continue
+        model, X = fitted(entry, model, classes=classes)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", dpnb.PrivacyLeakWarning)
+            model.release(path := tmp_path / f"{place}.json")
+        if entry.estimator.discrete_only is False:
+            X["d"] = X["d"].dt.strftime("%Y-%m-%d")
+        records = json.loads(X.to_json(orient="records", double_precision=15))
+        asked.append({"document": json.loads(path.read_text(encoding="utf-8")), "records": records})
+        expected.append(model.predict_proba(X))
+    assert {len(shares[0]) for shares in expected} == {2, 3}
+    trees = [tree for one in asked for tree in one["document"]["model"].get("trees_", ())]
+    kinds = {kind for tree in trees for kind in tree["splits"]["kind"]["data"]}
+    assert kinds == {-1, 0, 1, 2, 3}
+
+    def wrong(code: str) -> int:
+        found = in_javascript(code, asked)
+        return sum(
+            not np.allclose(np.array(mine, float), theirs, rtol=1e-12, atol=1e-15)
+            for mine, theirs in zip(found, expected, strict=True)
+        )
+
+    assert wrong(code) == 0
+    for part, twin in (
+        ("cut < x[a]", "cut > x[a]"),
+        ("v > cuts[0]", "v < cuts[0]"),
+        ("cut < v", "cut > v"),
+        ("Math.max(n, 0)", "n"),
+        ("-Infinity", "Infinity"),
+        ('"other");\n  if (a.missing', '"missing");\n  if (a.missing'),
+        ("cell * axis.size + bin(axis)", "cell + bin(axis)"),
+    ):
+        assert part in code
+        assert wrong(code.replace(part, twin)) > 0, part

@@ -10,6 +10,7 @@ import base64
 import hashlib
 import io
 import math
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
@@ -59,6 +60,9 @@ UNRANKED = (
     "Which attributes matter most is not shown: that takes noisy counts of the records by value, which this model has "
     "not released. What is drawn of it below may lie where there is no record."
 )
+FINDING = re.compile(
+    r".+: (VIOLATED|FLAGGED|no violation found)\n  claimed +ε = .+\n  lower bound +ε ≥ .+"
+)  # of an audit, in words
 STYLE = """
 :root { color-scheme: light dark; }
 body { font: 15px/1.4 system-ui, sans-serif; max-width: 76rem; margin: 0.4rem auto; padding: 0 1rem;
@@ -416,7 +420,7 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m dpnb.
         parser.exit(1, f"cannot write {options.report}: expected a name that ends in .html\n")
     try:
         versions = read_document(options.model)["versions"]
-        audit = "" if options.audit is None else _text(options.audit)
+        audit = "" if options.audit is None else _audit(options.audit)
         words = {"data": options.data, "purpose": options.purpose, "day": date.today()}
         text = page(read(options.model), versions=versions, audit=audit, document=options.model, **words)
         write_whole(options.report, text)
@@ -428,14 +432,18 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m dpnb.
     return 0
 
 
-def _text(path: Path) -> str:
+def _audit(path: Path) -> str:
+    """The text of an audit: it begins with a verdict, the claim and a bound, as any finding does."""
+    expected = "expected what `python -m dpnb.audit` prints, with > audit.txt"
     try:
-        return path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise DataError(unreadable(path, error)) from error
     except UnicodeDecodeError as error:
-        what = "what `python -m dpnb.audit` prints, with > audit.txt"
-        raise DataError(f"{path} is not a text in UTF-8: {error.reason}; expected {what}") from error
+        raise DataError(f"{path} is not a text in UTF-8: {error.reason}; {expected}") from error
+    if not FINDING.match(text):
+        raise DataError(f"{path} is not the text of an audit: it begins with {text[:20]!r}; {expected}")
+    return text
 
 
 if __name__ == "__main__":

@@ -104,7 +104,8 @@ def fit(
     model = PrivateBooster(epsilon=epsilon, delta=delta, neighbours=neighbours)
     model._check_parameters()
     data = load(f"csv:{table}", domain=domain)
-    X, y = (pd.concat(parts) for parts in zip(data.train, data.test, strict=True))
+    (X, y), (more, labels) = data.train, data.test
+    X, y = pd.concat([X, more]), pd.concat([y, labels])
     print(data.domain.check(X, y), file=sys.stderr)  # for the data holder: it is not private
     model.set_params(domain=data.domain).fit(X, y).release(out)
     print(model.ledger_)

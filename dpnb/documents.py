@@ -1,7 +1,8 @@
 """A released model as a JSON document: what was released, what it cost, and nothing else.
 
 The page *Releasing a model* describes the format. Arrays, trees and the like are written by one rule: a named tuple or
-a dataclass of this package is an object with its fields. Reading makes nothing but those.
+a dataclass that :data:`PARTS` names is an object with its fields. Reading makes nothing but those, and counts what a
+document asks for before any of it is made.
 """
 
 from __future__ import annotations
@@ -9,33 +10,76 @@ from __future__ import annotations
 import importlib
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
-from itertools import groupby
+from itertools import groupby, repeat
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .accounting import KINDS, Choice, Step
-from .arrays import MOST_CELLS
+from .accounting import KINDS, MOST_STEPS, Choice, Step
 from .domain import Domain
 from .errors import DataError
-from .files import unreadable, write_whole
+from .files import unreadable
 from .ledger import Cost, Event, Ledger, PlannedScope, Scope
 
-FORMAT, VERSION = "dpnb model", 1
-# Of what a model is made.
-_HOMES = ("papers", "booster", "grid", "ledger", "shapes", "splits", "trees")
-MOST_ENTRIES = 2**20  # of a ledger: a document that asks for more is not one of ours
+FORMAT, VERSION = "dpnb model", 2
+WRITTEN = "expected a whole document, as model.release(path) writes it"
+
+# What stands in documents by its name, and the module that defines it today: a class may move, its name stays.
+PARTS = {
+    "Additive": ".grid",
+    "Axis": ".shapes",
+    "Block": ".shapes",
+    "Cost": ".ledger",
+    "Reading": ".papers.dpada",
+    "Shapes": ".shapes",
+    "Splits": ".splits",
+    "Stump": ".grid",
+    "Tree": ".trees",
+}
+ESTIMATORS = {
+    "AdaBoost": ".papers.baselines",
+    "CARTDPsAdaBoost": ".papers.baselines",
+    "DPAda": ".papers.dpada",
+    "DPAdaBoost": ".papers.baselines",
+    "DTDiff": ".papers.lineage",
+    "DiffGen": ".papers.lineage",
+    "DiffPC45": ".papers.lineage",
+    "DiffPID3": ".papers.lineage",
+    "DiffPRF": ".papers.lineage",
+    "DiffPRFs": ".papers.diffprfs",
+    "EDPRF": ".papers.edprf",
+    "LogisticRegression": ".papers.baselines_logistic",
+    "PINQID3": ".papers.lineage",
+    "PearsonTree": ".papers.pearson",
+    "PrivateBooster": ".booster",
+    "RandomSplitForest": ".papers.baselines_forest",
+    "RandomTrees": ".papers.baselines_forest",
+    "SuLQID3": ".papers.lineage",
+}
+"""Estimators of the package; :func:`dpnb.registry.register` adds others."""
+
+# What a document may ask for; a model that asks for more is not released.
+MOST_BYTES = 2**24
+MOST_BRACES = 2**17  # lists and objects: an empty one takes thirty times the memory of its text
+MOST_ENTRIES = 2**17  # of a ledger, each as often as it is there
+MOST_NODES = 2**24  # that they name
+MOST_DEPTH = 32  # of scopes in scopes
+MOST_CLASSES = 2**10
+LONGEST_CLASS = 2**12  # characters: an array of texts has room for the longest in each place
+RUN = 16  # steps of a plan that take the accountant as long as to begin with other ones
+_LONG = re.compile(r"[eE]\+?\d{3}|(?<!\d)\d{300}")  # what may be too large for a float
 _NUMBERS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
-def write_document(path: Path, document: Mapping[str, Any]) -> None:
-    """Write a model's document, whole or not at all."""
+def text_of(document: Mapping[str, Any]) -> str:
+    """A model's document as it stands in a file."""
     head = {"format": FORMAT, "version": VERSION}
-    write_whole(path, json.dumps(head | dict(document), ensure_ascii=False, allow_nan=False) + "\n")
+    return json.dumps(head | dict(document), ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def read_document(path: Path) -> dict[str, Any]:
@@ -44,27 +88,83 @@ def read_document(path: Path) -> dict[str, Any]:
     Raises
     ------
     DataError
-        If the file cannot be read, is no such document, or one of a later version.
+        If the file cannot be read, is no such document, one of a later version, or asks for too much.
     """
-    written = "expected a whole document, as model.release(path) writes it"
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        with path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
     except OSError as error:
         raise DataError(unreadable(path, error)) from error
+    try:
+        return parsed(content)
+    except DataError as error:
+        raise DataError(f"{path} {error}") from error
+
+
+def parsed(content: bytes) -> dict[str, Any]:
+    """The document that a file's content is; errors say what the file is instead."""
+    if len(content) > MOST_BYTES:
+        raise DataError(f"is no model: it has more than {MOST_BYTES} bytes; {WRITTEN}")
+    try:
+        text = content.decode()
     except UnicodeDecodeError as error:
-        raise DataError(f"{path} is not a JSON document: it is no text; {written}") from error
+        raise DataError(f"is not a JSON document: it is no text in UTF-8; {WRITTEN}") from error
+    if not text.lstrip().startswith("{"):
+        what = f"it begins with {text[:20]!r}" if text.strip() else "it is empty"
+        raise DataError(f"is not a model's JSON document: {what}; {WRITTEN}")
+    if text.count("[") + text.count("{") > MOST_BRACES:
+        raise DataError(f"is no model: it has more than {MOST_BRACES} lists and objects; {WRITTEN}")
+    try:
+        document: dict[str, Any] = json.loads(
+            text,
+            object_pairs_hook=_once,
+            parse_constant=_finite,
+            parse_float=_finite if _LONG.search(text) else None,  # asking for each number takes a while
+        )
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise DataError(f"is not a JSON document, or cut short: {error.msg}, {where}; {WRITTEN}") from error
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{path} is not a JSON document: {error}; {written}") from error
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise DataError(f"{path} is not a model: expected format {FORMAT!r}; model.release(path) writes one")
-    if (found := document.get("version")) != VERSION:
-        later = isinstance(found, int) and found > VERSION
-        way_out = "install the dpnb that wrote it, or a later one" if later else written
-        raise DataError(f"{path} has version {found!r}: this package reads version {VERSION}; {way_out}")
+        raise DataError(f"is not a JSON document: {error}; {WRITTEN}") from error
+    _check_letters(document, text)
+    if document.get("format") != FORMAT:
+        raise DataError(f"is not a model: expected format {FORMAT!r}; model.release(path) writes one")
+    found = document.get("version")
+    if type(found) is not int or not 1 <= found <= VERSION:
+        later = type(found) is int and found > VERSION
+        way_out = "install the dpnb that wrote it, or a later one" if later else WRITTEN
+        raise DataError(f"has version {found!r}: this package reads versions up to {VERSION}; {way_out}")
     for part in ("estimator", "domain", "parameters", "model", "ledger", "versions"):
         if not isinstance(document.get(part), str if part == "estimator" else dict):
-            raise DataError(f"{path} is damaged: it lacks {part!r}; {written}")
+            raise DataError(f"is damaged: it lacks {part!r}; {WRITTEN}")
     return document
+
+
+def _check_letters(document: object, text: str) -> None:
+    """Raise DataError for half a surrogate pair, which no file in UTF-8 can hold."""
+    try:
+        if "\\u" in text:
+            json.dumps(document, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise DataError(
+            f"is not a JSON document: it holds half a letter, {error.object[error.start]!r}"
+        ) from error
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object; of two entries of one name Python would take the last one, other readers the first."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"the name {next(n for n in names if names.count(n) > 1)!r} comes twice")
+    return found
+
+
+def _finite(word: str) -> float:
+    """A number, which JSON has no infinite ones of; Python would take ``NaN``, and 1e999 for ``inf``."""
+    if not math.isfinite(number := float(word)):
+        raise ValueError(f"{word[:20]} is no number of JSON")
+    return number
 
 
 def plain(value: Any) -> Any:
@@ -73,7 +173,7 @@ def plain(value: Any) -> Any:
     Raises
     ------
     TypeError
-        If it is neither a plain value, an array, nor an object of this package made of such.
+        If it is neither a plain value, an array, nor one of :data:`PARTS` made of such.
     """
     if value is None or isinstance(value, str | bool | int):
         return value
@@ -86,13 +186,15 @@ def plain(value: Any) -> Any:
         return {"array": value.dtype.name, "shape": list(value.shape), "data": data}
     if isinstance(value, Domain):
         return {"the": "domain"}
-    if names := _field_names(value):
-        kind = type(value)
-        written = {name: plain(getattr(value, name)) for name in names}
-        return {"object": f"{kind.__module__}:{kind.__qualname__}"} | written
+    kind = type(value)
+    if kind.__name__ in PARTS and find_class(kind.__name__, PARTS) is kind:
+        names = [field.name for field in fields(kind)] if is_dataclass(kind) else kind._fields
+        return {"object": kind.__name__} | {name: plain(getattr(value, name)) for name in names}
     if isinstance(value, list | tuple):
         return [plain(part) for part in value]
-    raise TypeError(f"{value!r} cannot be written: it is no part of a released model")
+    raise TypeError(
+        f"{value!r} cannot be written: expected plain values, arrays, and {', '.join(PARTS)}; pickle the model"
+    )
 
 
 def unplain(value: Any, domain: Domain | None) -> Any:
@@ -104,46 +206,62 @@ def unplain(value: Any, domain: Domain | None) -> Any:
     if not isinstance(value, dict):
         return value
     if "array" in value:
-        dtype, data = np.dtype(value["array"]), [_NUMBERS.get(number, number) for number in value["data"]]
-        if dtype.kind not in "biuf":
-            raise DataError(f"damaged: an array of {dtype}")
-        return np.array(data, dtype=dtype).reshape(value["shape"])
+        return _array(value)
     if "the" in value:
         return domain
-    kind = find_class(value["object"], is_data=True)
+    kind = find_class(value["object"], PARTS)
     parts = {name: unplain(part, domain) for name, part in value.items() if name != "object"}
     return kind(**{name: tuple(part) if isinstance(part, list) else part for name, part in parts.items()})
 
 
-def find_class(name: str, *, is_data: bool = False) -> Any:
-    """A class of this package by ``module:name``.
+def domain_of(document: Mapping[str, Any]) -> Domain:
+    """The domain of a document, whose classes an array of texts can hold.
+
+    Raises
+    ------
+    DataError, DomainError
+        If there are too many classes, or one is too long; if it is no domain.
+    """
+    domain = Domain.from_document(document)
+    if domain.n_classes > MOST_CLASSES or max(len(str(c)) for c in domain.classes) > LONGEST_CLASS:
+        raise DataError(f"more than {MOST_CLASSES} classes, or one of more than {LONGEST_CLASS} characters")
+    return domain
+
+
+def _array(written: Mapping[str, Any]) -> Any:
+    """An array; nothing in it is taken for what it is not, as NumPy takes texts for numbers, and 1.5 for 1."""
+    dtype, data = np.dtype(written["array"]), [_NUMBERS.get(n, n) for n in written["data"]]
+    kinds: dict[str, set[type]] = {"b": {bool}, "i": {int}, "u": {int}, "f": {int, float}}
+    if not set(map(type, data)) <= kinds.get(dtype.kind, set()):
+        raise DataError(f"an array of {dtype} that holds something else")
+    array = np.array(data, dtype=dtype)
+    if [array.size] != written["shape"]:
+        array = array.reshape(written["shape"])
+    if list(array.shape) != written["shape"]:
+        raise DataError(f"an array of shape {written['shape']}")
+    return array
+
+
+def find_class(name: object, among: Mapping[str, str]) -> Any:
+    """The class of a name in documents; those of version 1 have ``module:`` before it.
+
+    Parameters
+    ----------
+    among : :data:`PARTS` or :data:`ESTIMATORS`.
 
     Raises
     ------
     DataError
-        If the name leads out of the package, nowhere, or to something that documents do not hold.
+        If it is none of these.
     """
-    module, _, path = str(name).partition(":")
-    package, home, *_ = (*module.split("."), "")
-    try:
-        if package != __name__.partition(".")[0] or home not in _HOMES or "_" in (module[0], path[:1]):
-            raise ImportError
-        found = getattr(importlib.import_module(module), path)
-    except (ImportError, AttributeError) as error:
+    module, _, short = str(name).rpartition(":")
+    home = among.get(short) if module.partition(".")[0] in ("", "dpnb") else None
+    if home is None:
         raise DataError(
-            f"{name!r} is no class of this package; was the model written by a later one? Update dpnb"
-        ) from error
-    if not isinstance(found, type) or (is_data and not (is_dataclass(found) or hasattr(found, "_fields"))):
-        raise DataError(f"{name!r} is not what a model's document holds")
-    return found
-
-
-def _field_names(value: Any) -> tuple[str, ...]:
-    if not type(value).__module__.startswith(__name__.split(".")[0]):
-        return ()
-    if is_dataclass(value):
-        return tuple(field.name for field in fields(value))
-    return tuple(getattr(value, "_fields", ()))
+            f"{name!r} is no class that documents hold: update dpnb if a later one wrote it, or import what registers "
+            "an estimator of your own"
+        )
+    return getattr(importlib.import_module(home, __package__), short)
 
 
 def ledger_document(ledger: Ledger) -> dict[str, Any]:
@@ -187,17 +305,9 @@ def _step_entry(step: Step) -> dict[str, Any]:
 def _step(entry: Mapping[str, Any]) -> Step:
     """A step of a declared plan."""
     numbers = [float(entry.get(name, math.inf)) for name in ("size", "sd", "entries")]
-    times = entry["times"]
-    if not (
-        entry["kind"] in KINDS
-        and isinstance(times, int)
-        and 1 <= times <= MOST_ENTRIES
-        and numbers[0] >= 0
-        and numbers[1] > 0
-        and numbers[2] >= 0
-    ):
-        raise DataError(f"damaged: a plan of the ledger says {dict(entry)}")
-    return Step(entry["kind"], numbers[0], times, numbers[1], numbers[2])
+    if not (entry["kind"] in KINDS and numbers[0] >= 0 and numbers[1] > 0 and numbers[2] >= 0):
+        raise DataError(f"a plan of the ledger says {dict(entry)}")
+    return Step(entry["kind"], numbers[0], _times(entry), numbers[1], numbers[2])
 
 
 def read_ledger(document: Mapping[str, Any]) -> Ledger:
@@ -208,8 +318,7 @@ def read_ledger(document: Mapping[str, Any]) -> Ledger:
         )
     claimed = float(document["claimed"])
     ledger = Ledger(neighbours=document["neighbours"], delta=document["delta"], claimed=claimed)
-    if _size(document["entries"]) > MOST_ENTRIES:
-        raise DataError(f"damaged: its ledger has more than {MOST_ENTRIES} entries")
+    _check_size(document["entries"])
     ledger.root.children = list(_children(document["entries"]))
     known = "rule" in document  # an earlier document says what sums of ε and ρ give
     total = ledger.at(ledger.delta) if known else ledger.by_sums(ledger.delta)
@@ -218,59 +327,91 @@ def read_ledger(document: Mapping[str, Any]) -> Ledger:
         or document.get("rule", total.rule) != total.rule
         or ledger.leaks != document["leaks"]
     ):
-        raise DataError("damaged: its ledger does not add up")
+        raise DataError("its ledger does not add up")
     return ledger
 
 
-def _size(entries: Sequence[Mapping[str, Any]]) -> int:
-    """Number of entries, each as often as it is there: known before any of them is made."""
-    return sum(max(entry["times"], 0) * (1 + _size(entry.get("entries", ()))) for entry in entries)
+def _check_size(entries: Sequence[Mapping[str, Any]]) -> None:
+    """Raise DataError, before any entry is made, for a ledger that takes too much memory or time."""
+    found = _size(entries)
+    for what, number, most in zip(
+        ("entries", "nodes", "steps of plans"), found, (MOST_ENTRIES, MOST_NODES, MOST_STEPS), strict=True
+    ):
+        if number > most:
+            raise DataError(f"its ledger has {number} {what}, more than {most}")
+
+
+def _size(entries: Sequence[Mapping[str, Any]], depth: int = 0) -> tuple[int, int, int]:
+    """Entries, nodes, and steps of plans for the tight rule to work out, each as often as it is there."""
+    if depth > MOST_DEPTH:
+        raise DataError(f"its ledger has more than {MOST_DEPTH} scopes in each other")
+    total = (0, 0, 0)
+    for entry in entries:
+        times, nodes = _times(entry), entry.get("nodes") or 0
+        if type(nodes) is not int or nodes < 0:
+            raise DataError(f"an entry of the ledger has nodes {nodes!r}")
+        below, named, steps = _size(entry.get("entries", ()), depth + 1)
+        own = (1 + below, nodes + named, steps + _work(entry.get("plans", ()), below))
+        total = (total[0] + times * own[0], total[1] + times * own[1], total[2] + times * own[2])
+    return total
+
+
+def _work(plans: Sequence[Sequence[Mapping[str, Any]]], below: int) -> int:
+    """What plans take the accountant, in steps: alike beginnings are worked out once, releases compared with each."""
+    runs = sum(map(len, plans))
+    if runs * RUN > MOST_STEPS:
+        return runs * RUN
+    heads = {repr(plan[: i + 1]): max(_times(plan[i]), RUN) for plan in plans for i in range(len(plan))}
+    return sum(heads.values()) + len(plans) * below // (4 * RUN)
+
+
+def _times(entry: Mapping[str, Any]) -> int:
+    times = entry["times"]
+    if type(times) is not int or times < 1:
+        raise DataError(f"an entry of the ledger is there {times!r} times")
+    return times
 
 
 def _children(entries: Sequence[Mapping[str, Any]]) -> Iterator[Scope | Event]:
-    """Entries of a ledger, each as often as it is there."""
+    """Entries of a ledger, each as often as it is there; those that look alike are one object."""
     for entry in entries:
-        cost, times, nodes = (
-            Cost(float(entry["epsilon"]), float(entry["rho"])),
-            entry["times"],
-            entry.get("nodes"),
-        )
-        if not (cost.epsilon >= 0 and cost.rho >= 0 and times >= 1 and 0 <= (nodes or 0) <= MOST_CELLS):
-            raise DataError(f"damaged: an entry of the ledger says {dict(entry, entries=None)}")
+        cost = Cost(float(entry["epsilon"]), float(entry["rho"]))
+        if not (cost.epsilon >= 0 and cost.rho >= 0):
+            raise DataError(f"an entry of the ledger says {dict(entry, entries=None)}")
         words = [entry[name] for name in ("what", "rule" if "entries" in entry else "mechanism")]
         if not all(isinstance(word, str) for word in words):
-            raise DataError(f"damaged: an entry of the ledger is called {words}")
-        for _ in range(times):
-            if "entries" in entry:
-                below = list(_children(entry["entries"]))
-                parts = (entry["what"], entry["rule"], partial(_fixed, cost), below)
-                plans = tuple(tuple(map(_step, plan)) for plan in entry.get("plans", ()))
-                yield _planned(PlannedScope(*parts, plans=plans), entry) if plans else Scope(*parts)
-            else:
-                yield Event(
-                    what=entry["what"],
-                    mechanism=entry["mechanism"],
-                    epsilon=np.array(cost.epsilon),
-                    rho=np.array(cost.rho),
-                    sensitivity=float(entry["sensitivity"]),
-                    change_range=float(entry["change_range"]),
-                    parts=None if nodes is None else np.arange(nodes),
-                    lattice_sd=float(entry.get("lattice_sd", math.nan)),
-                    moved=float(entry.get("moved", math.inf)),
-                )
+            raise DataError(f"an entry of the ledger is called {words}")
+        yield from repeat(_child(entry, cost), entry["times"])
+
+
+def _child(entry: Mapping[str, Any], cost: Cost) -> Scope | Event:
+    if "entries" in entry:
+        below = list(_children(entry["entries"]))
+        parts = (entry["what"], entry["rule"], partial(_fixed, cost), below)
+        plans = tuple(tuple(map(_step, plan)) for plan in entry.get("plans", ()))
+        return _planned(PlannedScope(*parts, plans=plans), entry) if plans else Scope(*parts)
+    return Event(
+        what=entry["what"],
+        mechanism=entry["mechanism"],
+        epsilon=np.array(cost.epsilon),
+        rho=np.array(cost.rho),
+        sensitivity=float(entry["sensitivity"]),
+        change_range=float(entry["change_range"]),
+        parts=None if entry.get("nodes") is None else np.arange(entry["nodes"]),
+        lattice_sd=float(entry.get("lattice_sd", math.nan)),
+        moved=float(entry.get("moved", math.inf)),
+    )
 
 
 def _planned(scope: PlannedScope, entry: Mapping[str, Any]) -> PlannedScope:
-    """A scope that follows one of its plans; earlier documents do not say which, nor when it was chosen."""
-    size = len(scope.children)
+    """A scope that follows one of its plans; earlier documents do not say which, and any that covers it will do."""
     if "followed" not in entry:
-        tried = ((number, before) for number in range(len(scope.plans)) for before in range(size + 1))
-        ways = (replace(scope, followed=way) for way in tried)
+        ways = (replace(scope, followed=(number, 0)) for number in range(len(scope.plans)))
         return next((way for way in ways if isinstance(next(way.steps()), Choice)), scope)
     if entry["followed"] is not None:
         number, before = map(int, entry["followed"])
-        if not (0 <= number < len(scope.plans) and 0 <= before <= size):
-            raise DataError(f"damaged: a scope of the ledger follows {entry['followed']}")
+        if not (0 <= number < len(scope.plans) and 0 <= before <= len(scope.children)):
+            raise DataError(f"a scope of the ledger follows {entry['followed']}")
         scope.followed = (number, before)
     return scope
 

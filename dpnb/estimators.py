@@ -34,12 +34,24 @@ from .checks import (
 )
 from .counts import Records, RecordsDoor
 from .curator import STREAMS, Curator, open_curator, source_of_noise, spawned
-from .documents import find_class, ledger_document, plain, read_document, read_ledger, unplain, write_document
+from .documents import (
+    ESTIMATORS,
+    domain_of,
+    find_class,
+    ledger_document,
+    parsed,
+    plain,
+    read_document,
+    read_ledger,
+    text_of,
+    unplain,
+)
 from .domain import Domain, as_frame, as_series
 from .domain.encoding import distinct, spelt_number
 from .domain.frames import columns_of
 from .domain.misfits import joined
-from .errors import DataError
+from .errors import DataError, PrivacyLeakWarning
+from .files import check_new, write_whole
 from .growth import TreeBuilder
 from .ledger import Cost, Ledger, Neighbours
 from .trees import Tree, leaf_votes
@@ -147,6 +159,8 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
         ValueError
             For a parameter out of range, columns that are not those of the domain, a domain that the estimator does not
             take; and, with ``strict`` or without a domain, for records that do not fit.
+        RuntimeError
+            For an estimator whose author forgot to release anything through the curator.
 
         **Privacy**: see the class; every release is on ``ledger_``.
         """
@@ -159,6 +173,11 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
             why = f"{classes} classes: {name} is for two; PrivateBooster takes any number"
             raise ValueError(f"Only binary classification is supported. {why}")
         self._fit(records, curator)
+        if not any(True for _ in curator.ledger.root.events()):
+            raise RuntimeError(
+                f"{name} learnt without its curator, and its ledger would say ε = 0: expected a release at least; call "
+                "the curator's mechanisms in _fit, or curator.exact(value, why=...) for what gets no noise"
+            )
         self.ledger_ = curator.ledger
         return self
 
@@ -238,27 +257,59 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
 
         Parameters
         ----------
-        path : a file; one that exists is replaced as a whole.
+        path : a new file.
+
+        Raises
+        ------
+        FileExistsError
+            If there is such a file: a card may have been signed for it.
+        TypeError
+            For an estimator that is not registered, or has released what documents do not hold.
+        ValueError
+            If :func:`dpnb.read` would refuse the document: its parameters were changed after the fit, or it is larger
+            than documents may be.
+
+        Warns
+        -----
+        PrivacyLeakWarning
+            If the ledger says ε = ∞; it names the leaks.
 
         **Privacy**: post-processing of the released model, free.
         """
-        file = check_path("path", path, such="model.json")
+        file, name = check_path("path", path, such="model.json"), type(self).__name__
         check_is_fitted(self)
-        parameters = self.get_params(deep=False)
+        check_new(file)
+        if name not in ESTIMATORS or find_class(name, ESTIMATORS) is not type(self):
+            raise TypeError(
+                f"{name} of {type(self).__module__} has no name in documents, so nobody could read it: expected an "
+                "estimator that dpnb.registry.register lists; register it there and in whatever reads it, or pickle "
+                "the model"
+            )
+        text = text_of(self._document())
+        try:
+            _revived(parsed(text.encode()))
+        except DataError as error:
+            raise ValueError(f"this {name} would not be read again: the document {error}") from error
+        if np.isinf(self.ledger_.epsilon):
+            leaks = ", ".join(self.ledger_.leaks) or "epsilon=inf"
+            warnings.warn(
+                f"{file} says ε = ∞, the model is not differentially private: {leaks}",
+                PrivacyLeakWarning,
+                stacklevel=2,
+            )
+        write_whole(file, text)
+
+    def _document(self) -> dict[str, Any]:
         secret = ("random_state", "domain")
-        write_document(
-            file,
-            {
-                "estimator": f"{type(self).__module__}:{type(self).__qualname__}",
-                "versions": {name: version(name) for name in ("dpnb", "numpy", "scikit-learn")},
-                "domain": self.domain_.document(),
-                "parameters": {
-                    name: plain(value) for name, value in parameters.items() if name not in secret
-                },
-                "model": {name: plain(getattr(self, name)) for name in self._released},
-                "ledger": ledger_document(self.ledger_),
-            },
-        )
+        parameters = self.get_params(deep=False)
+        return {
+            "estimator": type(self).__name__,
+            "versions": {name: version(name) for name in ("dpnb", "numpy", "scikit-learn")},
+            "domain": self.domain_.document(),
+            "parameters": {name: plain(value) for name, value in parameters.items() if name not in secret},
+            "model": {name: plain(getattr(self, name)) for name in self._released},
+            "ledger": ledger_document(self.ledger_),
+        }
 
     def __getattr__(self, name: str) -> Any:
         told = f"{type(self).__name__!r} object has no attribute {name!r}"
@@ -388,46 +439,69 @@ def read(path: str | PathLike[str]) -> PrivateClassifier:
     Raises
     ------
     DataError
-        If the file is no such document.
+        If the file is no such document, or its ledger is not that of its model.
     """
     document = read_document(check_path("path", path, such="model.json"))
-    again = "fetch it again, or release the model again"
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return _revived(document)
+        return _revived(document)
     except DataError as error:
-        raise DataError(f"{path}: {error}; {again}") from error
-    except Exception as error:  # whatever a wrong entry leads to
-        why = " ".join(str(error).split())
-        raise DataError(f"{path} is damaged: {type(error).__name__}: {why}; {again}") from error
+        raise DataError(f"{path} {error}; fetch it again, or release the model again") from error
 
 
 def _revived(document: dict[str, Any]) -> PrivateClassifier:
-    kind = find_class(document["estimator"])
-    if not issubclass(kind, PrivateClassifier):
-        raise DataError(f"{document['estimator']!r} is no estimator of this package")
-    domain = Domain.from_document(document["domain"])
-    if set(document["model"]) != set(kind._released):
-        raise DataError(f"damaged: a {kind.__name__} has {', '.join(kind._released)}")
+    """The model of a document; DataError for whatever is wrong with it, told as what the document is."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return _made_of(document)
+    except DataError as error:
+        raise DataError(f"is damaged: {error}") from error
+    except Exception as error:  # whatever a wrong entry leads to
+        why = " ".join(str(error).split())
+        raise DataError(f"is damaged: {type(error).__name__}: {why}") from error
+
+
+def _made_of(document: dict[str, Any]) -> PrivateClassifier:
+    kind = find_class(document["estimator"], ESTIMATORS)
+    domain = domain_of(document["domain"])
+    released = dict(document["model"])
+    vote = released.pop("vote", None)  # of a forest, unless its document is of version 1
+    if set(released) != set(kind._released):
+        raise DataError(f"a {kind.__name__} has {', '.join(kind._released)}")
     if unknown := sorted(set(document["parameters"]) - set(inspect.signature(kind).parameters)):
-        raise DataError(f"damaged: a {kind.__name__} has no parameter {unknown[0]!r}")
+        raise DataError(f"a {kind.__name__} has no parameter {unknown[0]!r}")
     model: PrivateClassifier = kind(
         domain=domain, **{name: unplain(value, domain) for name, value in document["parameters"].items()}
     )
     model._check_parameters()
-    for name, value in document["model"].items():
+    ledger = read_ledger(document["ledger"])
+    _check_alike(model, ledger)
+    if vote not in (None, getattr(model, "vote", None)):
+        raise DataError(f"its trees vote by {vote!r}, and not as those of its parameters")
+    for name, value in released.items():
         found = unplain(value, domain)
         for part in found if isinstance(found, list) else [found]:
             part.check(domain)
         setattr(model, name, found)
     model.domain_, model.classes_ = domain, np.array(domain.classes)
     model.n_features_in_ = domain.n_attributes
-    model.ledger_ = read_ledger(document["ledger"])
+    model.ledger_ = ledger
     shares = model._probabilities(np.nan_to_num(domain.lows)[None])  # whatever is wrong shows here
     if shares.shape != (1, domain.n_classes) or not np.isfinite(shares).all():
-        raise DataError(f"damaged: its model has no probabilities for {domain.n_classes} classes")
+        raise DataError(f"its model has no probabilities for {domain.n_classes} classes")
     return model
+
+
+def _check_alike(model: PrivateClassifier, ledger: Ledger) -> None:
+    """Raise DataError unless a ledger is one of a fit with the model's parameters."""
+    if not ledger.epsilon > 0:
+        raise DataError("its ledger says that nothing was released, ε = 0, beside a model")
+    claims = (ledger.claimed, ledger.delta, ledger.neighbours)
+    parameters = (model.epsilon, model.delta, model.neighbours)
+    if claims != parameters:
+        raise DataError(
+            f"its ledger is for epsilon, delta, neighbours = {claims}, its parameters are {parameters}"
+        )
 
 
 class PrivateForest(PrivateClassifier):
@@ -439,6 +513,11 @@ class PrivateForest(PrivateClassifier):
     bag_rate: float | None
     vote: str
     trees_: list[Tree]
+
+    def _document(self) -> dict[str, Any]:
+        document = super()._document()
+        document["model"]["vote"] = self.vote  # for readers that do not know the class
+        return document
 
     def _plant(
         self,

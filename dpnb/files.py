@@ -42,6 +42,15 @@ def check_writable(path: Path) -> None:
         raise FileNotFoundError(errno.ENOENT, f"there is no folder {path.parent}, make it first", str(path))
 
 
+def check_new(path: Path) -> None:
+    """Raise OSError, with the way out, if there is such a file already, or no folder for it."""
+    check_writable(path)
+    if path.exists():
+        raise FileExistsError(
+            errno.EEXIST, "there is such a file, name another or remove it first", str(path)
+        )
+
+
 def unreadable(path: Path, error: OSError) -> str:
     """Why a file cannot be read, where it was looked for, and which one may have been meant."""
     told = f"cannot read {path}: {error.strerror or error}"

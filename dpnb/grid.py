@@ -16,6 +16,7 @@ from .domain import Categorical, Continuous, Domain
 from .splits import LEAF, ONE_VS_REST, THRESHOLD
 
 LARGEST_WEIGHT = 1e100  # of a stump: sums of weights, and pictures of them, stay finite
+MOST_WORK = 2**22  # stumps times the attributes that they ask, or their square over 64: what a score takes
 DECADES = 4  # the finest geometric threshold lies at 10⁻⁴ of the domain's width
 
 
@@ -237,6 +238,9 @@ class Additive:
         """Raise ValueError unless the stumps are such over a domain, each with a finite weight."""
         if self.alpha.shape != (len(self.stumps),) or not (np.abs(self.alpha) < LARGEST_WEIGHT).all():
             raise ValueError(f"{len(self.stumps)} stumps have weights that are not as many finite numbers")
+        used = len({stump.attribute for stump in self.stumps})
+        if len(self.stumps) * max(used, len(self.stumps) // 64) > MOST_WORK:
+            raise ValueError(f"{len(self.stumps)} stumps on {used} attributes are too many to score with")
         for place, stump in enumerate(self.stumps):
             if stump.kind == LEAF:
                 fits = stump.attribute == -1

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from threading import Lock
 from typing import Any, Literal, NamedTuple, NoReturn, TypeVar
 
@@ -75,7 +75,7 @@ class Event:
         """Number of disjoint parts."""
         return 1 if self.parts is None else len(self.parts)
 
-    @property
+    @cached_property
     def worst(self) -> Cost:
         """Cost for the dearest part: the parts are disjoint, so a record pays for one."""
         return Cost(float(np.max(self.epsilon, initial=0.0)), float(np.max(self.rho, initial=0.0)))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .booster import PrivateBooster
+from .documents import ESTIMATORS
 from .estimators import PrivateClassifier
 
 Parameters = Mapping[str, Any]
@@ -48,6 +49,8 @@ ENTRIES: dict[str, Entry] = {}
 def register(estimator: type[PrivateClassifier], **promises: Any) -> None:
     """List an estimator; a paper's module does so for its own. Arguments as of :class:`Entry`.
 
+    Its models can be released then, and read wherever it is registered.
+
     Raises
     ------
     ValueError
@@ -57,6 +60,7 @@ def register(estimator: type[PrivateClassifier], **promises: Any) -> None:
     known = ENTRIES.setdefault(estimator.__name__, entry).estimator
     if known is not estimator:
         raise ValueError(f"{estimator.__name__!r} is registered already, by {known.__module__}: rename one")
+    ESTIMATORS.setdefault(estimator.__name__, estimator.__module__)
 
 
 register(

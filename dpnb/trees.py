@@ -107,6 +107,8 @@ class Tree:
         children = self.first_child[parents] + within
         if n == 0 or not np.array_equal(np.sort(children), np.arange(1, n)) or (children <= parents).any():
             raise ValueError("a tree has nodes that are no child, or children that come before their parent")
+        if self.depth[0] != 0 or (self.depth[children] != self.depth[parents] + 1).any():
+            raise ValueError("a tree has nodes whose depth is not one more than their parent's")
         if not np.isfinite(self.value[~inner]).all():
             raise ValueError("a tree has a leaf without finite values")
 

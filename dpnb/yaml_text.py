@@ -11,9 +11,38 @@ from yaml import YAMLError
 __all__ = ["YAMLError", "dump", "parse", "why"]
 
 
+MOST_VALUES = 2**20  # of a document, each as often as it is referred to
+
+
 def parse(text: str) -> Any:
-    """Read a document."""
-    return yaml.load(text, Loader=_Loader)
+    """Read a document.
+
+    Raises
+    ------
+    YAMLError
+        If it is none, holds itself, or more than ``MOST_VALUES`` values.
+    """
+    try:
+        document = yaml.load(text, Loader=_Loader)
+    except YAMLError:
+        raise
+    except Exception as error:  # whatever PyYAML stumbles over
+        said = " ".join(str(error).split())
+        raise YAMLError(f"{said}; expected words, numbers, lists, and lines `name: value`") from error
+    _check_size(document)
+    return document
+
+
+def _check_size(document: Any) -> None:
+    pending, seen = [document], 0
+    while pending and seen <= MOST_VALUES:
+        part = pending.pop()
+        seen += 1
+        pending += part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+    if pending:
+        raise YAMLError(
+            f"it holds itself, or more than {MOST_VALUES} values; write lists out, without & and *"
+        )
 
 
 def why(error: YAMLError) -> str:
@@ -50,11 +79,14 @@ class _Loader(yaml.SafeLoader):
         # YAML forbids a key that comes twice; PyYAML would take the last one.
         seen: set[str] = set()
         for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise YAMLError(
+                    f"line {key.start_mark.line + 1}: a name is a list; write a word before the colon"
+                )
             if key.value in seen:
                 where = f"line {key.start_mark.line + 1}"
                 raise YAMLError(f"the key {key.value!r} comes twice, again in {where}: remove one")
-            if isinstance(key.value, str):
-                seen.add(key.value)
+            seen.add(key.value)
         return super().construct_mapping(node, deep=deep)
 
 

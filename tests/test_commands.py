@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import io
+import math
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,7 @@ import pytest
 
 import dpnb
 from dpnb import card, commands, pictures
+from dpnb.audit.result import Finding
 from dpnb.domain import drafts
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.papers.pearson import PearsonTree
@@ -263,13 +267,35 @@ def test_a_stream(folder: Path) -> None:
 # --- Cards ----------------------------------------------------------------------------------------------------------
 
 
+FINDING = Finding(
+    instrument="bets",
+    subject="model:<b>make</b>",
+    claimed=1.0,
+    lower_bound=0.2,
+    confidence=0.99,
+    neighbours="add-remove",
+    pair="a record more",
+    event="label = 1",
+)
+
+
+@pytest.mark.parametrize("line", range(3))
+def test_only_what_an_audit_prints_is_attached(line: int) -> None:
+    for more in ({}, {"lower_bound": math.inf, "delta": 1e-6}, {"given": "the bags", "lower_bound": 2.0}):
+        lines = str(replace(FINDING, **more)).splitlines(keepends=True)
+        assert card.FINDING.match("".join(lines))
+        del lines[line]  # broken twins
+        assert not card.FINDING.match("".join(lines))
+
+
 def test_the_card_says_what_a_privacy_officer_signs(call: Call, folder: Path) -> None:
-    (folder / "audit.txt").write_text("no violation found <at> claim 2", encoding="utf-8")
+    (folder / "audit.txt").write_text(f"{FINDING}\n\nA pass is no proof.\n", encoding="utf-8")
     assert call("card", "model.json", "--report", "card.html", "--audit", "audit.txt")[0] == 0
     text = (folder / "card.html").read_text(encoding="utf-8")
     model = dpnb.read(folder / "model.json")
     assert gaps(text, model) == []
-    assert "no violation found &lt;at&gt; claim 2" in text
+    assert "model:<b>make</b>: no violation found" in html.unescape(text)
+    assert "<b>make" not in text
     assert "<img" in text
     assert 'alt=""' not in text
     assert "http" not in text.replace("http-equiv", "")  # self-contained
@@ -408,8 +434,8 @@ def damaged(folder: Path) -> None:
 MISTAKES = [
     ("predict nowhere.json data.csv", "cannot read nowhere.json"),
     ("predict cut.json data.csv", "cut.json is not a JSON document"),
-    ("predict data.csv data.csv", "data.csv is not a JSON document"),
-    ("predict domain.yml data.csv", "domain.yml is not a JSON document"),
+    ("predict data.csv data.csv", "data.csv is not a model's JSON document: it begins with 'income,age,"),
+    ("predict domain.yml data.csv", "domain.yml is not a model's JSON document: it begins with 'target: "),
     ("predict . data.csv", "cannot read ."),
     ("predict model.json nowhere.csv", "nowhere.csv"),
     ("predict model.json binary.csv", "cannot read binary.csv"),
@@ -426,6 +452,10 @@ MISTAKES = [
     ("card model.json --report nowhere/card.html", "nowhere"),
     ("card model.json --report card.html --audit nowhere.txt", "nowhere.txt"),
     ("card model.json --report card.html --audit latin.txt", "latin.txt is not a text in UTF-8"),
+    (
+        "card model.json --report card.html --audit data.csv",
+        "data.csv is not the text of an audit: it begins with 'income,age,",
+    ),
     ("domain draft nowhere.csv --target y", "cannot read nowhere.csv"),
     ("domain draft binary.csv --target y", "binary.csv is not a CSV file"),
     ("domain draft nothing.csv --target y", "nothing.csv is not a CSV file in UTF-8: it is empty"),

@@ -362,7 +362,7 @@ NAMES = st.text(string.ascii_letters + "-._ é", min_size=1, max_size=8)
 VALUES = st.one_of(
     st.text(max_size=6),
     st.integers(-(10**9), 10**9),
-    st.floats(allow_nan=False, width=32),
+    st.floats(allow_nan=False, allow_infinity=False, width=32),
     st.booleans(),
 )
 

@@ -20,6 +20,7 @@ MISSING_SHARE = 1 / 16  # of a continuous domain's measure that belongs to the m
 EPOCH = date(1970, 1, 1)
 _FORMAT = re.compile(r"([^%]|%[YmdjbBHMSfzIp%])+")  # neither names of zones nor years without their century
 _PROBE = datetime(1912, 11, 30, 15, 7, 9, tzinfo=UTC)
+DAYS = tuple((day - EPOCH).days for day in (date.min, date.max))  # that have a date
 SHOWN = 3
 LARGEST = 1e300  # number in a bound
 
@@ -76,10 +77,15 @@ class Continuous:
     def _bounds(self) -> tuple[float, float]:
         given = self.low, self.high
         try:
+            low, high = float(self.low), float(self.high)
             # A switch is no number, nor is 1_0, which Python reads as ten.
             if any(isinstance(bound, bool | np.bool_) or "_" in str(bound) for bound in given):
                 raise ValueError
-            return float(self.low), float(self.high)
+            return low, high
+        except OverflowError as error:
+            raise DomainError(
+                f"bounds of {self.name!r} must be at most {LARGEST:g} in size, one has hundreds of digits; state others"
+            ) from error
         except (TypeError, ValueError) as error:
             raise DomainError(
                 f"bounds of {self.name!r} must be two numbers or two dates, got low={given[0]!r}, high={given[1]!r}; "
@@ -92,6 +98,11 @@ class Continuous:
             raise DomainError(
                 f"bounds of {self.name!r} must be finite, at most {LARGEST:g} in size, got low={self.low}, "
                 f"high={self.high}; state bounds that are wide enough, with clip: true for what lies beyond"
+            )
+        if self.is_date and not all(DAYS[0] <= bound <= DAYS[1] for bound in (self.low, self.high)):
+            raise DomainError(
+                f"unit of {self.name!r} is 'date', got low={self.low}, high={self.high}, which are no days; write "
+                "bounds as [2001-01-01, 2026-12-31]"
             )
         if not self.low < self.high:
             told = f"low={self.shown(self.low)}, high={self.shown(self.high)}"
@@ -205,8 +216,8 @@ Attribute = Continuous | Categorical
 
 
 def _as_date(value: object) -> date | None:
-    if isinstance(value, pd.Timestamp):
-        return value.date()
+    if isinstance(value, datetime):
+        return value.date() if value == value else None  # as a missing date is not
     if isinstance(value, date):
         return value
     try:
@@ -226,6 +237,16 @@ def check_name(name: object) -> None:
         raise DomainError(
             f"a name must be a non-empty str, got {name!r}; write a text, in quotes if it is a number"
         )
+    _check_letters(name)
+
+
+def _check_letters(value: object) -> None:
+    """Raise DomainError for half a surrogate pair in a text: no file in UTF-8 can hold it."""
+    if isinstance(value, str) and not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            raise DomainError(f"{value!a} holds half a letter, {error.reason}; write it whole") from error
 
 
 def check_values(values: object, *, of: str) -> tuple[Hashable, ...]:
@@ -243,14 +264,24 @@ def check_values(values: object, *, of: str) -> tuple[Hashable, ...]:
             raise DomainError(
                 f"{of} must not hold the missing value {value!r}; give it a name such as 'missing'"
             )
+        _check_letters(value)
+        if not _is_finite(value):
+            raise DomainError(f"{of} must be finite, got a number that no file can hold; write it as a text")
     if repeats := repeated(checked):
         why = "" if all(isinstance(v, str) for v in repeats) else " (1, 1.0 and True are one value)"
         raise DomainError(f"{of} must be unique, repeated: {listed(repeats)}{why}; list each once")
-    numbers = [v for v in checked if isinstance(v, int | float) and abs(v) > 2**53]
+    numbers = [v for v in checked if isinstance(v, int | float) and abs(v) >= 2**53]
     if len({*map(float, numbers)}) < len(numbers):
         # One missing value makes floats of a column of whole numbers.
         raise DomainError(f"{of} differ by less than floats can tell; write them as texts: {listed(numbers)}")
     return checked
+
+
+def _is_finite(value: object) -> bool:
+    try:
+        return not isinstance(value, int | float) or math.isfinite(value)
+    except OverflowError:  # a whole number beyond all floats
+        return False
 
 
 def repeated(values: Iterable[Hashable]) -> list[Hashable]:

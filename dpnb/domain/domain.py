@@ -509,7 +509,9 @@ class Domain:
         attributes = tuple(
             _read_attribute(entry, place) for place, entry in enumerate(document["attributes"], 1)
         )
-        return cls(attributes, document["classes"], document.get("target", "class"))
+        domain = cls(attributes, document["classes"], document.get("target", "class"))
+        domain.document()  # what YAML has beside plain values, such as dates, cannot be written again
+        return domain
 
     def to_yaml(self, path: str | os.PathLike[str]) -> None:
         """Write the domain to a YAML file that :meth:`from_yaml` reads; one that exists is replaced as a whole.

@@ -449,7 +449,8 @@ def _choices(
     if event.parts is not None and event.n_parts != len(first):
         raise ValueError(f"{len(first)} groups for {event.n_parts} parts: expected a part for each group")
     if change_range is not None:
-        if not 0 < change_range <= (most := 2 * event.sensitivity):
+        most = 2 * event.sensitivity
+        if not 0 < change_range <= most:
             raise ValueError(f"change_range={change_range!r}: expected a number in (0, {most:g}]")
         event = replace(event, change_range=change_range)
     groups = {"scores": values, "starts": first, "rate": _rate(event, monotone=monotone)}

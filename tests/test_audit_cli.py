@@ -276,7 +276,10 @@ def test_only_a_report_needs_matplotlib(folder: Path, before: str, report: list[
     )
     assert done.stdout.splitlines()[-1] == end
     if end.startswith("2"):
-        message = r'dpnb\.audit: --report unmade\.png: .* needs matplotlib .*; pip install "dpnb\[plot\]"\n'
+        message = (
+            r"dpnb\.audit: --report unmade\.png: .* needs matplotlib .*; "
+            r"pip install \"\.\[plot\]\" in the project's folder\n"
+        )
         assert re.fullmatch(message, done.stderr)
     assert [(folder / name).exists() for name in report[1:]] == [end == "0 True"] * len(report[1:])
 

@@ -852,8 +852,8 @@ LOADS = [
 COMMANDS = [
     Bad(line or "dpnb", dpnb_(line, stdin=stdin), value, expected, way, Exit1 if status == 1 else Exit2)
     for status, line, stdin, value, expected, way in (
-        (2, "", "", "required: predict", "error:", "usage: dpnb"),
-        (2, "foo", "", "invalid choice: 'foo'", "choose from", "'card', 'domain', 'predict'"),
+        (2, "", "", "required: fit | predict", "error:", "usage: dpnb"),
+        (2, "foo", "", "invalid choice: 'foo'", "choose from", "'card', 'domain', 'fit', 'predict'"),
         (2, "predict", "", "required: model", "error:", r"usage: dpnb predict .*\[table\]"),
         (2, "predict m.json t.csv --output x.csv", "", "--output x.csv", "unrecognized arguments", "usage: dpnb"),
         (2, "card m.json", "", "required: --report", "error:", "usage: dpnb card .*--report REPORT"),

@@ -297,7 +297,12 @@ def test_bad_input() -> None:
     forest.fit(X, y)
     with pytest.raises(DomainError, match="'e'"):
         forest.predict(X.assign(c="e"))
-    assert len(forest.predict(X.assign(x=1000.0))) == 30  # beyond the bounds: routed like the bound
+    with pytest.raises(DomainError, match=r"outside \[-5, 20\]"):
+        forest.predict(X.assign(x=1000.0))
+    forest.strict = False
+    with pytest.warns(UserWarning, match="x"):
+        moved = forest.predict(X.assign(x=1000.0))
+    assert (moved == forest.predict(X.assign(x=20.0))).all()  # routed like the bound
 
 
 def test_nothing_is_fitted_when_input_is_bad() -> None:

@@ -406,7 +406,8 @@ def test_a_ledger_that_is_not_compared_is_found_out(tmp_path: Path, monkeypatch:
     assert dpnb.read(path).ledger_.epsilon == 0
 
 
-TUNED = [line for line in OLD.read_text(encoding="utf-8").splitlines() if '"selection"' in line]
+LINES = OLD.read_text(encoding="utf-8").splitlines()
+TUNED = [line for line in LINES if "selection" in json.loads(line)["document"]["ledger"]]
 
 
 def first_edition(value: Any) -> Any:
@@ -428,7 +429,7 @@ def test_documents_of_tuned_models_say_what_they_are(line: str, tmp_path: Path) 
 
 @pytest.mark.parametrize(
     "line",
-    [line for line in OLD.read_text(encoding="utf-8").splitlines() if line not in TUNED],
+    [line for line in LINES if line not in TUNED],
     ids=lambda x: json.loads(x)["name"],
 )
 def test_documents_of_version_1_stay_readable_to_the_bit(line: str, tmp_path: Path) -> None:
@@ -453,8 +454,8 @@ def test_documents_of_version_1_stay_readable_to_the_bit(line: str, tmp_path: Pa
 
 def test_every_part_of_documents_is_among_those_of_version_1() -> None:
     """So that a change of any of them shows here; their names were modules and classes."""
-    text = "".join(line for line in OLD.read_text(encoding="utf-8").splitlines() if line not in TUNED)
-    assert {name for _, name in re.findall(r'"object": "([\w.]+):(\w+)"', text)} == set(PARTS)
+    text = "".join(line for line in LINES if line not in TUNED)
+    assert {name for _, name in re.findall(r'"object": "([\w.]+):(\w+)"', text)} == set(PARTS) - {"Cost"}
     assert {name for _, name in re.findall(r'"estimator": "([\w.]+):(\w+)"', text)} == set(ESTIMATORS)
 
 

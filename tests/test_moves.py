@@ -156,7 +156,7 @@ def test_a_column_that_follows_its_neighbours_is_found(monkeypatch: pytest.Monke
     attribute = ATTRIBUTES[7]
     alone = quietly_moved(series([True]), attribute)
     assert quietly_moved(series([1, True]), attribute)[1:] == alone
-    monkeypatch.setattr(encoding.pd.api.types, "infer_dtype", lambda column: "integer")
+    monkeypatch.setattr(encoding, "infer_dtype", lambda column: "integer")
     assert quietly_moved(series([1, True]), attribute)[1:] != alone
 
 

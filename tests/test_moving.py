@@ -133,7 +133,7 @@ def path_spent(rule: str, leaf: int, *, align: bool) -> tuple[float, float]:
         stop="depth", levels=rule, align=align, bags="full", random_state=0,
     ).fit(X, y)  # fmt: skip
     last = tree.ledger_.events[-1]
-    return tree.ledger_.epsilon, float(np.max(last.epsilon))
+    return float(tree.ledger_.leaf_costs().max()), float(np.max(last.epsilon))
 
 
 def path_cases() -> Iterator[Case]:

@@ -441,7 +441,8 @@ class SuLQID3(_Lineage):
         )
         left = domain.n_attributes - np.arange(min(self.max_depth, domain.n_attributes))
         values = np.cumsum(np.sort(domain.cardinalities))[left - 1]  # fewest, if those of many are used first
-        choices = run.choice * float((2 * left / (values * (1 + domain.n_classes))).sum())
+        queries = float((2 * left / (values * (1 + domain.n_classes))).sum())
+        choices = run.choice * queries if queries else 0.0  # ∞ · 0 is no cost
         leaf = run.leaf / domain.n_classes
         run = replace(run, leaf=leaf, path=(self.max_depth + 1) * run.size + choices + leaf)
         choose = partial(by_noisy_counts, partition=False)

@@ -311,7 +311,7 @@ BOUNDS: tuple[tuple[Any, Any], ...] = ((0, 1), (-5, 300), ("2001-01-01", "2026-1
 
 
 def _domain(rng: np.random.Generator, kind: Any) -> Domain:
-    classes = [("no", "yes"), ("yes", "no"), (0, 1), ("0", "1"), (False, True), (1.5, "x"), ("\ud800", "b")]
+    classes = [("no", "yes"), ("yes", "no"), (0, 1), ("0", "1"), (False, True), (1.5, "x"), ("a", "b")]
     many = [*classes, ("no", "unclear", "yes"), (3, 1, 2)]
     choice = classes if kind.two_classes else many
     made: list[Categorical | Continuous] = []

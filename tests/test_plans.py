@@ -231,7 +231,7 @@ def test_documents_say_which_plan_was_followed() -> None:
     (entry,) = written["entries"]
     assert entry["followed"] == [1, 1]
     for followed in (None, [0, 1], [1, 2], [2, 1], [1, 9], [-1, 1]):
-        with pytest.raises(DataError, match="its ledger does not add up|a scope of the ledger follows"):
+        with pytest.raises(DataError, match=r"its ledger does not add up|a scope of the ledger follows"):
             read_ledger(written | {"entries": [entry | {"followed": followed}]})
     del entry["followed"]  # an earlier document
     assert read_ledger(written).epsilon == ledger.epsilon

@@ -10,6 +10,7 @@ import random
 import re
 import tempfile
 import types
+import warnings
 import weakref
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Set
@@ -132,7 +133,8 @@ def _handed_out(model: Any, root: str) -> Steps:
 
 def _exported(export: Callable[..., Any]) -> Iterator[Any]:
     """What a method returns, or writes into a file; nothing if it takes more than that file, or fails."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a model of ε = ∞ says so, with the name of the file
         file = Path(folder) / "model.json"
         try:
             asked = [

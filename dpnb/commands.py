@@ -22,7 +22,7 @@ from .domain.cells import check_head, csv_problem, read_parts
 from .domain.misfits import lacking
 from .errors import DataError, DomainError
 from .estimators import PrivateClassifier, read
-from .files import check_writable, unreadable
+from .files import check_new, check_writable, unreadable
 from .ledger import Neighbours
 
 CHUNK = 50_000  # records that are held at a time
@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.close()
     except OSError as error:
         parser.exit(1, f"cannot write {options.out or 'standard output'}: {error.strerror or error}\n")
-    except (DataError, DomainError, ValueError) as error:
+    except (DataError, ValueError) as error:
         parser.exit(1, f"{error}\n")
     return 0
 
@@ -93,14 +93,14 @@ def fit(
     ------
     DataError, DomainError
         If the table does not fit, before any budget is spent. Such a message shows values: it is for the data holder.
+    OSError
+        If there is such a document already, or no folder for it; before a record is read.
     ValueError
         For a parameter out of range, before a record is read.
 
     **Privacy**: as of the booster; what is written and printed follows from the released model.
     """
-    if out.exists():
-        raise DataError(f"{out} exists: name another file, so that nothing is lost")
-    check_writable(out)
+    check_new(out)
     model = PrivateBooster(epsilon=epsilon, delta=delta, neighbours=neighbours)
     model._check_parameters()
     data = load(f"csv:{table}", domain=domain)

@@ -196,13 +196,9 @@ class PlannedScope(Scope):
     @property
     def cost(self) -> Cost:
         """Cost of the dearest plan, or of what happened if that is more: less might be the outputs' doing."""
-        happened = super().cost
-        planned = [
-            (math.fsum(s.reach for s in plan), 0.5 * math.fsum(s.variance for s in plan))
-            for plan in self.plans
-        ]
-        epsilons, rhos = zip(*planned, happened, strict=True)
-        return Cost(max(epsilons), max(rhos))
+        epsilon = max(math.fsum(step.reach for step in plan) for plan in self.plans)
+        rho = max(0.5 * math.fsum(step.variance for step in plan) for plan in self.plans)
+        return _booked(Cost(epsilon, rho), super().cost)
 
     def steps(self) -> Iterator[Step | Choice[Step]]:
         """The choice among the plans, if what happened kept to it; else the tight rule does not apply.

@@ -530,7 +530,7 @@ def test_a_model_from_the_command_line_learns_from_all_records(call: Call, folde
     before = (folder / "new.json").read_bytes()
     status, _, err = call(*words)  # a second fit would be a second release
     assert status == 1
-    assert "new.json exists: name another file" in err
+    assert "cannot write new.json: there is such a file, name another" in err
     assert (folder / "new.json").read_bytes() == before
 
 

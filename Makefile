@@ -19,12 +19,12 @@ help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */  make \1\t/' | expand -t 20
 
 # --no-compile: what is imported is compiled then, and the rest, most of it, never.
-.venv/.installed: pyproject.toml constraints.txt
+.venv/.installed: pyproject.toml book/pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "Python 3.11 or later is needed, but '$(PYTHON)' is $$($(PYTHON) --version 2>&1)." \
 	       "Name another one: make PYTHON=python3.12"; exit 1; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --no-compile -c constraints.txt -e ".[book,test,dev]"
+	$(BIN)/python -m pip install --quiet --no-compile -c constraints.txt -e ".[test,dev]" -e ./book
 	touch $@
 
 # --all: an incremental build would not repeat the warnings of pages that it does not read again.
@@ -32,7 +32,7 @@ book: .venv/.installed  ## build the book in _build/html, with warnings as error
 	$(BIN)/jupyter-book build . --all -W -n --keep-going --quiet
 
 pdf: book  ## print the whole book to _build/pdf/private-trees.pdf; needs Chromium or Chrome
-	$(BIN)/python -m dpnb.book.pdf
+	$(BIN)/python -m private_trees.site.pdf
 
 test: .venv/.installed $(if $(SPARK),.venv/.spark)  ## run everything that CI runs: lint, book, unit tests, notebooks, the site in a browser
 	@$(MAKE) --jobs=2 lint book
@@ -74,10 +74,10 @@ serve: .venv/.installed  ## build the book and show it at http://localhost:8000 
 	$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory _build/html
 
 notebooks: .venv/.installed  ## run the notebooks again and store their outputs
-	$(BIN)/python -m dpnb.book.notebook execute $(NOTEBOOKS)
+	$(BIN)/python -m private_trees.site.notebook execute $(NOTEBOOKS)
 
 results: .venv/.installed  ## compute what is missing of the paper-scale results
-	$(BIN)/python -m dpnb.experiments all --jobs 2
+	$(BIN)/python -m private_trees.experiments all --jobs 2
 
 bench: .venv/.installed  ## time the estimators against scikit-learn; extends results/benchmarks.csv
 	$(BIN)/python benchmarks/run.py

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from dpnb.book.templates import environment
+from private_trees.site.templates import environment
 
 RESULTS = Path("results") / "benchmarks.csv"
 PAGE = Path("book") / "benchmarks.md"

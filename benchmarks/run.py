@@ -33,12 +33,12 @@ from tqdm import tqdm
 
 import dpnb
 from dpnb import PrivateBooster
-from dpnb.counts import Records
 from dpnb.files import write_whole
-from dpnb.grid import public_grid
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.papers.edprf import EDPRF
 from dpnb.papers.pearson import VARIANTS, PearsonTree
+from dpnb.records.grid import public_grid
+from dpnb.records.memory import Records
 
 ROOT = Path(__file__).resolve().parent.parent
 Work = Callable[[], object]

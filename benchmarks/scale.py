@@ -24,14 +24,14 @@ from tqdm import tqdm
 
 import dpnb
 from dpnb import PrivateBooster, spark
-from dpnb.counts import loss_of
+from dpnb.boosting.stages import finest_cuts
 from dpnb.files import write_whole
-from dpnb.grid import public_grid
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.papers.edprf import EDPRF
 from dpnb.papers.pearson import PearsonTree
+from dpnb.records.grid import public_grid
+from dpnb.records.losses import loss_of
 from dpnb.spark import blocks
-from dpnb.stages import finest_cuts
 
 FILE_ROWS = 250_000
 ROOT = Path(__file__).resolve().parents[1]

@@ -1,12 +1,12 @@
 """Differentially private decision trees, forests and boosting: the helper package of Private Trees."""
 
-from .booster import PrivateBooster
-from .curator import Curator
+from .boosting.booster import PrivateBooster
 from .data.datasets import load
 from .domain import Categorical, Continuous, Domain
 from .errors import DataError, DomainError, FewRecordsWarning, PrivacyLeakWarning
-from .estimators import read
-from .ledger import Ledger
+from .estimators.base import read
+from .privacy.curator import Curator
+from .privacy.ledger import Ledger
 
 __version__ = "0.1.0"
 

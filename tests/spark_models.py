@@ -11,8 +11,8 @@ import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
 
 from dpnb import Categorical, Continuous, Domain, spark
-from dpnb.counts import Records
-from dpnb.documents import ledger_document, plain
+from dpnb.estimators.documents import ledger_document, plain
+from dpnb.records.memory import Records
 
 DOMAIN = Domain(
     (

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from dpnb import Categorical, Continuous, Domain
-from dpnb.counts import Records
-from dpnb.stages import Plan
+from dpnb.boosting.stages import Plan
+from dpnb.records.memory import Records
 
 DELTA = 1e-5
 ATTRIBUTES = (

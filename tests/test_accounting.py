@@ -17,8 +17,11 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 from scipy.special import gammaln, log_ndtr
 
-from dpnb import accounting, ledger
-from dpnb.accounting import (
+from dpnb.audit import exact
+from dpnb.errors import DataError
+from dpnb.estimators.documents import ledger_document, read_ledger
+from dpnb.privacy import accounting, ledger
+from dpnb.privacy.accounting import (
     Choice,
     Share,
     Step,
@@ -32,11 +35,8 @@ from dpnb.accounting import (
     zcdp_epsilon,
     zcdp_rho,
 )
-from dpnb.audit import exact
-from dpnb.curator import Curator, open_curator
-from dpnb.documents import ledger_document, read_ledger
-from dpnb.errors import DataError
-from dpnb.ledger import Event, Ledger
+from dpnb.privacy.curator import Curator, open_curator
+from dpnb.privacy.ledger import Event, Ledger
 
 ROUNDING = 1 - 1e-11  # of the truths below, which sum many terms
 
@@ -190,7 +190,7 @@ TWINS = {
 def test_an_optimistic_rule_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     changes, at_least = TWINS[twin]
     for name, value in changes.items():
-        monkeypatch.setattr(f"dpnb.accounting.{name}", value)
+        monkeypatch.setattr(f"dpnb.privacy.accounting.{name}", value)
     assert missed(tight_delta) >= at_least
 
 

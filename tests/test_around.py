@@ -16,7 +16,7 @@ import yaml
 from bs4 import BeautifulSoup
 from docutils import nodes
 
-from dpnb.book import claims, colab, glance, pdf
+from private_trees.site import claims, colab, glance, pdf
 
 ROOT = Path(__file__).resolve().parent.parent
 CHAPTERS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -41,7 +41,7 @@ def cells(path: Path) -> list[dict[str, Any]]:
 
 
 def test_the_front_page_is_current() -> None:
-    """If not: python -m dpnb.book.pages."""
+    """If not: python -m private_trees.site.pages."""
     intro = (ROOT / "book" / "intro.md").read_text(encoding="utf-8")
     for path, text in glance.files(ROOT).items():
         assert (ROOT / path).read_text(encoding="utf-8") == text
@@ -357,13 +357,13 @@ def test_the_colab_cell_does_nothing_elsewhere(monkeypatch: pytest.MonkeyPatch) 
         "os",
         "sys",
     }  # another one would pass for a parameter
-    assert [words.split()[0] for words in done] == ["git", "pip", "cd"]
+    assert [words.split()[0] for words in done] == ["git", "pip", "pip", "cd"]
     assert "https://example.org/me/book" in done[0]
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_a_colab_cell_in_a_chapter_is_current(path: Path) -> None:
-    """If not: python -m dpnb.book.colab notebooks/*.ipynb."""
+    """If not: python -m private_trees.site.colab notebooks/*.ipynb."""
     wanted = colab.source(colab.address(ROOT))
     assert all(
         "".join(cell["source"]) == wanted
@@ -374,7 +374,7 @@ def test_a_colab_cell_in_a_chapter_is_current(path: Path) -> None:
 
 def test_binder_installs_the_pinned_project() -> None:
     lines = (ROOT / ".binder" / "requirements.txt").read_text(encoding="utf-8").splitlines()
-    assert lines[1:] == ["-c ../constraints.txt", "-e .[book]"]
+    assert lines[1:] == ["-c ../constraints.txt", "-e .", "-e ./book"]
     assert (ROOT / ".binder" / "runtime.txt").read_text(encoding="utf-8") == "python-3.12\n"
 
 

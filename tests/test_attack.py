@@ -22,9 +22,9 @@ from dpnb import Categorical, Continuous, Domain
 from dpnb.audit import bounds
 from dpnb.audit.attack import AttackError, attack, black_box, observations, seeded, white_box, white_names
 from dpnb.audit.bounds import OutputEvent, clopper_pearson, compare, epsilon_bound, largest_bound
-from dpnb.audit.onerun import one_run, one_run_epsilon
-from dpnb.laws import PermuteAndFlip
 from dpnb.papers.diffprfs import DiffPRFs
+from dpnb.privacy.laws import PermuteAndFlip
+from private_trees.auditing.onerun import one_run, one_run_epsilon
 
 SURE = 1 - 1e-6
 DOMAIN = Domain((Continuous("x", 0, 1),), (0, 1))

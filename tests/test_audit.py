@@ -13,14 +13,15 @@ import pandas as pd
 import pytest
 
 from dpnb import Curator, Ledger, PrivacyLeakWarning
-from dpnb.audit import Finding, exact, families, replay, replay_mechanism, search
+from dpnb.audit import Finding, exact, families, replay, replay_mechanism
 from dpnb.audit.pairs import DOMAIN, random_pair
 from dpnb.audit.replay import replay_estimator, split_pair
-from dpnb.audit.twins import TWINS, Twin
-from dpnb.bags import Bags, drawing
-from dpnb.counts import Records
-from dpnb.curator import ROUNDING, open_curator
 from dpnb.papers.diffprfs import DiffPRFs
+from dpnb.privacy.curator import ROUNDING, open_curator
+from dpnb.records.bags import Bags, drawing
+from dpnb.records.memory import Records
+from private_trees.auditing.search import search
+from private_trees.auditing.twins import TWINS, Twin
 
 MODES = {"full": None, "poisson": None, "bernoulli": 0.3, "disjoint": None, "cover": 2}
 PURE = families()[0]

@@ -41,9 +41,9 @@ from dpnb.audit.channels import (
     timings,
 )
 from dpnb.audit.pairs import families
-from dpnb.curator import open_curator
-from dpnb.ledger import Ledger
 from dpnb.papers.diffprfs import DiffPRFs
+from dpnb.privacy.curator import open_curator
+from dpnb.privacy.ledger import Ledger
 
 SURE = 1 - 1e-6
 RUNS = 2_000

@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from dpnb.accounting import Step, tight_epsilon
 from dpnb.audit.bounds import clopper_pearson, epsilon_bound
-from dpnb.audit.curves import (
+from dpnb.privacy.accounting import Step, tight_epsilon
+from dpnb.privacy.ledger import Event, Ledger
+from private_trees.auditing.curves import (
     DELTAS,
     ORDERS,
     PIN,
@@ -27,7 +28,6 @@ from dpnb.audit.curves import (
     stay_above,
     tradeoff,
 )
-from dpnb.ledger import Event, Ledger
 
 SURE = 1 - 1e-6
 

@@ -12,12 +12,13 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from scipy.special import ndtr
 
 from dpnb import Ledger
-from dpnb.audit import LossSample, exact_delta, families, replay_delta, replay_mechanism_delta
-from dpnb.audit.losses import excess, loss_laws
+from dpnb.audit import families
 from dpnb.audit.pairs import DOMAIN
-from dpnb.booster import PrivateBooster
-from dpnb.curator import Curator, open_curator
+from dpnb.boosting.booster import PrivateBooster
 from dpnb.papers.diffprfs import DiffPRFs
+from dpnb.privacy.curator import Curator, open_curator
+from private_trees.auditing.deltas import LossSample, exact_delta, replay_delta, replay_mechanism_delta
+from private_trees.auditing.losses import excess, loss_laws
 
 SURE = 1 - 1e-6
 START = np.array([0])

@@ -14,9 +14,9 @@ import pytest
 from scipy.stats import binom, norm
 
 from dpnb import Categorical, Continuous, Domain
-from dpnb.audit import onerun
-from dpnb.audit.curves import gaussian_epsilon
-from dpnb.audit.onerun import lay_out, one_run, one_run_epsilon, one_run_mu, own_label, tail_fits
+from private_trees.auditing import onerun
+from private_trees.auditing.curves import gaussian_epsilon
+from private_trees.auditing.onerun import lay_out, one_run, one_run_epsilon, one_run_mu, own_label, tail_fits
 
 SURE = 1 - 1e-6
 SIDE = 64

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from dpnb.audit import PrivacyViolation
-from dpnb.book import colab
+from private_trees.site import colab
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "book" / "audit-yours.md").read_text(encoding="utf-8")

@@ -24,15 +24,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from dpnb import PrivateBooster, papers
+from dpnb import PrivateBooster
 from dpnb.audit.attack import AttackError
 from dpnb.audit.constant import BURN_IN, agreement, constant_bound, constant_on_each, runs_needed
 from dpnb.audit.held import agree, held
 from dpnb.audit.pairs import Pair, families, pair_of
 from dpnb.audit.scan import HeldFinding, scan, scan_by_replay
-from dpnb.estimators import PrivateClassifier
+from dpnb.estimators.base import PrivateClassifier
 from dpnb.papers.diffprfs import DiffPRFs
-from dpnb.registry import Entry
+from registered import ENTRIES, Entry
 
 PAIR = pair_of(
     "one of the other class",
@@ -41,7 +41,6 @@ PAIR = pair_of(
     neighbours="add-remove",
 )
 SIDES = PAIR.first, PAIR.second
-ENTRIES = papers.estimators()
 
 
 class Honest(BaseEstimator):  # type: ignore[misc]

@@ -11,25 +11,26 @@ from typing import Any
 
 import numpy as np
 import pytest
-from stage_records import DELTA, EVERYTHING, Encoded, domain_of, neighbour, sample
 
 from dpnb import Continuous, Domain, PrivateBooster
-from dpnb.accounting import tight_epsilon
 from dpnb.audit import exact
 from dpnb.audit.bounds import compare
 from dpnb.audit.releases import PUBLISHED, Spent, follow, spent, spent_by
 from dpnb.audit.replay import replay_fit
-from dpnb.book.runs import read
-from dpnb.book.studies import audit as audit_study
-from dpnb.book.studies.board import MAKE
-from dpnb.counts import Clipped, Margins, ScoredRecords, Softmax, fixed, loss_of
-from dpnb.curator import open_curator
-from dpnb.grid import grid_of, public_cuts
-from dpnb.laws import DiscreteGaussian, Exponential, Law, PermuteAndFlip, TwoSidedGeometric
-from dpnb.ledger import Event, Ledger
+from dpnb.boosting.stages import Settings, Stages, finest_cuts
 from dpnb.papers.baselines_logistic import LogisticRegression
-from dpnb.shapes import Layout
-from dpnb.stages import Settings, Stages, finest_cuts
+from dpnb.privacy.accounting import tight_epsilon
+from dpnb.privacy.curator import open_curator
+from dpnb.privacy.laws import DiscreteGaussian, Exponential, Law, PermuteAndFlip, TwoSidedGeometric
+from dpnb.privacy.ledger import Event, Ledger
+from dpnb.records.grid import grid_of, public_cuts
+from dpnb.records.losses import Clipped, Margins, Softmax, fixed, loss_of
+from dpnb.records.memory import ScoredRecords
+from dpnb.records.shapes import Layout
+from private_trees.runs import read
+from private_trees.studies import audit as audit_study
+from private_trees.studies.board import MAKE
+from stage_records import DELTA, EVERYTHING, Encoded, domain_of, neighbour, sample
 
 SIZE = {"uniform": 7, "geometric": 6}
 LEARNERS: dict[str, Callable[..., Any]] = {

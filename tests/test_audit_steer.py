@@ -12,12 +12,12 @@ import pytest
 
 from dpnb.audit.pairs import DOMAIN, families
 from dpnb.audit.replay import replay_estimator, replay_fit
-from dpnb.audit.steer import steered
-from dpnb.curator import open_curator
-from dpnb.ledger import Ledger
 from dpnb.papers.dpada import DPAda
 from dpnb.papers.edprf import EDPRF
 from dpnb.papers.pearson import PearsonTree
+from dpnb.privacy.curator import open_curator
+from dpnb.privacy.ledger import Ledger
+from private_trees.auditing.steer import steered
 
 PAIRS = families()
 

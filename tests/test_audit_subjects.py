@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from audit_subjects import SUBJECTS, Honest, Subject
 
+from audit_subjects import SUBJECTS, Honest, Subject
 from dpnb.audit import AttackError, Finding, PrivacyViolation, assert_private, assertion
 from dpnb.audit.assertion import USUAL_RUNS, examined
 from dpnb.audit.campaign import Plan

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from scipy.stats import binom
 
-from dpnb.audit.curves import tradeoff
-from dpnb.book.runs import read, wide
-from dpnb.book.studies.auditor_curves import CONFIDENCE, GAUSSIAN_DELTA, KNOWN, Cell, Known, gaussian_mu
+from private_trees.auditing.curves import tradeoff
+from private_trees.runs import read, wide
+from private_trees.studies.auditor_curves import CONFIDENCE, GAUSSIAN_DELTA, KNOWN, Cell, Known, gaussian_mu
 
 RANDOM = Cell(method="truth", dataset="add-remove", epsilon=1.0)
 

@@ -31,31 +31,23 @@ import scipy.sparse as sp
 from sklearn.tree import DecisionTreeClassifier
 
 import dpnb
-from dpnb import (
-    Categorical,
-    Continuous,
-    DataError,
-    Domain,
-    DomainError,
-    Ledger,
-    PrivateBooster,
-    commands,
-    papers,
-)
+import private_trees
+from dpnb import Categorical, Continuous, DataError, Domain, DomainError, Ledger, PrivateBooster
 from dpnb.audit import __main__ as auditing
-from dpnb.book import experiments
-from dpnb.book.notebook import ParameterError, check_parameters, integer, one_of, positive, text
-from dpnb.counts import Records
-from dpnb.ledger import Budget, BudgetExceededError, zcdp_epsilon, zcdp_rho
 from dpnb.papers.baselines import AdaBoost
 from dpnb.papers.baselines_forest import balanced_depth
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.papers.dpada import DPAda, Reading
 from dpnb.papers.edprf import EDPRF
-from dpnb.papers.lineage import DiffPID3
+from dpnb.privacy.ledger import Budget, BudgetExceededError, zcdp_epsilon, zcdp_rho
+from dpnb.records.memory import Records
+from dpnb.release import commands
+from private_trees import experiments
+from private_trees.lineage.trees import DiffPID3
+from private_trees.site.notebook import ParameterError, check_parameters, integer, one_of, positive, text
+from registered import ENTRIES
 
-PACKAGE = Path(dpnb.__file__).parent
-ENTRIES = papers.estimators()
+OURS = Path(dpnb.__file__).parent, Path(private_trees.__file__).parent
 D = Domain((Continuous("age", 0, 100), Categorical("sex", ("f", "m"))), ("no", "yes"), "default")
 DISCRETE = Domain((Categorical("g", ("a", "b")), Categorical("sex", ("f", "m"))), ("no", "yes"), "default")
 THREE = Domain(D.attributes, ("no", "yes", "maybe"))
@@ -135,7 +127,7 @@ def verdict(error: BaseException | None, bad: Bad) -> list[str]:
     if (
         not bad.theirs
         and not isinstance(error, Exit1 | Exit2)
-        and not Path(origin(error)).is_relative_to(PACKAGE)
+        and not any(Path(origin(error)).is_relative_to(ours) for ours in OURS)
     ):
         found.append(f"raised in {origin(error)}")
     return found
@@ -598,7 +590,7 @@ DOCUMENTS = [
     Bad("of another format", document(put("format", value="onnx")), "is not a model", "expected format 'dpnb model'", "release", DataError),
     Bad("without its ledger", document(lambda d: d.pop("ledger")), "it lacks 'ledger'", "expected a whole document", WHOLE, DataError),
     Bad("of a class of the system", document(put("estimator", value="os:system")), "'os:system'", "no class that documents hold", "update dpnb", DataError),
-    Bad("of a class that is gone", document(put("estimator", value="dpnb.booster:Gone")), "'dpnb.booster:Gone'", "if a later one wrote it", "update dpnb", DataError),
+    Bad("of a class that is gone", document(put("estimator", value="dpnb.boosting.booster:Gone")), "'dpnb.boosting.booster:Gone'", "if a later one wrote it", "update dpnb", DataError),
     Bad("of another estimator", document(put("estimator", value="dpnb.papers.dpada:DPAda")), "a DPAda has model_", "damaged", AGAIN, DataError),
     Bad("bounds reversed", document(put("domain", "attributes", 0, "continuous", value=[9, 0])), "low=9, high=0", "must be low < high", "swap them", DataError),
     Bad("a class more", document(lambda d: d["domain"]["classes"].append("maybe")), "for 3 classes", "its model has no probabilities", AGAIN, DataError),
@@ -937,7 +929,7 @@ AUDITS = [
     *[
         Bad(f"grids {line}", grids_(line), value, expected, way, Exit1 if status == 1 else Exit2)
         for status, line, value, expected, way in (
-            (2, "", "required: grid", "error:", "usage: python -m dpnb.experiments"),
+            (2, "", "required: grid", "error:", "usage: python -m private_trees.experiments"),
             (2, "diffprf", "invalid choice: 'diffprf'", "choose from", "'diffprfs'"),
             (2, "lineage --jobs 0", "--jobs 0", "expected", "at least 1"),
             (2, "lineage --jobs two", "'two'", "invalid int value", r"usage: .*--jobs JOBS"),

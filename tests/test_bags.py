@@ -11,10 +11,19 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.stats import binom, chisquare, poisson
 
-from dpnb.bags import MODES, Bags, bootstrap_bound, label_keys, numbered, parts_bound, record_keys, uniforms
-from dpnb.counts import Records
 from dpnb.domain import Continuous, Domain
-from dpnb.ledger import Cost
+from dpnb.privacy.ledger import Cost
+from dpnb.records.bags import (
+    MODES,
+    Bags,
+    bootstrap_bound,
+    label_keys,
+    numbered,
+    parts_bound,
+    record_keys,
+    uniforms,
+)
+from dpnb.records.memory import Records
 
 RATES = {"bernoulli": 0.3, "cover": 3}
 PER_RECORD = [m for m in MODES if m != "bootstrap"]

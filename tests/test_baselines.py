@@ -16,11 +16,11 @@ from dpnb import Categorical, Continuous, Domain
 from dpnb.audit import replay
 from dpnb.audit.pairs import DOMAIN, pair_of
 from dpnb.audit.replay import Part
-from dpnb.counts import Records
-from dpnb.curator import Curator
-from dpnb.ledger import Ledger
 from dpnb.papers import baselines
 from dpnb.papers.baselines import AdaBoost, CARTDPsAdaBoost, DPAdaBoost
+from dpnb.privacy.curator import Curator
+from dpnb.privacy.ledger import Ledger
+from dpnb.records.memory import Records
 
 ALPHA = "weight α_t of a stump, from its exact weighted error"
 STUMP = "stump of least weighted error, without noise"

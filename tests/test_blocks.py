@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from dpnb import PrivateBooster, load
-from dpnb.book.blocks import Blocks
-from dpnb.counts import Records
 from dpnb.papers.baselines_forest import RandomTrees
 from dpnb.papers.pearson import PearsonTree
+from dpnb.records.memory import Records
+from private_trees.blocks import Blocks
 
 DATA = load("adult-standin")
 X, Y = (part.head(2000) for part in DATA.train)

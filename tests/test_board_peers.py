@@ -19,10 +19,10 @@ import pandas as pd
 import pytest
 
 from dpnb import Categorical, Continuous, Domain
-from dpnb.book import rivals, runs
-from dpnb.book.rivals import RIVALS, Rival
-from dpnb.book.runs import COLUMNS, Cell, read
 from dpnb.data.datasets import Dataset
+from private_trees import rivals, runs
+from private_trees.rivals import RIVALS, Rival
+from private_trees.runs import COLUMNS, Cell, read
 
 SCRIPT = Path("benchmarks") / "peers" / "board_peers.py"
 DOMAIN = Domain((Continuous("x", -1, 1), Categorical("c", ("a", "b"))), classes=("no", "yes"))

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from sklearn.metrics import balanced_accuracy_score, log_loss, roc_auc_score
 
-from dpnb.book import sets
-from dpnb.book.costs import OutOfTimeError, costly
-from dpnb.book.scores import calibration_error, class_scores, probability_scores, shares
-from dpnb.book.sets import split_of
 from dpnb.errors import DataError
+from private_trees import sets
+from private_trees.costs import OutOfTimeError, costly
+from private_trees.scores import calibration_error, class_scores, probability_scores, shares
+from private_trees.sets import split_of
 
 
 def drawn(classes: int, *, n: int = 600) -> tuple[np.ndarray, np.ndarray]:

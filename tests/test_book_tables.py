@@ -11,12 +11,13 @@ import pytest
 from bs4 import BeautifulSoup
 
 from dpnb import load
-from dpnb.book import experiments, runs, tables
-from dpnb.book.runs import Study, cells, run
-from dpnb.book.studies import pearson
-from dpnb.counts import Records
 from dpnb.papers.edprf import EDPRF
 from dpnb.papers.pearson import PearsonTree
+from dpnb.records.memory import Records
+from private_trees import experiments, runs
+from private_trees.runs import Study, cells, run
+from private_trees.studies import pearson
+from private_trees.tables import shared as tables
 
 
 def test_compare_gives_the_means_of_single_fits() -> None:
@@ -111,7 +112,9 @@ def test_results_are_complete_or_computed(tmp_path: Path, monkeypatch: pytest.Mo
     study = Study("toy", cells(method="a", neighbours="replace", epsilon=(0.5, 1.0)), one, repeats=4)
     monkeypatch.setattr(experiments, "GRIDS", {"toy": lambda: study})
     p = SimpleNamespace(results=str(tmp_path), scale="default", jobs=1)
-    with pytest.raises(FileNotFoundError, match=r"lacks 2 of 2 runs: run python -m dpnb.experiments toy"):
+    with pytest.raises(
+        FileNotFoundError, match=r"lacks 2 of 2 runs: run python -m private_trees.experiments toy"
+    ):
         experiments.results("toy", p)
     computed = experiments.results("toy", SimpleNamespace(**(vars(p) | {"scale": "paper"})))
     pd.testing.assert_frame_equal(experiments.results("toy", p), computed)

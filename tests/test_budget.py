@@ -17,25 +17,25 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import pytest
-from test_fuzz import case
 
-from dpnb import Categorical, Continuous, Domain, Ledger, PrivateBooster, papers
-from dpnb.accounting import gaussian_rho
-from dpnb.counts import Records
-from dpnb.estimators import PrivateClassifier
-from dpnb.ledger import Budget, BudgetExceededError, Cost, Event, zcdp_epsilon
+from dpnb import Categorical, Continuous, Domain, Ledger, PrivateBooster
+from dpnb.estimators.base import PrivateClassifier
 from dpnb.papers.baselines_logistic import LogisticRegression
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.papers.dpada import DPAda
 from dpnb.papers.edprf import EDPRF
 from dpnb.papers.pearson import PearsonTree
+from dpnb.privacy.accounting import gaussian_rho
+from dpnb.privacy.ledger import Budget, BudgetExceededError, Cost, Event, zcdp_epsilon
+from dpnb.records.memory import Records
+from registered import ENTRIES
+from test_fuzz import case
 
 DOMAIN = Domain((Continuous("x", 0, 10), Categorical("c", ("a", "b"))), ("no", "yes"))
 RNG = np.random.default_rng(0)
 X = pd.DataFrame({"x": RNG.uniform(0, 10, 100), "c": RNG.choice(["a", "b"], 100)})
 Y = pd.Series(np.where(X["x"] > 4, "yes", "no"))
 DELTA = 1e-6
-ENTRIES = papers.estimators()
 
 
 class Untouchable:
@@ -360,7 +360,7 @@ def test_an_estimator_that_books_more_than_it_stated_is_a_defect() -> None:
 def test_a_claim_below_what_stands_is_a_defect(monkeypatch: pytest.MonkeyPatch) -> None:
     """A whole total was claimed; then sums count, and more than the total is spent."""
     budget = Budget(epsilon=1.0, delta=DELTA)
-    monkeypatch.setattr("dpnb.ledger.Ledger._tight", lambda self, delta: math.inf)
+    monkeypatch.setattr("dpnb.privacy.ledger.Ledger._tight", lambda self, delta: math.inf)
     with pytest.raises(BudgetExceededError, match=r"in all ε = 1\.0\d+, and had stated .* in all ε = 1:"):
         budget.fit(model(1.0, delta=DELTA), X, Y)
     assert budget.spent.epsilon > 1.0

@@ -20,13 +20,14 @@ from matplotlib.font_manager import fontManager
 from playwright.sync_api import sync_playwright
 
 import dpnb
-from dpnb import Categorical, Continuous, Domain, PrivateBooster, card, pictures
-from dpnb.book import pdf
-from dpnb.estimators import PrivateClassifier
-from dpnb.grid import Shape
+from dpnb import Categorical, Continuous, Domain, PrivateBooster
+from dpnb.estimators.base import PrivateClassifier
 from dpnb.papers.baselines_logistic import LogisticRegression
 from dpnb.papers.dpada import DPAda
-from dpnb.shapes import Block, PairShape, Shapes, category_axis, interval_axis, nearest
+from dpnb.records.grid import Shape
+from dpnb.records.shapes import Block, PairShape, Shapes, category_axis, interval_axis, nearest
+from dpnb.release import card, pictures
+from private_trees.site import pdf
 
 CODES = tuple(f"K{i:02d}" for i in range(20))
 MATTERS = ("age", "diagnosis", "smoking")

@@ -14,9 +14,9 @@ import pytest
 
 import dpnb
 from dpnb import Categorical, Continuous, Domain, PrivateBooster
-from dpnb.commands import main
 from dpnb.domain import hints
 from dpnb.errors import DomainError
+from dpnb.release.commands import main
 
 DOMAIN = Domain(
     (Continuous("age", 17, 90), Continuous("income", 0, 1e5), Categorical("sex", ("f", "m"))), ("no", "yes")

@@ -21,13 +21,14 @@ from sklearn.linear_model import LinearRegression
 
 import dpnb
 from dpnb import Categorical, Continuous, Domain
-from dpnb.book import claims, runs
-from dpnb.book.claims import ClaimError, Paper, badge, dangling, load, page, text_of
-from dpnb.counts import Records
-from dpnb.laws import Exponential
 from dpnb.papers.diffprfs import DiffPRFs
-from dpnb.papers.lineage import DiffGen, DiffPC45
-from dpnb.scores import INFO_GAIN
+from dpnb.privacy.laws import Exponential
+from dpnb.records.memory import Records
+from dpnb.trees.scores import INFO_GAIN
+from private_trees import runs
+from private_trees.lineage.trees import DiffGen, DiffPC45
+from private_trees.site import claims
+from private_trees.site.claims import ClaimError, Paper, badge, dangling, load, page, text_of
 
 ROOT = Path(__file__).resolve().parent.parent
 FILES = sorted((ROOT / "claims").glob("*.yml"))
@@ -180,7 +181,7 @@ def test_a_changed_label_of_a_notebook_is_found(label: str, tmp_path: Path) -> N
 
 
 def test_the_page_is_current() -> None:
-    """If not: python -m dpnb.book.claims."""
+    """If not: python -m private_trees.site.claims."""
     papers = load(ROOT / "claims")
     shown = (ROOT / claims.PAGE).read_text(encoding="utf-8")
     assert shown == page(papers, ROOT)

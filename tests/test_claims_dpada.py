@@ -14,21 +14,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from test_observations import nowhere, observations, plain, read
 
 import dpnb
 from dpnb.audit import exact
-from dpnb.book import runs
-from dpnb.book.claims import notebooks_of, text_of
-from dpnb.book.observations import FALSE, observe
-from dpnb.book.studies import dpada as grids
-from dpnb.counts import Records, WeightedRecords
-from dpnb.curator import Curator
-from dpnb.grid import public_grid
-from dpnb.laws import Laplace
-from dpnb.ledger import Ledger
 from dpnb.papers import dpada
 from dpnb.papers.dpada import READINGS, SCHEDULES, DPAda, Reading, Written
+from dpnb.privacy.curator import Curator
+from dpnb.privacy.laws import Laplace
+from dpnb.privacy.ledger import Ledger
+from dpnb.records.grid import public_grid
+from dpnb.records.memory import Records, WeightedRecords
+from private_trees import runs
+from private_trees.site.claims import notebooks_of, text_of
+from private_trees.site.observations import FALSE, observe
+from private_trees.studies import dpada as grids
+from test_observations import nowhere, observations, plain, read
 
 ROOT = Path(__file__).parents[1]
 CHAPTER = notebooks_of(ROOT / "notebooks" / "04_dpada.ipynb")

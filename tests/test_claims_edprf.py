@@ -14,14 +14,14 @@ import pytest
 
 from dpnb import Categorical, Continuous, Domain
 from dpnb.audit import exact
-from dpnb.book import runs
-from dpnb.book.runs import Cell
-from dpnb.book.studies import edprf as grids
-from dpnb.counts import Records
-from dpnb.laws import Exponential, PermuteAndFlip
 from dpnb.papers.edprf import ABLATIONS, EDPRF, level_shares
-from dpnb.scores import GINI, GINI_NORMALISED
-from dpnb.splits import BINNED, no_splits
+from dpnb.privacy.laws import Exponential, PermuteAndFlip
+from dpnb.records.memory import Records
+from dpnb.records.splits import BINNED, no_splits
+from dpnb.trees.scores import GINI, GINI_NORMALISED
+from private_trees import runs
+from private_trees.runs import Cell
+from private_trees.studies import edprf as grids
 
 ROOT = Path(__file__).parents[1]
 EPSILONS = (0.1, 1.0, 4.0)

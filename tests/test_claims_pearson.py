@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from test_scores import tables
 
 from dpnb import Categorical, Continuous, Domain
 from dpnb.audit import exact, replay
-from dpnb.book import runs
-from dpnb.book.runs import Cell
-from dpnb.book.studies import pearson as grids
-from dpnb.book.targets import LONELY
-from dpnb.counts import Records
-from dpnb.laws import Exponential
 from dpnb.papers.pearson import VARIANTS, PearsonTree, correlation, covariation
-from dpnb.scores import ABS_PHI, ABS_S_XY, PHI
+from dpnb.privacy.laws import Exponential
+from dpnb.records.memory import Records
+from dpnb.trees.scores import ABS_PHI, ABS_S_XY, PHI
+from private_trees import runs
+from private_trees.runs import Cell
+from private_trees.studies import pearson as grids
+from private_trees.targets import LONELY
+from test_scores import tables
 
 ROOT = Path(__file__).parents[1]
 EPSILONS = (0.1, 1.0, 3.0)

@@ -21,12 +21,12 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb import card, commands, pictures
 from dpnb.audit.result import Finding
 from dpnb.domain import drafts
+from dpnb.domain.yaml_text import parse
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.papers.pearson import PearsonTree
-from dpnb.yaml_text import parse
+from dpnb.release import card, commands, pictures
 
 DOMAIN = """\
 target: default
@@ -245,7 +245,7 @@ def test_a_table_without_records_has_a_header(call: Call) -> None:
 
 def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     root = Path(dpnb.__file__).parent.parent
-    program = f'{sys.executable} -c "import sys; from dpnb.commands import main; sys.exit(main())"'
+    program = f'{sys.executable} -c "import sys; from dpnb.release.commands import main; sys.exit(main())"'
     environment = os.environ | {"PYTHONPATH": str(root)}
     return subprocess.run(
         ["bash", "-c", command.replace("dpnb", program)],

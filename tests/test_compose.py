@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from packaging.specifiers import SpecifierSet
+
 from test_environment import pins, project
 
 FOLDER = Path("book") / "_static" / "cluster"

@@ -20,27 +20,18 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
-from dpnb import (
-    Categorical,
-    Continuous,
-    Domain,
-    Ledger,
-    PrivacyLeakWarning,
-    PrivateBooster,
-    accounting,
-    papers,
-    registry,
-)
-from dpnb import ledger as ledgers
+from dpnb import Categorical, Continuous, Domain, Ledger, PrivacyLeakWarning, PrivateBooster
 from dpnb.audit.pairs import Pair, families, random_pair
 from dpnb.audit.replay import replay, replay_estimator
-from dpnb.counts import Records
-from dpnb.curator import REAL_NOISE
-from dpnb.lattice import Lattice
-from dpnb.ledger import PlannedScope, Scope
-from dpnb.registry import Entry
+from dpnb.estimators.base import register
+from dpnb.privacy import accounting
+from dpnb.privacy import ledger as ledgers
+from dpnb.privacy.curator import REAL_NOISE
+from dpnb.privacy.lattice import Lattice
+from dpnb.privacy.ledger import PlannedScope, Scope
+from dpnb.records.memory import Records
+from registered import ENTRIES, Entry
 
-ENTRIES = papers.estimators()
 PRIVATE = [
     pytest.param(e, name, id=f"{e.estimator.__name__}, {name}")
     for e in ENTRIES.values()
@@ -138,8 +129,8 @@ def test_all_estimators_are_registered() -> None:
 
 def test_a_name_is_registered_once() -> None:
     twin = type("DiffPRFs", (ENTRIES["DiffPRFs"].estimator,), {})
-    with pytest.raises(ValueError, match="'DiffPRFs' is registered already, by dpnb"):
-        registry.register(twin, page="", small={})
+    with pytest.raises(ValueError, match=r"'DiffPRFs' is registered already, by \.papers\.diffprfs"):
+        register(twin)
 
 
 @pytest.mark.parametrize(("entry", "name"), PRIVATE)

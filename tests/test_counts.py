@@ -9,11 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpnb import Categorical, Continuous, Domain
-from dpnb.candidates import binary_candidates, multiway_scores
-from dpnb.counts import Records, ValueCounts, _tally
-from dpnb.lattice import Lattice
-from dpnb.scores import GINI, MAX_CLASS_SUM
-from dpnb.splits import ONE_VS_REST, THRESHOLD, Splits
+from dpnb.privacy.lattice import Lattice
+from dpnb.records.doors import ValueCounts
+from dpnb.records.memory import Records, _tally
+from dpnb.records.splits import ONE_VS_REST, THRESHOLD, Splits
+from dpnb.trees.candidates import binary_candidates, multiway_scores
+from dpnb.trees.scores import GINI, MAX_CLASS_SUM
 
 DOMAIN = Domain(
     (Continuous("x", 0, 10), Categorical("c", ("a", "b", "d")), Continuous("z", -1, 1)), ("n", "y")

@@ -448,7 +448,7 @@ def test_missing_or_damaged_standin(
     ):
         if content is not None:
             path.write_bytes(content)
-        with pytest.raises(DataError, match=r"adult-standin\.csv\.gz.*python -m dpnb\.standin"):
+        with pytest.raises(DataError, match=r"adult-standin\.csv\.gz.*python -m private_trees\.standin"):
             load("adult-standin")
     standin(path, standin_frame.drop(columns="age"), monkeypatch)
     with pytest.raises(DataError, match="columns"):

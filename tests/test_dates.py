@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb.commands import main
 from dpnb.domain import Continuous, Domain, encoding
 from dpnb.domain.encoding import encoded
 from dpnb.errors import DomainError
+from dpnb.release.commands import main
 
 BOUNDS: tuple[Any, Any] = "1900-01-01", "2025-12-31"
 N = 100_000

@@ -14,9 +14,9 @@ import nbformat
 import papermill
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
-from test_observations import observations, plain
 
-from dpnb.book import defaults
+from private_trees.site import defaults
+from test_observations import observations, plain
 
 ROOT = Path(__file__).resolve().parent.parent
 CHAPTERS = sorted((ROOT / "notebooks").glob("0[1-5]_*.ipynb"))
@@ -60,7 +60,7 @@ def cell_of(notebook: dict[str, Any]) -> list[str]:
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_the_cell_of_a_chapter_is_current(path: Path) -> None:
-    """If not: python -m dpnb.book.defaults notebooks/0[1-5]_*.ipynb."""
+    """If not: python -m private_trees.site.defaults notebooks/0[1-5]_*.ipynb."""
     notebook = read(path)
     assert cell_of(notebook) == [defaults.source(notebook)]
     moved = copy.deepcopy(notebook)

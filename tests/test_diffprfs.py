@@ -10,9 +10,9 @@ import pytest
 from sklearn.base import clone
 
 from dpnb import Categorical, Continuous, Domain, DomainError, PrivacyLeakWarning
-from dpnb.bags import MODES
 from dpnb.papers.diffprfs import CHOICES, DiffPRFs
-from dpnb.splits import LEAF, MULTIWAY, ONE_VS_REST, THRESHOLD
+from dpnb.records.bags import MODES
+from dpnb.records.splits import LEAF, MULTIWAY, ONE_VS_REST, THRESHOLD
 
 DOMAIN = Domain(
     (

@@ -20,13 +20,14 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb import Categorical, Continuous, Domain, papers
-from dpnb.documents import ESTIMATORS, PARTS, find_class, plain, unplain
+from dpnb import Categorical, Continuous, Domain
 from dpnb.errors import DataError
+from dpnb.estimators.base import register
+from dpnb.estimators.documents import ESTIMATORS, PARTS, find_class, plain, unplain
 from dpnb.papers.dpada import READINGS, DPAda
-from dpnb.registry import Entry, register
-from dpnb.shapes import Block, category_axis, interval_axis
-from dpnb.trees import Tree
+from dpnb.records.shapes import Block, category_axis, interval_axis
+from dpnb.trees.tree import Tree
+from registered import ENTRIES, Entry
 
 DOMAIN = Domain(
     (
@@ -60,12 +61,12 @@ def sample(domain: Domain) -> tuple[pd.DataFrame, pd.Series[Any]]:
 
 def subjects() -> list[Any]:
     found = []
-    for name, entry in papers.estimators().items():
+    for name, entry in ENTRIES.items():
         found += [pytest.param(entry, entry.model(p), id=f"{name}, {p}") for p in entry.private]
         found += [
             pytest.param(entry, make(**entry.small), id=f"{name}, {p}") for p, make in entry.leaking.items()
         ]
-    entry = papers.estimators()["DPAda"]
+    entry = ENTRIES["DPAda"]
     found += [
         pytest.param(entry, DPAda.as_written(reading=r, n_rounds=3), id=f"DPAda, {p}")
         for p, r in READINGS.items()
@@ -85,7 +86,7 @@ def fitted(entry: Entry, model: Any, *, classes: int = 3) -> tuple[Any, pd.DataF
 
 
 def booster(**parameters: Any) -> Any:
-    entry = papers.estimators()["PrivateBooster"]
+    entry = ENTRIES["PrivateBooster"]
     return fitted(entry, entry.model("pure", **parameters))[0]
 
 
@@ -154,7 +155,7 @@ def test_secrets_would_be_found() -> None:
 
 @pytest.mark.parametrize("seed", [SECRET, np.random.default_rng(SECRET)])
 def test_neither_seed_nor_generator_leave_in_a_pickle_or_in_text(seed: Any) -> None:
-    entry = papers.estimators()["EDPRF"]
+    entry = ENTRIES["EDPRF"]
     model, _ = fitted(entry, entry.model("default"))
     model.set_params(random_state=seed)
     assert "random_state" not in repr(model)
@@ -167,7 +168,7 @@ def test_neither_seed_nor_generator_leave_in_a_pickle_or_in_text(seed: Any) -> N
 
 
 def test_the_default_noise_does_not_repeat() -> None:
-    entry = papers.estimators()["PearsonTree"]
+    entry = ENTRIES["PearsonTree"]
     first, second = (
         fitted(entry, entry.model("C", epsilon=0.1))[0].set_params(random_state=None) for _ in range(2)
     )
@@ -325,7 +326,7 @@ def places(found: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 @pytest.mark.parametrize("name", ["PrivateBooster", "EDPRF", "DiffPRFs", "RandomSplitForest"])
 def test_whatever_stands_in_a_document_is_refused_or_predicts(name: str, tmp_path: Path) -> None:
     """One value changed or gone, anywhere: no hang, no other error, no probability that is none."""
-    entry, path, rng = papers.estimators()[name], tmp_path / "model.json", np.random.default_rng(0)
+    entry, path, rng = ENTRIES[name], tmp_path / "model.json", np.random.default_rng(0)
     model, _ = fitted(entry, entry.model(next(iter(entry.private))))
     model.release(path)
     whole = path.read_text(encoding="utf-8")
@@ -357,7 +358,7 @@ def test_a_document_that_is_not_looked_at_is_found_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Broken twin: trees that are taken as they come predict what is no number."""
-    entry, path = papers.estimators()["DiffPRFs"], tmp_path / "model.json"
+    entry, path = ENTRIES["DiffPRFs"], tmp_path / "model.json"
     fitted(entry, entry.model("default"))[0].release(path)
     document = json.loads(path.read_text(encoding="utf-8"))
     values = document["model"]["trees_"][0]["value"]["data"]
@@ -372,7 +373,7 @@ def test_a_document_that_is_not_looked_at_is_found_out(
 
 
 def test_a_document_whose_trees_vote_otherwise_is_refused(tmp_path: Path) -> None:
-    entry, path = papers.estimators()["DiffPRFs"], tmp_path / "model.json"
+    entry, path = ENTRIES["DiffPRFs"], tmp_path / "model.json"
     fitted(entry, entry.model("default"))[0].release(path)
     document = json.loads(path.read_text(encoding="utf-8"))
     assert document["model"]["vote"] == document["parameters"]["vote"] == "probability"
@@ -402,7 +403,7 @@ def test_a_ledger_that_is_not_compared_is_found_out(tmp_path: Path, monkeypatch:
     document = json.loads(path.read_text(encoding="utf-8"))
     DAMAGE["ledger of nothing"][0](document)
     path.write_text(json.dumps(document), encoding="utf-8")
-    monkeypatch.setattr("dpnb.estimators._check_alike", lambda *_: None)
+    monkeypatch.setattr("dpnb.estimators.base._check_alike", lambda *_: None)
     assert dpnb.read(path).ledger_.epsilon == 0
 
 
@@ -502,7 +503,7 @@ def test_what_could_not_be_read_again_is_not_released(
     ):
         model.set_params(epsilon=0.1).release(path)
     model.set_params(epsilon=1.0)
-    monkeypatch.setattr("dpnb.documents.MOST_BYTES", 1000)
+    monkeypatch.setattr("dpnb.estimators.documents.MOST_BYTES", 1000)
     with pytest.raises(
         ValueError, match="would not be read again: the document is no model: it has more than"
     ):
@@ -513,19 +514,17 @@ def test_what_could_not_be_read_again_is_not_released(
 def test_a_class_of_ones_own_is_registered_or_pickled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dpnb.registry.ENTRIES", dict(papers.estimators()))
-    monkeypatch.setattr("dpnb.documents.ESTIMATORS", known := dict(ESTIMATORS))
-    monkeypatch.setattr("dpnb.estimators.ESTIMATORS", known)
-    monkeypatch.setattr("dpnb.registry.ESTIMATORS", known)
-    small = papers.estimators()["PrivateBooster"].small
+    monkeypatch.setattr("dpnb.estimators.documents.ESTIMATORS", known := dict(ESTIMATORS))
+    monkeypatch.setattr("dpnb.estimators.base.ESTIMATORS", known)
+    small = ENTRIES["PrivateBooster"].small
     X, y = sample(DOMAIN)
     model = Own(domain=DOMAIN, random_state=0, **small).fit(X, y)
     with pytest.raises(
-        TypeError, match=r"Own of .*test_documents has no name .*dpnb.registry.register.*pickle"
+        TypeError, match=r"Own of .*test_documents has no name .*dpnb.estimators.base.register.*pickle"
     ):
         model.release(tmp_path / "model.json")
     assert list(tmp_path.iterdir()) == []
-    register(Own, page="", small=small)
+    register(Own)
     model.release(tmp_path / "model.json")
     assert type(again := dpnb.read(tmp_path / "model.json")) is Own
     assert again.predict_proba(X).tobytes() == model.predict_proba(X).tobytes()
@@ -561,11 +560,23 @@ def test_values_that_json_cannot_hold_are_refused_before_anything_is_written(tmp
 
 def test_names_lead_to_registered_classes_only() -> None:
     """One table says what documents may hold, by name; the name of version 1 had the module before it."""
-    assert find_class("Tree", PARTS) is find_class("dpnb.trees:Tree", PARTS) is Tree
-    for name, entry in papers.estimators().items():
+    assert find_class("Tree", PARTS) is find_class("dpnb.trees.tree:Tree", PARTS) is Tree
+    for name, entry in ENTRIES.items():
         assert find_class(name, ESTIMATORS) is entry.estimator
-        assert ESTIMATORS[name].startswith(".")  # as it stands in the table, not as a paper registers itself
-    for name in ("builtins:eval", "dpnb", "os:Tree", "dpnbx:Tree", "dpnb.booster:np.array", ":", "", 3, None):
+        assert ESTIMATORS[name].startswith(
+            "private_trees.lineage" if "lineage" in entry.estimator.__module__ else "."
+        )
+    for name in (
+        "builtins:eval",
+        "dpnb",
+        "os:Tree",
+        "dpnbx:Tree",
+        "dpnb.boosting.booster:np.array",
+        ":",
+        "",
+        3,
+        None,
+    ):
         with pytest.raises(DataError, match="is no class that documents hold"):
             find_class(name, PARTS)
 

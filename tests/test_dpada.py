@@ -18,9 +18,6 @@ from dpnb import Categorical, Continuous, Curator, Domain, Ledger
 from dpnb.audit import Finding, exact, families, replay
 from dpnb.audit.pairs import DOMAIN, pair_of, random_pair
 from dpnb.audit.replay import replay_estimator
-from dpnb.counts import Records, WeightedRecords
-from dpnb.curator import opening
-from dpnb.grid import public_grid
 from dpnb.papers import dpada
 from dpnb.papers.dpada import (
     READINGS,
@@ -33,7 +30,10 @@ from dpnb.papers.dpada import (
     noise_round_distribution,
     swing,
 )
-from dpnb.rounds import RoundBudget
+from dpnb.papers.rounds import RoundBudget
+from dpnb.privacy.curator import opening
+from dpnb.records.grid import public_grid
+from dpnb.records.memory import Records, WeightedRecords
 
 TABLE = {  # m: Definition 7 mean, sd, P(R > Swing); causal mean, sd; random mean, P(R > Swing)
     3: (1.00, 0.71, 0.25, 0.50, 0.50, 1.0, 0.25),

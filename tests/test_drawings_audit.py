@@ -11,8 +11,13 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from dpnb import audit
-from dpnb.book import drawings_audit, drawings_bets, drawings_scale, figures, plots
+from dpnb.audit import compare
+from private_trees.auditing import tradeoff
+from private_trees.drawings import audit as drawings_audit
+from private_trees.drawings import bets as drawings_bets
+from private_trees.drawings import plots
+from private_trees.drawings import scale as drawings_scale
+from private_trees.site import figures
 
 SMALLEST = 8.0  # points
 RNG = np.random.default_rng(0)
@@ -50,7 +55,7 @@ SOON = pd.DataFrame(
     },
     index=[("Laplace", 1.0), ("Laplace", 2.0)],
 )
-CURVE = audit.tradeoff(RNG.normal(size=200), 2 + RNG.normal(size=200))
+CURVE = tradeoff(RNG.normal(size=200), 2 + RNG.normal(size=200))
 FIGURES: dict[str, Callable[[], Figure]] = {
     "instruments": drawings_audit.draw_instruments,
     "climbing": lambda: drawings_audit.plot_climbing(CLIMB, {"a": 1.0, "b": 2.0}, claim=1.0),
@@ -62,7 +67,7 @@ FIGURES: dict[str, Callable[[], Figure]] = {
         {"one": {0: 1.0, 1: 0.8}, "two": {0: 1.0, 1: 0.9}},
     ),
     "events": lambda: drawings_audit.plot_events(
-        {"a": audit.compare(RNG.integers(0, 3, 80), RNG.integers(0, 3, 80), claimed=1.0)}
+        {"a": compare(RNG.integers(0, 3, 80), RNG.integers(0, 3, 80), claimed=1.0)}
     ),
     "ceiling": lambda: drawings_audit.plot_ceiling(
         pd.DataFrame({"method": ["a", "b"], "runs": [100, 200], "lower_95": [1.0, 2.0]}),

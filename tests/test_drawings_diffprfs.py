@@ -9,10 +9,10 @@ import pytest
 from matplotlib.figure import Figure
 
 from dpnb import Continuous, Domain
-from dpnb.book import drawings_diffprfs as drawings
-from dpnb.book.figures import faults
 from dpnb.papers.diffprfs import DiffPRFs
-from dpnb.trees import Tree
+from dpnb.trees.tree import Tree
+from private_trees.drawings import diffprfs as drawings
+from private_trees.site.figures import faults
 
 X = np.linspace(0.1, 0.9, 9)
 SETS = {"D": (X, [0] * 9), "D′": (np.append(X, 0.5), [0] * 9 + [1])}

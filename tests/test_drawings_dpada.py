@@ -11,10 +11,11 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from dpnb.book import drawings_dpada as drawings
-from dpnb.book import figures, plots
-from dpnb.book.studies import dpada as grids
 from dpnb.papers.dpada import READINGS
+from private_trees.drawings import dpada as drawings
+from private_trees.drawings import plots
+from private_trees.site import figures
+from private_trees.studies import dpada as grids
 
 LETTERS, WIDEST = 8, 7.0  # points, inches
 EPSILONS = (0.1, 1.0)

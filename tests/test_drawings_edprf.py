@@ -13,7 +13,10 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from dpnb.book import drawings_edprf, figures, plots, tables_edprf
+from private_trees.drawings import edprf as drawings_edprf
+from private_trees.drawings import plots
+from private_trees.site import figures
+from private_trees.tables import edprf as tables_edprf
 
 LEAST_SIZE = 8.0  # points
 PARAMETERS = SimpleNamespace(results="committed", scale="default", jobs=1)

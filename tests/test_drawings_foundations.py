@@ -11,8 +11,9 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from dpnb.book import drawings_foundations as drawings
-from dpnb.book import figures, plots
+from private_trees.drawings import foundations as drawings
+from private_trees.drawings import plots
+from private_trees.site import figures
 
 X = np.linspace(0.01, 0.99, 50)
 TABLE = pd.DataFrame({"a": [1.0, 10.0], "b": [2.0, 5.0]}, index=[10, 100])

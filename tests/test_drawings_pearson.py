@@ -12,10 +12,10 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from dpnb.book import drawings_pearson as drawings
-from dpnb.book import plots
-from dpnb.book.exercises_pearson import phi
-from dpnb.book.figures import faults
+from private_trees.drawings import pearson as drawings
+from private_trees.drawings import plots
+from private_trees.exercises.pearson import phi
+from private_trees.site.figures import faults
 
 SMALLEST, WIDEST = 8.0, 5.3  # points, inches
 POINTS = pd.DataFrame(

@@ -19,17 +19,17 @@ from dpnb.audit.attack import white_box
 from dpnb.audit.pairs import DOMAIN as TINY
 from dpnb.audit.pairs import random_pair
 from dpnb.audit.replay import replay_estimator
-from dpnb.bags import parts_bound
-from dpnb.book.runs import mean_scores
-from dpnb.counts import Records
-from dpnb.curator import Curator
-from dpnb.grid import public_grid
-from dpnb.laws import PermuteAndFlip
-from dpnb.ledger import TreeScope
 from dpnb.papers import edprf
 from dpnb.papers.baselines_forest import RandomSplitForest
 from dpnb.papers.edprf import ABLATIONS, EDPRF, default_trees, level_shares
-from dpnb.splits import BINNED, MULTIWAY, ONE_VS_REST, THRESHOLD
+from dpnb.privacy.curator import Curator
+from dpnb.privacy.laws import PermuteAndFlip
+from dpnb.privacy.ledger import TreeScope
+from dpnb.records.bags import parts_bound
+from dpnb.records.grid import public_grid
+from dpnb.records.memory import Records
+from dpnb.records.splits import BINNED, MULTIWAY, ONE_VS_REST, THRESHOLD
+from private_trees.runs import mean_scores
 
 DOMAIN = Domain(
     (

@@ -19,7 +19,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 Bounds = dict[str, SpecifierSet]
-CONDA_EXTRAS = ("plot", "book", "test")  # what environment.yml installs besides the core
+CONDA_EXTRAS = ("plot", "test")  # what environment.yml installs besides the core
 
 
 def bounds(lines: Iterable[str]) -> Bounds:
@@ -31,6 +31,10 @@ def bounds(lines: Iterable[str]) -> Bounds:
 
 def project(root: Path) -> dict[str, Any]:
     return tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def of_the_book(root: Path) -> list[str]:
+    return project(root / "book")["dependencies"]
 
 
 def conda_lines(root: Path) -> list[str]:
@@ -64,7 +68,7 @@ def test_environment_has_the_bounds_of_pyproject(root: Path) -> None:
     extras = (line for extra in CONDA_EXTRAS for line in spec["optional-dependencies"][extra])
     conda = bounds(conda_lines(root))
     python = conda.pop("python")
-    assert differences(bounds([*spec["dependencies"], *extras]), conda) == []
+    assert differences(bounds([*spec["dependencies"], *of_the_book(root), *extras]), conda) == []
     assert set(SpecifierSet(spec["requires-python"])) <= set(python)
 
 
@@ -82,7 +86,7 @@ def test_a_changed_bound_is_caught(broken: list[str]) -> None:
 def test_environment_installs_the_package_itself(root: Path) -> None:
     environment = yaml.safe_load((root / "environment.yml").read_text(encoding="utf-8"))
     assert environment["channels"] == ["conda-forge"]
-    assert "-e ." in environment["dependencies"][-1]["pip"]
+    assert {"-e .", "-e ./book"} <= set(environment["dependencies"][-1]["pip"])
 
 
 def test_constraints_are_exact_versions_without_addresses(root: Path) -> None:
@@ -94,7 +98,7 @@ def test_constraints_are_exact_versions_without_addresses(root: Path) -> None:
 def test_constraints_keep_the_bounds_of_pyproject(root: Path) -> None:
     spec = project(root)
     extras = (line for lines in spec["optional-dependencies"].values() for line in lines)
-    assert violations(bounds([*spec["dependencies"], *extras]), pins(root)) == []
+    assert violations(bounds([*spec["dependencies"], *of_the_book(root), *extras]), pins(root)) == []
 
 
 def test_a_pin_outside_its_bounds_is_caught() -> None:
@@ -109,7 +113,8 @@ def served(root: Path, folder: Path, port: int) -> subprocess.CompletedProcess[s
     shutil.copy(root / "Makefile", folder)
     tools = folder / ".venv" / "bin"
     tools.mkdir(parents=True, exist_ok=True)
-    for name in ("pyproject.toml", "constraints.txt", ".venv/.installed"):
+    for name in ("pyproject.toml", "book/pyproject.toml", "constraints.txt", ".venv/.installed"):
+        (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).touch()
     for name, script in (("python", f'exec {sys.executable} "$@"'), ("jupyter-book", "touch built; exit 3")):
         (tools / name).write_text(f"#!/bin/sh\n{script}\n")

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import beta
 
 from dpnb import audit
-from dpnb.book import exercises_audit as checks
+from private_trees.exercises import audit as checks
 
 
 def bound(k: int, l: int, n: int, level: float = 0.05 / 4) -> float:  # noqa: E741

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from dpnb.audit.many import holm
-from dpnb.book.exercises_board import check_holm, check_take
-from dpnb.book.standings import MUCH
+from private_trees.exercises.board import check_holm, check_take
+from private_trees.standings import MUCH
 
 CHOICE = pd.DataFrame(
     {"method": [f"m{i}" for i in range(6)], "additive": [f"a{i}" for i in range(6)]},

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpnb.book import exercises_diffprfs as exercises
+from private_trees.exercises import diffprfs as exercises
 
 NOTEBOOK = Path(__file__).resolve().parent.parent / "notebooks" / "02_diffprfs.ipynb"
 

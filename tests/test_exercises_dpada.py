@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpnb.book.exercises_dpada import BlackBox, check_guess, check_schedule, check_weights
 from dpnb.papers.dpada import causal, definition7
+from private_trees.exercises.dpada import BlackBox, check_guess, check_schedule, check_weights
 
 Check = Callable[[Any], None]
 

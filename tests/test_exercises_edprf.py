@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dpnb.book import exercises_edprf as exercises
+from private_trees.exercises import edprf as exercises
 
 CHAPTER = Path(__file__).resolve().parent.parent / "notebooks" / "05_edprf.ipynb"
 
@@ -21,7 +21,7 @@ def solutions() -> dict[str, Any]:
     found: dict[str, Any] = {}
     for cell in cells:
         source = "".join(cell["source"])
-        if cell["cell_type"] == "code" and "exercises_edprf" in source:
+        if cell["cell_type"] == "code" and "exercises.edprf" in source:
             exec(source, {"exp": exp} | found, found)
     return found
 

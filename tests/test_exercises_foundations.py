@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpnb.book import exercises_foundations as exercises
-from dpnb.scores import Score
+from dpnb.trees.scores import Score
+from private_trees.exercises import foundations as exercises
 
 Answer = Callable[..., Any]
 

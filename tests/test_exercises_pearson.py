@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpnb.book import exercises_pearson as ex
-from dpnb.book.studies.pearson import shifted
+from private_trees.exercises import pearson as ex
+from private_trees.studies.pearson import shifted
 
 # --- right answers ----------------------------------------------------------------------------------------------
 

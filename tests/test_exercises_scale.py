@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpnb.book import exercises_scale as checks
+from private_trees.exercises import scale as checks
 
 HASH = np.uint64(0x9E3779B97F4A7C15)
 

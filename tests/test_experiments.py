@@ -20,13 +20,13 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
-from dpnb.book import experiments, runs
-from dpnb.book.experiments import GRIDS
-from dpnb.book.runs import Cell, Study, cells, missing, read, run
-from dpnb.book.studies import audit, dpada, edprf, pearson
-from dpnb.book.studies.diffprfs import LADDER
-from dpnb.book.targets import LONELY, Target
 from dpnb.errors import DataError
+from private_trees import experiments, runs
+from private_trees.experiments import GRIDS
+from private_trees.runs import Cell, Study, cells, missing, read, run
+from private_trees.studies import audit, dpada, edprf, pearson
+from private_trees.studies.diffprfs import LADDER
+from private_trees.targets import LONELY, Target
 
 CELLS = runs.cells(
     method="toy",
@@ -343,7 +343,7 @@ def test_the_command_tells_mistakes_in_a_line(
 KILLED = """
 import os, sys, time
 from pathlib import Path
-from dpnb.book import runs
+from private_trees import runs
 {twin}
 def slow(cell):
     os.write(1, b"%d\\n" % os.getpid())  # one write, so that two workers' lines cannot mix

@@ -10,9 +10,9 @@ import pytest
 
 import dpnb
 from dpnb.audit.replay import replay_estimator
-from dpnb.book.exposure import exposed_by
-from dpnb.counts import Records
 from dpnb.papers.diffprfs import DiffPRFs
+from dpnb.records.memory import Records
+from private_trees.exposure import exposed_by
 
 DATA = dpnb.load("adult-standin")
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from dpnb.book.figures import FigureError, faults, show
+from private_trees.site.figures import FigureError, faults, show
 
 X = np.linspace(0.1, 1.0, 7)
 

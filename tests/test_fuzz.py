@@ -19,16 +19,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpnb import Categorical, Continuous, Domain, counts, papers
-from dpnb.bags import MODES
+from dpnb import Categorical, Continuous, Domain
 from dpnb.domain.encoding import decoded
 from dpnb.errors import FewRecordsWarning
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.papers.dpada import READINGS, DPAda
 from dpnb.papers.edprf import EDPRF
 from dpnb.papers.pearson import PearsonTree
+from dpnb.records import memory as counts
+from dpnb.records.bags import MODES
+from registered import ENTRIES
 
-ENTRIES = papers.estimators()
 FITS = 1800  # of the tests; as many as take half a minute
 WRITTEN = (DPAda, DiffPRFs, EDPRF, PearsonTree)
 # fmt: off

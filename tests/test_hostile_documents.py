@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from dpnb.documents import MOST_BRACES, MOST_BYTES, MOST_ENTRIES
+from dpnb.estimators.documents import MOST_BRACES, MOST_BYTES, MOST_ENTRIES
 
 # Of the processor, twice what is promised, for slow machines; and of memory, beside what the package itself takes.
 SECONDS, MEGABYTES = 4.0, 1024
@@ -384,7 +384,7 @@ def test_a_hostile_document_is_answered(name: str, answers: dict[str, tuple[floa
 
 def test_without_limits_documents_take_time_and_memory(tmp_path: Path) -> None:
     """Broken twin: a package that takes what it is asked for."""
-    lifted = "import dpnb.documents as d; d.MOST_NODES = d.MOST_STEPS = 2**60\n"
+    lifted = "import dpnb.estimators.documents as d; d.MOST_NODES = d.MOST_STEPS = 2**60\n"
     plans = [[step(0.1 + 1e-3 * i)] for i in range(4000)]
     files = {
         "nodes": lambda: booster(entries=[EVENT | {"nodes": 2**28}]),

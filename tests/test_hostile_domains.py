@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from dpnb import Domain, DomainError, yaml_text
-from dpnb.domain import Continuous
+from dpnb import Domain, DomainError
+from dpnb.domain import Continuous, yaml_text
 
 B = b"target: y\nclasses: [a, b]\nattributes:\n"
 X = b"- {name: x, continuous: [0, 1]}\n"

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, kstest, laplace
 
-from dpnb.lattice import Lattice
-from dpnb.laws import (
+from dpnb.privacy.lattice import Lattice
+from dpnb.privacy.laws import (
     DiscreteGaussian,
     Exact,
     Exponential,

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from dp_accounting import pld, rdp
 
-from dpnb.accounting import Choice, Step, doubled, tight_epsilon
-from dpnb.curator import Curator
-from dpnb.documents import ledger_document, read_ledger
 from dpnb.errors import DataError
-from dpnb.ledger import Cost, Event, Ledger, zcdp_epsilon, zcdp_rho
+from dpnb.estimators.documents import ledger_document, read_ledger
+from dpnb.privacy.accounting import Choice, Step, doubled, tight_epsilon
+from dpnb.privacy.curator import Curator
+from dpnb.privacy.ledger import Cost, Event, Ledger, zcdp_epsilon, zcdp_rho
 
 
 def curator(ledger: Ledger) -> Curator:

@@ -16,25 +16,17 @@ from sklearn.base import clone
 from dpnb import Categorical, Continuous, Domain, load
 from dpnb.audit.pairs import Pair, families, random_pair
 from dpnb.audit.replay import MULTIPLICITY, Part, Replay, replay_estimator
-from dpnb.book.runs import data_of, read
-from dpnb.book.studies.lineage import LINEAGE, lineage_table
-from dpnb.counts import Records
-from dpnb.ledger import TreeScope
-from dpnb.papers import lineage, lineage_growth
-from dpnb.papers.lineage import (
-    N_LEAK,
-    PINQID3,
-    DiffGen,
-    DiffPC45,
-    DiffPID3,
-    DiffPRF,
-    DTDiff,
-    SuLQID3,
-)
-from dpnb.papers.lineage_growth import Front, Run
-from dpnb.scores import CONDITIONAL_ENTROPY, MAX_CLASS_SUM
-from dpnb.splits import LEAF, MULTIWAY, THRESHOLD, Splits
-from dpnb.trees import Tree
+from dpnb.privacy.ledger import TreeScope
+from dpnb.records.memory import Records
+from dpnb.records.splits import LEAF, MULTIWAY, THRESHOLD, Splits
+from dpnb.trees.scores import CONDITIONAL_ENTROPY, MAX_CLASS_SUM
+from dpnb.trees.tree import Tree
+from private_trees.lineage import growth as lineage_growth
+from private_trees.lineage import trees as lineage
+from private_trees.lineage.growth import Front, Run
+from private_trees.lineage.trees import N_LEAK, PINQID3, DiffGen, DiffPC45, DiffPID3, DiffPRF, DTDiff, SuLQID3
+from private_trees.runs import data_of, read
+from private_trees.studies.lineage import LINEAGE, lineage_table
 
 MIXED = Domain(
     (
@@ -81,7 +73,7 @@ def fitted(model: Any, part: Part | None = None, **parameters: Any) -> Any:
 def spent(model: Any) -> float:
     """Total of the ledger by what happened alone."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dpnb.ledger._booked", lambda most, happened: happened)
+        patch.setattr("dpnb.privacy.ledger._booked", lambda most, happened: happened)
         return float(model.ledger_.epsilon)
 
 

@@ -14,13 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpnb import Categorical, Continuous, Domain, Ledger, PrivateBooster, counts, papers
+from dpnb import Categorical, Continuous, Domain, Ledger, PrivateBooster
 from dpnb.audit.replay import replay_estimator
-from dpnb.counts import Records
 from dpnb.domain import encoding
 from dpnb.domain.encoding import encoded, moved
 from dpnb.errors import DomainError, FewRecordsWarning
-from dpnb.registry import Entry
+from dpnb.records import memory as counts
+from dpnb.records.memory import Records
+from registered import ENTRIES, Entry
 
 ATTRIBUTES = (
     Continuous("x", 0, 10),
@@ -228,7 +229,7 @@ def neighbours(kind: str) -> tuple[tuple[pd.DataFrame, pd.Series[Any]], ...]:
     return tuple(sides)
 
 
-LEARNERS = [pytest.param(e, id=name) for name, e in papers.estimators().items() if e.private]
+LEARNERS = [pytest.param(e, id=name) for name, e in ENTRIES.items() if e.private]
 
 
 def loss(entry: Entry, kind: str) -> tuple[float, Ledger]:
@@ -274,7 +275,7 @@ def test_nothing_of_the_records_is_in_what_a_fit_raises() -> None:
     assert told.pop().startswith("X lacks the columns 'x'; it has 'c'")
 
 
-@pytest.mark.parametrize("entry", [pytest.param(e, id=name) for name, e in papers.estimators().items()])
+@pytest.mark.parametrize("entry", [pytest.param(e, id=name) for name, e in ENTRIES.items()])
 def test_no_records_give_a_model(entry: Entry) -> None:
     domain = DOMAIN.discretise(4) if entry.estimator.discrete_only else DOMAIN
     X, y = neighbours("NaN")[1]
@@ -312,14 +313,14 @@ def learns_missing(entry: Entry, *, missing: bool) -> float:
     return min(scores)
 
 
-@pytest.mark.parametrize("entry", [pytest.param(e, id=name) for name, e in papers.estimators().items()])
+@pytest.mark.parametrize("entry", [pytest.param(e, id=name) for name, e in ENTRIES.items()])
 def test_that_a_value_is_missing_is_learnt_where_it_matters(entry: Entry) -> None:
     assert learns_missing(entry, missing=True) > 0.9
 
 
 def test_a_domain_without_missing_values_cannot_tell_them() -> None:
     """Broken twin: without the option, missing values go where others are."""
-    assert learns_missing(papers.estimators()["PrivateBooster"], missing=False) < 0.9
+    assert learns_missing(ENTRIES["PrivateBooster"], missing=False) < 0.9
 
 
 def test_the_split_is_in_words() -> None:
@@ -334,9 +335,7 @@ def test_the_split_is_in_words() -> None:
     cut = at[np.abs(np.diff(score)).argmax()]
     told = [domain.attributes[0].test(cut, holds=holds) for holds in (True, False)]
     assert told == ["age is missing", "age is given"]
-    tree = papers.estimators()["EDPRF"].estimator(
-        domain=domain, epsilon=1e6, n_trees=1, max_depth=1, random_state=0
-    )
+    tree = ENTRIES["EDPRF"].estimator(domain=domain, epsilon=1e6, n_trees=1, max_depth=1, random_state=0)
     text = tree.fit(pd.DataFrame({"age": x}), y).trees_[0].export_text(domain)
     assert "age is missing" in text
     assert "age is given" in text
@@ -354,7 +353,7 @@ def test_records_say_what_they_were_moved_from() -> None:
 def crashes(n: int, **bags: Any) -> int:
     """Of twelve fits, how many raise: on many cells the records are counted by sorting, also those of an empty bag."""
     domain = Domain((Categorical("zip", tuple(range(200))),), (0, 1))
-    kind: Any = papers.estimators()["DiffPRFs"].estimator
+    kind: Any = ENTRIES["DiffPRFs"].estimator
     found = 0
     for seed in range(12):
         try:

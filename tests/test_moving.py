@@ -16,15 +16,16 @@ import pandas as pd
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, Route
-from test_site import AXE, FONTS, MODES, ROOT, WIDTHS, browser, context, problems, site
 
-from dpnb import Categorical, Continuous, Domain, audit, laws
+from dpnb import Categorical, Continuous, Domain, audit
 from dpnb.audit.bounds import clopper_pearson
-from dpnb.book import moving
-from dpnb.book.selection import regrets
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.papers.edprf import EDPRF, level_shares
-from dpnb.scores import SCORES
+from dpnb.privacy import laws
+from dpnb.trees.scores import SCORES
+from private_trees.selection import regrets
+from private_trees.site import moving
+from test_site import AXE, FONTS, MODES, ROOT, WIDTHS, browser, context, problems, site
 
 __all__ = ["browser", "context", "site"]  # fixtures
 
@@ -306,7 +307,7 @@ def test_stills_are_current(blank: Page) -> None:
     moving.load_scripts(blank)
     for name in moving.FIGURES:
         committed = (moving.STILLS / f"{name}.html").read_text(encoding="utf-8")
-        assert committed == moving.still(blank, name), f"run python -m dpnb.book.moving: {name}"
+        assert committed == moving.still(blank, name), f"run python -m private_trees.site.moving: {name}"
         blank.evaluate("name => { moving.figures[name].controls[0].value -= 1 }", name)
         assert committed != moving.still(blank, name)
 

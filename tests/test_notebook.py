@@ -11,7 +11,15 @@ import numpy as np
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from dpnb.book.notebook import ParameterError, check_parameters, integer, main, one_of, positive, text
+from private_trees.site.notebook import (
+    ParameterError,
+    check_parameters,
+    integer,
+    main,
+    one_of,
+    positive,
+    text,
+)
 
 RULES = {
     "dataset": one_of("adult-standin", "adult"),

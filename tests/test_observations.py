@@ -22,8 +22,8 @@ import papermill
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from dpnb.book import claims
-from dpnb.book.observations import FALSE, TRUE, observe
+from private_trees.site import claims
+from private_trees.site.observations import FALSE, TRUE, observe
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))

@@ -29,12 +29,15 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from test_fuzz import ENTRIES, ODD, parameters
 
-from dpnb import Categorical, Continuous, Domain, counts, estimators
+from dpnb import Categorical, Continuous, Domain
 from dpnb.domain import domain, encoding
 from dpnb.errors import FewRecordsWarning
-from dpnb.papers.lineage import DiffPID3
+from dpnb.estimators import base as estimators
+from dpnb.records import memory as counts
+from private_trees.lineage.trees import DiffPID3
+from registered import ENTRIES
+from test_fuzz import ODD, parameters
 
 PAIRS = 300  # of the tests
 LISTED = (  # what one record may change, as the page on limitations lists it

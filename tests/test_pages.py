@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from dpnb import papers
-from dpnb.book import pages
-from dpnb.book.claims import text_of
-from dpnb.estimators import PrivateClassifier
+from dpnb.estimators.base import PrivateClassifier
+from private_trees.site import pages
+from private_trees.site.claims import text_of
+from registered import ENTRIES
 
-ENTRIES = papers.estimators()
-LISTINGS = {entry.page: entry for entry in ENTRIES.values() if pages.steps(entry)}
+LISTINGS = {page: kind for kind, page in pages.CHAPTERS.items() if pages.steps(kind)}
 
 
 @pytest.mark.parametrize("name", pages.PAGES)
 def test_the_committed_page_is_current(name: str, root: Path) -> None:
-    """If not: python -m dpnb.book.pages."""
+    """If not: python -m private_trees.site.pages."""
     assert (root / "book" / f"{name}.md").read_text(encoding="utf-8") == pages.page(name)
 
 
-def lost(text: str, entry: Any) -> list[str]:
+def lost(text: str, kind: type) -> list[str]:
     """Links from a chapter into the code that lead nowhere, and a listing that has none."""
-    labels = set(pages.steps(entry).values())
+    labels = set(pages.steps(kind).values())
     linked = re.findall(r"\{ref\}`[^`<]*<(code-[\w-]+)>`", text)
     return sorted(set(linked) - labels) or ([] if linked else ["no link"])
 
@@ -47,8 +45,12 @@ def test_an_argument_without_a_description_is_an_error() -> None:
         surprise: int = 1
 
     with pytest.raises(KeyError, match="surprise"):
-        pages.fields(replace(ENTRIES["DiffPRFs"], estimator=Silent))
+        pages.fields(Silent)
+
+
+def test_every_estimator_has_its_page() -> None:
+    assert {kind.__name__ for kind in pages.CHAPTERS} == set(ENTRIES)
 
 
 def test_roles_of_docstrings_become_code() -> None:
-    assert pages.myst("see :class:`~dpnb.bags.Bags`,\n    ``x`` | y") == r"see `Bags`, `x` \| y"
+    assert pages.myst("see :class:`~dpnb.records.bags.Bags`,\n    ``x`` | y") == r"see `Bags`, `x` \| y"

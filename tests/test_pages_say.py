@@ -24,21 +24,23 @@ import pandas as pd
 import pytest
 import yaml
 from axe_playwright_python.sync_playwright import Axe
-from test_observations import DECIMAL, plain
 
 import dpnb
-from dpnb import Domain, PrivateBooster, papers
-from dpnb.bags import Bags
-from dpnb.book import claims, rivals
-from dpnb.book.experiments import GRIDS
-from dpnb.book.observations import _true_of, spoiled
-from dpnb.book.runs import COLUMNS, FIT, read
-from dpnb.book.studies.tuning import DEFAULTS, PURE, TUNED
-from dpnb.curator import Curator, open_curator
-from dpnb.ledger import Cost, Event, Ledger, zcdp_epsilon
+from dpnb import Domain, PrivateBooster
+from dpnb.boosting.stages import Settings, rounds_purely
 from dpnb.papers.diffprfs import DiffPRFs
-from dpnb.scores import PHI_RANGE
-from dpnb.stages import Settings, rounds_purely
+from dpnb.privacy.curator import Curator, open_curator
+from dpnb.privacy.ledger import Cost, Event, Ledger, zcdp_epsilon
+from dpnb.records.bags import Bags
+from dpnb.trees.scores import PHI_RANGE
+from private_trees import rivals
+from private_trees.experiments import GRIDS
+from private_trees.runs import COLUMNS, FIT, read
+from private_trees.site import claims
+from private_trees.site.observations import _true_of, spoiled
+from private_trees.studies.tuning import DEFAULTS, PURE, TUNED
+from registered import ENTRIES
+from test_observations import DECIMAL, plain
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [
@@ -136,7 +138,7 @@ def small_fits() -> dict[str, list[float]]:
     data = dpnb.load("adult-standin")
     X, y = (part.iloc[:400] for part in data.train)
     found = {}
-    for name, entry in ((n, papers.estimators()[n]) for n in OURS):
+    for name, entry in ((n, ENTRIES[n]) for n in OURS):
         made = {"default": entry.estimator(domain=data.domain, random_state=0)}
         if hasattr(entry.estimator, "as_written"):
             made["text"] = entry.estimator.as_written(domain=data.domain, random_state=0)
@@ -162,9 +164,7 @@ def texts() -> list[Any]:
 
 
 def takes(parameter: str) -> list[str]:
-    return [
-        n for n, e in papers.estimators().items() if parameter in inspect.signature(e.estimator).parameters
-    ]
+    return [n for n, e in ENTRIES.items() if parameter in inspect.signature(e.estimator).parameters]
 
 
 def verdict(name: str) -> Callable[[], list[Any]]:
@@ -432,7 +432,7 @@ SAID = [
         "book/cluster.md",
         "a booster, up to $2^{25}$ records",
         lambda records: records == 2**25,
-        lambda: [2**53 / constant("dpnb/counts.py", "FIXED_POINT")],
+        lambda: [2**53 / constant("dpnb/records/losses.py", "FIXED_POINT")],
     ),
     Said(
         "book/systems.md",
@@ -745,7 +745,7 @@ SAID = [
         lambda: [
             {
                 n: sum(p.kind != p.KEYWORD_ONLY for p in inspect.signature(e.estimator).parameters.values())
-                for n, e in papers.estimators().items()
+                for n, e in ENTRIES.items()
             }
         ],
     ),
@@ -754,11 +754,7 @@ SAID = [
         "The private estimators take `epsilon`, `domain` and `random_state`",
         lambda without: without == ["AdaBoost"],
         lambda: [
-            [
-                n
-                for n in papers.estimators()
-                if not all(n in takes(p) for p in ("epsilon", "domain", "random_state"))
-            ]
+            [n for n in ENTRIES if not all(n in takes(p) for p in ("epsilon", "domain", "random_state"))]
         ],
     ),
     Said(

@@ -12,18 +12,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from test_scores import change_range, tables, units
 
 from dpnb import Categorical, Continuous, Domain, DomainError, PrivacyLeakWarning, load
 from dpnb.audit import epsilon_bound, exact, families, replay, white_box
 from dpnb.audit.pairs import DOMAIN as TINY
 from dpnb.audit.pairs import Pair, random_pair
 from dpnb.audit.replay import replay_estimator
-from dpnb.book.runs import mean_scores
-from dpnb.book.studies.pearson import overtaken, separated, shifted
-from dpnb.counts import Records
-from dpnb.grid import public_grid
-from dpnb.ledger import TreeScope
 from dpnb.papers import pearson
 from dpnb.papers.pearson import (
     ARG_MAX,
@@ -36,8 +30,14 @@ from dpnb.papers.pearson import (
     correlation,
     covariation,
 )
-from dpnb.scores import ABS_S_XY, PHI, PHI_RANGE
-from dpnb.splits import LEAF, ONE_VS_REST, THRESHOLD
+from dpnb.privacy.ledger import TreeScope
+from dpnb.records.grid import public_grid
+from dpnb.records.memory import Records
+from dpnb.records.splits import LEAF, ONE_VS_REST, THRESHOLD
+from dpnb.trees.scores import ABS_S_XY, PHI, PHI_RANGE
+from private_trees.runs import mean_scores
+from private_trees.studies.pearson import overtaken, separated, shifted
+from test_scores import change_range, tables, units
 
 DOMAIN = Domain(
     (

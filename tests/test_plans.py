@@ -17,12 +17,12 @@ import pytest
 from scipy import integrate, stats
 from scipy.special import log_ndtr, ndtr
 
-from dpnb.accounting import Choice, Step, tight_delta, tight_epsilon
 from dpnb.arrays import Floats
-from dpnb.curator import open_curator
-from dpnb.documents import ledger_document, read_ledger
 from dpnb.errors import DataError
-from dpnb.ledger import Ledger
+from dpnb.estimators.documents import ledger_document, read_ledger
+from dpnb.privacy.accounting import Choice, Step, tight_delta, tight_epsilon
+from dpnb.privacy.curator import open_curator
+from dpnb.privacy.ledger import Ledger
 
 ROUNDING = 1 - 1e-11
 CELLS = np.concatenate([[-np.inf], np.linspace(-4.0, 4.0, 17), [np.inf]])

@@ -17,12 +17,18 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dpnb import Categorical, Continuous, pictures
-from dpnb.book import board_plots, drawings_dpada, figures, plots, runs, selection, standings, tables
-from dpnb.book.scale import PassCost
-from dpnb.book.studies import dpada as grids
-from dpnb.grid import Shape
+from dpnb import Categorical, Continuous
 from dpnb.papers import dpada
+from dpnb.records.grid import Shape
+from dpnb.release import pictures
+from private_trees import runs, selection, standings
+from private_trees.drawings import board as board_plots
+from private_trees.drawings import dpada as drawings_dpada
+from private_trees.drawings import plots
+from private_trees.scale import PassCost
+from private_trees.site import figures
+from private_trees.studies import dpada as grids
+from private_trees.tables import shared as tables
 
 X = np.linspace(-2.0, 2.0, 41)
 HALF = np.full(41, 0.25)

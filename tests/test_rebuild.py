@@ -18,7 +18,12 @@ from numpy.testing import assert_array_equal
 from scipy.special import expit
 
 from dpnb import Categorical, Continuous, Domain
-from dpnb.audit.rebuild import (
+from dpnb.papers.baselines_forest import RandomTrees
+from dpnb.papers.diffprfs import DiffPRFs
+from dpnb.papers.edprf import EDPRF
+from dpnb.records.splits import LEAF, ONE_VS_REST, Splits
+from dpnb.trees.tree import Tree
+from private_trees.auditing.rebuild import (
     GAP,
     LARGEST_RATE,
     Kinds,
@@ -38,14 +43,11 @@ from dpnb.audit.rebuild import (
     stacked,
     told_by,
 )
-from dpnb.book import drawings_rebuild, figures, plots
-from dpnb.book.runs import KEYS, cells, read, wide
-from dpnb.book.studies import reconstruction as study
-from dpnb.papers.baselines_forest import RandomTrees
-from dpnb.papers.diffprfs import DiffPRFs
-from dpnb.papers.edprf import EDPRF
-from dpnb.splits import LEAF, ONE_VS_REST, Splits
-from dpnb.trees import Tree
+from private_trees.drawings import plots
+from private_trees.drawings import rebuild as drawings_rebuild
+from private_trees.runs import KEYS, cells, read, wide
+from private_trees.site import figures
+from private_trees.studies import reconstruction as study
 
 DOMAIN = Domain(tuple(Categorical(name, (0, 1)) for name in "abc"), (0, 1))
 CELLS = cells_of(DOMAIN)

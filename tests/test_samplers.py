@@ -13,11 +13,12 @@ import opendp.prelude as dp
 import pytest
 from scipy.special import expit
 from scipy.stats import chi2_contingency
-from test_laws import DRAWS, FALSE_ALARM, fits
 
-from dpnb import Curator, Ledger, samplers
-from dpnb.lattice import Lattice
-from dpnb.laws import DiscreteGaussian, Exponential, PermuteAndFlip, TwoSidedGeometric
+from dpnb import Curator, Ledger
+from dpnb.privacy import samplers
+from dpnb.privacy.lattice import Lattice
+from dpnb.privacy.laws import DiscreteGaussian, Exponential, PermuteAndFlip, TwoSidedGeometric
+from test_laws import DRAWS, FALSE_ALARM, fits
 
 dp.enable_features("contrib")
 

@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpnb import counts, papers
-from dpnb.book import scale
+from dpnb.records.losses import FIXED_POINT
+from private_trees import scale
+from registered import ENTRIES
 
 TRUE = scale.PassCost(fixed=0.2, record=1e-8, value=2e-8)
 
@@ -70,7 +71,7 @@ def test_the_second_core_brings_less_to_the_tree(root: Path) -> None:
 
 
 def test_what_the_chapter_says_about_spark() -> None:
-    trained = {name for name, entry in papers.estimators().items() if entry.in_spark}
+    trained = {name for name, entry in ENTRIES.items() if entry.in_spark}
     assert {"DiffPRFs", "PearsonTree", "DPAda", "EDPRF", "PrivateBooster", "RandomSplitForest"} <= trained
     assert "DiffPRF" not in trained  # one of the older methods
 
@@ -80,5 +81,5 @@ def test_rounded_weights_of_neighbouring_floats_differ_once_in_two_to_the_25() -
     fine = np.arange(2**15, 2**16) / 2**16  # all "floats" in [1/2, 1)
     moved = np.round(fine * 2**5) != np.round((fine + 2.0**-16) * 2**5)
     assert moved.mean() == 2.0**-11
-    assert np.spacing(0.5) * counts.FIXED_POINT == 2.0**-25
-    assert np.spacing(0.49) * counts.FIXED_POINT < 2.0**-25
+    assert np.spacing(0.5) * FIXED_POINT == 2.0**-25
+    assert np.spacing(0.49) * FIXED_POINT < 2.0**-25

@@ -22,10 +22,11 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 import dpnb
-import dpnb.counts
-from dpnb import Categorical, Continuous, Domain, PrivateBooster, papers
+import dpnb.records.memory
+from dpnb import Categorical, Continuous, Domain, PrivateBooster
 from dpnb.papers.dpada import DPAda
 from dpnb.papers.edprf import EDPRF
+from registered import ENTRIES
 
 CLASSES = {2: ("no", "yes"), 3: ("no", "unclear", "yes")}
 DOMAINS = {
@@ -81,7 +82,7 @@ def test_codes_are_told_by_the_type_of_the_labels(monkeypatch: pytest.MonkeyPatc
     np.testing.assert_array_equal(words.predict_proba(X), model.predict_proba(X))
     numbers = Domain(DOMAINS[2].attributes, (1, 0))  # classes that are numbers are no codes
     assert learner().set_params(domain=numbers).fit(X, codes).classes_.tolist() == [1, 0]
-    monkeypatch.setattr(dpnb.estimators, "_are_codes", lambda y, domain: False)
+    monkeypatch.setattr(dpnb.estimators.base, "_are_codes", lambda y, domain: False)
     assert np.mean(clone(model).fit(X, codes).predict(X) == "no") == 1  # broken twin: all labels are unknown
 
 
@@ -100,7 +101,9 @@ def test_one_label_among_codes_does_not_change_what_the_others_mean(
         learner().fit(X, np.where(np.arange(200) == 0, first == 1, y == "yes")).predict_proba(X),
     )
     monkeypatch.setattr(
-        dpnb.estimators, "_are_codes", lambda y, domain: isinstance(y, np.ndarray) and y.dtype.kind in "iu"
+        dpnb.estimators.base,
+        "_are_codes",
+        lambda y, domain: isinstance(y, np.ndarray) and y.dtype.kind in "iu",
     )  # broken twin: the rule of before
     named = [learner().fit(X, labels).classes_.tolist() for labels in (codes, (y == "yes").to_numpy(int))]
     assert (named[0] != named[1]) is (codes.dtype.kind not in "iu")
@@ -276,7 +279,7 @@ def test_a_domain_that_was_read_off_holds_no_missing_values() -> None:
         model = PrivateBooster(random_state=0).fit(X, y)
     with pytest.raises(dpnb.DomainError, match="hold NaN"):
         model.predict(X.assign(x=np.nan))
-    encoded = PrivateBooster(random_state=0).fit(dpnb.counts.Records(X, y, domain=DOMAINS[2]))
+    encoded = PrivateBooster(random_state=0).fit(dpnb.records.memory.Records(X, y, domain=DOMAINS[2]))
     with pytest.warns(UserWarning, match="hold NaN"):
         encoded.predict(X.assign(x=np.nan))
 
@@ -286,7 +289,7 @@ def test_tags() -> None:
     assert not get_tags(learner().set_params(strict=True)).input_tags.allow_nan
     assert not get_tags(DPAda()).classifier_tags.multi_class
     assert get_tags(PrivateBooster()).classifier_tags.multi_class
-    for entry in papers.estimators().values():
+    for entry in ENTRIES.values():
         assert get_tags(entry.estimator()).classifier_tags.multi_class is not entry.estimator.two_classes
 
 
@@ -350,9 +353,7 @@ def test_a_large_delta_is_refused_with_the_reason(delta: float) -> None:
 
 def test_a_forest_that_would_fill_the_memory_is_refused() -> None:
     X, y = sample()
-    forest = papers.estimators()["DiffPRFs"].estimator(
-        domain=DOMAINS[2], max_depth=40, n_trees=1, random_state=0
-    )
+    forest = ENTRIES["DiffPRFs"].estimator(domain=DOMAINS[2], max_depth=40, n_trees=1, random_state=0)
     with pytest.raises(
         ValueError, match=r"would have \d+ nodes at depth \d+, more than 1048576: lower max_depth"
     ):

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpnb.curator import Curator
-from dpnb.laws import Exponential
-from dpnb.ledger import Ledger
 from dpnb.papers.pearson import correlation
-from dpnb.scores import (
+from dpnb.privacy.curator import Curator
+from dpnb.privacy.laws import Exponential
+from dpnb.privacy.ledger import Ledger
+from dpnb.trees.scores import (
     ABS_PHI,
     ABS_S_XY,
     CONDITIONAL_ENTROPY,

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from dpnb import laws, scores
 from dpnb.arrays import Floats
-from dpnb.book import selection
 from dpnb.data.datasets import load
+from dpnb.privacy import laws
+from dpnb.trees import scores
+from private_trees import selection
 
 START = np.array([0])
 

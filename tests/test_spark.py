@@ -18,35 +18,29 @@ import pandas as pd
 import papermill
 import pytest
 
+from registered import ENTRIES
+
 pytest.importorskip("pyspark")
 
 import pyarrow as pa
 from pyspark import TaskContext, cloudpickle
 from pyspark.sql import SparkSession
-from spark_models import DOMAIN, N, check_equal, parts_of, table_of, three_classes
 
 import dpnb
-from dpnb import Categorical, Continuous, DataError, Domain, DomainError, PrivateBooster, papers, spark
-from dpnb.bags import Bags, label_keys
-from dpnb.counts import (
-    Cohort,
-    CohortDoor,
-    Records,
-    RecordsDoor,
-    ScoredDoor,
-    ScoredRecords,
-    WeightedDoor,
-    WeightedRecords,
-)
+from dpnb import Categorical, Continuous, DataError, Domain, DomainError, PrivateBooster, spark
+from dpnb.boosting.stages import Plan, Settings
 from dpnb.domain import Misfit
-from dpnb.grid import public_grid
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.papers.dpada import DPAda
 from dpnb.papers.edprf import EDPRF
 from dpnb.papers.pearson import PearsonTree
+from dpnb.records.bags import Bags, label_keys
+from dpnb.records.doors import CohortDoor, RecordsDoor, ScoredDoor, WeightedDoor
+from dpnb.records.grid import public_grid
+from dpnb.records.memory import Cohort, Records, ScoredRecords, WeightedRecords
 from dpnb.spark import blocks, boosting, columns, scoring, trees
 from dpnb.spark import table as table_module
-from dpnb.stages import Plan, Settings
+from spark_models import DOMAIN, N, check_equal, parts_of, table_of, three_classes
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
 
@@ -82,7 +76,6 @@ def tables(session: SparkSession, adult: Any, three: Any) -> dict[str, dict[int,
     }
 
 
-ENTRIES = papers.estimators()
 MODELS: dict[str, Callable[..., Any]] = {
     f"{name}, {variant}": partial(entry.model, variant)
     for name, entry in ENTRIES.items()

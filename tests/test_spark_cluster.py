@@ -18,9 +18,14 @@ pytest.importorskip("pyspark")
 
 import psutil
 import pyarrow as pa
-import spark_cluster
 from pyspark import TaskContext, cloudpickle
 from pyspark.sql import SparkSession
+
+import spark_cluster
+from dpnb import PrivateBooster
+from dpnb.papers.edprf import EDPRF
+from dpnb.records.memory import Records
+from dpnb.spark import SparkTable, blocks
 from spark_cluster import (
     FILES,
     JAVA,
@@ -34,11 +39,6 @@ from spark_cluster import (
     wait_for,
 )
 from spark_models import parts_of, table_of, three_classes
-
-from dpnb import PrivateBooster
-from dpnb.counts import Records
-from dpnb.papers.edprf import EDPRF
-from dpnb.spark import SparkTable, blocks
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
 

@@ -13,19 +13,21 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from stage_records import DELTA, EVERYTHING, Encoded, domain_of, neighbour, sample
 
-from dpnb import Categorical, Continuous, Domain, PrivateBooster, counts, stages
-from dpnb.accounting import Choice, covers, gaussian_rho, tight_rho
-from dpnb.counts import Clipped, Margins, Softmax, fixed, loss_of
-from dpnb.curator import Curator, opening
+from dpnb import Categorical, Continuous, Domain, PrivateBooster
+from dpnb.boosting import stages
+from dpnb.boosting.stages import Settings, Stages, Ways, finest_cuts, most_pairs
 from dpnb.errors import FewRecordsWarning
-from dpnb.grid import grid_of, public_cuts, public_grid
-from dpnb.laws import Law
-from dpnb.ledger import Event, zcdp_rho
 from dpnb.papers.baselines_logistic import LogisticRegression
-from dpnb.shapes import Block, Layout, category_axis, interval_axis, layout_of
-from dpnb.stages import Settings, Stages, Ways, finest_cuts, most_pairs
+from dpnb.privacy.accounting import Choice, covers, gaussian_rho, tight_rho
+from dpnb.privacy.curator import Curator, opening
+from dpnb.privacy.laws import Law
+from dpnb.privacy.ledger import Event, zcdp_rho
+from dpnb.records import losses
+from dpnb.records.grid import grid_of, public_cuts, public_grid
+from dpnb.records.losses import Clipped, Margins, Softmax, fixed, loss_of
+from dpnb.records.shapes import Block, Layout, category_axis, interval_axis, layout_of
+from stage_records import DELTA, EVERYTHING, Encoded, domain_of, neighbour, sample
 
 
 @dataclass
@@ -323,7 +325,7 @@ def test_residuals_follow_from_the_record_alone(
     n_classes: int, clipped: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """To the last bit before rounding, whichever other records there are."""
-    monkeypatch.setattr(counts, "fixed", lambda values: values)
+    monkeypatch.setattr(losses, "fixed", lambda values: values)
     loss = Clipped(n_classes, 0.5) if clipped else loss_of(n_classes)
     rng = np.random.default_rng(0)
     score, labels = rng.normal(0, 2, (loss.n_problems, 300)), rng.integers(n_classes, size=300)
@@ -339,7 +341,7 @@ def test_residuals_follow_from_the_record_alone(
         )
 
     assert alone()
-    monkeypatch.setattr(counts, "_of_each", lambda rows: rows.sum(axis=0))
+    monkeypatch.setattr(losses, "_of_each", lambda rows: rows.sum(axis=0))
     assert alone() == (n_classes < 8)  # broken twin: NumPy's sum over the classes
 
 
@@ -347,7 +349,7 @@ def test_the_largest_curvature_of_softmax() -> None:
     """Σ p² (1 − p)² is at most 4/27, for three classes that are equally likely."""
 
     def minus(scores: np.ndarray) -> float:
-        p = counts.softmax(scores[:, None])[:, 0]
+        p = losses.softmax(scores[:, None])[:, 0]
         return -float((p**2 * (1 - p) ** 2).sum())
 
     for k in (2, 3, 4, 6):

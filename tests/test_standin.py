@@ -15,11 +15,11 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb.book import standin
-from dpnb.book.standin import BINS, Bins, Link, dependence
 from dpnb.data import datasets
 from dpnb.data.datasets import ADULT_DOMAIN
-from dpnb.ledger import Event
+from dpnb.privacy.ledger import Event
+from private_trees import standin
+from private_trees.standin import BINS, Bins, Link, dependence
 
 DATA = Path(datasets.__file__).parent
 SMALL = tuple(b for b in BINS if b.name in ("education", "relationship", "sex", "capital-gain"))

@@ -13,12 +13,13 @@ import pytest
 from scipy import stats
 
 from dpnb.audit.many import holm
-from dpnb.book import standings, tables
-from dpnb.book.rivals import PUBLIC, RIVALS, best_setting
-from dpnb.book.runs import Cell, read, wide
-from dpnb.book.sets import ONE_SPLIT, SETS, TESTED, split_of
-from dpnb.book.standings import OURS, Source, decisions, leads, over_best, ranking
-from dpnb.book.studies import board, settings, stress
+from private_trees import standings
+from private_trees.rivals import PUBLIC, RIVALS, best_setting
+from private_trees.runs import Cell, read, wide
+from private_trees.sets import ONE_SPLIT, SETS, TESTED, split_of
+from private_trees.standings import OURS, Source, decisions, leads, over_best, ranking
+from private_trees.studies import board, settings, stress
+from private_trees.tables import shared as tables
 
 
 def fits(auc: dict[tuple[str, str], list[float]], *, epsilon: float = 1.0) -> pd.DataFrame:

@@ -10,14 +10,15 @@ import pytest
 from sklearn.base import clone
 
 from dpnb import load
-from dpnb.book.runs import KEYS, Cell, points_of
-from dpnb.book.scores import probability_scores
-from dpnb.book.studies import dpada as grids
-from dpnb.booster import PrivateBooster, logistic
-from dpnb.counts import Records, bounded_weights
+from dpnb.boosting.booster import PrivateBooster, logistic
 from dpnb.papers.baselines import AdaBoost
 from dpnb.papers.dpada import DPAda
-from dpnb.rounds import half_logistic
+from dpnb.papers.rounds import half_logistic
+from dpnb.records.losses import bounded_weights
+from dpnb.records.memory import Records
+from private_trees.runs import KEYS, Cell, points_of
+from private_trees.scores import probability_scores
+from private_trees.studies import dpada as grids
 
 
 def test_the_grid_is_the_papers() -> None:

@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 
 from dpnb.audit.bounds import clopper_pearson
-from dpnb.book import audits, tables_audit
-from dpnb.book.runs import read
+from private_trees import audits
+from private_trees.runs import read
+from private_trees.tables import audit as tables_audit
 
 
 @pytest.fixture

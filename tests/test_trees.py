@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 
 from dpnb import Categorical, Continuous, Domain
-from dpnb.counts import Records
-from dpnb.growth import TreeBuilder, ranges_below
-from dpnb.ledger import Ledger, TreeScope
-from dpnb.splits import LEAF, MULTIWAY, ONE_VS_REST, THRESHOLD, Splits
-from dpnb.trees import Tree
+from dpnb.privacy.ledger import Ledger, TreeScope
+from dpnb.records.memory import Records
+from dpnb.records.splits import LEAF, MULTIWAY, ONE_VS_REST, THRESHOLD, Splits
+from dpnb.trees.growth import TreeBuilder, ranges_below
+from dpnb.trees.tree import Tree
 
 DOMAIN = Domain((Continuous("x", 0, 1), Categorical("c", ("a", "b", "d"))), ("n", "y"))
 

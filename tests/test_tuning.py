@@ -17,14 +17,14 @@ from scipy.stats import chisquare, norm
 
 import dpnb
 from dpnb import Categorical, DataError, Domain, FewRecordsWarning, PrivateBooster
-from dpnb.book import tuning
-from dpnb.book.studies.tuning import candidates
-from dpnb.book.tuning import Trials, Tuned, noisy_score, tune
-from dpnb.curator import Curator
 from dpnb.data.datasets import Dataset
-from dpnb.estimators import PrivateClassifier
-from dpnb.laws import PermuteAndFlip, TwoSidedGeometric
-from dpnb.ledger import zcdp_epsilon
+from dpnb.estimators.base import PrivateClassifier
+from dpnb.privacy.curator import Curator
+from dpnb.privacy.laws import PermuteAndFlip, TwoSidedGeometric
+from dpnb.privacy.ledger import zcdp_epsilon
+from private_trees import tuning
+from private_trees.studies.tuning import candidates
+from private_trees.tuning import Trials, Tuned, noisy_score, tune
 
 LAWS = [Trials(1.5, 1), Trials(3, -0.5), Trials(5, 0), Trials(10, 1), Trials(20, 3), Trials(40, -0.5)]
 Series = Callable[[np.ndarray], np.ndarray]
@@ -406,7 +406,7 @@ def test_a_document_of_a_tuned_model_is_one_clear_error(tmp_path: Path) -> None:
     dpnb.read(path)
     document = json.loads(path.read_text(encoding="utf-8"))
     law = {"object": "dpnb.tune:Trials", "mean": 10.0, "shape": 0.0}
-    trial = {"object": "dpnb.ledger:Cost", "epsilon": 0.5, "rho": 0.1}
+    trial = {"object": "dpnb.privacy.ledger:Cost", "epsilon": 0.5, "rho": 0.1}
     document["ledger"]["selection"] = {"object": "dpnb.tune:Selection", "trials": law, "trial": trial}
     path.write_text(json.dumps(document), encoding="utf-8")
     with pytest.raises(DataError, match="private tuning, whose totals only the dpnb that wrote it reads"):

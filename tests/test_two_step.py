@@ -10,12 +10,12 @@ import pytest
 
 import dpnb
 from dpnb import Categorical, Continuous, Domain
-from dpnb.book.two_step import Offer, Root, TwoSteps, root_of, two_step_tv
-from dpnb.candidates import binary_candidates
-from dpnb.counts import Records
-from dpnb.lattice import Lattice
 from dpnb.papers.diffprfs import DiffPRFs
-from dpnb.scores import SCORES
+from dpnb.privacy.lattice import Lattice
+from dpnb.records.memory import Records
+from dpnb.trees.candidates import binary_candidates
+from dpnb.trees.scores import SCORES
+from private_trees.lineage.two_step import Offer, Root, TwoSteps, root_of, two_step_tv
 
 DOMAIN = Domain((Continuous("x", 0, 1), Continuous("y", 0, 1), Categorical("c", ("a", "b", "d"))), (0, 1))
 

@@ -1,7 +1,7 @@
 """The directive ``moving``: a figure that moves, with the still that stands in the page before any script runs.
 
 Its scripts and its style sheet are loaded by the pages that use it only. Stills and data are committed in
-``book/_stills``; ``python -m dpnb.book.moving`` makes them.
+``book/_stills``; ``python -m private_trees.site.moving`` makes them.
 """
 
 from __future__ import annotations

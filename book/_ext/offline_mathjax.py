@@ -22,13 +22,15 @@ def source() -> Path:
     """Find the MathJax files in the installed package."""
     spec = find_spec(PACKAGE)
     if spec is None or spec.origin is None:
-        raise ExtensionError(f"{PACKAGE} is missing, and formulas need it. Install it: pip install '.[book]'")
+        raise ExtensionError(
+            f"{PACKAGE} is missing, and formulas need it. Install it: pip install -e . -e ./book"
+        )
     root = Path(spec.origin).parent / "static" / "mathjax"
     missing = [part for part in PARTS if not (root / part).exists()]
     if missing:
         raise ExtensionError(
             f"The installed {PACKAGE} lacks {', '.join(missing)}. "
-            "Install the version that constraints.txt names: pip install -c constraints.txt '.[book]'"
+            "Install the version that constraints.txt names: pip install -c constraints.txt -e . -e ./book"
         )
     return root
 

@@ -24,7 +24,7 @@ from typing import Any, NoReturn
 from ..domain import Domain
 from ..domain.cells import read_layout
 from ..errors import DataError, DomainError, closest
-from ..estimators import PrivateClassifier
+from ..estimators.base import PrivateClassifier
 from ..files import check_writable
 from .assertion import USUAL_RUNS, examined
 from .attack import AttackError

@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from ..checks import check_count, check_epsilon
 from ..domain import Domain
-from ..estimators import check_domain
+from ..estimators.base import check_domain
 from .attack import AttackError
 from .campaign import Campaign, OnDomain, Plan, campaign, measured_by_betting
 from .channels import fineness, generators

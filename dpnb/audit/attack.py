@@ -137,7 +137,7 @@ def white_box(model: Any) -> Floats:
 
     Parameters
     ----------
-    model : estimator with ``trees_``, a list of :class:`~dpnb.trees.Tree`.
+    model : estimator with ``trees_``, a list of :class:`~dpnb.trees.tree.Tree`.
 
     Returns
     -------

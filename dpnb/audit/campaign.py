@@ -12,8 +12,8 @@ from scipy.stats import rankdata
 
 from ..arrays import Floats
 from ..domain import Domain
-from ..estimators import PrivateClassifier
-from ..trees import Tree
+from ..estimators.base import PrivateClassifier
+from ..trees.tree import Tree
 from .attack import (
     NOTED,
     AttackError,

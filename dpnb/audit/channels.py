@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arrays import Floats
-from ..trees import Tree
+from ..trees.tree import Tree
 from .attack import Data, Observe, black_box, kept_generators, names_of, seed_globals, seeded, two_samples
 from .bounds import MIN_RUNS, SampledFinding, check_claim, check_levels, compare
 from .constant import MOST_RUNS, SURE, constant_on_each

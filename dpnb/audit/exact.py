@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..arrays import Floats
-from ..curator import Curator, T, opening
-from ..lattice import Lattice
-from ..laws import (
+from ..privacy.curator import Curator, T, opening
+from ..privacy.lattice import Lattice
+from ..privacy.laws import (
     Exact,
     Exponential,
     Gaussian,
@@ -28,13 +28,13 @@ from ..laws import (
     Point,
     TwoSidedGeometric,
 )
-from ..ledger import Event, Ledger
+from ..privacy.ledger import Event, Ledger
 from .bounds import check_levels
 from .result import Finding
 
 Noise = Laplace | TwoSidedGeometric | Gaussian
 Run = Callable[[Any], object]
-"""Runs the subject on a data set; opens its curator by :func:`~dpnb.curator.open_curator`."""
+"""Runs the subject on a data set; opens its curator by :func:`~dpnb.privacy.curator.open_curator`."""
 
 
 class _PausedError(Exception):

@@ -24,7 +24,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..arrays import Bools
-from ..estimators import PrivateClassifier
+from ..estimators.base import PrivateClassifier
 
 Fact = NDArray[Any]
 Steps = Iterator[tuple[str, Any]]  # what is added to a path, and what is there

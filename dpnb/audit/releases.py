@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from ..curator import Curator, T, opening
-from ..documents import plain
-from ..laws import (
+from ..estimators.documents import plain
+from ..privacy.curator import Curator, T, opening
+from ..privacy.laws import (
     DiscreteGaussian,
     Exact,
     Exponential,
@@ -27,7 +27,7 @@ from ..laws import (
     PermuteAndFlip,
     TwoSidedGeometric,
 )
-from ..ledger import Event, Ledger
+from ..privacy.ledger import Event, Ledger
 
 Publish = Callable[[Any], object]
 """Runs the subject on a data set, with curators by ``open_curator``, and returns what it publishes, as JSON has it."""

@@ -25,11 +25,11 @@ from scipy.stats import bernoulli, poisson
 from sklearn.base import clone
 
 from ..arrays import Floats
-from ..bags import PARTS, POSITIONAL, Bags, Copies, Keys, drawing
-from ..counts import Records
-from ..curator import Curator, T, opening
-from ..laws import Law
-from ..ledger import Event, Ledger
+from ..privacy.curator import Curator, T, opening
+from ..privacy.laws import Law
+from ..privacy.ledger import Event, Ledger
+from ..records.bags import PARTS, POSITIONAL, Bags, Copies, Keys, drawing
+from ..records.memory import Records
 from .result import Finding
 
 Part = tuple[pd.DataFrame, "pd.Series[Any]"]
@@ -154,7 +154,7 @@ def _place() -> str:
 
 
 Fit = Callable[[Any], object]
-"""Runs the subject on a data set; opens its curator by :func:`~dpnb.curator.open_curator`."""
+"""Runs the subject on a data set; opens its curator by :func:`~dpnb.privacy.curator.open_curator`."""
 
 
 def _take(fit: Fit, data: Any, *, rule: Callable[..., Copies | None], script: list[Release] | None) -> Tape:

@@ -286,7 +286,7 @@ def _load_adult(
 
 
 def _load_standin(*, data_dir: Path | None, us_only: bool = False, split: str = "standard") -> _Frames:
-    remedy = "make it again with `python -m dpnb.standin`"
+    remedy = "make it again with `python -m private_trees.standin`"
     try:
         frame = read_csv(gzip.decompress(_STANDIN_FILE.read_bytes()))
     except (OSError, EOFError, zlib.error, ValueError) as error:

@@ -23,7 +23,6 @@ from typing import Any
 
 import pandas as pd
 
-from ..bags import label_keys, uniforms
 from ..checks import check_path
 from ..domain import Categorical, Domain
 from ..domain.cells import (
@@ -37,6 +36,7 @@ from ..domain.cells import (
 )
 from ..domain.encoding import decoded
 from ..errors import DataError
+from ..records.bags import label_keys, uniforms
 
 _SPLIT_STREAM = 2**32  # far from the streams of the trees, should a forest have the seed of the split
 

@@ -541,7 +541,7 @@ class Domain:
               missing: true
               unknown: other
         """
-        from ..yaml_text import dump
+        from .yaml_text import dump
 
         write_whole(check_path("path", path, such="domain.yml"), dump(self.document()))
 
@@ -593,7 +593,7 @@ def read_domain_file(path: str | os.PathLike[str]) -> tuple[Domain, object]:
     DomainError
         If it is not YAML or not of the form that :meth:`Domain.to_yaml` documents.
     """
-    from ..yaml_text import YAMLError, parse, why
+    from .yaml_text import YAMLError, parse, why
 
     file = check_path("path", path, such="domain.yml")
     try:

@@ -14,11 +14,11 @@ import pandas as pd
 
 from ..errors import DataError, DomainError
 from ..files import unreadable, write_whole
-from ..yaml_text import dump
 from .attributes import UNFILLED
 from .cells import check_columns, check_keys, encode_cells, read_cells, read_layout, read_typed
 from .encoding import spelt_values
 from .misfits import lacking
+from .yaml_text import dump
 
 _DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}\b")
 _ISO = re.compile(r"\d{4}-\d\d-\d\d")

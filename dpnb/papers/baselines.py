@@ -12,15 +12,14 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..arrays import Floats, Ints
-from ..counts import RecordsDoor, WeightedDoor
-from ..curator import Curator
 from ..domain import Domain
-from ..estimators import PrivateClassifier
-from ..grid import Additive, Stump, grid_of, public_grid
-from ..ledger import Cost
-from ..registry import register
-from ..rounds import half_log_odds, half_logistic, publish_stump
-from ..splits import LEAF
+from ..estimators.base import PrivateClassifier
+from ..privacy.curator import Curator
+from ..privacy.ledger import Cost
+from ..records.doors import RecordsDoor, WeightedDoor
+from ..records.grid import Additive, Stump, grid_of, public_grid
+from ..records.splits import LEAF
+from .rounds import half_log_odds, half_logistic, publish_stump
 
 CLIP = 1e-10  # least distance of an error from 0 and 1
 DRAWS = 100  # of the demo's noisy count, which is their mean
@@ -112,7 +111,7 @@ class AdaBoost(_Boosted):
 
     Attributes
     ----------
-    model_ : :class:`~dpnb.grid.Additive`, with ``α = ½ ln((1 − e) / e)`` (scikit-learn has twice that).
+    model_ : :class:`~dpnb.records.grid.Additive`, with ``α = ½ ln((1 − e) / e)`` (scikit-learn has twice that).
     ledger_, domain_, classes_, n_features_in_ : as usual.
 
     Notes
@@ -251,14 +250,3 @@ def _labelled(stump: Stump, noisy: Floats) -> Stump:
     """The condition with labels by the noisy counts of its leaves; equal labels leave no condition."""
     inside, outside = np.where(noisy[0, ::2] > noisy[0, 1::2], 1.0, -1.0)
     return (EVERYWHERE if inside == outside else stump)._replace(sign=float(inside))
-
-
-for _kind in (AdaBoost, DPAdaBoost, CARTDPsAdaBoost):
-    register(
-        _kind,
-        page="notebooks/04_dpada",
-        small={"n_rounds": 4},
-        private={},
-        leaking={"as it is": _kind},
-        in_spark=False,
-    )

@@ -10,15 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..arrays import Floats, Ints
-from ..counts import RecordsDoor
-from ..curator import Curator
 from ..domain import Domain
-from ..estimators import PrivateForest
-from ..growth import TreeBuilder, leaf_counts, leaf_labels, ranges_below
-from ..ledger import Neighbours
-from ..registry import register
-from ..splits import ONE_VS_REST, THRESHOLD, Splits
-from ..trees import Tree
+from ..estimators.base import PrivateForest
+from ..privacy.curator import Curator
+from ..privacy.ledger import Neighbours
+from ..records.doors import RecordsDoor
+from ..records.splits import ONE_VS_REST, THRESHOLD, Splits
+from ..trees.growth import TreeBuilder, leaf_counts, leaf_labels, ranges_below
+from ..trees.tree import Tree
 
 Leaves = Callable[[Floats, Ints], Floats]
 """Exact class counts of leaves and their node numbers → what the leaves release."""
@@ -68,8 +67,8 @@ class RandomSplitForest(PrivateForest):
 
     Attributes
     ----------
-    trees_ : list of :class:`~dpnb.trees.Tree`.
-    ledger_ : :class:`~dpnb.ledger.Ledger` with the claimed and the true ε.
+    trees_ : list of :class:`~dpnb.trees.tree.Tree`.
+    ledger_ : :class:`~dpnb.privacy.ledger.Ledger` with the claimed and the true ε.
     domain_, classes_, n_features_in_ : as usual.
 
     Notes
@@ -144,8 +143,8 @@ class RandomTrees(PrivateForest):
 
     Attributes
     ----------
-    trees_ : list of :class:`~dpnb.trees.Tree`.
-    ledger_ : :class:`~dpnb.ledger.Ledger` with the claimed and the true ε.
+    trees_ : list of :class:`~dpnb.trees.tree.Tree`.
+    ledger_ : :class:`~dpnb.privacy.ledger.Ledger` with the claimed and the true ε.
     domain_, classes_, n_features_in_ : as usual.
 
     Notes
@@ -183,18 +182,3 @@ class RandomTrees(PrivateForest):
             return build_tree(public, builder, max_depth=self.max_depth, leaves=counts_of)
 
         self.trees_ = self._plant(records, curator, build, n_trees=self.n_trees, alike=True)
-
-
-register(
-    RandomSplitForest,
-    page="notebooks/05_edprf",
-    small={"n_trees": 2, "max_depth": 3},
-    learns={"n_trees": 1, "max_depth": 11},
-)
-
-register(
-    RandomTrees,
-    page="notebooks/02_diffprfs",
-    small={"n_trees": 2, "max_depth": 3},
-    learns={"n_trees": 25, "max_depth": 9},
-)

@@ -8,18 +8,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..accounting import budgeted
 from ..arrays import Floats
-from ..booster import probabilities
+from ..boosting.booster import probabilities
+from ..boosting.stages import HALVINGS, Settings, Stages, finest_cuts, noise_share
 from ..checks import check_delta, check_share, check_step
-from ..counts import Clipped, RecordsDoor, fixed
-from ..curator import Curator
 from ..domain import Domain
-from ..estimators import PrivateClassifier
-from ..ledger import Neighbours
-from ..registry import register
-from ..shapes import Block, Layout, Shapes, category_axis, interval_axis
-from ..stages import HALVINGS, Settings, Stages, finest_cuts, noise_share
+from ..estimators.base import PrivateClassifier
+from ..privacy.accounting import budgeted
+from ..privacy.curator import Curator
+from ..privacy.ledger import Neighbours
+from ..records.doors import RecordsDoor
+from ..records.losses import Clipped, fixed
+from ..records.shapes import Block, Layout, Shapes, category_axis, interval_axis
 
 MOMENTUM = 0.9
 OF_COUNTS = 0.1  # share of the budget for the bins and the number of records
@@ -44,7 +44,7 @@ class LogisticRegression(PrivateClassifier):
 
     Attributes
     ----------
-    models_ : list of :class:`~dpnb.shapes.Shapes`, one for two classes, else one a class.
+    models_ : list of :class:`~dpnb.records.shapes.Shapes`, one for two classes, else one a class.
     ledger_, domain_, classes_, n_features_in_ : as usual.
 
     Notes
@@ -138,12 +138,3 @@ def layout_by(stages: Stages, *, ranks: bool) -> Layout:
             chosen = stages.quantiles(a, np.arange(1, 20) / 20) if ranks else cuts
             blocks.append(Block((interval_axis(a, chosen),)))
     return Layout(tuple(blocks))
-
-
-register(
-    LogisticRegression,
-    page="notebooks/07_leaderboard",
-    small={"n_rounds": 6, "uniform": 5, "geometric": 2},
-    private={"public bins": {}, "ranks": {"bins": "ranks"}},
-    learns={"n_rounds": 100, "learning_rate": 4.0},
-)

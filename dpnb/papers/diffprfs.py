@@ -9,26 +9,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from ..arrays import Bools, Floats, Ints
-from ..bags import MODES
-from ..candidates import Candidates, binary_candidates, multiway_scores
 from ..checks import check_count
-from ..counts import RecordsDoor, ValueCounts
-from ..curator import Curator
 from ..domain import Domain
-from ..estimators import PrivateForest
-from ..growth import NOISES, TreeBuilder, leaf_counts, noisy_counts
-from ..lattice import Lattice
-from ..ledger import Neighbours
-from ..registry import register
-from ..scores import SCORES
-from ..splits import MULTIWAY, ONE_VS_REST, THRESHOLD, Splits
-from ..trees import Tree
+from ..estimators.base import PrivateForest
+from ..privacy.curator import Curator
+from ..privacy.lattice import Lattice
+from ..privacy.ledger import Neighbours
+from ..records.bags import MODES
+from ..records.doors import RecordsDoor, ValueCounts
+from ..records.splits import MULTIWAY, ONE_VS_REST, THRESHOLD, Splits
+from ..trees.candidates import Candidates, binary_candidates, multiway_scores
+from ..trees.growth import NOISES, TreeBuilder, leaf_counts, noisy_counts
+from ..trees.scores import SCORES
+from ..trees.tree import Tree
 
 
 class Asked(NamedTuple):
@@ -235,7 +233,7 @@ class DiffPRFs(PrivateForest):
     max_depth : number d ≥ 0 of splits on every path.
     max_features : attributes f drawn for each node: a whole number, ``"sqrt"`` (rounded) or ``"all"``.
     utility : split score, ``"max"`` (max-class sum), ``"info_gain"`` (bits) or ``"gini"`` (not in the paper).
-    bags, bag_rate : how records enter the trees, see :class:`~dpnb.bags.Bags`.
+    bags, bag_rate : how records enter the trees, see :class:`~dpnb.records.bags.Bags`.
     stop : ``"depth"`` at full depth only; ``"pure"`` also at pure nodes, tested without noise (step 7);
         ``"noisy"`` where the noisy size is below the noise of the class counts (ambiguity h).
     selection : ``"joint"`` one choice among all thresholds and categories of the drawn attributes;
@@ -256,8 +254,8 @@ class DiffPRFs(PrivateForest):
 
     Attributes
     ----------
-    trees_ : list of :class:`~dpnb.trees.Tree`.
-    ledger_ : :class:`~dpnb.ledger.Ledger` with the claimed and the true ε.
+    trees_ : list of :class:`~dpnb.trees.tree.Tree`.
+    ledger_ : :class:`~dpnb.privacy.ledger.Ledger` with the claimed and the true ε.
     domain_, classes_, n_features_in_ : as usual.
 
     Notes
@@ -362,28 +360,3 @@ class DiffPRFs(PrivateForest):
         if isinstance(self.max_features, str):
             return n_attributes if self.max_features == "all" else max(round(math.sqrt(n_attributes)), 1)
         return min(self.max_features, n_attributes)
-
-
-register(
-    DiffPRFs,
-    page="notebooks/02_diffprfs",
-    small={"n_trees": 2, "max_depth": 2},
-    private={
-        "default": {},
-        "full bags": {"bags": "full", "utility": "info_gain"},
-        "Bernoulli bags, Gini": {"bags": "bernoulli", "bag_rate": 0.3, "utility": "gini"},
-        "disjoint bags, all attributes": {"bags": "disjoint", "max_features": "all"},
-        "cover": {"bags": "cover", "bag_rate": 2, "n_trees": 3},
-        "in two steps": {
-            "selection": "two-step",
-            "size_query": True,
-            "stop": "noisy",
-            "categorical": "multiway",
-        },
-    },
-    leaking={
-        "as written": DiffPRFs.as_written,
-        "bounds from the data": partial(DiffPRFs, bounds="data", selection="two-step"),
-    },
-    learns={"n_trees": 15, "utility": "gini", "max_features": "all"},
-)

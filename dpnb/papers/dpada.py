@@ -16,16 +16,16 @@ from numpy.typing import ArrayLike
 from scipy.stats import binom
 
 from ..arrays import Floats, Ints
-from ..booster import logistic
+from ..boosting.booster import logistic
 from ..checks import check_choice, check_count, check_delta, check_kinds, check_share, check_step
-from ..counts import FIXED_POINT, RecordsDoor, WeightedDoor
-from ..curator import Curator
 from ..domain import Domain
-from ..estimators import PrivateClassifier
-from ..grid import Additive, Grid, Stump, public_grid
-from ..ledger import Cost, Neighbours
-from ..registry import register
-from ..rounds import RoundBudget, half_log_odds, half_logistic, publish_stump, round_budget, select_stump
+from ..estimators.base import PrivateClassifier
+from ..privacy.curator import Curator
+from ..privacy.ledger import Cost, Neighbours
+from ..records.doors import RecordsDoor, WeightedDoor
+from ..records.grid import Additive, Grid, Stump, public_grid
+from ..records.losses import FIXED_POINT
+from .rounds import RoundBudget, half_log_odds, half_logistic, publish_stump, round_budget, select_stump
 
 SCHEDULES = ("all", "swing", "random", "improved")
 RULES = ("definition7", "causal")
@@ -304,16 +304,16 @@ class DPAda(PrivateClassifier):
     selection_share : share ρ in (0, 1) of a round's budget for the stump when α is noisy.
     filter_rounds : None, or the number R0 of rounds that the budget pays for a record of weight 1; every round then
         costs a record B/R0 times its weight, and records that cannot pay are left out (pure ε only).
-    uniform, geometric : thresholds of each continuous attribute, see :func:`~dpnb.grid.public_grid`.
+    uniform, geometric : thresholds of each continuous attribute, see :func:`~dpnb.records.grid.public_grid`.
     reading : None for the repaired algorithm, or the :class:`Reading` of the algorithm as written.
     neighbours : ``"add-remove"`` or ``"replace"``.
     random_state : seed, Generator or None. Schedule and noise follow from it: keep it secret.
 
     Attributes
     ----------
-    model_ : :class:`~dpnb.grid.Additive`.
+    model_ : :class:`~dpnb.records.grid.Additive`.
     schedule_ : (m,) active rounds, drawn before the data are read.
-    ledger_ : :class:`~dpnb.ledger.Ledger` with the claimed and the true ε.
+    ledger_ : :class:`~dpnb.privacy.ledger.Ledger` with the claimed and the true ε.
     domain_, classes_, n_features_in_ : as usual.
 
     Notes
@@ -432,19 +432,3 @@ class DPAda(PrivateClassifier):
         link = logistic if self.reading is None else half_logistic
         positive = link(self.model_.score(codes))
         return np.stack([1 - positive, positive], axis=1)
-
-
-register(
-    DPAda,
-    page="notebooks/04_dpada",
-    small={"n_rounds": 4, "uniform": 5, "geometric": 2},
-    private={
-        "default": {},
-        "swing": {"schedule": "swing"},
-        "random": {"schedule": "random"},
-        "improved, with δ": {"schedule": "improved", "delta": 1e-5, "n_rounds": 12},
-        "fixed step": {"learning_rate": 0.3},
-    },
-    leaking={"as written": DPAda.as_written},
-    learns={"n_rounds": 60, "learning_rate": 0.5},
-)

@@ -13,19 +13,18 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from ..arrays import Bools, Floats, Ints
-from ..bags import PARTS
 from ..checks import check_count, check_share
-from ..counts import BinnedRecords, RecordsDoor
-from ..curator import Curator
 from ..domain import Domain
-from ..estimators import PrivateForest
-from ..grid import public_grid
-from ..growth import NOISES, TreeBuilder, leaf_counts, leaf_labels, noisy_counts, select_offered
-from ..ledger import Neighbours
-from ..registry import register
-from ..scores import SCORES
-from ..splits import BINNED, MULTIWAY, Splits, no_splits
-from ..trees import Tree
+from ..estimators.base import PrivateForest
+from ..privacy.curator import Curator
+from ..privacy.ledger import Neighbours
+from ..records.bags import PARTS
+from ..records.doors import BinnedRecords, RecordsDoor
+from ..records.grid import public_grid
+from ..records.splits import BINNED, MULTIWAY, Splits, no_splits
+from ..trees.growth import NOISES, TreeBuilder, leaf_counts, leaf_labels, noisy_counts, select_offered
+from ..trees.scores import SCORES
+from ..trees.tree import Tree
 
 SPLIT_SENSITIVITY = 2.0  # Algorithm 2
 LEAST_OTHERS = 3.0  # a noisy stop asks for that many noise scales of records outside the largest class
@@ -288,15 +287,15 @@ class EDPRF(PrivateForest):
     align : whether an early leaf takes all that is left on its path, equation (10), or its level's share only.
     monotone_rate : whether choices get the rate ε/Δ that monotone scores allow, instead of ε/(2Δ).
     noise : of class counts, ``"geometric"``, or ``"laplace"`` as in the texts, whose last digits leak.
-    bags, bag_rate : how records enter the trees, see :class:`~dpnb.bags.Bags`.
+    bags, bag_rate : how records enter the trees, see :class:`~dpnb.records.bags.Bags`.
     vote : ``"probability"`` or ``"majority"``.
     neighbours : ``"add-remove"`` or ``"replace"``; the latter halves the budget.
     random_state : seed, Generator or None. Noise and bags follow from it: keep it secret.
 
     Attributes
     ----------
-    trees_ : list of :class:`~dpnb.trees.Tree`.
-    ledger_ : :class:`~dpnb.ledger.Ledger` with the claimed and the true ε.
+    trees_ : list of :class:`~dpnb.trees.tree.Tree`.
+    ledger_ : :class:`~dpnb.privacy.ledger.Ledger` with the claimed and the true ε.
     domain_, classes_, n_features_in_ : as usual.
 
     Notes
@@ -365,7 +364,7 @@ class EDPRF(PrivateForest):
         (``vote``); five trees (``n_trees``).
 
         **Privacy**: claims ε-DP. The one-label stop and bins made from the data cost ε = ∞. Parts of equal size
-        depend on the number of records: they cost up to 3ε, see :func:`~dpnb.bags.parts_bound`.
+        depend on the number of records: they cost up to 3ε, see :func:`~dpnb.records.bags.parts_bound`.
         """
         text: dict[str, Any] = {
             "splits": "multiway",
@@ -398,26 +397,3 @@ class EDPRF(PrivateForest):
         check_share("stop_share", self.stop_share)
         if self.bins != "public" and self.splits != "multiway":
             raise ValueError(f"bins={self.bins!r} are of multiway splits: set splits='multiway'")
-
-
-register(
-    EDPRF,
-    page="notebooks/05_edprf",
-    small={"n_trees": 2, "max_depth": 2},
-    private={
-        "default": {},
-        "trees by the budget": {"n_trees": None},
-        "Poisson bags, full depth": {"bags": "poisson", "stop": "depth"},
-        "cover, labels": {
-            "bags": "cover",
-            "bag_rate": 2,
-            "n_trees": 3,
-            "leaf": "label",
-            "levels": "geometric",
-        },
-        "exponential mechanism, normalised Gini": {"selection": "exponential", "utility": "gini_normalised"},
-        "text, made private": {"splits": "multiway", "reuse": False, "stop": "depth", "leaf": "label"},
-    },
-    leaking={"as written": EDPRF.as_written},
-    learns={},
-)

@@ -9,24 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from ..arrays import Bools, Floats, Ints
 from ..checks import check_share
-from ..counts import CohortDoor, RecordsDoor
-from ..curator import Curator
 from ..domain import Domain
-from ..estimators import PrivateForest
-from ..grid import public_grid
-from ..growth import NOISES, TreeBuilder, leaf_counts, select_offered
-from ..ledger import Neighbours
-from ..registry import register
-from ..scores import ABS_PHI, ABS_S_XY, PHI, PHI_RANGE_MANY
-from ..splits import THRESHOLD, Splits
-from ..trees import Tree
+from ..estimators.base import PrivateForest
+from ..privacy.curator import Curator
+from ..privacy.ledger import Neighbours
+from ..records.doors import CohortDoor, RecordsDoor
+from ..records.grid import public_grid
+from ..records.splits import THRESHOLD, Splits
+from ..trees.growth import NOISES, TreeBuilder, leaf_counts, select_offered
+from ..trees.scores import ABS_PHI, ABS_S_XY, PHI, PHI_RANGE_MANY
+from ..trees.tree import Tree
 
 ARG_MAX = "option of largest probability, taken without a draw (step 5)"
 POINTS = "split point made from the values of a node's records (steps 3 and 4)"
@@ -39,7 +37,7 @@ class Options(NamedTuple):
     Parameters
     ----------
     score : (nodes, options).
-    kind, attribute : (options,) as in :class:`~dpnb.splits.Splits`.
+    kind, attribute : (options,) as in :class:`~dpnb.records.splits.Splits`.
     cut : (nodes, options).
     """
 
@@ -310,8 +308,8 @@ class PearsonTree(PrivateForest):
 
     Attributes
     ----------
-    trees_ : list of one :class:`~dpnb.trees.Tree`.
-    ledger_ : :class:`~dpnb.ledger.Ledger` with the claimed and the true ε.
+    trees_ : list of one :class:`~dpnb.trees.tree.Tree`.
+    ledger_ : :class:`~dpnb.privacy.ledger.Ledger` with the claimed and the true ε.
     domain_, classes_, n_features_in_ : as usual.
 
     Notes
@@ -411,21 +409,3 @@ class PearsonTree(PrivateForest):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_share("leaf_share", self.leaf_share)
-
-
-register(
-    PearsonTree,
-    page="notebooks/03_pearson",
-    small={"max_depth": 2},
-    private={
-        "C": {},
-        "S": VARIANTS["S"] | {"n_shards": 30},
-        "class codes": {"statistic": "phi-codes", "selection": "exponential", "n_shards": 3},
-        "signed": {"statistic": "phi-signed"},
-    },
-    leaking={
-        "as written": PearsonTree.as_written,
-        "one class": partial(PearsonTree, stop="one-class"),
-    },
-    learns={"max_depth": 8},
-)

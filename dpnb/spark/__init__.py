@@ -1,4 +1,4 @@
-"""Records door on Apache Spark: the counts of :mod:`dpnb.counts` from a table that need not fit into one machine.
+"""Records door on Apache Spark: the counts of :mod:`dpnb.records.memory` from a table larger than a machine.
 
 The table is encoded once, into blocks of many records that Spark keeps. A question is one pass over the blocks: each
 task answers it for its blocks with the in-memory door, and the tables of whole numbers are added up. Sums of whole

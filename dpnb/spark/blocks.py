@@ -20,14 +20,14 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
 from ..arrays import Floats, Ints
-from ..bags import Keys, label_keys, record_keys
-from ..counts import Records
 from ..domain import Domain, Misfit
 from ..domain.misfits import raise_misfits
 from ..errors import DataError
-from ..grid import Grid
-from ..shapes import Cuts
-from ..splits import BINNED, THRESHOLD, Splits
+from ..records.bags import Keys, label_keys, record_keys
+from ..records.grid import Grid
+from ..records.memory import Records
+from ..records.shapes import Cuts
+from ..records.splits import BINNED, THRESHOLD, Splits
 from .columns import encode_column, key_column, label_column, moved_column
 
 Int64s = NDArray[np.int64]
@@ -55,7 +55,7 @@ def not_answered(question: str) -> DataError:
     """What to raise when an algorithm asks what only the in-memory door answers."""
     return DataError(
         f"this algorithm asks its records for {question!r}, which only the in-memory door answers: it "
-        "depends on single records or their positions. Fit it on dpnb.counts.Records instead, or choose "
+        "depends on single records or their positions. Fit it on dpnb.records.memory.Records instead, or choose "
         "parameters that do not need it"
     )
 
@@ -240,7 +240,7 @@ class Encoding:
             raise
 
     def _check(self) -> None:
-        """Raise what strict :class:`~dpnb.counts.Records` would."""
+        """Raise what strict :class:`~dpnb.records.memory.Records` would."""
         if not self._encoder.strict:
             return
         domain = self._encoder.domain

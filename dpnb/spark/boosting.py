@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import Floats, Ints
-from ..counts import FIXED_POINT, WeightedDoor, bounded_weights, fixed, weight_right
-from ..grid import Grid, Stump
-from ..splits import LEAF, Splits
+from ..records.doors import WeightedDoor
+from ..records.grid import Grid, Stump
+from ..records.losses import FIXED_POINT, bounded_weights, fixed, weight_right
+from ..records.splits import LEAF, Splits
 from .blocks import Block, Counted, Int64s, OnlyInMemory, dense, not_answered
 
 if TYPE_CHECKING:

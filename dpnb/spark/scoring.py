@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Ints
-from ..counts import FIXED_POINT, Loss, ScoredDoor, fixed
-from ..shapes import Block as Cells
-from ..shapes import Cuts, Layout
+from ..records.doors import ScoredDoor
+from ..records.losses import FIXED_POINT, Loss, fixed
+from ..records.shapes import Block as Cells
+from ..records.shapes import Cuts, Layout
 from .blocks import Block, Counted, Int64s, dense
 
 if TYPE_CHECKING:

@@ -12,13 +12,14 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from ..arrays import Floats
-from ..bags import POSITIONAL, Bags
-from ..counts import BinnedRecords, Loss, RecordsDoor
 from ..domain import Attribute, Continuous, Domain
 from ..errors import DataError
-from ..estimators import check_domain
-from ..grid import Grid
-from ..shapes import Cuts
+from ..estimators.base import check_domain
+from ..records.bags import POSITIONAL, Bags
+from ..records.doors import BinnedRecords, RecordsDoor
+from ..records.grid import Grid
+from ..records.losses import Loss
+from ..records.shapes import Cuts
 from .blocks import (
     COUNTED,
     ONE_KEY,
@@ -64,7 +65,8 @@ class SparkTable(RecordsDoor):
 
     Notes
     -----
-    **Privacy**: a door, no release: the same counts as from :class:`~dpnb.counts.Records`. A lost task is computed
+    **Privacy**: a door, no release: the same counts as from :class:`~dpnb.records.memory.Records`. A lost task is
+    computed
     again from the same records, and only the counts of tasks that ended are added up; the ledger is the driver's.
     An attribute of more than 100 000 different values is refused by algorithms that look at each: that error depends on
     the records.

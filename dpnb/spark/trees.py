@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..arrays import Floats, Ints
-from ..bags import Bags
-from ..counts import BinnedRecords, Cohort, CohortDoor, ValueCounts
 from ..errors import DataError
-from ..splits import Splits
+from ..records.bags import Bags
+from ..records.doors import BinnedRecords, CohortDoor, ValueCounts
+from ..records.memory import Cohort
+from ..records.splits import Splits
 from .blocks import Block, Counted, Encoding, OnlyInMemory, dense, sparse
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class Bag(NamedTuple):
 
 
 class Keep(NamedTuple):
-    """Drop the records of all other nodes, see :meth:`~dpnb.counts.Cohort.keep`."""
+    """Drop the records of all other nodes, see :meth:`~dpnb.records.memory.Cohort.keep`."""
 
     slots: Ints
 
@@ -43,7 +44,7 @@ class Keep(NamedTuple):
 
 
 class Descend(NamedTuple):
-    """Move every record to its child, see :meth:`~dpnb.counts.Cohort.descend`."""
+    """Move every record to its child, see :meth:`~dpnb.records.memory.Cohort.descend`."""
 
     splits: Splits
     first_slot: Ints
@@ -54,7 +55,7 @@ class Descend(NamedTuple):
 
 
 class Divide(NamedTuple):
-    """Divide every node into shards, see :meth:`~dpnb.counts.Cohort.divided`."""
+    """Divide every node into shards, see :meth:`~dpnb.records.memory.Cohort.divided`."""
 
     n_shards: int
     seed: int

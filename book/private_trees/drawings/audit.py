@@ -1,0 +1,302 @@
+"""Figures and drawings of the audit chapter. They draw what they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from dpnb.arrays import Floats
+
+from .common import LEAK, WIDTH, Look, arrow, box, sheet
+from .plots import LINES, MARKERS
+
+SMALL = 10  # points of the smallest text
+
+# --- Boxes and arrows ---------------------------------------------------------------------------------------
+
+KINDS: dict[str, Look] = {
+    "exact": {"facecolor": "white", "edgecolor": "black", "linewidth": 1.2},
+    "noisy": {"facecolor": "#dcebf7", "edgecolor": "C0", "linewidth": 2.5},
+    "tool": {"facecolor": "#fdf3dc", "edgecolor": "C1", "linewidth": 1.5},
+    "leak": {"facecolor": "white", "edgecolor": LEAK, "linewidth": 2.0, "linestyle": "--"},
+}
+PAST_THE_DOOR: dict[str, Any] = {"color": LEAK, "linestyle": "--", "linewidth": 2.0}  # an arrow
+
+
+def draw_instruments() -> Figure:
+    """A learner from records to predictions, what each instrument watches, and a branch past the door."""
+    figure, axis = sheet(4.6, x=(0, 10))
+    flow = (
+        ("records", "exact"),
+        ("exact counts", "exact"),
+        ("the door:\nnoise or choice", "noisy"),
+        ("releases", "noisy"),
+        ("model and\npredictions", "noisy"),
+    )
+    heights = np.linspace(0.93, 0.07, len(flow))
+    boxes = [box(axis, (5.2, y), text, KINDS[kind]) for y, (text, kind) in zip(heights, flow, strict=True)]
+    for first, second in pairwise(boxes):
+        arrow(axis, first, second)
+    tools = {
+        0: "one run:\ncanaries in or\nout by a coin",
+        2: "exact:\nall outputs\nof each law",
+        3: "replay:\none output,\non D and D′",
+        4: "bets, curves:\nmany fits,\nmodels only",
+    }
+    for place, text in tools.items():
+        tool = box(axis, (1.35, heights[place]), text, KINDS["tool"])
+        arrow(axis, tool, boxes[place])
+    leak = box(axis, (8.7, heights[2]), "a branch that\nlooks past\nthe door", KINDS["leak"])
+    for first, second in ((boxes[1], leak), (leak, boxes[4])):
+        arrow(axis, first, second, connectionstyle="arc3,rad=-0.25", **PAST_THE_DOOR)
+    return figure
+
+
+# --- Bounds -------------------------------------------------------------------------------------------------
+
+
+def plot_climbing(table: pd.DataFrame, truth: Mapping[str, float], *, claim: float) -> Figure:
+    """Bounds against runs: the first audit as a line, all audits as a band, true ε dashed.
+
+    Parameters
+    ----------
+    table : of :func:`private_trees.audits.climbing`.
+    truth : name → true ε.
+    claim : what all of them claim.
+    """
+    figure, axis = plt.subplots(figsize=(WIDTH, 3.9))
+    for i, (name, value) in enumerate(truth.items()):
+        mine = table[table["name"] == name]
+        spread = mine.groupby("runs")["bound"].agg(["min", "max"])
+        axis.fill_between(spread.index, spread["min"], spread["max"], color=f"C{i}", alpha=0.2)
+        one = mine[mine["audit"] == 0]
+        axis.plot(one["runs"], one["bound"], LINES[i], color=f"C{i}", label=f"{name} coin", linewidth=2.2)
+        axis.axhline(value, color=f"C{i}", linestyle="--", linewidth=1)
+        axis.annotate(f"true ε = {value:g}", (10, value), (0, 3), textcoords="offset points", fontsize=SMALL)
+    axis.axhspan(claim, 1.15 * max(truth.values()), color="0.93", zorder=0)
+    axis.annotate(
+        "claim refuted", (10, claim), (0, 22), textcoords="offset points", fontsize=SMALL, color="0.25"
+    )
+    axis.set(xscale="log", xlabel="runs", ylabel="lower bound for ε, 95 %")
+    axis.set_ylim(0, 1.15 * max(truth.values()))
+    axis.legend(loc="lower right")
+    return figure
+
+
+def plot_losses(table: pd.DataFrame, *, claim: float, beyond: float) -> Figure:
+    """A dot for each replay; infinite losses stand at the right edge.
+
+    Parameters
+    ----------
+    table : columns subject and loss.
+    beyond : where infinite losses are drawn.
+    """
+    figure, axis = plt.subplots(figsize=(WIDTH, 3.6))
+    names = list(dict.fromkeys(table["subject"]))
+    for i, name in enumerate(names):
+        loss = table.loc[table["subject"] == name, "loss"].to_numpy()
+        at = np.where(np.isinf(loss), beyond, loss)
+        height = len(names) - 1 - i + 0.5 * (np.arange(len(at)) / max(len(at) - 1, 1) - 0.5)
+        axis.plot(at, height, MARKERS[i], color=f"C{i}", markersize=4.5, alpha=0.7)
+    axis.axvline(claim, color="black", linestyle=":", linewidth=1.4)
+    ticks = np.arange(0, np.ceil(beyond), 1)
+    axis.set_xticks([*ticks, beyond], [*(f"{t:g}" for t in ticks), "∞"])
+    axis.set_yticks(range(len(names)), [_wrapped(name) for name in reversed(names)], fontsize=SMALL)
+    axis.set(xlabel="loss of one replay; dotted: the claim", xlim=(-0.2, beyond + 0.4))
+    axis.grid(axis="y", visible=False)
+    return figure
+
+
+def _wrapped(name: str, length: int = 18) -> str:
+    """A name in lines of about so many letters."""
+    lines = [""]
+    for word in name.split():
+        if lines[-1] and len(lines[-1]) + len(word) >= length:
+            lines.append("")
+        lines[-1] = f"{lines[-1]} {word}".strip()
+    return "\n".join(lines)
+
+
+def plot_exact(chances: Mapping[str, Floats], depths: Mapping[str, Mapping[int, float]]) -> Figure:
+    """Probabilities of a choice on two neighbours, and exact losses of trees by depth.
+
+    Parameters
+    ----------
+    chances : name of the data set → probability of each candidate.
+    depths : name of the pair → depth → exact loss.
+    """
+    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 3.3))
+    for i, (name, chance) in enumerate(chances.items()):
+        place = np.arange(len(chance)) + 0.38 * (i - 0.5)
+        left.bar(place, chance, width=0.36, color=f"C{i}", hatch=("", "//")[i], edgecolor="white", label=name)
+        for x, p in zip(place, chance, strict=True):
+            left.text(x, p + 0.01, f"{p:.3f}".lstrip("0"), ha="center", fontsize=SMALL)
+    left.set_xticks(range(2), ["first", "second"])
+    left.set(title="permute-and-flip", ylabel="probability", ylim=(0, 1.3), xlabel="candidate")
+    left.legend(loc="upper right", ncols=2, fontsize=SMALL, handlelength=1.2, columnspacing=1)
+    for i, (name, losses) in enumerate(depths.items()):
+        right.plot(
+            list(losses), list(losses.values()), LINES[i], color=f"C{i + 2}", marker=MARKERS[i], label=name
+        )
+    right.axhline(1, color="black", linestyle=":", linewidth=1.4)
+    right.set_xticks([0, 1, 2])
+    right.set(title="small trees", xlabel="depth", ylabel="exact loss", ylim=(0, 1.3))
+    right.legend(loc="lower left", fontsize=SMALL)
+    return figure
+
+
+def plot_events(found: Mapping[str, Any]) -> Figure:
+    """How often each value of the event's statistic came out on two neighbours, and where the event is.
+
+    Parameters
+    ----------
+    found : name → finding of an attack.
+    """
+    figure, axes = plt.subplots(len(found), 1, figsize=(WIDTH, 2.5 * len(found)), squeeze=False)
+    for axis, (name, finding) in zip(axes[:, 0], found.items(), strict=True):
+        values = np.concatenate([finding.on_first, finding.on_second])
+        whole = _are_whole(values)
+        low, high = float(values.min()), float(values.max())
+        edges = np.arange(low - 0.5, high + 1) if whole else np.linspace(low, high, 31)
+        for i, (side, data) in enumerate((("D", finding.on_first), ("D′", finding.on_second))):
+            axis.hist(
+                data, bins=edges, weights=np.full(len(data), 1 / len(data)), color=f"C{i}", alpha=0.55,
+                hatch=("", "//")[i], edgecolor="white", label=f"on {side}",
+            )  # fmt: skip
+        if finding.shown.relation in (">", "≤"):
+            cut = finding.shown.value + (0.5 if whole else 0.0)
+            axis.axvline(cut, color="black", linestyle="--", linewidth=1.4)
+        if whole:
+            axis.set_xticks(np.arange(values.min(), values.max() + 1))
+        axis.set(
+            title=f"{name}: ε ≥ {finding.lower_bound:.2f}",
+            xlabel=finding.shown.statistic,
+            ylabel="share of runs",
+        )
+        axis.legend(loc="best")
+    return figure
+
+
+def _are_whole(values: Floats) -> bool:
+    """Whether values are whole numbers, and few different ones."""
+    return bool((values == np.round(values)).all()) and len(np.unique(values)) < 40
+
+
+def plot_ceiling(attacks: pd.DataFrame, curve: pd.DataFrame, groups: Mapping[str, Sequence[str]]) -> Figure:
+    """Bounds of attacks against their runs, below the most that so many runs can show.
+
+    Parameters
+    ----------
+    attacks : columns method, runs and lower_95.
+    curve : columns runs and bound: the ceiling.
+    groups : label → what its methods begin with.
+    """
+    figure, axis = plt.subplots(figsize=(WIDTH, 3.9))
+    axis.plot(curve["runs"], curve["bound"], color="black", linewidth=1.6, label="ceiling")
+    for i, (label, starts) in enumerate(groups.items()):
+        mine = attacks[attacks["method"].str.startswith(tuple(starts))]
+        axis.plot(mine["runs"], mine["lower_95"], MARKERS[i], color=f"C{i}", label=label, markersize=8)
+    axis.set(
+        xscale="log", xlabel="runs on each data set", ylabel="lower bound for ε, 95 %", ylim=(-0.3, None)
+    )
+    figure.legend(*axis.get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=SMALL)
+    return figure
+
+
+def plot_canaries(
+    scores: Mapping[str, tuple[Floats, Floats]], bounds: pd.DataFrame, ceiling: Mapping[int, float]
+) -> Figure:
+    """Scores of canaries in and out, and the bounds of one-run audits by number of canaries.
+
+    Parameters
+    ----------
+    scores : name → scores of the canaries that were in, and of those that were out.
+    bounds : of :func:`private_trees.audits.canary_bounds`.
+    ceiling : canaries → bound if all guesses are right.
+    """
+    figure = plt.figure(figsize=(WIDTH, 5.6))
+    halves: Any = figure.subfigures(2, 1, height_ratios=(1, 1.25))
+    top, below = halves
+    for axis, (name, sides) in zip(top.subplots(1, len(scores), sharey=True), scores.items(), strict=True):
+        for i, (label, values) in enumerate(zip(("in", "out"), sides, strict=True)):
+            axis.hist(
+                values, bins=np.arange(-6.5, 7.5), weights=np.full(len(values), 1 / len(values)), color=f"C{i}",
+                alpha=0.55, hatch=("", "//")[i], edgecolor="white", label=label,
+            )  # fmt: skip
+        axis.set(title=name, xlabel="count in its leaf")
+    top.axes[0].set_ylabel("share of canaries")
+    top.axes[0].legend()
+    axis = below.subplots()
+    for i, (which, rows) in enumerate(bounds.groupby("name", sort=False)):
+        axis.plot(
+            rows["canaries"],
+            rows["bound"],
+            MARKERS[i],
+            color=f"C{i + 2}",
+            label=str(which),
+            markersize=7,
+            alpha=0.8,
+        )
+    axis.plot(list(ceiling), list(ceiling.values()), color="black", label="all guesses right")
+    axis.axhline(1, color="black", linestyle=":", linewidth=1.4)
+    axis.set(xscale="log", xlabel="canaries in one run", ylabel="lower bound for ε, 95 %")
+    axis.legend(loc="upper left", fontsize=SMALL)
+    return figure
+
+
+def plot_twins(table: pd.DataFrame, *, beyond: float) -> Figure:
+    """Bounds of three instruments for each twin, on a logarithmic axis; infinite ones at the right edge.
+
+    Parameters
+    ----------
+    table : of :func:`private_trees.audits.twin_table`.
+    beyond : where infinite losses are drawn.
+    """
+    figure, axis = plt.subplots(figsize=(WIDTH, 6.2))
+    height = np.arange(len(table))[::-1]
+    for i, name in enumerate(("exact", "replay", "attack")):
+        values = table[name].to_numpy()
+        axis.plot(
+            np.where(np.isinf(values), beyond, values), height + 0.22 * (1 - i), MARKERS[i], color=f"C{i}",
+            label=name, markersize=6,
+        )  # fmt: skip
+    axis.axvline(1, color="black", linestyle=":", linewidth=1.4)
+    for y, truth in zip(height, table["truth"], strict=True):
+        if truth == "broken":
+            axis.axhspan(y - 0.5, y + 0.5, color="0.93", zorder=0)
+    axis.set(xscale="log", xlabel="lower bound for ε; dotted: the claim", ylim=(-0.6, len(table) - 0.4))
+    axis.set_xticks([0.5, 1, 2, 5, 10, 50, beyond], ["0.5", "1", "2", "5", "10", "50", "∞"])
+    axis.minorticks_off()
+    axis.set_yticks(height, [_wrapped(name, 22) for name in table["mechanism"]], fontsize=SMALL)
+    axis.grid(axis="y", visible=False)
+    figure.legend(*axis.get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    return figure
+
+
+def plot_rivals(table: pd.DataFrame) -> Figure:
+    """Bounds over claims of other people's software, a line for each learner and relation.
+
+    Parameters
+    ----------
+    table : columns learner, relation_tested, claimed and together.
+    """
+    rows = table.assign(share=table["together"] / table["claimed"])
+    names = list(dict.fromkeys(rows["learner"]))
+    figure, axis = plt.subplots(figsize=(WIDTH, 0.47 * len(names) + 1.1))
+    for i, relation in enumerate(("add-remove", "replace")):
+        mine = rows[rows["relation_tested"] == relation]
+        height = [len(names) - 1 - names.index(line) for line in mine["learner"]]
+        axis.plot(mine["share"], height, MARKERS[i], color=f"C{i}", label=relation, markersize=7, alpha=0.8)
+    axis.axvline(1, color="black", linestyle=":", linewidth=1.4)
+    axis.set(xscale="log", xlabel="lower bound over the claim; dotted: 1")
+    axis.set_xticks([0.1, 0.2, 0.5, 1, 2, 5], ["0.1", "0.2", "0.5", "1", "2", "5"])
+    axis.minorticks_off()
+    axis.set_yticks(range(len(names)), [_wrapped(name, 26) for name in reversed(names)], fontsize=SMALL)
+    figure.legend(*axis.get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    return figure

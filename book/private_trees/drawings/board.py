@@ -1,0 +1,231 @@
+"""Figures of the chapter on the board; none is wider than a telephone shows at 60 %."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
+
+from ..standings import Ranking
+from .plots import MARKERS, _epsilon_axis, _legend_below, _look, _panels
+
+WIDTH = 5.3  # inches
+SMALL = "x-small"
+TENTHS = (0.003, 0.01, 0.03, 0.1, 0.3)
+WIDE_RANGE = 5.0  # of costs, from which on their axis is logarithmic
+
+
+def _by_method(methods: Sequence[str], **other: Any) -> dict[str, dict[str, Any]]:
+    """Colour, line and marker of each method."""
+    return {m: _look(i % 10, marker=MARKERS[i % len(MARKERS)], **other) for i, m in enumerate(methods)}
+
+
+def _legend_of_all(figure: Figure, order: Sequence[str], columns: int) -> None:
+    """One legend below for what any panel shows, in a given order."""
+    found: dict[str, Any] = {}
+    for axis in figure.axes:
+        found |= {label: handle for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
+    names = [name for name in order if name in found]
+    figure.legend(
+        [found[name] for name in names], names, loc="outside lower center", ncols=columns, fontsize=SMALL
+    )
+
+
+def plot_losses(table: pd.DataFrame, methods: Sequence[str], *, label: str) -> Figure:
+    """What is lost against no privacy, by ε on logarithmic axes, a line a method, a panel a data set.
+
+    Parameters
+    ----------
+    table : columns dataset, method, epsilon, loss and ``error``.
+    methods : in the order of the legend.
+    label : of the vertical axes.
+    """
+    sets = sorted(table["dataset"].unique())
+    figure, axes = _panels(-(-len(sets) // 2), 2, (WIDTH / 2, 1.9), sharex=True, sharey=True)
+    looks = _by_method(methods)
+    for axis, name in zip(axes.ravel(), sets, strict=False):
+        panel = table[table["dataset"] == name]
+        for method in methods:
+            line = panel[panel["method"] == method].sort_values("epsilon")
+            look = looks[method] | {"markersize": 3.5, "linewidth": 1.3}
+            if len(line):
+                axis.errorbar(
+                    line["epsilon"], line["loss"], line["error"], label=method, elinewidth=0.8, **look
+                )
+        axis.set_title(name, fontsize="small", pad=3)
+        _epsilon_axis(axis, table["epsilon"].unique(), "")
+        axis.tick_params(labelsize=SMALL)
+        axis.set_yscale("log")
+        axis.set_yticks(TENTHS, [f"{loss:g}" for loss in TENTHS])
+    least = table.loc[table["method"].isin(methods), "loss"].min()
+    axes[0, 0].set_ylim(0.8 * least, 0.6)
+    for axis in axes.ravel()[len(sets) :]:
+        figure.delaxes(axis)
+    for axis in axes[-1]:
+        axis.set_xlabel("ε", fontsize="small")
+    for axis in axes[:, 0]:
+        axis.set_ylabel(label, fontsize=SMALL)
+    _legend_of_all(figure, methods, 2)
+    return figure
+
+
+def plot_leads(best: pd.DataFrame, epsilons: Sequence[float], *, label: str) -> Figure:
+    """Leads with 95 % intervals over the best other method, a row a data set, a panel an ε.
+
+    Parameters
+    ----------
+    best : of :func:`private_trees.standings.over_best`.
+    epsilons : which to show.
+    label : of the horizontal axis.
+    """
+    sets = sorted(best["dataset"].unique(), reverse=True)
+    figure, axes = _panels(len(epsilons), 1, (WIDTH, 0.7 + 0.25 * len(sets)), sharey=True)
+    for axis, epsilon in zip(axes[:, 0], epsilons, strict=True):
+        rows = best[best["epsilon"] == epsilon]
+        at = rows["dataset"].map(sets.index)
+        axis.axvline(0, color="black", linewidth=0.9)
+        axis.errorbar(rows["mean"], at, xerr=rows["half"], fmt="o", color="C0", markersize=4.5, capsize=2)
+        how: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": SMALL}
+        for y, end, name in zip(at, rows["mean"] + rows["half"], rows["method"], strict=True):
+            axis.annotate(f"over {name}", (end, y), xytext=(6, 0), **how)
+        axis.set_yticks(range(len(sets)), sets, fontsize="small")
+        axis.set_ylim(-0.6, len(sets) - 0.4)
+        axis.grid(visible=False, axis="y")  # its lines would strike the names through
+        low, high = (rows["mean"] - rows["half"]).min(), (rows["mean"] + rows["half"]).max()
+        axis.set_xlim(low - 0.03 * (high - low), high + 1.0 * (high - low))  # room for the names
+        axis.set_xlabel(f"{label}, ε = {epsilon:g}", fontsize="small")
+        axis.tick_params(axis="x", labelsize=SMALL)
+    return figure
+
+
+def plot_ranks(rankings: Mapping[float, Ranking]) -> Figure:
+    """Mean ranks over data sets, a row a method, a marker an ε, and the critical difference as a bar.
+
+    Parameters
+    ----------
+    rankings : ε → ranking of the same methods.
+    """
+    ranks = pd.DataFrame({epsilon: found.mean for epsilon, found in rankings.items()})
+    names = list(ranks.mean(axis=1).sort_values(ascending=False).index)
+    figure, axis = plt.subplots(figsize=(WIDTH, 1.6 + 0.25 * len(names)))
+    for i, (epsilon, found) in enumerate(rankings.items()):
+        look = _look(i, linestyle="none", markersize=6)
+        axis.plot(found.mean[names], range(len(names)), label=f"ε = {epsilon:g}", **look)
+    critical = next(iter(rankings.values())).critical
+    top = len(names) - 0.2
+    axis.plot([1, 1 + critical], [top, top], color="black", linewidth=3, solid_capstyle="butt")
+    axis.annotate("critical difference", (1 + critical, top), xytext=(5, 0), fontsize=SMALL, va="center",
+                  textcoords="offset points")  # fmt: skip
+    axis.set_yticks(range(len(names)), names, fontsize="small")
+    axis.set(xlabel="mean rank (1 is best)", ylim=(-0.6, len(names) + 0.2))
+    _legend_below(figure, len(rankings))
+    return figure
+
+
+def plot_costs(table: pd.DataFrame, *, panels: Mapping[str, str], label: str) -> Figure:
+    """Loss against cost, a marker a method, a panel a cost.
+
+    Parameters
+    ----------
+    table : a row a method, with the columns of the panels and ``loss``.
+    panels : column → label of its axis.
+    label : of the vertical axis.
+    """
+    figure, axes = _panels(1, len(panels), (WIDTH / len(panels), 4.6), sharey=True)
+    looks = _by_method(list(table.index), linestyle="none", markersize=6)
+    for axis, (column, name) in zip(axes[0], panels.items(), strict=True):
+        for method, row in table.iterrows():
+            axis.plot(row[column], row["loss"], label=method, **looks[str(method)])
+        axis.axvline(1, color="black", linewidth=0.8, linestyle=":")
+        if table[column].max() > WIDE_RANGE * table[column].min():
+            axis.set_xscale("log")
+            # Within a decade all ticks between powers of ten have labels, one over the other.
+            axis.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
+            axis.xaxis.set_major_formatter("{x:g}")
+            axis.xaxis.set_minor_formatter(NullFormatter())
+        axis.set_xlabel(name, fontsize="small")
+        axis.tick_params(labelsize=SMALL)
+    axes[0, 0].set_ylabel(label, fontsize="small")
+    _legend_of_all(figure, list(map(str, table.index)), 2)
+    return figure
+
+
+def plot_stress(table: pd.DataFrame, groups: Mapping[str, Sequence[str]], *, label: str) -> Figure:
+    """Changes under growing stress, a line a method, a panel a kind.
+
+    Parameters
+    ----------
+    table : a row a stress, a column a method.
+    groups : kind → its stresses, from none on.
+    label : of the vertical axis.
+    """
+    figure, axes = _panels(1, len(groups), (WIDTH / len(groups), 3.0), sharey=True)
+    looks = _by_method(list(map(str, table.columns)))
+    for axis, (kind, stresses) in zip(axes[0], groups.items(), strict=True):
+        for method, line in table.reindex(list(stresses)).items():
+            axis.plot(range(len(stresses)), line, label=str(method), **looks[str(method)])
+        axis.axhline(0, color="black", linewidth=0.8)
+        words = [
+            stress.replace(" of the records", "").replace(" attributes of noise", "") for stress in stresses
+        ]
+        axis.set_xticks(
+            range(len(stresses)), [w.removeprefix("bounds ") for w in words], fontsize=SMALL, rotation=45
+        )
+        axis.set_xlabel(kind, fontsize="small")
+        axis.tick_params(axis="y", labelsize=SMALL)
+    axes[0, 0].set_ylabel(label, fontsize="small")
+    _legend_of_all(figure, list(map(str, table.columns)), 2)
+    return figure
+
+
+def plot_changes(table: pd.DataFrame, *, label: str) -> Figure:
+    """Changes with intervals, a row each, the largest on top.
+
+    Parameters
+    ----------
+    table : index names, columns ``gain`` and ``half``.
+    label : of the horizontal axis.
+    """
+    rows = table.sort_values("gain")
+    figure, axis = plt.subplots(figsize=(WIDTH, 0.9 + 0.24 * len(rows)))
+    axis.axvline(0, color="black", linewidth=0.9)
+    axis.errorbar(
+        rows["gain"], range(len(rows)), xerr=rows["half"], fmt="o", color="C0", markersize=4.5, capsize=2
+    )
+    axis.set_yticks(range(len(rows)), list(rows.index), fontsize="small")
+    axis.set(xlabel=label, ylim=(-0.7, len(rows) - 0.3))
+    return figure
+
+
+def plot_budget(shares: pd.DataFrame, *, label: str) -> Figure:
+    """Parts of a whole as bars, a row each.
+
+    Parameters
+    ----------
+    shares : a row for each bar, a column for each part; rows sum to 1.
+    label : of the rows.
+    """
+    figure, axis = plt.subplots(figsize=(WIDTH, 1.4 + 0.3 * len(shares)))
+    left = np.zeros(len(shares))
+    for i, (part, hatch) in enumerate(zip(shares, ("", "//", "..", "xx", "\\\\", "++"), strict=False)):
+        axis.barh(
+            range(len(shares)),
+            shares[part],
+            left=left,
+            color=f"C{i}",
+            hatch=hatch,
+            label=str(part),
+            edgecolor="white",
+        )
+        left += shares[part].to_numpy()
+    axis.set_yticks(range(len(shares)), list(map(str, shares.index)), fontsize="small")
+    axis.invert_yaxis()
+    axis.set(xlabel="share of ρ", ylabel=label, xlim=(0, 1))
+    axis.grid(visible=False, axis="y")
+    _legend_below(figure, 3)
+    return figure

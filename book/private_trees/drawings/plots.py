@@ -1,0 +1,513 @@
+"""Figures of the book: one style, and one function a figure.
+
+The functions draw what they are given. They compute nothing about the data, draw no random numbers, and return
+the figure. Colours are safe for colour-blind readers, and no figure relies on colour alone. The background is
+opaque white, so that a page in dark mode shows them as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike, NDArray
+
+from dpnb.arrays import Floats
+
+from ..scale import PassCost
+
+LINES = ("-", "--", "-.", ":")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<")
+ERROR_BARS = 2.0  # standard errors
+LEAST_RATIO = 1.3  # of ε with labels on a logarithmic axis
+UTILITIES = {"info_gain": "information gain", "max": "max-class sum", "gini": "Gini"}
+
+
+def use_style() -> None:
+    """Set the book's figure style for all later figures."""
+    sns.set_theme(
+        context="notebook",
+        style="whitegrid",
+        palette="colorblind",
+        rc={
+            "figure.dpi": 110,
+            "figure.facecolor": "white",
+            "figure.constrained_layout.use": True,
+            "savefig.facecolor": "white",
+            "axes.titlesize": "medium",
+            "axes.labelsize": "medium",
+            "legend.fontsize": "small",
+        },
+    )
+
+
+def _panels(
+    rows: int, columns: int, size: tuple[float, float], **shared: Any
+) -> tuple[Figure, NDArray[np.object_]]:
+    """Figure of panels, each ``size`` inches wide and high, and the panels, (rows, columns)."""
+    inches = (size[0] * columns, size[1] * rows)
+    figure, axes = plt.subplots(rows, columns, figsize=inches, squeeze=False, **shared)
+    return figure, axes
+
+
+def _look(index: int, **other: Any) -> dict[str, Any]:
+    """Colour, line and marker of the ``index``-th of several things."""
+    look = {
+        "color": f"C{index}",
+        "marker": MARKERS[index % len(MARKERS)],
+        "linestyle": LINES[index % len(LINES)],
+        "markersize": 5,
+    }
+    return look | other
+
+
+def _levels(axis: Axes, levels: Mapping[str, float]) -> None:
+    """Horizontal lines, name → height."""
+    for style, (name, value) in zip(LINES[1:] * 2, levels.items(), strict=False):
+        axis.axhline(value, color="0.3", linestyle=style, linewidth=1.2, label=name)
+
+
+def _legend_beside(axis: Axes) -> None:
+    axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+
+
+def _legend_below(figure: Figure, columns: int) -> None:
+    """One legend for all panels, that of the first."""
+    found = figure.axes[0].get_legend_handles_labels()
+    figure.legend(*found, loc="outside lower center", ncols=columns)
+
+
+def plot_privacy_loss(
+    outcomes: ArrayLike,
+    densities: Mapping[str, Floats],
+    *,
+    epsilon: float,
+    outcome_label: str,
+    draws: ArrayLike | None = None,
+    records: ArrayLike | None = None,
+) -> Figure:
+    """Show the densities of an output on two neighbours, and the log-ratio between the bounds ±ε.
+
+    Parameters
+    ----------
+    outcomes : (points,) outputs, increasing.
+    densities : two entries, name of the data set → (points,) positive density.
+    epsilon : bound to draw, at least 0.
+    outcome_label : what an output is, with its unit.
+    draws : (n,) outputs drawn on the first data set, shown as a histogram.
+    records : (n,) values of the first data set's records, marked on the axis.
+
+    Returns
+    -------
+    Figure with two panels: densities, and the log-ratio of the first to the second.
+
+    Raises
+    ------
+    ValueError
+        If there are not exactly two densities.
+    """
+    if len(densities) != 2:
+        raise ValueError(f"{len(densities)} densities given: expected two, one for each neighbour")
+    x = np.asarray(outcomes, float)
+    figure, (top, bottom) = plt.subplots(2, 1, figsize=(5.2, 5.2), sharex=True)
+    if draws is not None:
+        top.hist(
+            np.asarray(draws),
+            bins=100,
+            range=(x[0], x[-1]),
+            density=True,
+            color="0.82",
+            label=f"draws on {next(iter(densities))}",
+        )
+    for style, (name, density) in zip(LINES, densities.items(), strict=False):
+        top.plot(x, density, style, label=name)
+    if records is not None:
+        top.plot(records, np.zeros(np.shape(records)), "|", color="black", markersize=14, label="records")
+    top.set(ylabel="density", title="Output on two neighbours")
+    top.set_ylim(bottom=0)
+    top.legend()
+    first, second = densities.values()
+    bottom.plot(x, np.log(first / second), color="C2", label="log-ratio")
+    for bound in (-epsilon, epsilon):
+        bottom.axhline(bound, color="black", linestyle=":", label="±ε" if bound > 0 else None)
+    bottom.set(xlabel=outcome_label, ylabel="privacy loss", title="Log-ratio of the densities")
+    bottom.legend(loc="center left")
+    return figure
+
+
+@dataclass(frozen=True)
+class NoisePanel:
+    """Draws of a noise beside its law.
+
+    Parameters
+    ----------
+    title : name of the mechanism.
+    draws : (n,) noise.
+    outcomes : (points,) where the law is given, increasing; consecutive whole numbers if ``discrete``.
+    density : (points,) density, or probability if ``discrete``.
+    discrete : whether the noise is whole-numbered.
+    """
+
+    title: str
+    draws: NDArray[np.generic]
+    outcomes: NDArray[np.generic]
+    density: Floats
+    discrete: bool = False
+
+
+def plot_noise(panels: Sequence[NoisePanel]) -> Figure:
+    """Show the laws of noises as lines, and seeded draws as points with two standard errors.
+
+    Parameters
+    ----------
+    panels : one panel a mechanism.
+
+    Returns
+    -------
+    Figure with one panel a mechanism.
+    """
+    figure, axes = _panels(len(panels), 1, (5.2, 2.1), sharex=True)
+    for axis, panel in zip(axes[:, 0], panels, strict=True):
+        _draw_noise(axis, panel)
+        axis.set_ylabel("density or\nprobability")
+    axes[-1, 0].set_xlabel("noise")
+    axes[0, 0].legend()
+    return figure
+
+
+def _draw_noise(axis: Axes, panel: NoisePanel) -> None:
+    x, n = panel.outcomes.astype(float), len(panel.draws)
+    edges = np.append(x - 0.5, x[-1] + 0.5) if panel.discrete else np.linspace(x[0], x[-1], 26)
+    share = np.histogram(panel.draws.astype(float), edges)[0] / n
+    width = np.diff(edges)
+    error = ERROR_BARS * np.sqrt(share * (1 - share) / n) / width
+    axis.plot(x, panel.density, "_" if panel.discrete else "-", color="C0", markersize=12, label="law")
+    axis.errorbar(
+        (edges[1:] + edges[:-1]) / 2, share / width, error, fmt="o", color="C1", markersize=3, label="draws"
+    )
+    axis.set(title=panel.title)
+
+
+def plot_selection(
+    scores: ArrayLike, probabilities: Mapping[str, Floats], frequencies: Mapping[str, Floats], *, draws: int
+) -> Figure:
+    """Show how often each mechanism chooses each candidate: exact bars, and draws with two standard errors.
+
+    Parameters
+    ----------
+    scores : (candidates,) scores, for the labels.
+    probabilities : mechanism → (candidates,) exact probabilities.
+    frequencies : mechanism → (candidates,) shares of the draws; the same names.
+    draws : number of draws, for the error bars.
+
+    Returns
+    -------
+    Figure
+    """
+    names = list(probabilities)
+    figure, axis = plt.subplots(figsize=(5.2, 3.2))
+    at = np.arange(np.size(scores))
+    width = 0.8 / len(names)
+    for i, (name, hatch) in enumerate(zip(names, ("", "//", "..", "xx"), strict=False)):
+        place = at + (i - (len(names) - 1) / 2) * width
+        share = frequencies[name]
+        axis.bar(place, probabilities[name], width, hatch=hatch, alpha=0.6, label=f"{name}, exact")
+        error = ERROR_BARS * np.sqrt(share * (1 - share) / draws)
+        label = "draws" if i == 0 else None
+        axis.errorbar(
+            place, share, error, fmt=MARKERS[0], color="black", markersize=4, capsize=4, label=label
+        )
+    axis.set_xticks(at, [f"{score:g}" for score in np.asarray(scores, float)])
+    axis.set(xlabel="score of the candidate", ylabel="probability of being chosen")
+    axis.legend()
+    return figure
+
+
+def plot_error_ratio(errors: Mapping[str, Floats]) -> Figure:
+    """Compare the expected errors of two mechanisms on many instances.
+
+    Parameters
+    ----------
+    errors : two entries, mechanism → (instances,) positive expected errors.
+
+    Returns
+    -------
+    Figure of the ratio, second to first, against the first error, with lines at 1 and 2.
+
+    Raises
+    ------
+    ValueError
+        If there are not exactly two mechanisms.
+    """
+    if len(errors) != 2:
+        raise ValueError(f"{len(errors)} mechanisms given: expected two to compare")
+    (first, x), (second, y) = errors.items()
+    figure, axis = plt.subplots(figsize=(5.2, 3.2))
+    axis.plot(x, y / x, MARKERS[0], markersize=3, alpha=0.6)
+    for bound in (1, 2):
+        axis.axhline(bound, color="black", linewidth=0.8)
+    axis.set(
+        xscale="log", xlabel=f"expected error of {first}", ylabel=f"error of {second} / error of {first}"
+    )
+    return figure
+
+
+def plot_misses(table: pd.DataFrame, *, epsilon: float) -> Figure:
+    """Show how often private choices miss the best candidate, and what no private choice reaches.
+
+    Parameters
+    ----------
+    table : of :func:`private_trees.selection.misses`.
+    epsilon : budget, for the label of the axis.
+
+    Returns
+    -------
+    Figure with a panel for each number of candidates.
+    """
+    groups = list(table.groupby("candidates"))
+    figure, axes = _panels(-(-len(groups) // 2), 2, (2.6, 2.4), sharex=True, sharey=True)
+    for i, (k, rows) in enumerate(groups):
+        axis, x = axes[divmod(i, 2)], rows["signal"]
+        axis.fill_between(x, 0, rows["least"], color="0.8", label="no private choice")
+        for name, line, colour in (("PF", "-", "C0"), ("EM", "--", "C1")):
+            axis.plot(x, rows[name], line, color=colour, label=name)
+        axis.set(title=f"{k} candidates", ylim=(1e-3, 1.2), yscale="log")
+    for axis in axes[-1]:
+        axis.set_xlabel(f"ε · lead, ε = {epsilon:g}")
+    for axis in axes[:, 0]:
+        axis.set_ylabel("chance of a miss")
+    _legend_below(figure, 3)
+    return figure
+
+
+def plot_regret(table: pd.DataFrame) -> Figure:
+    """Show the regret of private choices by number of records, beside a random choice and the theorem's bound.
+
+    Parameters
+    ----------
+    table : of :func:`private_trees.selection.root_regrets`.
+
+    Returns
+    -------
+    Figure with a panel for each ε; the bound enters from above.
+    """
+    groups = list(table.groupby("epsilon"))
+    figure, axes = _panels(1, len(groups), (2.6, 3.6), sharex=True, sharey=True)
+    lines = {"PF": "PF", "EM": "EM", "random": "a random split", "bound": "bound for PF and EM"}
+    for axis, (epsilon, rows) in zip(axes[0], groups, strict=True):
+        for i, (name, label) in enumerate(lines.items()):
+            axis.plot(rows["records"], rows[name], label=label, **_look(i))
+        axis.set(
+            xscale="log", xlabel="records", title=f"ε = {epsilon:g}", ylim=(0, 1.5 * table["random"].max())
+        )
+    axes[0, 0].set_ylabel("regret, per record")
+    _legend_below(figure, 2)
+    return figure
+
+
+def plot_loss_curves(
+    outcomes: ArrayLike, losses: Mapping[str, Floats], bounds: Mapping[str, float], *, outcome_label: str
+) -> Figure:
+    """Show privacy losses as functions of the output, each with its bound.
+
+    Parameters
+    ----------
+    outcomes : (points,) outputs.
+    losses : name → (points,) log-ratios.
+    bounds : name → bound; the same names.
+    outcome_label : what an output is.
+
+    Returns
+    -------
+    Figure with a curve and a thin horizontal line for each name.
+    """
+    figure, axis = plt.subplots(figsize=(5.2, 3.4))
+    for i, (name, loss) in enumerate(losses.items()):
+        axis.plot(outcomes, loss, LINES[i % len(LINES)], color=f"C{i}", label=name)
+        axis.axhline(bounds[name], color=f"C{i}", linewidth=0.8)
+    axis.set(xlabel=outcome_label, ylabel="privacy loss")
+    axis.legend()
+    return figure
+
+
+def plot_reachable(reachable: Mapping[str, Floats], *, low: float, high: float) -> Figure:
+    """Show which outputs a computer can produce, one row of ticks for each centre.
+
+    Parameters
+    ----------
+    reachable : name → outputs.
+    low, high : part of the axis to show.
+
+    Returns
+    -------
+    Figure
+    """
+    figure, axis = plt.subplots(figsize=(5.2, 0.8 + 0.5 * len(reachable)))
+    rows = [values[(low <= values) & (values <= high)] for values in reachable.values()]
+    axis.eventplot(rows, linelengths=0.7, linewidths=0.9, colors=[f"C{i}" for i in range(len(rows))])
+    axis.set_yticks(range(len(rows)), list(reachable))
+    axis.set(xlabel="output", xlim=(low, high))
+    axis.invert_yaxis()  # the first row on top
+    axis.grid(visible=False)
+    return figure
+
+
+# --- Forests -------------------------------------------------------------------------------------
+
+
+def summarise(table: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Mean and two standard errors over the repeats of each group.
+
+    Parameters
+    ----------
+    table : tidy results with the column ``value``, one row a repeat.
+    by : columns that name a group.
+
+    Returns
+    -------
+    DataFrame with the columns ``by``, ``mean``, ``error`` (two standard errors, NaN for one repeat).
+    """
+    groups = table.groupby(list(by), sort=True, observed=True)["value"]
+    summary = groups.agg(["mean", "sem"]).reset_index()
+    summary["error"] = ERROR_BARS * summary.pop("sem")
+    return summary
+
+
+def _curve(axis: Axes, curve: pd.DataFrame, *, index: int, label: str) -> None:
+    """One line with a band of two standard errors, in the ``index``-th look."""
+    axis.plot(curve["epsilon"], curve["mean"], label=label, **_look(index))
+    low, high = curve["mean"] - curve["error"], curve["mean"] + curve["error"]
+    axis.fill_between(curve["epsilon"], low, high, color=f"C{index}", alpha=0.2, linewidth=0)
+
+
+def _columns(axis: Axes, table: pd.DataFrame) -> None:
+    """A line a column of a table against its index."""
+    for i, (name, values) in enumerate(table.items()):
+        axis.plot(table.index, values, label=str(name), **_look(i))
+
+
+def _dots(axis: Axes, points: pd.DataFrame, steps: Sequence[str], *, gap: float) -> None:
+    """Means with error bars in the rows of their ``method``, a marker for each ε."""
+    budgets = sorted(points["epsilon"].unique())
+    for i, epsilon in enumerate(budgets):
+        rows = points[points["epsilon"] == epsilon]
+        at = rows["method"].map(steps.index) + gap * (i - (len(budgets) - 1) / 2)
+        name = "no noise" if np.isinf(epsilon) else f"claimed ε = {epsilon:g}"
+        axis.errorbar(rows["mean"], at, xerr=rows["error"], label=name, **_look(i, linestyle="none"))
+
+
+def _epsilon_axis(axis: Axes, epsilons: Iterable[float], label: str) -> None:
+    axis.set_xscale("log")
+    names: list[str] = []
+    ticks, labelled = sorted(epsilons), np.inf
+    for epsilon in reversed(ticks):  # labels that would overlap are left out
+        names.append(f"{epsilon:g}" if labelled / epsilon > LEAST_RATIO else "")
+        labelled = epsilon if names[-1] else labelled
+    axis.set_xticks(ticks, names[::-1], rotation=45)
+    axis.minorticks_off()
+    axis.set_xlabel(label)
+
+
+def _curve_grid(
+    points: pd.DataFrame,
+    levels: Mapping[str, float],
+    *,
+    axes: tuple[str, str, str],
+    symbol: str,
+    size: tuple[float, float],
+    sharey: bool | str,
+) -> Figure:
+    """Accuracy against ε.
+
+    Parameters
+    ----------
+    levels : value of a row → accuracy of the majority class.
+    axes : columns of ``points`` that stand for rows of panels, for their columns and for lines.
+    symbol : name of the lines' column in the legend.
+    """
+    row, column, line = axes
+    columns = list(points[column].unique())
+    figure, panels = _panels(len(levels), len(columns), size, sharex=True, sharey=sharey)
+    for at, (name, level) in zip(panels, levels.items(), strict=True):
+        for axis, title in zip(at, columns, strict=True):
+            panel = points[(points[row] == name) & (points[column] == title)]
+            for i, (value, curve) in enumerate(panel.groupby(line)):
+                _curve(axis, curve, index=i, label=f"{symbol} = {value}")
+            axis.axhline(level, color="black", linestyle=":", linewidth=1, label="majority class")
+            axis.set_title(f"{name}, {title}")
+            _epsilon_axis(axis, panel["epsilon"].unique(), "claimed ε" if name == list(levels)[-1] else "")
+        at[0].set_ylabel("test accuracy")
+    _legend_beside(panels[0, -1])
+    return figure
+
+
+# --- Boosting -----------------------------------------------------------------------------------------------
+
+
+def plot_noise_rounds(laws: Mapping[str, Floats], *, limit: int) -> Figure:
+    """Distributions of the number of noise rounds, and a limit that they should not exceed.
+
+    Parameters
+    ----------
+    laws : rule → (m,) probabilities of 0, 1, … noise rounds.
+    limit : drawn as a vertical line.
+    """
+    figure, axis = plt.subplots(figsize=(5.3, 3.8))
+    for i, (name, law) in enumerate(laws.items()):
+        axis.plot(np.arange(len(law)), law, label=name, **_look(i))
+    axis.axvline(limit + 0.5, color="0.3", linestyle=":", label=f"limit: {limit} rounds")
+    axis.set(xlabel="noise rounds R", ylabel="probability")
+    _legend_below(figure, 2)
+    return figure
+
+
+def plot_by_rounds(
+    points: pd.DataFrame, *, levels: Mapping[str, float], size: str = "n_rounds", symbol: str = "m"
+) -> Figure:
+    """Accuracy against ε, a line for each number of rounds, a panel for each data set and schedule.
+
+    Parameters
+    ----------
+    points : columns dataset, schedule, n_rounds, epsilon, mean, error.
+    levels : data set → accuracy of its majority class.
+    size : column that a line stands for, such as the trees' depth instead of the number of rounds.
+    symbol : its name in the legend.
+    """
+    axes = ("dataset", "schedule", size)
+    return _curve_grid(points, levels, axes=axes, symbol=symbol, size=(3.6, 3.0), sharey="row")
+
+
+def plot_scaling(table: pd.DataFrame, costs: Mapping[str, PassCost], *, attributes: int) -> Figure:
+    """Seconds of a pass against records, a panel for each model, a line of its cost model for each number of cores.
+
+    Parameters
+    ----------
+    table : columns model, rows, cores, pass_s.
+    costs : model → its cost.
+    attributes : number of attributes, for the lines.
+    """
+    figure, axes = _panels(len(costs), 1, (5.3, 3.0), sharex=True, sharey=True)
+    for axis, (model, cost) in zip(axes[:, 0], costs.items(), strict=True):
+        mine = table[table["model"] == model]
+        for i, cores in enumerate(sorted(int(c) for c in mine["cores"].unique())):
+            points = mine[mine["cores"] == cores].sort_values("rows")
+            rows = np.geomspace(points["rows"].min(), points["rows"].max(), 60)
+            line = [cost.seconds(rows=n, attributes=attributes, cores=cores) for n in rows]
+            name = f"{cores} core" + "s" * (cores > 1)
+            axis.plot(rows, line, LINES[i], color=f"C{i}", linewidth=1.2)
+            axis.plot(points["rows"], points["pass_s"], MARKERS[i], color=f"C{i}", label=name)
+        axis.set(title=model, ylabel="seconds a pass", xscale="log", yscale="log")
+        sizes, seconds = sorted(mine["rows"].unique()), (0.25, 0.5, 1.0, 2.0)
+        axis.set_xticks(sizes, [f"{n / 1e6:g}" for n in sizes], minor=False)
+        axis.set_yticks(seconds, [f"{t:g}" for t in seconds], minor=False)
+        axis.minorticks_off()
+    axes[-1, 0].set_xlabel("million records")
+    axes[0, 0].legend()
+    return figure

@@ -1,0 +1,1 @@
+"""What checks the exercises of the chapters."""

@@ -1,0 +1,237 @@
+"""Checks of the audit chapter's exercises: each says which case fails, and why."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpnb import audit
+from dpnb.arrays import Floats
+
+CONFIDENCE = 0.95
+RECORDS = (10, 11)  # on D and on D′
+
+
+class WrongAnswerError(AssertionError):
+    """An answer that is not right; the message names the case and says why."""
+
+
+# --- A round of the game ------------------------------------------------------------------------------------
+
+ROUNDS: tuple[tuple[bool | None, float, float, float, float], ...] = (
+    (True, math.log(2), 0.0, 0.5, 1.25),
+    (False, math.log(2), 0.0, 0.5, 0.5),
+    (None, math.log(2), 0.0, 0.5, 1.0),
+    (True, math.log(2), 0.5, 0.5, 1.1),
+    (False, math.log(2), 0.5, 0.5, 0.5),
+    (None, math.log(2), 0.5, 0.5, 0.9),
+)
+
+
+def check_bet(your_function: Callable[[bool | None, float, float, float], float]) -> None:
+    """Check what a round of the coin game multiplies the wealth by.
+
+    Parameters
+    ----------
+    your_function : takes ``(right, epsilon, delta, kappa)``; ``right`` is None for a round without a guess.
+
+    Raises
+    ------
+    WrongAnswerError
+        At the first round for which it differs.
+    """
+    for right, epsilon, delta, kappa, factor in ROUNDS:
+        yours = float(your_function(right, epsilon, delta, kappa))
+        if not math.isclose(yours, factor, abs_tol=1e-9):
+            raise WrongAnswerError(
+                f"right={right}, ε=ln 2, δ={delta:g}, κ={kappa:g}: you say {yours:.4f}, expected {factor:.4f}; "
+                f"{_why_bet(right, delta)}"
+            )
+    print(f"{len(ROUNDS)} rounds agree.")
+
+
+def _why_bet(right: bool | None, delta: float) -> str:
+    """What a wrong factor looks like."""
+    if delta:
+        return "under the claim X may have a mean of δ: take δ off, and divide by e^ε + δ"
+    if right is None:
+        return "without a guess nothing is won or lost at δ = 0"
+    return "a wrong guess loses the stake κ, a right one wins κ e^−ε"
+
+
+# --- A bound from counts ------------------------------------------------------------------------------------
+
+COUNTS = ((90, 10, 100), (10, 90, 100), (50, 50, 100), (100, 0, 100), (0, 0, 40), (700, 300, 1000))
+
+
+def check_bound(your_function: Callable[[int, int, int], float]) -> None:
+    """Compare a lower bound for ε with that of the theorem.
+
+    Parameters
+    ----------
+    your_function : takes ``(k, l, n)``, how often the event happened in n runs on D and in n runs on D′, and returns
+        a bound that holds with 95 % confidence, at least 0.
+
+    Raises
+    ------
+    WrongAnswerError
+        At the first counts for which it differs.
+    """
+    for k, l, n in COUNTS:  # noqa: E741
+        yours = your_function(k, l, n)
+        right = audit.epsilon_bound(k, l, n, n, confidence=CONFIDENCE)
+        if not math.isclose(yours, right, abs_tol=1e-6):
+            raise WrongAnswerError(
+                f"{k} and {l} of {n}: you say {yours:.4f}, expected {right:.4f}; {_why(yours, k, l, n)}"
+            )
+    print(f"{len(COUNTS)} pairs of counts agree.")
+
+
+def _why(yours: float, k: int, l: int, n: int) -> str:  # noqa: E741
+    """What a wrong bound looks like."""
+    if yours < 0:
+        return "a bound below 0 says nothing: return 0 instead"
+    if l and k and math.isclose(yours, abs(math.log(k / l)), abs_tol=1e-6):
+        return "ln(k / l) is the best guess, not a bound: it is above the truth half of the time"
+    for level, name in ((0.05, "α"), (0.025, "α / 2")):
+        other = audit.epsilon_bound(k, l, n, n, confidence=1 - 4 * level)
+        if math.isclose(yours, other, abs_tol=1e-6):
+            return f"each end misses with {name}; two ends and two directions share α, so it is α / 4 each"
+    if k < l and yours == 0:
+        return "try D and D′ exchanged as well: the better direction counts"
+    return (
+        "the ends of the Clopper–Pearson intervals are quantiles of Beta(k, n − k + 1) and Beta(k + 1, n − k)"
+    )
+
+
+# --- The exact loss of a finite mechanism -------------------------------------------------------------------
+
+LAWS: tuple[tuple[Sequence[float], Sequence[float], float], ...] = (
+    ((0.75, 0.25), (0.25, 0.75), math.log(3)),
+    ((0.6, 0.3, 0.1), (0.6, 0.2, 0.2), math.log(2)),
+    ((0.5, 0.5, 0.0), (0.5, 0.5, 0.0), 0.0),
+    ((1.0, 0.0), (0.999, 0.001), math.inf),
+    ((0.9, 0.1), (1.0, 0.0), math.inf),
+)
+
+
+def check_loss(your_function: Callable[[Floats, Floats], float]) -> None:
+    """Check the exact loss of mechanisms with finitely many outputs.
+
+    Parameters
+    ----------
+    your_function : takes the probabilities of all outputs on D and on D′ and returns the smallest true ε, which may be
+        infinite.
+
+    Raises
+    ------
+    WrongAnswerError
+        At the first pair of laws for which it differs.
+    """
+    for first, second, right in LAWS:
+        case = f"{tuple(first)} and {tuple(second)}"
+        yours = float(your_function(np.array(first), np.array(second)))
+        if math.isnan(yours):
+            raise WrongAnswerError(
+                f"{case}: you say nan; an output that neither side has, 0 and 0, loses nothing"
+            )
+        if yours != right and not math.isclose(yours, right, abs_tol=1e-9):
+            raise WrongAnswerError(
+                f"{case}: you say {yours:.4f}, expected {right:.4f}; {_why_loss(yours, right)}"
+            )
+    print(f"{len(LAWS)} pairs of laws agree.")
+
+
+def _why_loss(yours: float, right: float) -> str:
+    if math.isinf(right):
+        return "an output that only one of the two has refutes every finite ε"
+    return (
+        "both ratios count, p / q and q / p" if yours < right else "take the largest ratio of a single output"
+    )
+
+
+# --- An auditor ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class BlackBox:
+    """A counter that claims ε = 1 and whose code nobody may read.
+
+    Parameters
+    ----------
+    name : what it does, for the message when an auditor errs.
+    broken : whether the claim is false.
+    answers : number of records, runs, generator → (runs,) answers.
+    """
+
+    name: str
+    broken: bool
+    answers: Callable[[int, int, np.random.Generator], Floats]
+
+
+def _noise(runs: int, rng: np.random.Generator, *, epsilon: float = 1.0) -> Floats:
+    """Two-sided geometric noise of scale 1/ε."""
+    up, down = rng.geometric(1 - math.exp(-epsilon), (2, runs))
+    noise: Floats = (up - down).astype(float)
+    return noise
+
+
+def _rare(records: int, runs: int, rng: np.random.Generator) -> Floats:
+    """Noisy counts, but one in ten is the exact one, marked by a half."""
+    noisy = records + _noise(runs, rng)
+    return np.where(rng.random(runs) < 0.1, records + 0.5, noisy)
+
+
+def _digits(records: int, runs: int, rng: np.random.Generator) -> Floats:
+    """Noisy counts with the parity of the exact one far behind the point."""
+    return records + _noise(runs, rng) + 1e-9 * (records % 2)
+
+
+BOXES = (
+    BlackBox("honest counter", False, lambda n, runs, rng: n + _noise(runs, rng)),
+    BlackBox("counter with half of the noise", True, lambda n, runs, rng: n + _noise(runs, rng, epsilon=2.0)),
+    BlackBox(
+        "honest counter with a number added that is public",
+        False,
+        lambda n, runs, rng: n + 1000 + _noise(runs, rng),
+    ),
+    BlackBox("counter that tells one answer in ten without noise", True, _rare),
+    BlackBox("counter whose last digits tell the parity", True, _digits),
+    BlackBox("counter with twice the noise", False, lambda n, runs, rng: n + _noise(runs, rng, epsilon=0.5)),
+)
+RUNS = 3000
+REPEATS = 8  # audits of each box; an honest one may be flagged once by chance
+
+
+def check_auditor(your_function: Callable[[Floats, Floats], bool]) -> None:
+    """Let an auditor judge black boxes that claim ε = 1.
+
+    Parameters
+    ----------
+    your_function : takes the answers of a box on D, 10 records, and on D′, 11 records, (3000,) each, and says whether
+        they refute the claim at 95 % confidence or more.
+
+    Raises
+    ------
+    WrongAnswerError
+        At the first box that is judged wrongly, by name.
+    """
+    rng = np.random.default_rng(6)
+    for box in BOXES:
+        flags = sum(
+            bool(your_function(*(box.answers(n, RUNS, rng) for n in RECORDS))) for _ in range(REPEATS)
+        )
+        if box.broken and flags < REPEATS - 1:
+            raise WrongAnswerError(
+                f"{box.name}: ε is at least 2, and you refute the claim in {flags} of {REPEATS} audits; look at single "
+                "values and at thresholds, not at means"
+            )
+        if not box.broken and flags > 1:
+            raise WrongAnswerError(
+                f"{box.name}: the claim is true, and you refute it in {flags} of {REPEATS} audits; use a bound, and "
+                "count the event on other runs than those that chose it"
+            )
+    print(f"{len(BOXES)} boxes are judged rightly.")

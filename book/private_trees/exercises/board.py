@@ -1,0 +1,63 @@
+"""Checks of the exercises in the chapter on which method to take; each says which case fails and what was expected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from dpnb.audit.many import holm
+
+from ..standings import MUCH
+
+P_VALUES = ([0.01, 0.04, 0.03], [0.5, 0.5], [0.001, 0.2, 0.06], [0.04], [0.9, 0.4, 0.6])
+
+
+def check_holm(mine: Callable[[list[float]], ArrayLike]) -> str:
+    """Compare a correction for many comparisons with Holm's, in the order of the p-values given.
+
+    Raises
+    ------
+    AssertionError
+        With the first case that differs.
+    """
+    for given in P_VALUES:
+        said, right = np.asarray(mine(list(given)), float), holm(np.array(given))
+        if said.shape != right.shape or not np.allclose(said, right):
+            raise AssertionError(f"for p = {given}: expected {right.tolist()}, got {said.tolist()}")
+    return f"all right, on {len(P_VALUES)} lists of p-values"
+
+
+def check_take(mine: Callable[..., str], choice: pd.DataFrame) -> str:
+    """Compare a look-up in the decision table with the table itself, on both sides of every limit.
+
+    Parameters
+    ----------
+    mine : function of ``n``, ``epsilon``, ``allows_delta`` and ``needs_shapes`` that names a method for two classes.
+    choice : the decision table, see :func:`~private_trees.standings.decisions`.
+
+    Raises
+    ------
+    AssertionError
+        With the first case that differs.
+    """
+    low, high = MUCH
+    cases: list[dict[str, Any]] = [
+        {"n": n, "epsilon": 0.5, "allows_delta": delta, "needs_shapes": shapes}
+        for n, delta, shapes in product(
+            (low, 2 * low, high, 2 * high, 4 * high), (True, False), (True, False)
+        )
+    ]
+    for case in cases:
+        known = case["n"] * case["epsilon"]
+        rows = choice.loc["(ε, δ)" if case["allows_delta"] else "pure ε"].loc["two"]
+        right = rows.iloc[int(known >= low) + int(known >= high)][
+            "additive" if case["needs_shapes"] else "method"
+        ]
+        if (said := mine(**case)) != right:
+            raise AssertionError(f"for {case}, where n·ε = {known:g}: expected {right!r}, got {said!r}")
+    return f"all right, on {len(cases)} hospitals"

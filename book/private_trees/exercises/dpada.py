@@ -1,0 +1,118 @@
+"""Checks of the exercises of chapter 4: each says which case a solution gets wrong, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from dpnb.arrays import Floats
+from dpnb.papers.dpada import DPAda, definition7
+
+from ..studies.dpada import SEPARABLE
+
+RIGHT = "{}: all cases are right"
+LONGEST = 6  # rounds of the schedules that are tried
+RUNS = 60  # fits on either side
+SEEN = 0.1  # share of them that a guess has to see
+
+
+def check_schedule(schedule: Callable[[list[int]], ArrayLike]) -> None:
+    """Compare a function of coins with Definition 7 as printed, for all coins of up to six rounds.
+
+    Raises
+    ------
+    AssertionError
+        With the first coins that it gets wrong.
+    """
+    for m in range(1, LONGEST + 1):
+        for coins in product((0, 1), repeat=m):
+            given, right = np.asarray(schedule(list(coins))).tolist(), definition7(coins).tolist()
+            if given == right:
+                continue
+            where = next((k for k in range(m) if given[k : k + 1] != right[k : k + 1]), m)
+            raise AssertionError(
+                f"coins {list(coins)}: you give {given}, Definition 7 gives {right}; {_run(coins, where)}"
+            )
+    print(RIGHT.format("schedule"))
+
+
+def _run(coins: tuple[int, ...], where: int) -> str:
+    """What is special about a round."""
+    if where >= len(coins):
+        return "there are too many rounds"
+    if not coins[where]:
+        return f"round {where + 1} has no one, and the rule adds none"
+    if 0 not in coins[:where]:
+        return f"the run of round {where + 1} has no zero in front, so it stays as it is"
+    if 0 not in coins[where:]:
+        return f"the run of round {where + 1} reaches the last round, so it stays as it is"
+    return f"the run of round {where + 1} has zeros on both sides, so only its first one stays"
+
+
+def check_weights(weights: Callable[[Floats], ArrayLike]) -> None:
+    """Check that weights of margins y·F(x) suit a private choice: falling, in [0, 1], and each record's own.
+
+    Raises
+    ------
+    AssertionError
+        With the margins that it gets wrong.
+    """
+    for margins in ([-3.0, -0.5, 0.0, 0.5, 3.0], [0.0], [2.0, 2.0, 2.0]):
+        D = np.array(margins)
+        found = np.asarray(weights(D), float)
+        assert found.shape == D.shape, f"margins {margins}: {found.shape} weights, expected one a record"
+        for extra in (-4.0, 0.0, 4.0):
+            moved = np.asarray(weights(np.append(D, extra)), float)[:-1]
+            assert np.allclose(moved, found), (
+                f"margins {margins}: a record of margin {extra:g} joins, and the weights of the others move from "
+                f"{found.round(3).tolist()} to {moved.round(3).tolist()}; a sum over records does that"
+            )
+        high = found.max()
+        assert high <= 1, (
+            f"margins {margins}: a weight of {high:.3g}, so one record moves a score by more than 1"
+        )
+        assert found.min() >= 0, f"margins {margins}: a weight of {found.min():.3g} is negative"
+        right = np.minimum(1, np.exp(-D))
+        assert np.allclose(found, right), (
+            f"margins {margins}: weights {found.round(3).tolist()}; MadaBoost has {right.round(3).tolist()}"
+        )
+    print(RIGHT.format("weights"))
+
+
+class BlackBox:
+    """A fitted classifier of which only the predicted labels show."""
+
+    def __init__(self, model: DPAda) -> None:
+        self._predict = model.predict
+
+    def label(self, x: float) -> int:
+        """Label of the point x, 0 or 1."""
+        return int(self._predict(pd.DataFrame({"x": [x], "c": [0]}))[0])
+
+
+def check_guess(guess: Callable[[BlackBox], bool], *, n_rounds: int = 3) -> None:
+    """Check an attack on labels: never "D′" for a model of D, and often enough for one of D′.
+
+    Raises
+    ------
+    AssertionError
+        With the run that it gets wrong, or the share that it sees.
+    """
+    seen = 0
+    for seed in range(RUNS):
+        first, second = (_box(part, seed, n_rounds) for part in (SEPARABLE.first, SEPARABLE.second))
+        assert not guess(first), f"run {seed}: the model was trained on D, and you say D′: that is no proof"
+        seen += bool(guess(second))
+    assert seen >= SEEN * RUNS, (
+        f"D′ found in {seen} of {RUNS} runs, expected at least {SEEN * RUNS:.0f}: look where D′ has another record"
+    )
+    print(RIGHT.format("guess") + f"; D′ found in {seen} of {RUNS} runs, D never taken for it")
+
+
+def _box(part: tuple[pd.DataFrame, pd.Series[int]], seed: int, n_rounds: int) -> BlackBox:
+    model = DPAda.as_written(n_rounds=n_rounds, uniform=3, domain=SEPARABLE.domain, random_state=seed)
+    return BlackBox(model.fit(*part))

@@ -1,0 +1,1 @@
+"""What makes and checks the pages: claims, notebooks, figures that move, the printed book."""

@@ -1,0 +1,107 @@
+"""What a chapter says when it is run with other parameters than those that its text was written for.
+
+The sentences of a chapter are checked for its default parameters. A cell after the parameters is silent for these. For
+others it says so, and that sentences with a mark hold for the defaults. ``python -m private_trees.site.defaults
+notebooks/*.ipynb`` puts the cell in, or brings it up to date.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from html import escape
+from types import SimpleNamespace
+from typing import Any
+
+from . import cells
+
+SIGN = "◆"
+MARK = f'<sup class="of-defaults">{SIGN}</sup>'
+TAG = "defaults"
+WITHOUT_EFFECT = frozenset({"engine", "jobs", "scale"})  # they say how numbers are computed, not which
+
+
+class Note:
+    """The note at the top of a run with other parameters.
+
+    Parameters
+    ----------
+    changed : parameter → value of the run and default.
+    """
+
+    def __init__(self, changed: Mapping[str, tuple[object, object]]) -> None:
+        self.changed = dict(changed)
+
+    def __repr__(self) -> str:
+        run = ", ".join(
+            f"{name} = {value!r} (default {usual!r})" for name, (value, usual) in self.changed.items()
+        )
+        return (
+            f"Other parameters: {run}. The text is about the default parameters, and so are its numbers. Sentences "
+            f"with {SIGN} are known to hold for the defaults only; whether another one holds in this run, the lines "
+            "of “What was checked” below it say."
+        )
+
+    def _repr_html_(self) -> str:
+        return (
+            "<style>.of-defaults { color: #b00020; font-size: 1em; }</style>"
+            f'<div class="admonition warning"><p class="admonition-title">Other parameters</p>'
+            f"<p>{escape(repr(self).partition(': ')[2])}</p></div>"
+        )
+
+
+def note(parameters: SimpleNamespace, **defaults: object) -> Note | None:
+    """Say which parameters differ from those that the text was written for; nothing if none does.
+
+    Parameters
+    ----------
+    parameters : the checked parameters of the run.
+    **defaults : the chapter's own.
+
+    Examples
+    --------
+    >>> note(SimpleNamespace(seed=1, draws=500), seed=1, draws=500)
+    >>> note(SimpleNamespace(seed=1, draws=900), seed=1, draws=500).changed
+    {'draws': (900, 500)}
+    """
+    given = vars(parameters)
+    changed = {name: (given[name], usual) for name, usual in defaults.items() if given[name] != usual}
+    return Note(changed) if changed else None
+
+
+def defaults_of(notebook: dict[str, Any]) -> dict[str, object]:
+    """Parameters of a notebook that have an effect on its numbers, as its cell sets them."""
+    (cell,) = (cell for cell in notebook["cells"] if cells.holds_parameters(cell))
+    lines = [line for line in ast.parse("".join(cell["source"])).body if isinstance(line, ast.AnnAssign)]
+    values = {ast.unparse(line.target): ast.literal_eval(line.value) for line in lines if line.value}
+    return {name: value for name, value in values.items() if name not in WITHOUT_EFFECT}
+
+
+def source(notebook: dict[str, Any]) -> str:
+    """Text of the cell."""
+    values = "\n".join(f"    {name}={_literal(value)}," for name, value in defaults_of(notebook).items())
+    return f"from private_trees import defaults\n\ndefaults.note(\n    p,\n{values}\n)"
+
+
+def _literal(value: object) -> str:
+    """A value as the project writes it, with double quotes."""
+    return json.dumps(value) if isinstance(value, str) else repr(value)
+
+
+def with_cell(notebook: dict[str, Any]) -> dict[str, Any]:
+    """The notebook with the cell after the check of its parameters."""
+    checks = lambda cell: cell["cell_type"] == "code" and "p = check_parameters(" in "".join(cell["source"])  # noqa: E731
+    return cells.with_cell(
+        notebook, source(notebook), name="defaults-note", tags=("remove-input", TAG), behind=checks
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Command line: put the cell into notebooks, from the project's folder."""
+    return cells.command("python -m private_trees.site.defaults", main.__doc__, with_cell, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

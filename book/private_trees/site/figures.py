@@ -1,0 +1,141 @@
+"""Figures are shown only if their artists show what a reader will take them for."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from dpnb.arrays import Floats
+
+
+class FigureError(ValueError):
+    """A figure that would mislead; the message lists every fault."""
+
+
+def show() -> None:
+    """Show the current figure, if :func:`faults` finds none.
+
+    Raises
+    ------
+    FigureError
+        If there are any.
+    """
+    if found := faults(plt.gcf()):
+        raise FigureError("This figure would mislead: " + "; ".join(found))
+    plt.show()
+
+
+def faults(figure: Figure) -> list[str]:
+    """List what in a figure's artists would mislead: lines that turn back, bands off their line, looks used twice."""
+    found = []
+    for number, axis in enumerate(figure.axes):
+        if not axis.axison:  # a drawing
+            continue
+        lines = [line for line in axis.lines if _is_curve(line)]
+        place = f"panel {number}"
+        found += [f"{place}: '{line.get_label()}' runs backwards in x" for line in lines if _turns_back(line)]
+        found += [f"{place}: a band of colour {band}" for band in _stray_bands(axis, lines)]
+        found += [f"{place}: {twins} look the same" for twins in _same_looks(axis)]
+        found += [f"{place}: no label on the axis {name}" for name in _bare_axes(axis)]
+    return found + _unnamed(figure)
+
+
+def _points(line: Line2D) -> Floats:
+    """Points of a line, (n, 2)."""
+    points: Floats = np.asarray(line.get_xydata(), float)
+    return points
+
+
+def _is_curve(line: Line2D) -> bool:
+    """Whether a line joins data: not only markers, and no reference line right across the panel."""
+    joined = line.get_linestyle() not in ("None", "none", " ", "")
+    across = line.get_transform() != line.axes.transData  # type: ignore[union-attr]
+    return joined and not across and len(_points(line)) > 1
+
+
+def _turns_back(line: Line2D) -> bool:
+    x = _points(line)[:, 0]
+    x = x[~np.isnan(x)]
+    return bool((np.diff(x) < 0).any())
+
+
+def _stray_bands(axis: Axes, lines: list[Line2D]) -> list[str]:
+    """Colours of the bands that hold no line of their colour: all its points have to be in the band."""
+    colours = {to_hex(line.get_color()) for line in lines}
+    stray = []
+    for band in axis.collections:
+        if not isinstance(band, PolyCollection):
+            continue
+        colour = to_hex(np.asarray(band.get_facecolor())[0])
+        mine = [line for line in lines if to_hex(line.get_color()) == colour]
+        if colour in colours and not any(_inside(line, band) for line in mine):
+            stray.append(f"{colour} is not around a line of that colour")
+    return stray
+
+
+def _inside(line: Line2D, band: PolyCollection) -> bool:
+    """Whether a line's points lie between the lowest and the highest corner of the band at their x."""
+    corners = np.concatenate([path.vertices for path in band.get_paths()])
+    for x, y in _points(line):
+        at = corners[np.isclose(corners[:, 0], x), 1]
+        if at.size and not at.min() - 1e-9 <= y <= at.max() + 1e-9:
+            return False
+    return bool(np.isclose(corners[:, :1], _points(line)[:, 0]).any())
+
+
+def _same_looks(axis: Axes) -> list[str]:
+    """Pairs of labelled series that a reader cannot tell apart."""
+    seen: dict[tuple[str, ...], str] = {}
+    twins = []
+    for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
+        if (line := _line_of(handle)) is None:
+            continue
+        look = to_hex(line.get_color()), str(line.get_linestyle()), str(line.get_marker())
+        if look in seen:
+            twins.append(f"'{seen[look]}' and '{label}'")
+        seen[look] = label
+    return twins
+
+
+def _bare_axes(axis: Axes) -> list[str]:
+    """Axes with numbers that nothing names; a neighbour that shares the axis may carry the label."""
+    bare = []
+    for name, shared in (("x", axis.get_shared_x_axes()), ("y", axis.get_shared_y_axes())):
+        family = shared.get_siblings(axis)
+        words = [getattr(other, f"get_{name}label")() for other in family]
+        ticks = [t.get_text() for t in getattr(axis, f"get_{name}ticklabels")()]
+        numbers = any(text and not any(letter.isalpha() for letter in text) for text in ticks)
+        if numbers and not any(words):
+            bare.append(name)
+    return bare
+
+
+def _unnamed(figure: Figure) -> list[str]:
+    """Colours of curves that no legend of the figure explains, where there is more than one colour."""
+    named = set()
+    for axis in figure.axes:
+        handles, _ = axis.get_legend_handles_labels()
+        named |= {to_hex(line.get_color()) for line in map(_line_of, handles) if line is not None}
+    explained = bool(figure.legends) or any(axis.get_legend() is not None for axis in figure.axes)
+    drawn = {
+        to_hex(line.get_color())
+        for axis in figure.axes
+        if axis.axison
+        for line in axis.lines
+        if _is_curve(line)
+    }
+    missing = drawn if not explained else drawn - named
+    return (
+        [f"no legend explains the colours {', '.join(sorted(missing))}"] if missing and len(drawn) > 1 else []
+    )
+
+
+def _line_of(handle: object) -> Line2D | None:
+    """Line of a legend's handle, if it has one: an error bar carries it as its first part."""
+    line = handle if isinstance(handle, Line2D) else (getattr(handle, "lines", None) or (None,))[0]
+    return line if isinstance(line, Line2D) else None

@@ -1,0 +1,168 @@
+"""What the front page shows at a glance: two pictures and a table, from the stored results and the claims.
+
+The pictures are plain SVG that takes its colours from the page, so that one file serves light and dark.
+``python -m private_trees.site.pages`` writes them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+
+import pandas as pd
+
+from .. import runs, standings
+from . import claims
+
+WIDTH, HEIGHT = 400, 270  # of a picture; a telephone shows it at nearly this size
+LEFT, RIGHT, TOP, BOTTOM = 52, 388, 34, 222  # of its plot
+EPSILON = 1.0  # of the table
+REPAIRED = {  # name in claims → on the board
+    "DiffPRFs": "DiffPRFs-R",
+    "The Pearson tree": "Pearson tree",
+    "DPAda": "DPAda-R",
+    "eDPRF": "eDPRF-R",
+}
+LINES = {  # on the picture of AUC: name there → on the board
+    "this book's booster": "PrivateBooster, δ",
+    "DPAda, repaired": "DPAda-R",
+    "eDPRF, repaired": "eDPRF-R",
+    "diffprivlib logistic": "diffprivlib logistic",
+}
+LOOKS = ("primary", "success", "warning", "danger")  # colours of the theme; dashes and markers tell as well
+DASHES = ("", "8 3", "3 3", "9 3 2 3")
+
+
+def _text(
+    x: float, y: float, words: str, *, anchor: str = "middle", size: int = 13, bold: bool = False
+) -> str:
+    weight = ' font-weight="600"' if bold else ""
+    return (
+        f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}" font-size="{size}"{weight}>{escape(words)}</text>'
+    )
+
+
+def _svg(title: str, label: str, parts: Sequence[str]) -> str:
+    lines = [
+        f'<svg class="glance" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(label)}" '
+        'xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" style="fill: currentColor">',
+        _text(WIDTH / 2, 18, title, size=16, bold=True),
+        f'<path d="M{LEFT} {TOP}V{BOTTOM}H{RIGHT}" style="fill: none; stroke: currentColor"/>',
+        *parts,
+        "</svg>",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def exposed(folder: Path) -> pd.Series[float]:
+    """Mean number of Adult's training records that a forest as written exposes, by ε."""
+    found = runs.read("exposed", folder).query("method == 'as written' and utility == 'info_gain'")
+    return found[found["metric"] == "either"].groupby("epsilon")["value"].mean()
+
+
+def adult(folder: Path) -> dict[str, dict[float, float]]:
+    """Mean AUC on Adult: method on the board → ε → AUC, each at a setting that was chosen in public."""
+    fits = standings.board_fits(standings.sources(folder)).query("dataset == 'adult'")
+    found: dict[str, dict[float, float]] = {}
+    for row in fits.groupby(["method", "epsilon"], as_index=False)["auc"].mean().itertuples(index=False):
+        found.setdefault(str(row.method), {})[float(row.epsilon)] = float(row.auc)
+    return found
+
+
+def top(folder: Path) -> float:
+    """Best mean AUC on Adult without privacy."""
+    return float(standings.tops(runs.read("references", folder))["adult"])
+
+
+def exposed_picture(folder: Path) -> str:
+    """Bars: records that a forest as written gives away, whatever its ε."""
+    counts = exposed(folder)
+    parts = [_text(LEFT - 6, BOTTOM + 4, "0", anchor="end")]
+    for i, (epsilon, count) in enumerate(counts.items()):
+        x = LEFT + (i + 0.5) * (RIGHT - LEFT) / len(counts)
+        y = BOTTOM - (BOTTOM - TOP) * 0.9 * count / counts.max()
+        parts += [
+            f'<rect x="{x - 35:g}" y="{y:.1f}" width="70" height="{BOTTOM - y:.1f}" '
+            'style="fill: var(--pst-color-danger, #b3261e)"/>',
+            _text(x, y - 6, f"{count:.0f}", bold=True),
+            _text(x, BOTTOM + 18, f"claimed ε = {epsilon:g}"),
+        ]
+    parts.append(_text(WIDTH / 2, HEIGHT - 10, "records that a published forest gives away"))
+    said = ", ".join(f"{count:.0f} at ε = {epsilon:g}" for epsilon, count in counts.items())
+    return _svg("As published: ε does not help", f"Records given away by a forest as written: {said}", parts)
+
+
+def auc_picture(folder: Path) -> str:
+    """Lines: AUC against ε for a few methods, and the best without privacy."""
+    table, best = adult(folder), top(folder)
+    low, high = 0.65, 0.95
+    epsilons = table[LINES["this book's booster"]]
+    ends = math.log(min(epsilons)), math.log(max(epsilons))
+
+    def x(epsilon: float) -> float:
+        return LEFT + 8 + (RIGHT - LEFT - 16) * (math.log(epsilon) - ends[0]) / (ends[1] - ends[0])
+
+    def y(auc: float) -> float:
+        return BOTTOM - (BOTTOM - TOP) * (auc - low) / (high - low)
+
+    parts = [_text(LEFT - 6, y(tick) + 4, f"{tick:.1f}", anchor="end") for tick in (0.7, 0.8, 0.9)]
+    parts += [_text(x(epsilon), BOTTOM + 16, f"{epsilon:g}") for epsilon in (0.05, 0.25, 1, 5)]
+    parts += [
+        _text(WIDTH / 2, HEIGHT - 10, "ε (smaller is more private)"),
+        f'<path d="M{LEFT} {y(best):.1f}H{RIGHT}" stroke-width="1.5" style="fill: none; stroke: currentColor"/>',
+        _text(RIGHT, y(best) - 5, "no privacy", anchor="end"),
+    ]
+    for i, (name, method) in enumerate(LINES.items()):
+        points = [(x(epsilon), y(auc)) for epsilon, auc in table[method].items()]
+        path = "L".join(f"{a:.1f} {b:.1f}" for a, b in points)
+        colour = f"var(--pst-color-{LOOKS[i]}, #333)"
+        line = f'stroke-width="2.5" stroke-dasharray="{DASHES[i]}" style="fill: none; stroke: {colour}"'
+        at = BOTTOM - 66 + 17 * i
+        parts += [
+            f'<path d="M{path}" {line}/>',
+            f'<path d="M{RIGHT - 178} {at}h30" {line}/>',
+            _text(RIGHT - 142, at + 4, name, anchor="start"),
+        ]
+    said = ", ".join(f"{name} {table[method][EPSILON]:.3f}" for name, method in LINES.items())
+    label = f"AUC on Adult by ε; at ε = {EPSILON:g}: {said}; without privacy {best:.3f}"
+    return _svg("Private and accurate: AUC on Adult", label, parts)
+
+
+def verdict_line(papers: Sequence[claims.Paper]) -> str:
+    """How many claims got which verdict."""
+    counts = Counter(claim.verdict for paper in papers for claim in paper.claims)
+    said = ", ".join(f"*{verdict}* {counts[verdict]}" for verdict in claims.VERDICTS)
+    return f"{{doc}}`All {counts.total()} claims <claims>` of these texts, and ours on the repairs: {said}."
+
+
+def table(root: Path) -> str:
+    """MyST: what became of each text's privacy claim, and the AUC on Adult of what satisfies one."""
+    papers, aucs = claims.load(root / "claims"), adult(root / "results")
+    rows = []
+    for paper in papers:
+        claim = next(c for c in paper.claims if c.id == f"{paper.claims[0].id.partition('-')[0]}-privacy")
+        link = f"[{paper.title}](../{paper.chapter})"
+        rows.append((link, claims.badge(claim), f"{aucs[REPAIRED[paper.title]][EPSILON]:.3f}"))
+    booster = "[PrivateBooster](../notebooks/07_leaderboard.ipynb)"
+    rows += [
+        (f"{booster}, pure ε", "this book's own", f"{aucs['PrivateBooster'][EPSILON]:.3f}"),
+        (f"{booster}, with δ", "this book's own", f"{aucs['PrivateBooster, δ'][EPSILON]:.3f}"),
+        ("without privacy", "", f"{top(root / 'results'):.3f}"),
+    ]
+    head = ("System", "Its claim of privacy, as written", f"AUC on Adult at ε = {EPSILON:g}, repaired")
+    lines = [head, ("---", "---", "--:"), *rows]
+    body = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return f"{body}\n\n{verdict_line(papers)}\n"
+
+
+def files(root: Path) -> dict[Path, str]:
+    """All that the front page includes: path below ``root`` → text."""
+    results = root / "results"
+    return {
+        Path("book/_static/exposed.svg"): exposed_picture(results),
+        Path("book/_static/auc.svg"): auc_picture(results),
+        Path("book/glance.txt"): table(root),
+    }

@@ -1,0 +1,218 @@
+"""What the book's notebooks need around their contents: checked parameters, and runs that leave no traces.
+
+A notebook's first code cell holds its parameters and the second one checks them, so that a run with a
+misspelt name or a bad value stops at once instead of publishing numbers for something else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import numbers
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+from dpnb.errors import closest
+from dpnb.files import write_whole
+
+_IPYTHON = frozenset({"In", "Out", "exit", "quit", "get_ipython", "open"})
+_TIMEOUT = 600  # seconds a cell: ten times what a whole notebook should take
+
+
+class ParameterError(ValueError):
+    """A notebook was given a parameter that it does not have, or a value that it cannot use."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a parameter may be.
+
+    Parameters
+    ----------
+    expected : the accepted values in words, for the error message.
+    accepts : whether a value is one of them.
+    convert : turns an accepted value into the type that the notebook computes with.
+    choices : the accepted texts, if they are few, for suggestions.
+    """
+
+    expected: str
+    accepts: Callable[[Any], bool]
+    convert: Callable[[Any], Any]
+    choices: tuple[str, ...] = ()
+
+
+def one_of(*choices: str) -> Rule:
+    """Accept one of the given texts."""
+    return Rule(
+        expected="one of " + ", ".join(map(repr, choices)),
+        accepts=lambda value: isinstance(value, str) and value in choices,
+        convert=str,
+        choices=choices,
+    )
+
+
+def positive() -> Rule:
+    """Accept a finite number above 0, as a float."""
+    return Rule(
+        expected="a finite number above 0",
+        accepts=lambda value: _is_number(value, numbers.Real) and 0 < value <= sys.float_info.max,
+        convert=float,
+    )
+
+
+def integer(*, low: int) -> Rule:
+    """Accept an integer from ``low`` on."""
+    return Rule(
+        expected=f"an integer of {low} or more",
+        accepts=lambda value: _is_number(value, numbers.Integral) and value >= low,
+        convert=int,
+    )
+
+
+def text() -> Rule:
+    """Accept any text that is not empty."""
+    return Rule(expected="a text", accepts=lambda value: isinstance(value, str) and bool(value), convert=str)
+
+
+def check_parameters(namespace: Mapping[str, object], **rules: Rule) -> SimpleNamespace:
+    """Check a notebook's parameters, right after the cell that sets them.
+
+    Parameters
+    ----------
+    namespace : the notebook's ``globals()``.
+    **rules : what each parameter may be; the result has the checked values under the same names.
+
+    Raises
+    ------
+    ParameterError
+        If a value breaks its rule, a parameter is not set, or a variable is not a parameter: papermill only
+        warns about a name that it does not know, and the notebook would run without it.
+
+    Examples
+    --------
+    >>> check_parameters({"epsilon": 1, "seed": 7}, epsilon=positive(), seed=integer(low=0))
+    namespace(epsilon=1.0, seed=7)
+    """
+    for name, value in namespace.items():
+        if name not in rules and not _is_machinery(name, value):
+            raise ParameterError(
+                f"'{name}' is not a parameter of this notebook{_suggestion(name, rules)} "
+                f"Its parameters are {', '.join(rules)}."
+            )
+    checked = {}
+    for name, rule in rules.items():
+        if name not in namespace:
+            raise ParameterError(
+                f"The parameter '{name}' is not set. Set it in the cell tagged 'parameters' to {rule.expected}."
+            )
+        value = namespace[name]
+        if not rule.accepts(value):
+            hint = _suggestion(value, rule.choices) if isinstance(value, str) else "."
+            raise ParameterError(
+                f"The parameter '{name}' is {value!r}, but it must be {rule.expected}{hint} "
+                f"Change it in the cell tagged 'parameters', or with papermill's -p {name} VALUE."
+            )
+        checked[name] = rule.convert(value)
+    if isinstance(folder := checked.get("results"), str) and folder != "committed":
+        _check_results(Path(folder), make=checked.get("scale") == "paper")
+    return SimpleNamespace(**checked)
+
+
+def _check_results(folder: Path, *, make: bool) -> None:
+    """Raise ParameterError unless results can be read from a folder, or written to it where they are computed."""
+    there = next((path for path in (folder, *folder.absolute().parents) if path.exists()), folder)
+    if not (there.is_dir() and os.access(there, os.W_OK)) if make else not folder.is_dir():
+        raise ParameterError(
+            f"results = {str(folder)!r}: expected 'committed', or a folder that "
+            + ("can be written to." if make else "exists.")
+        )
+
+
+def execute(path: Path) -> float:
+    """Run a notebook from its own folder and store its outputs in it; returns the seconds that it took.
+
+    The file changes only if every cell ran, and keeps no times, versions or other traces of the run.
+
+    Raises
+    ------
+    nbclient.exceptions.CellExecutionError
+        If a cell fails.
+    """
+    import nbclient
+    import nbformat
+
+    notebook = nbformat.read(path, as_version=4)
+    start = time.perf_counter()
+    nbclient.execute(
+        notebook,
+        cwd=str(path.parent),
+        kernel_name="python3",
+        timeout=_TIMEOUT,
+        record_timing=False,
+        coalesce_streams=True,
+    )
+    seconds = time.perf_counter() - start
+    language = notebook.metadata["language_info"]
+    notebook.metadata["language_info"] = {key: language[key] for key in ("name", "pygments_lexer")}
+    for part in (notebook, *notebook.cells):
+        for trace in ("execution", "papermill"):
+            part.metadata.pop(trace, None)
+    write_whole(path, nbformat.writes(notebook) + "\n")
+    return seconds
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Command line: run notebooks and store their outputs in them; returns 1 if one failed, else 0."""
+    parser = argparse.ArgumentParser(
+        prog="python -m private_trees.site.notebook", description=__doc__.split("\n")[0]
+    )
+    command = parser.add_subparsers(required=True, metavar="execute").add_parser(
+        "execute", help="run notebooks and store their outputs in them"
+    )
+    command.add_argument(
+        "paths", nargs="*", type=Path, help="notebooks; those in notebooks/ if none is named"
+    )
+    paths = parser.parse_args(arguments).paths or sorted(Path("notebooks").glob("*.ipynb"))
+    missing = [str(path) for path in paths if not path.is_file()]
+    if missing:
+        parser.error(f"no such notebook: {', '.join(missing)}")
+    if not paths:
+        parser.error("no notebooks in notebooks/; run the command from the folder of the book, or name some")
+    try:
+        from nbclient.exceptions import CellExecutionError
+    except ImportError:
+        parser.error(
+            "nbclient is missing. Install the book's packages: pip install -e . -e ./book in the project's folder"
+        )
+
+    failed = 0
+    for path in paths:
+        try:
+            print(f"{path}: {execute(path):.1f} s", flush=True)
+        except CellExecutionError as error:
+            print(f"{path}: a cell failed; the file is unchanged.\n{error}", file=sys.stderr)
+            failed += 1
+    return min(failed, 1)
+
+
+def _is_number(value: object, kind: type) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)
+
+
+def _is_machinery(name: str, value: object) -> bool:
+    """Tell what Python, IPython and imports put into a namespace from what a user sets."""
+    return name.startswith("_") or name in _IPYTHON or callable(value) or isinstance(value, ModuleType)
+
+
+def _suggestion(word: str, known: Iterable[str]) -> str:
+    close = closest(word, known)
+    return f". Did you mean '{close}'?" if close else "."
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,106 @@
+"""Pages made from the code: what every registered estimator takes and promises, and the papers' steps as they stand.
+
+Run ``python -m private_trees.site.pages`` to write ``book/estimators.md``, ``book/code.md`` and what the front page
+includes.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from dpnb import PrivateBooster
+from dpnb.files import write_whole
+from dpnb.papers.baselines import AdaBoost, CARTDPsAdaBoost, DPAdaBoost
+from dpnb.papers.baselines_forest import RandomSplitForest, RandomTrees
+from dpnb.papers.baselines_logistic import LogisticRegression
+from dpnb.papers.diffprfs import DiffPRFs
+from dpnb.papers.dpada import DPAda
+from dpnb.papers.edprf import EDPRF
+from dpnb.papers.pearson import PearsonTree
+
+from ..lineage.trees import PINQID3, DiffGen, DiffPC45, DiffPID3, DiffPRF, DTDiff, SuLQID3
+from . import glance
+from .templates import environment
+
+PAGES = ("estimators", "code")
+CHAPTERS: dict[type, str] = {
+    **dict.fromkeys(
+        (DTDiff, DiffGen, DiffPC45, DiffPID3, DiffPRF, DiffPRFs, PINQID3, RandomTrees, SuLQID3),
+        "notebooks/02_diffprfs",
+    ),
+    PearsonTree: "notebooks/03_pearson",
+    **dict.fromkeys((AdaBoost, CARTDPsAdaBoost, DPAda, DPAdaBoost), "notebooks/04_dpada"),
+    **dict.fromkeys((EDPRF, RandomSplitForest), "notebooks/05_edprf"),
+    **dict.fromkeys((LogisticRegression, PrivateBooster), "notebooks/07_leaderboard"),
+}
+"""Every estimator and the page of the book that treats it, in the order of the pages."""
+# A field of a numpydoc section: "names : meaning", lines below it further in.
+_FIELD = re.compile(r"^(\w+(?:, \w+)*) : (.*(?:\n +.*)*)", re.MULTILINE)
+
+
+def page(name: str) -> str:
+    """MyST of one of :data:`PAGES`."""
+    shown = environment()
+    shown.filters |= {"myst": myst, "fields": fields, "privacy": privacy, "steps": steps}
+    return shown.get_template(f"{name}.md.jinja").render(chapters=CHAPTERS)
+
+
+def myst(text: str) -> str:
+    """A piece of a docstring in MyST, on one line."""
+    text = re.sub(r":\w+:`~?(?:[\w.]*\.)?([\w]+)`", r"`\1`", text.replace("``", "`"))
+    return " ".join(text.replace("|", r"\|").split())
+
+
+def fields(kind: type) -> list[tuple[str, str, str]]:
+    """Name, default and meaning of an estimator's arguments, from the docstrings of the class and of its bases."""
+    text = "\n".join(inspect.cleandoc(base.__doc__ or "") for base in reversed(kind.__mro__))
+    said = {name: said for names, said in _FIELD.findall(text) for name in names.split(", ")}
+    arguments = inspect.signature(kind).parameters.values()
+    return [(a.name, repr(a.default).replace("'", '"'), myst(said[a.name])) for a in arguments]
+
+
+def privacy(kind: type) -> str:
+    """The privacy statement of a class, in MyST."""
+    found = re.search(
+        r"\*\*Privacy\*\*: (.*?)(?=\n\s*\n|\Z)", inspect.cleandoc(kind.__doc__ or ""), re.DOTALL
+    )
+    assert found is not None
+    return myst(found[1])
+
+
+def steps(kind: type) -> dict[str, str]:
+    """Functions before the estimator in the module of a paper that the book follows, its algorithm: name → anchor."""
+    if not hasattr(kind, "as_written"):
+        return {}
+    module: Any = inspect.getmodule(kind)
+    tree, stem = ast.parse(inspect.getsource(module)), module.__name__.rpartition(".")[2]
+    return {name: f"code-{stem}-{name}".lower().replace("_", "-").replace(".", "-") for name in _before(tree)}
+
+
+def _before(tree: ast.Module) -> Iterator[str]:
+    ends = {kind.__name__ for kind in CHAPTERS}
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            yield node.name
+        elif isinstance(node, ast.ClassDef):
+            if node.name in ends:
+                return
+            functions = [f.name for f in node.body if isinstance(f, ast.FunctionDef)]
+            yield from (f"{node.name}.{name}" for name in functions if not name.startswith("__"))
+
+
+def main() -> None:
+    """Write the pages, from the project's folder."""
+    for name in PAGES:
+        write_whole(Path("book") / f"{name}.md", page(name))
+    for path, text in glance.files(Path()).items():
+        write_whole(path, text)
+
+
+if __name__ == "__main__":
+    main()

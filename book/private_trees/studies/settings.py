@@ -1,0 +1,173 @@
+"""How the booster's settings were chosen: variants of it on public data sets, the grid ``settings`` of chapter 7.
+
+Nothing here reads a test part, nor Adult, Bank or the robot. The stand-in was made from Adult's training part, with
+ε = 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import stats
+
+from dpnb.arrays import Floats
+from dpnb.audit.many import holm
+from dpnb.boosting.booster import PrivateBooster
+from dpnb.boosting.stages import TIERS, Settings
+from dpnb.domain import Continuous, Domain
+from dpnb.records.memory import Records
+
+from ..runs import DELTA, Cell, Study, cells
+from ..scores import class_scores
+from ..sets import MORE, STANDIN, split_of
+
+SETTINGS = Settings()
+SHIPPED = "as it comes"
+WIDE = "/×100"  # the same records on bounds a hundred times as wide
+PUBLIC = (
+    STANDIN,
+    *MORE,
+    *(f"{name}{WIDE}" for name in ("credit-default", "magic-telescope", "online-shoppers")),
+)
+EPSILONS = (0.1, 1.0, 5.0)
+SEEDS = range(6)
+
+
+class Variant(NamedTuple):
+    """What is changed: settings of the stages, and parameters."""
+
+    settings: Mapping[str, Any] = {}
+    parameters: Mapping[str, Any] = {}
+
+
+VARIANTS = {
+    SHIPPED: Variant(),
+    "100 stumps": Variant({"stumps": 100.0}),
+    "200 stumps": Variant({"stumps": 200.0}),
+    "30 % for stumps": Variant({"of_stumps": 0.3}),
+    "50 % for stumps": Variant({"of_stumps": 0.5}),
+    "no pairs": Variant({"pairs": 0}),
+    "at most 3 pairs": Variant({"pairs": 3}),
+    "no fine attributes": Variant({"fine": 0}),
+    "3 fine attributes": Variant({"fine": 3}),
+    "no halving": Variant({"halvings": 0}),
+    "crowded from 1/32 on": Variant({"crowded": 1 / 32}),
+    "pairs cut by stumps alone": Variant({"quartiles": ()}),
+    "10 sweeps": Variant({"sweeps": 10}),
+    "40 sweeps": Variant({"sweeps": 40}),
+    "first sweep 0.25": Variant({"first_sweep": 0.25}),
+    "first sweep 0.6": Variant({"first_sweep": 0.6}),
+    "ridge 3": Variant({"ridge": 3.0}),
+    "ridge 8": Variant({"ridge": 8.0}),
+    "63 + 48 thresholds": Variant({}, {"uniform": 63, "geometric": 48}),
+    "15 + 12 thresholds": Variant({}, {"uniform": 15, "geometric": 12}),
+}
+
+
+class Split(NamedTuple):
+    """Records to train on, and encoded records and classes to try the model on, both of a training part."""
+
+    records: Records
+    codes: Floats
+    labels: NDArray[np.intp]
+
+
+@lru_cache(maxsize=4)
+def inner_split(name: str, seed: int) -> Split:
+    """A fifth of the training part of a public set is held back."""
+    data = split_of(name.removesuffix(WIDE), seed)
+    X, y = data.train
+    back = np.random.default_rng([seed, 5]).random(len(X)) < 0.2
+    domain = widened(data.domain, 100.0) if name.endswith(WIDE) else data.domain
+    records = Records(X[~back], y[~back], domain=domain)
+    return Split(records, domain.encode(X[back], strict=False), domain.encode_labels(y[back]))
+
+
+def widened(domain: Domain, factor: float) -> Domain:
+    """Bounds so many times as far from 0; a low end of 0 or more stays."""
+    attributes = [
+        replace(a, low=min(a.low, a.low * factor), high=max(a.high, a.high * factor))
+        if isinstance(a, Continuous)
+        else a
+        for a in domain.attributes
+    ]
+    return replace(domain, attributes=tuple(attributes))
+
+
+def booster_with(variant: Variant) -> type[PrivateBooster]:
+    """The booster with other settings."""
+    return type("Varied", (PrivateBooster,), {"_settings": Settings(**variant.settings)})
+
+
+def measure_settings(cell: Cell) -> dict[str, float]:
+    """Scores of a variant on a held-back fifth."""
+    split, variant = inner_split(cell.dataset, cell.seed), VARIANTS[cell.method]
+    rng = np.random.default_rng([cell.seed, int(1000 * cell.epsilon)])  # the same noise for all variants
+    model: Any = booster_with(variant)(
+        epsilon=cell.epsilon, delta=DELTA, random_state=rng, **variant.parameters
+    )
+    model.fit(split.records)
+    return class_scores(model._votes(split.codes), split.labels)
+
+
+def settings_grid() -> Study:
+    """Variants on public sets."""
+    found = cells(method=VARIANTS, dataset=PUBLIC, epsilon=EPSILONS, seed=SEEDS)
+    found.sort(key=lambda c: (c.dataset, c.seed))
+    return Study("settings", found, measure_settings, lambda cell: DELTA, row_a_cell=True)
+
+
+def gains(log: pd.DataFrame, *, leave_out: Collection[str] = (), metric: str = "auc") -> pd.DataFrame:
+    """Mean gain of each variant over the booster as it comes, and its standard error over data sets and budgets.
+
+    Parameters
+    ----------
+    log : results of the grid.
+    leave_out : data sets that do not count; their wide twins do not either.
+    """
+    gain = by_cell(log[~log["dataset"].str.removesuffix(WIDE).isin(list(leave_out))], metric=metric)
+    return pd.DataFrame({"gain": gain.mean(), "error": gain.sem()})
+
+
+def by_cell(log: pd.DataFrame, *, metric: str = "auc") -> pd.DataFrame:
+    """Mean gain of each variant (columns) over the booster as it comes, for each data set and budget."""
+    part = log[log["metric"] == metric]
+    mean = part.pivot_table(index=["dataset", "epsilon"], columns="method", values="value", aggfunc="mean")
+    return mean.drop(columns=SHIPPED).sub(mean[SHIPPED], axis=0)
+
+
+def judged(log: pd.DataFrame, *, metric: str = "auc", level: float = 0.05) -> pd.DataFrame:
+    """Gains of all variants with intervals for all of them at once, and what they are without each data set in turn.
+
+    Returns
+    -------
+    DataFrame of variants with ``gain``, ``half`` (of a Bonferroni interval over the variants), ``p_holm``, and
+    ``least`` and ``most``, the smallest and the largest gain when one data set and its wide twin are left out.
+    """
+    found = gains(log, metric=metric)
+    cells = len(log[["dataset", "epsilon"]].drop_duplicates())
+    found["half"] = found["error"] * stats.t.ppf(1 - level / 2 / len(found), cells - 1)
+    found["p_holm"] = holm(2 * stats.t.sf((found["gain"] / found["error"]).abs(), cells - 1))
+    apart = [gains(log, leave_out=[name], metric=metric)["gain"] for name in (STANDIN, *MORE)]
+    found["least"], found["most"] = pd.concat(apart, axis=1).min(axis=1), pd.concat(apart, axis=1).max(axis=1)
+    return found.sort_values("gain", ascending=False)
+
+
+def shares_of_budget(settings: Settings = SETTINGS) -> pd.DataFrame:
+    """Share of each stage in ρ for two classes, a row for each number of records times ε from which on it holds."""
+    rows = {}
+    for tier in TIERS:
+        plan = settings.plan(tier.known, n_problems=1)
+        first = {"counts": settings.of_counts, "halvings": settings.of_thresholds}
+        parts = first | {"stumps": plan.of_stumps, "fine attributes": plan.of_fine, "pairs": plan.of_pairs}
+        rows[f"{tier.known:,.0f}".replace(",", " ")] = parts | {"sweeps": 1 - sum(parts.values())}
+    return pd.DataFrame(rows).T
+
+
+GRIDS = {"settings": settings_grid}

@@ -1,0 +1,1 @@
+"""Tables that chapters show."""

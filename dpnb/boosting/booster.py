@@ -1,0 +1,254 @@
+"""PrivateBooster: boosted decision stumps under differential privacy, the repaired DPAda as a product."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from ..arrays import Floats
+from ..checks import check_delta, check_step
+from ..domain import Domain
+from ..estimators.base import PrivateClassifier
+from ..privacy.accounting import budgeted
+from ..privacy.curator import Curator
+from ..privacy.ledger import Neighbours
+from ..records.doors import RecordsDoor
+from ..records.grid import Shape
+from ..records.losses import loss_of, softmax
+from ..records.shapes import PairShape, Shapes
+from .stages import Settings, Ways, boost, boost_purely, finest_cuts, most_purely
+
+
+def logistic(score: Floats) -> Floats:
+    """Probability of the positive class at a score F of bounded weights, ``1 / (1 + exp(−F))``.
+
+    The weights are the slopes of MadaBoost's loss φ(z) = 1 − z for z < 0 and exp(−z) for z ≥ 0. Where a share p is
+    positive, p φ(F) + (1 − p) φ(−F) is least at F = ln(p / (1 − p)). AdaBoost's exponential loss has half of it, see
+    :func:`~dpnb.papers.rounds.half_logistic`.
+    """
+    return 0.5 * (1 + np.tanh(score / 2))
+
+
+def probabilities(models: Sequence[Shapes], codes: Floats) -> Floats:
+    """Probabilities (n, classes) that the scores of one model, or of one for each class, state."""
+    scores = np.stack([model.score(codes) for model in models])
+    if len(scores) > 1:
+        return softmax(scores).T
+    second = logistic(scores[0])
+    return np.stack([1 - second, second], axis=1)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PrivateBooster(PrivateClassifier):
+    """Boosted stumps, and with δ pairs and noisy sweeps: an additive model that can be looked at, ε-DP or (ε, δ)-DP.
+
+    Parameters
+    ----------
+    epsilon : total budget ε > 0; ``inf`` releases everything exactly.
+    delta : total δ in (0, 1) for all stages, or None for pure ε, by which stumps alone are chosen.
+    domain : public domain; if None it is read off the records, with a warning and an infinite ε on the ledger.
+    n_rounds : number of stumps m ≥ 1; None for a number that follows from a noisy number of records times ε.
+    learning_rate : first step λ > 0 of the stumps; the step shrinks linearly to λ/5 in the last round. None for one
+        that follows from the number of rounds.
+    uniform, geometric : thresholds of each continuous attribute before the data are seen, see
+        :func:`~dpnb.records.grid.public_cuts`; with δ, bins that many records crowd into are halved.
+    additive : whether to do without pairs of attributes.
+    neighbours : ``"add-remove"`` or ``"replace"``.
+    random_state : seed, Generator or None. The noise follows from it: keep it secret.
+
+    Attributes
+    ----------
+    models_ : list of :class:`~dpnb.records.shapes.Shapes`, one for two classes (the second is +1), else one a class.
+    feature_importances_ : (attributes,) shares of what the attributes move the score by, see there.
+    ledger_ : :class:`~dpnb.privacy.ledger.Ledger` with the claimed and the true ε.
+    domain_, classes_, n_features_in_ : as usual.
+
+    Notes
+    -----
+    **Privacy**: ``epsilon``-DP, or (``epsilon``, ``delta``)-DP, under ``neighbours`` for a given domain. Given past
+    outputs the scores F of all records are fixed, and a record changes sums over cells by its own residual r: for two
+    classes ``y · min(1, exp(−y F))``, for more ``1[y = k] − p_k`` of each class.
+
+    * A noisy number of records, with pure ε; with δ noisy counts of the bins of each attribute, some of them halved:
+      a record is in one bin of each.
+    * Stumps: ``½ Σ r h`` moves by at most ½ either way; permute-and-flip, or the exponential mechanism.
+    * Fine attributes: ``Σ max(|Σ r| − 1.5 √(Σ r² + 9), 0)`` over bins moves up by Σ|r| or down by Σ|r| + r²/4 at most.
+    * Pairs: the largest ``|½ Σ r h|`` over products h of two conditions moves by ½ Σ|r|, either way.
+    * Sweeps: a record is in one cell of each block, with a residual of at most 1 (√2 for more than two classes) in L2.
+
+    Draws are exact, and so are sums of residuals, which are multiples of 2⁻²⁸, for up to 2²⁵ records; scores that are
+    added up over bins are exact while records times attributes, or five times the records, are at most 2²⁵. The number
+    of rounds and what else follows from the noisy number of records is post-processing; budgets are fixed in advance.
+    With δ, all plans that may follow are declared, and ρ is what the worst of them leaves, see
+    :mod:`dpnb.privacy.accounting`.
+
+    Ask ``print(domain.check(X, y))`` before: a fit moves what does not fit in silence, and spends its budget.
+
+    ``n_rounds`` and ``learning_rate`` are free to choose before the data are seen; every further fit on the private
+    records spends its own budget.
+
+    References
+    ----------
+    Domingo, Watanabe (2000), MadaBoost; McKenna, Sheldon (2020), Permute-and-Flip; Cesar, Rogers (2021), Bounding,
+    concentrating, and truncating; Canonne, Kamath, Steinke (2020), The discrete Gaussian for differential privacy.
+    """
+
+    epsilon: float = 1.0
+    delta: float | None = None
+    domain: Domain | None = None
+    n_rounds: int | None = None
+    learning_rate: float | None = None
+    uniform: int = 31
+    geometric: int = 24
+    additive: bool = False
+    neighbours: Neighbours = "add-remove"
+    random_state: Any = None
+
+    _least: ClassVar = {"n_rounds": 1, "uniform": 0, "geometric": 0}
+    _released: ClassVar = ("models_",)
+    _settings: ClassVar = Settings()
+
+    def _fit(self, records: RecordsDoor, curator: Curator) -> None:
+        how: dict[str, Any] = {"uniform": self.uniform, "geometric": self.geometric}
+        finest = finest_cuts(self.domain_, uniform=self.uniform, geometric=self.geometric)
+        data, budget = records.scored(finest, loss_of(self.domain_.n_classes)), self._budget
+        if self.delta is None:
+            most = most_purely(budget, n_rounds=self.n_rounds, n_problems=data.loss.n_problems)
+            with curator.ledger.adaptive("booster", most=most):
+                how |= {"n_rounds": self.n_rounds, "learning_rate": self.learning_rate}
+                self.models_ = boost_purely(data, curator, self.domain_, epsilon=budget, **how)
+            return
+        ways = Ways(
+            self._settings,
+            self.domain_,
+            data.loss.n_problems,
+            n_rounds=self.n_rounds,
+            learning_rate=self.learning_rate,
+            additive=self.additive,
+        )
+        rho, plans = budgeted(
+            ways.declared(), epsilon=self.epsilon, delta=self.delta, neighbours=self.neighbours
+        )
+        with curator.ledger.adaptive("booster", plans=plans):
+            self.models_ = boost(data, curator, ways, rho=rho, epsilon=budget, **how)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_delta(self.delta)
+        if self.learning_rate is not None:
+            check_step("learning_rate", self.learning_rate)
+
+    def _votes(self, codes: Floats) -> Floats:
+        return probabilities(self.models_, codes)
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """Share of each attribute in what moves the score, (attributes,), summing to 1 or all 0.
+
+        With δ: the mean absolute deviation of what an attribute adds to the score, over records that lie where the
+        noisy counts say that are released anyway, see :meth:`~dpnb.records.shapes.Shapes.importances`.
+
+        With pure ε no counts are released, and earlier documents hold none. Then half the distance from an attribute's
+        lowest to its highest score takes its place, and a warning says so: an attribute that is the same in all records
+        can have a share.
+        :meth:`explain` says what attributes add for records that one has.
+
+        **Privacy**: post-processing, free.
+        """
+        check_is_fitted(self)
+        if not all(model.counted for model in self.models_):
+            warnings.warn(
+                "importances are distances between scores, wherever records lie: this model has no noisy counts of "
+                "them, which a fit with delta=1e-6, say, releases",
+                stacklevel=2,
+            )
+        total: Floats = np.sum([model.importances() for model in self.models_], axis=0)
+        shares: Floats = total / max(float(total.sum()), 1e-300)
+        return shares
+
+    def explain(self, X: pd.DataFrame | ArrayLike, *, label: Any = None) -> pd.DataFrame:
+        """What each attribute, and each pair, adds to the score of each record.
+
+        Parameters
+        ----------
+        X : (n, attributes) records, as for :meth:`predict_proba`.
+        label : class whose score is meant, as for :meth:`shape`.
+
+        Returns
+        -------
+        DataFrame (n, 1 + attributes + pairs): "constant", the attributes, and pairs as "one × other"; a row sums to
+        the score F. With two classes P(second class) = ``logistic(F)``, else the probabilities are the softmax of the
+        classes' scores.
+
+        **Privacy**: post-processing, free. The rows describe the records in ``X``.
+        """
+        check_is_fitted(self)
+        codes = self._codes(X)
+        model, names = self._model(label), self.domain_.names
+        parts = {"constant": np.full(len(codes), model.constant)}
+        parts |= {name: model.part(codes, a) for a, name in enumerate(names)}
+        for block, table in model.pairs():
+            name = " × ".join(names[axis.attribute] for axis in block.axes)
+            added = table.reshape(-1)[block.cells(lambda a: codes[:, a])]
+            parts[name] = parts.get(name, 0.0) + added
+        index = X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(len(codes))
+        return pd.DataFrame(parts, index=index)
+
+    def shape(self, name: str, *, label: Any = None) -> Shape:
+        """What an attribute adds to the score by itself.
+
+        Parameters
+        ----------
+        name : of an attribute.
+        label : class whose score is meant; the second of two classes if None.
+
+        Returns
+        -------
+        :class:`~dpnb.records.grid.Shape` with thresholds or category codes, and scores.
+
+        **Privacy**: post-processing, free.
+        """
+        check_is_fitted(self)
+        self.domain_[name]  # raises for an unknown name
+        return self._model(label).shape(self.domain_.names.index(name))
+
+    def pairs(self, *, label: Any = None) -> dict[tuple[str, str], PairShape]:
+        """What pairs of attributes add to the score beside their own shapes.
+
+        Parameters
+        ----------
+        label : class whose score is meant, as for :meth:`shape`.
+
+        Returns
+        -------
+        (name, other name) → :class:`~dpnb.records.shapes.PairShape`; empty without δ and with ``additive=True``.
+
+        **Privacy**: post-processing, free.
+        """
+        check_is_fitted(self)
+        names = self.domain_.names
+        return {
+            (names[first.attribute], names[second.attribute]): PairShape(first.at, second.at, table)
+            for (first, second), table in ((block.axes, table) for block, table in self._model(label).pairs())
+        }
+
+    def _model(self, label: Any) -> Shapes:
+        """Score of a class."""
+        if len(self.models_) > 1:
+            if label not in self.domain_.classes:
+                raise ValueError(
+                    f"label={label!r}: expected one of {', '.join(map(repr, self.domain_.classes))}"
+                )
+            return self.models_[self.domain_.classes.index(label)]
+        if label not in (None, second := self.domain_.classes[1]):
+            raise ValueError(
+                f"label={label!r}: expected {second!r} or None; with two classes the others are these upside down"
+            )
+        return self.models_[0]

@@ -1,0 +1,1 @@
+"""What all estimators share, and the documents that they are written into."""

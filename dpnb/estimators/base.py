@@ -1,0 +1,573 @@
+"""What the estimators of all papers share: opening the doors, predicting by vote, checking parameters."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import sys
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.metadata import version
+from os import PathLike
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, _clone_parametrized
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from ..arrays import Floats
+from ..checks import (
+    check_choice,
+    check_count,
+    check_epsilon,
+    check_kinds,
+    check_no_weights,
+    check_path,
+    check_seed,
+)
+from ..domain import Domain, as_frame, as_series
+from ..domain.encoding import distinct, spelt_number
+from ..domain.frames import columns_of
+from ..domain.misfits import joined
+from ..errors import DataError, PrivacyLeakWarning
+from ..files import check_new, write_whole
+from ..privacy.accounting import gaussian_rho
+from ..privacy.curator import STREAMS, Curator, open_curator, source_of_noise, spawned
+from ..privacy.ledger import Cost, Ledger, Neighbours
+from ..records.bags import Bags
+from ..records.doors import RecordsDoor
+from ..records.memory import Records
+from ..trees.growth import TreeBuilder
+from ..trees.tree import Tree, leaf_votes
+from .documents import (
+    ESTIMATORS,
+    domain_of,
+    find_class,
+    ledger_document,
+    parsed,
+    plain,
+    read_document,
+    read_ledger,
+    text_of,
+    unplain,
+)
+
+
+def check_domain(domain: object) -> None:
+    """Raise TypeError unless ``domain`` is a :class:`~dpnb.Domain`."""
+    if not isinstance(domain, Domain):
+        hint = "see dpnb.Domain"
+        if isinstance(domain, str | PathLike):
+            hint = f"Domain.from_yaml({str(domain)!r}) reads a domain file"
+        elif isinstance(getattr(domain, "domain", None), Domain):
+            hint = "pass its attribute domain"
+        elif isinstance(domain, Mapping):
+            hint = "Domain.from_document({...}) reads what a domain file holds"
+        elif isinstance(domain, Sequence):
+            hint = "Domain(attributes, classes) makes one of attributes"
+        raise TypeError(
+            f"domain is of type {type(domain).__name__}: expected a Domain, or None to read it off the records; {hint}"
+        )
+
+
+def _are_codes(y: Any, domain: Domain) -> bool:
+    """Whether labels are an array of numbers, of any type, where no class is one: then they are codes.
+
+    One label that is missing, or is no whole number, makes NumPy take another type of numbers for all of them. The
+    type of a table's column does not count: whoever read the table took it from the records.
+    """
+    numbers = isinstance(y, np.ndarray) and y.dtype.kind in "biufc"
+    return numbers and all(np.isnan(spelt_number(label)) for label in domain.classes)
+
+
+def _for_codes(domain: Domain) -> Domain:
+    """The domain in which every class is its place among the sorted classes."""
+    return replace(domain, classes=tuple(range(domain.n_classes)))
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class _Strictness:
+    strict: bool = False
+
+
+class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of the estimators: parameters ``epsilon``, ``delta``, ``domain``, ``neighbours``, ``random_state``.
+
+    An estimator is a dataclass of its parameters that says how it learns in :meth:`_fit`.
+
+    Parameters
+    ----------
+    strict : whether ``fit`` and ``predict`` raise an error for records that do not fit the domain. An error tells
+        whoever sees it something of the records, and no budget pays for it. By default, with a domain given, misfits
+        are moved into the domain (``Domain.move``), and an error depends on parameters and columns alone;
+        ``Domain.check`` tells before a fit what would be moved, and ``predict`` warns.
+
+    Notes
+    -----
+    The noise follows from ``random_state``, so an estimator is shown without it, and a fitted one is saved without it.
+    A whole number repeats the noise in every fit and every copy, as it is meant to. A Generator goes on from fit to
+    fit, a clone gets one that it spawns, and other copies, pickles among them, get none: no two draw the same noise.
+    """
+
+    _choices: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # parameter -> values it may have
+    _least: ClassVar[Mapping[str, int]] = {}  # parameter -> least number; None passes where it is the default
+    _beyond: ClassVar[
+        Mapping[str, tuple[Any, ...]]
+    ] = {}  # parameter -> values that may cost more than epsilon
+
+    two_classes: ClassVar[bool] = False  # whether it takes two classes only
+    discrete_only: ClassVar[bool] = False  # whether it takes discrete attributes only
+    _released: ClassVar[tuple[str, ...]] = ()  # attributes of a fitted model that predictions follow from
+
+    epsilon: float
+    delta: float | None = None
+    domain: Domain | None
+    neighbours: Neighbours
+    random_state: Any
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        # scikit-learn reads the signature at every call: a sixth of the time of a fit on few records.
+        names: list[str] = super()._get_param_names()
+        return names
+
+    def fit(
+        self,
+        X: pd.DataFrame | ArrayLike | RecordsDoor,
+        y: ArrayLike | pd.Series[Any] | None = None,
+        **others: Any,
+    ) -> Self:
+        """Train the model.
+
+        Parameters
+        ----------
+        X : table (n, attributes) of any library, array (positions are keys), or encoded
+            :class:`~dpnb.records.memory.Records` (without ``y``). The index labels of a pandas frame are the record
+            keys.
+        y : (n,) labels in the domain's classes. A NumPy array of numbers where no class is a number holds codes of the
+            sorted classes, as scikit-learn's meta-estimators pass them on; the model then speaks of these.
+        others : nothing, or ``sample_weight=None``. Were weights named, BaggingClassifier would pass its draws as such.
+
+        Raises
+        ------
+        TypeError
+            For weights: all records weigh the same, since a weight multiplies what one record may change.
+        ValueError
+            For a parameter out of range, columns that are not those of the domain, a domain that the estimator does not
+            take; and, with ``strict`` or without a domain, for records that do not fit.
+        RuntimeError
+            For an estimator whose author forgot to release anything through the curator.
+
+        **Privacy**: see the class; every release is on ``ledger_``.
+        """
+        check_no_weights(others)
+        self._check_parameters()
+        self._read_off = self.domain is None and not isinstance(X, RecordsDoor)
+        records, curator = self._open(X, y)
+        classes, name = self.domain_.n_classes, type(self).__name__
+        if self.two_classes and classes != 2:
+            why = f"{classes} classes: {name} is for two; PrivateBooster takes any number"
+            raise ValueError(f"Only binary classification is supported. {why}")
+        self._fit(records, curator)
+        if not any(True for _ in curator.ledger.root.events()):
+            raise RuntimeError(
+                f"{name} learnt without its curator, and its ledger would say ε = 0: expected a release at least; call "
+                "the curator's mechanisms in _fit, or curator.exact(value, why=...) for what gets no noise"
+            )
+        self.ledger_ = curator.ledger
+        return self
+
+    def _fit(self, records: RecordsDoor, curator: Curator) -> None:
+        """Learn the model from the records, all releases through the curator."""
+        raise NotImplementedError
+
+    def _check_parameters(self) -> None:
+        """Raise ValueError for a parameter out of range."""
+        check_epsilon(self.epsilon)
+        check_seed(self.random_state)
+        check_kinds(self, but=("epsilon", "delta", "domain"))
+        for name, choices in self._choices.items():
+            check_choice(name, getattr(self, name), choices)
+        check_choice("neighbours", self.neighbours, ("add-remove", "replace"))
+        for name, low in self._least.items():
+            value = getattr(self, name)
+            if value is not None or getattr(type(self), name) is not None:
+                check_count(name, value, low=low)
+
+    def _open(self, X: Any, y: Any) -> tuple[RecordsDoor, Curator]:
+        """Open the three doors for a fit: records, releases, budget."""
+        ledger = Ledger(neighbours=self.neighbours, delta=self.delta, claimed=float(self.epsilon))
+        curator = open_curator(rng=source_of_noise(self.random_state), ledger=ledger)
+        if isinstance(X, RecordsDoor):
+            return self._open_records(X, y), curator
+        X = as_frame(X)
+        if y is None:
+            raise ValueError(
+                "a classifier requires y to be passed, but the target y is None: pass a label for each record"
+            )
+        if self.domain is None:
+            columns_of(X)
+            if not isinstance(y, np.ndarray | pd.DataFrame):
+                y = as_series(y).infer_objects()
+            y = y if isinstance(y, pd.Series) else column_or_1d(y, warn=True)
+            distinct(as_series(y), of="the labels")
+            validate_data(self, X, skip_check_array=True)
+            check_classification_targets(y)
+            why = "no domain given: bounds, categories and classes read off the records"
+            self.domain_ = curator.exact(Domain.infer(X, y), why=why)
+        else:
+            check_domain(self.domain)
+            self.domain_ = _for_codes(self.domain) if _are_codes(y, self.domain) else self.domain
+            self.n_features_in_ = self.domain_.n_attributes
+            if isinstance(X, pd.DataFrame):
+                self.feature_names_in_ = np.array(self.domain_.names, dtype=object)
+        given = self.domain is not None
+        records = Records(X, y, domain=self.domain_, strict=self.strict or not given, by_content=given)
+        self.classes_ = np.array(self.domain_.classes)
+        return records, curator
+
+    def _open_records(self, records: RecordsDoor, y: object) -> RecordsDoor:
+        """Take records that are encoded already; they carry labels and domain."""
+        if y is not None:
+            raise ValueError("y given beside encoded records: they carry their labels, call fit(records)")
+        if self.strict and not records.strict:
+            raise ValueError(
+                "strict=True, but the records were encoded with strict=False: encode them with strict=True, or leave "
+                "it False here"
+            )
+        if self.domain not in (None, records.domain):
+            raise ValueError(
+                "domain differs from the one that the records were encoded with: leave it None, or encode them on it"
+            )
+        self.domain_ = records.domain
+        self.classes_ = np.array(self.domain_.classes)
+        self.n_features_in_ = self.domain_.n_attributes
+        self.feature_names_in_ = np.array(self.domain_.names, dtype=object)
+        return records
+
+    def release(self, path: str | PathLike[str]) -> None:
+        """Write the fitted model as a JSON document that :func:`dpnb.read` reads.
+
+        It holds what was released (trees or shapes), the domain, the parameters, the ledger and the versions; no seed,
+        no generator, and nothing of the records beside what the ledger lists.
+
+        Parameters
+        ----------
+        path : a new file.
+
+        Raises
+        ------
+        FileExistsError
+            If there is such a file: a card may have been signed for it.
+        TypeError
+            For an estimator that is not registered, or has released what documents do not hold.
+        ValueError
+            If :func:`dpnb.read` would refuse the document: its parameters were changed after the fit, or it is larger
+            than documents may be.
+
+        Warns
+        -----
+        PrivacyLeakWarning
+            If the ledger says ε = ∞; it names the leaks.
+
+        **Privacy**: post-processing of the released model, free.
+        """
+        file, name = check_path("path", path, such="model.json"), type(self).__name__
+        check_is_fitted(self)
+        check_new(file)
+        if name not in ESTIMATORS or find_class(name, ESTIMATORS) is not type(self):
+            raise TypeError(
+                f"{name} of {type(self).__module__} has no name in documents, so nobody could read it: expected an "
+                "estimator that dpnb.estimators.base.register lists; register it there and in whatever reads it, or "
+                "pickle the model"
+            )
+        text = text_of(self._document())
+        try:
+            _revived(parsed(text.encode()))
+        except DataError as error:
+            raise ValueError(f"this {name} would not be read again: the document {error}") from error
+        if np.isinf(self.ledger_.epsilon):
+            leaks = ", ".join(self.ledger_.leaks) or "epsilon=inf"
+            warnings.warn(
+                f"{file} says ε = ∞, the model is not differentially private: {leaks}",
+                PrivacyLeakWarning,
+                stacklevel=2,
+            )
+        write_whole(file, text)
+
+    def _document(self) -> dict[str, Any]:
+        secret = ("random_state", "domain")
+        parameters = self.get_params(deep=False)
+        return {
+            "estimator": type(self).__name__,
+            "versions": {name: version(name) for name in ("dpnb", "numpy", "scikit-learn")},
+            "domain": self.domain_.document(),
+            "parameters": {name: plain(value) for name, value in parameters.items() if name not in secret},
+            "model": {name: plain(getattr(self, name)) for name in self._released},
+            "ledger": ledger_document(self.ledger_),
+        }
+
+    def __getattr__(self, name: str) -> Any:
+        told = f"{type(self).__name__!r} object has no attribute {name!r}"
+        if name.endswith("_") and not name.startswith("_") and "ledger_" not in vars(self):
+            told += " before it is fitted: expected a fitted model, call fit(X, y) first"
+        raise AttributeError(told)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = not self.two_classes
+        # Noise may hide what there is to learn, and scikit-learn's checks pass arrays of real numbers.
+        tags.classifier_tags.poor_score = math.isfinite(self.epsilon)
+        tags.input_tags.categorical = True
+        tags.input_tags.two_d_array = not self.discrete_only
+        tags.input_tags.allow_nan = self.domain is not None and not self.strict
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "ledger_")
+
+    def __getstate__(self) -> Any:
+        state = super().__getstate__()
+        goes_on = isinstance(self.random_state, STREAMS)
+        return {**state, "random_state": None} if goes_on or self.__sklearn_is_fitted__() else state
+
+    def __sklearn_clone__(self) -> Self:
+        twin: Self = _clone_parametrized(self)
+        twin.random_state = spawned(self.random_state)
+        return twin
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name; without the seed where scikit-learn prints them, as it does for a Pipeline's steps."""
+        parameters: dict[str, Any] = super().get_params(deep)
+        return parameters | {"random_state": None} if self._is_printed() else parameters
+
+    def _is_printed(self) -> bool:
+        frame = None if self.random_state is None else sys._getframe(1)
+        while frame is not None:
+            asks = frame.f_globals.get("__name__", "")
+            if asks.startswith("sklearn.") and ("pprint" in asks or "repr" in asks):
+                return True
+            frame = frame.f_back
+        return False
+
+    @property
+    def _budget(self) -> float:
+        """Budget under add/remove: a replacement is a removal and an addition, each pays half."""
+        return float(self.epsilon) / (2 if self.neighbours == "replace" else 1)
+
+    def worst_cost(self) -> Cost:
+        """The most that a fit on a public domain may book, whatever the records hold and whatever is drawn.
+
+        Returns
+        -------
+        Pure ε and zCDP ρ under add/remove: infinite with ``strict``, and with options that go beyond the claim; for a
+        claim with δ no pure ε, and the ρ of Gaussian noise that has this claim.
+
+        Raises
+        ------
+        ValueError
+            For a parameter out of range.
+        """
+        self._check_parameters()
+        if self.strict or any(getattr(self, name) in values for name, values in self._beyond.items()):
+            return Cost(math.inf, math.inf)
+        budget = self._budget
+        if self.delta is None:
+            return Cost(budget, budget * budget / 2)
+        rho = gaussian_rho(epsilon=float(self.epsilon), delta=self.delta)
+        return Cost(math.inf, rho / (4 if self.neighbours == "replace" else 1))
+
+    def _votes(self, codes: Floats) -> Floats:
+        """Unnormalised class scores of encoded records, (n, classes)."""
+        raise NotImplementedError
+
+    def predict_proba(self, X: pd.DataFrame | ArrayLike) -> Floats:
+        """Class probabilities.
+
+        Parameters
+        ----------
+        X : (n, attributes) records. What does not fit the domain is moved into it as ``fit`` moves it, with a warning
+            that shows values of ``X``. With ``strict`` it raises, as it does if no domain was given; then numbers
+            beyond the bounds are routed like the bounds.
+
+        Returns
+        -------
+        (n, classes), columns in the order of ``classes_``.
+
+        **Privacy**: post-processing of the released model, free.
+        """
+        check_is_fitted(self)
+        if isinstance(X, np.ndarray) and X.ndim == 1:
+            raise ValueError("X is one-dimensional. Reshape your data: X.reshape(1, -1) for one record")
+        if self.domain is None:
+            validate_data(self, as_frame(X), skip_check_array=True, reset=False)
+        return self._probabilities(self._codes(X))
+
+    def _codes(self, X: pd.DataFrame | ArrayLike) -> Floats:
+        """Records as numbers, with misfits moved where ``fit`` moves them, and refused where it refuses them."""
+        if self.strict or getattr(self, "_read_off", False):
+            return self.domain_.encode(X, strict=self.strict)
+        codes, told = self.domain_.moved_and_told(X)
+        if told:
+            warnings.warn(f"moved into the domain, as by fit: {joined(told)}", stacklevel=3)
+        return codes
+
+    def _probabilities(self, codes: Floats) -> Floats:
+        """Class probabilities of encoded records, (n, classes)."""
+        scores = self._votes(codes)
+        shares: Floats = scores / scores.sum(axis=1, keepdims=True)
+        return shares
+
+    def predict(self, X: pd.DataFrame | ArrayLike) -> NDArray[Any]:
+        """Most probable class of every record, (n,)."""
+        chosen = self.predict_proba(X).argmax(axis=1)
+        result: NDArray[Any] = self.classes_[chosen]
+        return result
+
+
+def read(path: str | PathLike[str]) -> PrivateClassifier:
+    """Read a model that :meth:`PrivateClassifier.release` wrote; it predicts the same, to the bit.
+
+    Parameters
+    ----------
+    path : the document.
+
+    Raises
+    ------
+    DataError
+        If the file is no such document, or its ledger is not that of its model.
+    """
+    document = read_document(check_path("path", path, such="model.json"))
+    try:
+        return _revived(document)
+    except DataError as error:
+        raise DataError(f"{path} {error}; fetch it again, or release the model again") from error
+
+
+def _revived(document: dict[str, Any]) -> PrivateClassifier:
+    """The model of a document; DataError for whatever is wrong with it, told as what the document is."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return _made_of(document)
+    except DataError as error:
+        raise DataError(f"is damaged: {error}") from error
+    except Exception as error:  # whatever a wrong entry leads to
+        why = " ".join(str(error).split())
+        raise DataError(f"is damaged: {type(error).__name__}: {why}") from error
+
+
+def _made_of(document: dict[str, Any]) -> PrivateClassifier:
+    kind = find_class(document["estimator"], ESTIMATORS)
+    domain = domain_of(document["domain"])
+    released = dict(document["model"])
+    vote = released.pop("vote", None)  # of a forest, unless its document is of version 1
+    if set(released) != set(kind._released):
+        raise DataError(f"a {kind.__name__} has {', '.join(kind._released)}")
+    if unknown := sorted(set(document["parameters"]) - set(inspect.signature(kind).parameters)):
+        raise DataError(f"a {kind.__name__} has no parameter {unknown[0]!r}")
+    model: PrivateClassifier = kind(
+        domain=domain, **{name: unplain(value, domain) for name, value in document["parameters"].items()}
+    )
+    model._check_parameters()
+    ledger = read_ledger(document["ledger"])
+    _check_alike(model, ledger)
+    if vote not in (None, getattr(model, "vote", None)):
+        raise DataError(f"its trees vote by {vote!r}, and not as those of its parameters")
+    for name, value in released.items():
+        found = unplain(value, domain)
+        for part in found if isinstance(found, list) else [found]:
+            part.check(domain)
+        setattr(model, name, found)
+    model.domain_, model.classes_ = domain, np.array(domain.classes)
+    model.n_features_in_ = domain.n_attributes
+    model.ledger_ = ledger
+    shares = model._probabilities(np.nan_to_num(domain.lows)[None])  # whatever is wrong shows here
+    if shares.shape != (1, domain.n_classes) or not np.isfinite(shares).all():
+        raise DataError(f"its model has no probabilities for {domain.n_classes} classes")
+    return model
+
+
+def _check_alike(model: PrivateClassifier, ledger: Ledger) -> None:
+    """Raise DataError unless a ledger is one of a fit with the model's parameters."""
+    if not ledger.epsilon > 0:
+        raise DataError("its ledger says that nothing was released, ε = 0, beside a model")
+    claims = (ledger.claimed, ledger.delta, ledger.neighbours)
+    parameters = (model.epsilon, model.delta, model.neighbours)
+    if claims != parameters:
+        raise DataError(
+            f"its ledger is for epsilon, delta, neighbours = {claims}, its parameters are {parameters}"
+        )
+
+
+class PrivateForest(PrivateClassifier):
+    """Base of the forests: trees with released leaf counts, combined by ``vote``."""
+
+    _released: ClassVar = ("trees_",)
+
+    bags: str
+    bag_rate: float | None
+    vote: str
+    trees_: list[Tree]
+
+    def _document(self) -> dict[str, Any]:
+        document = super()._document()
+        document["model"]["vote"] = self.vote  # for readers that do not know the class
+        return document
+
+    def _plant(
+        self,
+        records: RecordsDoor,
+        curator: Curator,
+        grow: Callable[[TreeBuilder, float], Tree],
+        *,
+        n_trees: int,
+        alike: bool,
+    ) -> list[Tree]:
+        """Draw the bags and grow a tree on each.
+
+        Parameters
+        ----------
+        grow : builder at the root of a bag, and ε that every path may spend on each copy of a record → tree.
+        n_trees : number of trees.
+        alike : whether all paths cost the same, whatever is released; else each is booked in full.
+
+        **Privacy**: bags compose by fact F2, see :class:`~dpnb.records.bags.Bags`.
+        """
+        bags = Bags(self.bags, n_trees, self.bag_rate)
+        seed = curator.public(lambda rng: int(rng.integers(2**63)), what="seed of the bags")
+        per_copy = bags.per_copy_epsilon(self._budget)
+        most = None if alike else Cost.pure(per_copy)
+        trees = []
+        with bags.forest_scope(curator.ledger, f"forest of {n_trees} trees"):
+            for b in range(n_trees):
+                with bags.tree_scope(curator.ledger), curator.ledger.tree("tree", most=most) as scope:
+                    cohort = records.bag(bags, seed=seed, tree=b)
+                    trees.append(grow(TreeBuilder(records.domain, scope, cohort), per_copy))
+        return trees
+
+    def _votes(self, codes: Floats) -> Floats:
+        votes = np.zeros((len(codes), self.domain_.n_classes))
+        for tree in self.trees_:
+            votes += leaf_votes(tree.value, vote=self.vote)[tree.apply(codes)]
+        return votes
+
+
+def register(estimator: type[PrivateClassifier]) -> None:
+    """Give an estimator of your own its name in documents; its models can be released then, and read wherever it is.
+
+    Raises
+    ------
+    ValueError
+        If another class has that name already.
+    """
+    name, home = estimator.__name__, estimator.__module__
+    if name in ESTIMATORS and find_class(name, ESTIMATORS) is not estimator:
+        raise ValueError(f"{name!r} is registered already, by {ESTIMATORS[name]}: rename one")
+    ESTIMATORS.setdefault(name, home)

@@ -1,0 +1,468 @@
+"""Release door: the only source of randomness and of releases once the data are read.
+
+Every method builds the law of its output, books an event on the ledger, and lets :meth:`Curator._settle`
+produce the outcome. An auditor overrides that one method to force outcomes and weigh them on a neighbour.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..arrays import Floats, Ints
+from .lattice import Lattice
+from .laws import (
+    DiscreteGaussian,
+    Exact,
+    Exponential,
+    Gaussian,
+    IntervalExponential,
+    Laplace,
+    Law,
+    Outcome,
+    PermuteAndFlip,
+    Point,
+    TwoSidedGeometric,
+)
+from .ledger import Event, Ledger
+
+T = TypeVar("T")
+
+# ρ of an ε-DP mechanism in units of ε²: 1/2 for any (Bun and Steinke 2016), 1/8 if its range is bounded by ε.
+RHO = {
+    "laplace": 0.5,
+    "geometric": 0.5,
+    "exponential": 0.125,
+    "interval exponential": 0.125,
+    "permute-and-flip": 0.5,
+}
+
+
+# Of every ε and ρ, what pays for the rounding of weights and probabilities, whose logarithms are off by less than
+# 2⁻⁴⁴: a probability is computed from at most a hundred numbers with a relative error of 2⁻⁵² each.
+ROUNDING = 2.0**-40
+MOST_STEPS = 2.0**51  # of a scale of noise: its outcomes, up to 745 scales, are whole numbers of 62 bits
+LARGEST = 2.0**62  # of what noise is added to, so that both together are whole numbers of 64 bits
+
+
+REAL_NOISE = ("laplace", "gaussian")
+"""Mechanisms whose outcomes are floating-point numbers around the value that they hide."""
+
+
+class Curator:
+    """Holds the random generator and the ledger; mechanisms are its methods.
+
+    Parameters
+    ----------
+    rng : source of all noise.
+    ledger : where every release is booked.
+
+    Notes
+    -----
+    ``epsilon`` may be a scalar or one value per part; ``parts`` are node numbers of the open tree scope, whose
+    records are disjoint. ``epsilon=inf`` releases exactly and books an infinite cost.
+    """
+
+    def __init__(self, *, rng: np.random.Generator, ledger: Ledger) -> None:
+        self._rng = rng
+        self.ledger = ledger
+
+    def _settle(self, law: Law[Outcome], event: Event) -> Outcome:
+        """Book the event and draw its outcome."""
+        self.ledger.book(event)
+        return law.draw(self._rng)
+
+    def laplace(
+        self,
+        values: ArrayLike,
+        *,
+        epsilon: ArrayLike,
+        sensitivity: float,
+        what: str,
+        parts: Ints | None = None,
+    ) -> Floats:
+        """Add Laplace noise of scale ``sensitivity / epsilon`` to every entry.
+
+        Parameters
+        ----------
+        values : (...) or (parts, ...) exact query values.
+        epsilon : > 0, scalar or (parts,).
+        sensitivity : L1 sensitivity of the whole vector of one part.
+        what : purpose, for the ledger.
+        parts : node numbers of the rows of ``values``.
+
+        **Privacy**: ε-DP for a record of each part (Dwork, McSherry, Nissim, Smith 2006), as real numbers. For what the
+        texts do: the last digits of floating-point numbers betray their centre, so what is released should be whole
+        numbers, :meth:`geometric`.
+        """
+        centre = np.asarray(values, float)
+        event = _pure("laplace", epsilon=epsilon, sensitivity=sensitivity, what=what, parts=parts)
+        scale = _by_row(sensitivity / event.epsilon, centre)
+        return self._settle(Laplace(centre=centre, scale=scale), event)
+
+    def geometric(
+        self,
+        values: ArrayLike,
+        *,
+        epsilon: ArrayLike,
+        sensitivity: float,
+        what: str,
+        parts: Ints | None = None,
+        unit: float = 1,
+    ) -> NDArray[Any]:
+        """Add two-sided geometric noise of scale ``sensitivity / epsilon`` to whole numbers: discrete Laplace noise.
+
+        Parameters
+        ----------
+        values : (...) or (parts, ...) multiples of ``unit``.
+        epsilon, sensitivity, what, parts : as of :meth:`laplace`.
+        unit : step of the values and of the noise.
+
+        Returns
+        -------
+        Multiples of ``unit``, shaped as ``values``; whole numbers for ``unit=1``.
+
+        **Privacy**: ε-DP for a record of each part (Ghosh, Roughgarden, Sundararajan 2009), also as computed: the
+        draws are exact, and 2⁻⁴⁰ of ε pays for the rounding of their probabilities.
+        """
+        centre = _whole(values, unit)
+        event = _pure("geometric", epsilon=epsilon, sensitivity=sensitivity, what=what, parts=parts)
+        scale = _check_spread(sensitivity / unit / _net(event.epsilon), event.epsilon, unit)
+        scale = _by_row(scale, centre)
+        return self._settle(TwoSidedGeometric(centre=centre, scale=scale), event) * unit
+
+    def gaussian(
+        self, values: ArrayLike, *, rho: ArrayLike, sensitivity: float, what: str, parts: Ints | None = None
+    ) -> Floats:
+        """Add normal noise of variance ``sensitivity² / (2 rho)``.
+
+        **Privacy**: ρ-zCDP for L2 sensitivity ``sensitivity``; no finite pure ε (Bun and Steinke 2016). As real
+        numbers: to release, take :meth:`discrete_gaussian`.
+        """
+        centre = np.asarray(values, float)
+        event = _concentrated("gaussian", rho=rho, sensitivity=sensitivity, what=what, parts=parts)
+        sd = _by_row(sensitivity / np.sqrt(2 * event.rho), centre)
+        return self._settle(Gaussian(centre=centre, sd=sd), event)
+
+    def discrete_gaussian(
+        self,
+        values: ArrayLike,
+        *,
+        rho: ArrayLike,
+        sensitivity: float,
+        what: str,
+        parts: Ints | None = None,
+        unit: float = 1,
+        shares: Floats | None = None,
+        moved: float | None = None,
+    ) -> NDArray[Any]:
+        """Add discrete Gaussian noise of variance about ``sensitivity² / (2 rho)`` to whole numbers.
+
+        Parameters
+        ----------
+        values, unit : as of :meth:`geometric`.
+        rho : > 0, scalar or (parts,).
+        sensitivity : L2 sensitivity of the whole vector of one part; with ``shares``, of each of its blocks.
+        shares : share in ρ of the block that each value belongs to, shaped as ``values`` or broadcast to them; those of
+            the blocks add up to 1.
+        moved : most entries that one record changes, where that is known; by default what the sensitivity allows.
+
+        **Privacy**: ρ-zCDP (Canonne, Kamath, Steinke 2020), up to rounding, for which 2⁻⁴⁰ of ρ is kept back.
+        """
+        centre = _whole(values, unit)
+        event = _concentrated("discrete gaussian", rho=rho, sensitivity=sensitivity, what=what, parts=parts)
+        sd = _check_spread(sensitivity / unit / np.sqrt(2 * _net(event.rho)), event.rho, unit)
+        sd = _by_row(sd, centre) if shares is None else sd / np.sqrt(shares)
+        # Of whole steps, each entry that a record changes moves by one at least.
+        most = min(float(centre.size), (sensitivity / unit) ** 2) if moved is None else moved
+        event = replace(event, lattice_sd=float(np.min(sd)), moved=most)
+        return self._settle(DiscreteGaussian(centre=centre, sd=sd), event) * unit
+
+    def exponential(
+        self,
+        scores: ArrayLike,
+        *,
+        starts: Ints,
+        epsilon: ArrayLike,
+        sensitivity: float,
+        monotone: bool,
+        what: str,
+        parts: Ints | None = None,
+        change_range: float | None = None,
+        measure: Floats | None = None,
+    ) -> Ints:
+        """Choose one candidate in each group with probability ∝ measure · exp(rate · score).
+
+        Parameters
+        ----------
+        scores : (candidates,) larger is better.
+        starts : (groups,) first candidate of each group. Without ``parts`` the choices of all groups add up.
+        epsilon : of each choice, > 0, scalar or (groups,).
+        sensitivity : Δ, most that one record changes any score.
+        monotone : whether adding a record moves all scores in the same direction.
+        change_range : g, most by which one record added moves two scores apart, where a proof gives less than Δ
+            (monotone) or 2Δ; see :meth:`~dpnb.trees.scores.Score.change_range`.
+        measure : (candidates,) base measure, public; uniform if None.
+
+        Returns
+        -------
+        (groups,) position of the chosen candidate within its group.
+
+        Notes
+        -----
+        Draws are exact, and 2⁻⁴⁰ of ε pays for the rounding of the weights. Scores are taken as they are computed.
+
+        **Privacy**: ε-DP and ε²/8-zCDP under add/remove, with rate ε/g, where g is ``change_range`` if it is given, Δ
+        for monotone scores and 2Δ otherwise (fact F1; McSherry and Talwar 2007; Cesar and Rogers 2021 for zCDP).
+        """
+        event = _pure("exponential", epsilon=epsilon, sensitivity=sensitivity, what=what, parts=parts)
+        event, groups = _choices(event, scores, starts, monotone=monotone, change_range=change_range)
+        if measure is None:
+            measure = np.ones(len(groups["scores"]))
+        return self._settle(Exponential(**groups, measure=np.asarray(measure, float)), event)
+
+    def exponential_intervals(
+        self,
+        scores: ArrayLike,
+        *,
+        starts: Ints,
+        option: Ints,
+        low: Floats,
+        high: Floats,
+        lattice: Lattice,
+        measure: Floats,
+        epsilon: ArrayLike,
+        sensitivity: float,
+        monotone: bool,
+        what: str,
+        parts: Ints | None = None,
+        change_range: float | None = None,
+    ) -> Point:
+        """Exponential mechanism over thresholds on public lattices, and atoms; see :meth:`exponential`.
+
+        The score must be constant on each candidate interval ``low < value ≤ high`` of its ``option``, and the measure
+        of an interval proportional to its number of points of the option's ``lattice``, (options,). A measure of 0 goes
+        with an interval that has none.
+
+        Returns
+        -------
+        Point with (groups,) chosen options and uniform lattice points inside the chosen intervals.
+
+        **Privacy**: as :meth:`exponential`, for the score as a function on the public lattice.
+        """
+        event = _pure(
+            "interval exponential", epsilon=epsilon, sensitivity=sensitivity, what=what, parts=parts
+        )
+        event, groups = _choices(event, scores, starts, monotone=monotone, change_range=change_range)
+        choice = Exponential(**groups, measure=measure)
+        law = IntervalExponential(choice=choice, option=option, low=low, high=high, lattice=lattice)
+        return self._settle(law, event)
+
+    def permute_and_flip(
+        self,
+        scores: ArrayLike,
+        *,
+        starts: Ints,
+        epsilon: ArrayLike,
+        sensitivity: float,
+        monotone: bool,
+        what: str,
+        parts: Ints | None = None,
+        change_range: float | None = None,
+    ) -> Ints:
+        """Choose one candidate in each group by permute-and-flip; arguments as :meth:`exponential`.
+
+        **Privacy**: ε-DP under add/remove (fact F1; McKenna and Sheldon 2020). It is not ε-bounded-range, so its
+        zCDP cost is the generic ε²/2.
+        """
+        event = _pure("permute-and-flip", epsilon=epsilon, sensitivity=sensitivity, what=what, parts=parts)
+        event, groups = _choices(event, scores, starts, monotone=monotone, change_range=change_range)
+        return self._settle(PermuteAndFlip(**groups), event)
+
+    def public(self, draw: Callable[[np.random.Generator], T], *, what: str) -> T:
+        """Randomness that does not depend on the data (bags, schedules, attribute subsets); free."""
+        return draw(self._rng)
+
+    def exact(self, value: T, *, why: str, parts: Ints | None = None) -> T:
+        """Publish a data-dependent value without noise, as a paper's text does; costs ε = ∞.
+
+        Parameters
+        ----------
+        value : what is published.
+        why : the release and its place in the text, for the ledger.
+        """
+        infinite = np.array(np.inf)
+        event = Event(what=why, mechanism="exact", epsilon=infinite, rho=infinite, parts=parts)
+        outcome: T = self._settle(Exact(value), event)
+        return outcome
+
+
+def source_of_noise(random_state: Any) -> np.random.Generator:
+    """Generator of a fit's noise.
+
+    Parameters
+    ----------
+    random_state : None for the stream cipher ChaCha20 with a key of 256 bits from the operating system: its output
+        tells nothing of what follows or came before. A seed or a Generator, for tests and books, repeats the noise;
+        whoever knows or guesses it can take the noise off.
+    """
+    if random_state is None:
+        from randomgen import ChaCha
+
+        return np.random.Generator(ChaCha(key=secrets.randbits(256)))
+    return np.random.default_rng(random_state)
+
+
+STREAMS = (np.random.Generator, np.random.BitGenerator, np.random.RandomState)
+"""Sources of noise that go on from draw to draw: a copy of one would draw the same again."""
+
+
+def spawned(random_state: Any) -> Any:
+    """A ``random_state`` for a clone: of a stream another one, or None if NumPy cannot spawn it; a seed stays."""
+    if not isinstance(random_state, STREAMS):
+        return random_state
+    try:
+        return np.random.default_rng(random_state).spawn(1)[0]
+    except TypeError:  # it was not made of a SeedSequence
+        return None
+
+
+_open: ContextVar[Callable[..., Curator]] = ContextVar("open_curator", default=Curator)
+
+
+def open_curator(*, rng: np.random.Generator, ledger: Ledger) -> Curator:
+    """Curator for a fit: every estimator opens the release door here, so that an auditor can stand in it."""
+    return _open.get()(rng=rng, ledger=ledger)
+
+
+@contextmanager
+def opening(make: Callable[..., Curator]) -> Iterator[None]:
+    """Let fits inside the block get their curator from ``make(rng=..., ledger=...)``."""
+    token = _open.set(make)
+    try:
+        yield
+    finally:
+        _open.reset(token)
+
+
+def _budget(epsilon: ArrayLike, *, name: str = "epsilon") -> Floats:
+    values = np.asarray(epsilon, float)
+    if not np.all(values > 0):  # NaN fails too
+        raise ValueError(f"{name}={epsilon!r}: a mechanism needs a positive budget")
+    return values
+
+
+def _net(budget: Floats) -> Floats:
+    """What of a budget the noise may use, once rounding is paid for."""
+    net: Floats = np.maximum(budget - ROUNDING, budget / 2)
+    return net
+
+
+def _whole(values: ArrayLike, unit: float) -> NDArray[np.int64]:
+    """Values as multiples of a unit.
+
+    Raises
+    ------
+    TypeError
+        If they are none, or infinite: that is a mistake of the program's. Sums of ours have at most 2²⁸ units a record,
+        so they would be too large for 2³⁴ records.
+    """
+    given = np.asarray(values)
+    whole = np.rint(given / unit)
+    if not (np.array_equal(whole * unit, given) and (np.abs(whole) < LARGEST).all()):
+        raise TypeError(
+            f"values of dtype {given.dtype}: discrete noise needs multiples of unit={unit!r} of less than 2⁶² units"
+        )
+    return whole.astype(np.int64)
+
+
+def _check_spread(spread: Floats, budget: Floats, unit: float) -> Floats:
+    """Raise ValueError for noise that 64 bits do not hold."""
+    if np.any(spread > MOST_STEPS):
+        raise ValueError(
+            f"a budget of {float(budget.min()):.3g} is too small for noise in steps of {unit:g}: expected noise of at "
+            f"most {MOST_STEPS:.3g} steps; take a larger epsilon, or fewer releases"
+        )
+    return spread
+
+
+def _check_sensitivity(sensitivity: float) -> None:
+    if not sensitivity > 0:
+        raise ValueError(f"sensitivity={sensitivity!r}: expected a positive number")
+
+
+def _by_row(scale: Floats, values: NDArray[Any]) -> Floats:
+    """Shape a scale per row (or a scalar) so that it broadcasts over the rest of ``values``."""
+    return scale if scale.ndim == 0 else scale.reshape(scale.shape + (1,) * (values.ndim - scale.ndim))
+
+
+def _pure(mechanism: str, *, epsilon: ArrayLike, sensitivity: float, what: str, parts: Ints | None) -> Event:
+    """Event of a mechanism that is ε-DP."""
+    epsilons = _budget(epsilon)
+    _check_sensitivity(sensitivity)
+    return Event(
+        what=what,
+        mechanism=mechanism,
+        epsilon=epsilons,
+        rho=RHO[mechanism] * epsilons**2,
+        sensitivity=sensitivity,
+        parts=parts,
+    )
+
+
+def _concentrated(
+    mechanism: str, *, rho: ArrayLike, sensitivity: float, what: str, parts: Ints | None
+) -> Event:
+    """Event of a mechanism that is ρ-zCDP and has no pure ε."""
+    rhos = _budget(rho, name="rho")
+    _check_sensitivity(sensitivity)
+    epsilon = np.full_like(rhos, np.inf)
+    return Event(
+        what=what, mechanism=mechanism, epsilon=epsilon, rho=rhos, sensitivity=sensitivity, parts=parts
+    )
+
+
+def _choices(
+    event: Event, scores: ArrayLike, starts: ArrayLike, *, monotone: bool, change_range: float | None
+) -> tuple[Event, dict[str, Any]]:
+    """Event of a private choice in each group, and scores, starts and rates for its law.
+
+    Without ``parts`` all groups are choices from the same data, and add up.
+
+    Raises
+    ------
+    ValueError
+        For what only a mistake of the program's leads to: parts that are not as many as the groups, or scores that are
+        no numbers. Scores of ours are made of finite counts and residuals, whatever the records hold.
+    """
+    values, first = np.asarray(scores, float), np.asarray(starts)
+    if not np.isfinite(values).all():
+        raise ValueError("scores that are NaN or infinite: expected finite numbers, mend the score")
+    if event.parts is not None and event.n_parts != len(first):
+        raise ValueError(f"{len(first)} groups for {event.n_parts} parts: expected a part for each group")
+    if change_range is not None:
+        most = 2 * event.sensitivity
+        if not 0 < change_range <= most:
+            raise ValueError(f"change_range={change_range!r}: expected a number in (0, {most:g}]")
+        event = replace(event, change_range=change_range)
+    groups = {"scores": values, "starts": first, "rate": _rate(event, monotone=monotone)}
+    if event.parts is None and len(first) > 1:
+        epsilons, rhos = (np.broadcast_to(cost, first.shape) for cost in (event.epsilon, event.rho))
+        event = replace(event, epsilon=np.asarray(epsilons.sum()), rho=np.asarray(rhos.sum()))
+    return event, groups
+
+
+def _rate(event: Event, *, monotone: bool) -> Floats:
+    """Exponent per unit of score that a selection may use, by fact F1."""
+    epsilon = _net(event.epsilon)
+    if not math.isnan(event.change_range):
+        return epsilon / event.change_range
+    return epsilon / (event.sensitivity if monotone else 2 * event.sensitivity)

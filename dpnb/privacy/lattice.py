@@ -1,0 +1,68 @@
+"""The public lattice of thresholds of a continuous attribute: what a released threshold can be."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..arrays import Floats, Ints
+
+MOST_STEPS = 32  # binary digits of a threshold
+GUARD = 2  # a step is at least 2² distances of floating-point numbers, so that steps differ
+
+
+class Lattice(NamedTuple):
+    """Points that cut domains into equal steps, a power of two of them, at most 2³² and fewer where floats are coarse.
+
+    NaN stands for the ends of an attribute without thresholds, and comes out again.
+
+    Point 0 is the low end and no threshold: no record is below it.
+
+    Parameters
+    ----------
+    low, high : public ends.
+    step : distances of the points.
+    size : numbers of steps.
+    """
+
+    low: Floats
+    high: Floats
+    step: Floats
+    size: Floats
+
+    @classmethod
+    def of(cls, low: Floats | float, high: Floats | float) -> Lattice:
+        """Lattice between public ends, ``low < high``."""
+        low, high = np.asarray(low, float), np.asarray(high, float)
+        finest = np.spacing(np.maximum(np.abs(low), np.abs(high)))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            digits = np.floor(np.log2((high - low) / finest)) - GUARD
+        size = np.ldexp(1.0, np.where(digits > 0, np.minimum(digits, MOST_STEPS), 0).astype(np.intp))
+        return cls(low, high, (high - low) / size, size)
+
+    def of_each(self, index: Ints) -> Lattice:
+        """The lattices of some of the domains, or of repeated ones."""
+        return Lattice(*(field.take(index) for field in self))
+
+    def repeated(self, times: Ints) -> Lattice:
+        """Each of the lattices so many times."""
+        return Lattice(*(field.repeat(times) for field in self))
+
+    def at(self, number: Floats | float) -> Floats:
+        """Points by number, 0 to ``size``."""
+        point: Floats = self.high - self.step * (self.size - number)
+        return point
+
+    def up_to(self, value: Floats | float) -> Floats:
+        """Number of the last point that is not above a value: how many thresholds are there."""
+        above = np.asarray(np.subtract(self.high, value))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            np.rint(np.divide(above, self.step, out=above), out=above)
+        np.minimum(
+            np.maximum(above, 0.0, out=above), self.size, out=above
+        )  # steps from the point to the high end
+        # Points and quotient are rounded by less than a quarter of a step: this many steps, or one more.
+        above += (self.high - self.step * above > value) & (above < self.size)
+        number: Floats = self.size - above
+        return number

@@ -1,0 +1,1 @@
+"""What may be asked of records, and records in memory."""

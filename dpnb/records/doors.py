@@ -1,0 +1,273 @@
+"""What may be asked of records: tables of counts by node, attribute, value and class.
+
+Three doors say so: of a training set, of one bag of it on its way down a tree, and of records with a weight or a score
+each. :mod:`dpnb.records.memory` answers in memory, :class:`dpnb.spark.SparkTable` on a cluster.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from copy import copy
+from dataclasses import dataclass
+from typing import Protocol, Self
+
+from ..arrays import Floats, Ints
+from ..domain import Domain
+from .bags import Bags, Copies, Keys
+from .grid import Grid, Stump
+from .losses import Loss
+from .shapes import Cuts, Layout
+from .splits import Splits
+
+
+@dataclass(frozen=True)
+class ValueCounts:
+    """Counts of the values that occur, for several questions "this attribute at this node?".
+
+    Parameters
+    ----------
+    question : (cells,) question number, increasing.
+    value : (cells,) value (category code), increasing within a question; only values that occur are listed.
+    counts : (cells, classes) number of records.
+    """
+
+    question: Ints
+    value: Floats
+    counts: Floats
+
+
+@dataclass(frozen=True)
+class BinnedRecords:
+    """Says that a door has its records in the bins of a grid, for :meth:`CohortDoor.bin_counts`."""
+
+    grid: Grid
+
+
+class RecordsDoor(ABC):
+    """What may be asked of a training set; a question that a door does not answer raises an error that names it.
+
+    It is a base class, for by it estimators know a training set that is encoded already.
+
+    Attributes
+    ----------
+    domain : public domain of the records.
+    keys : (n,) record keys, which bags and shards follow.
+    strict : whether records that do not fit the domain are refused, rather than moved.
+    """
+
+    domain: Domain
+    keys: Keys
+    strict: bool = True
+
+    @abstractmethod
+    def bag(self, bags: Bags, *, seed: int, tree: int) -> CohortDoor:
+        """The bag of a tree by a rule of :class:`~dpnb.records.bags.Bags`, at its root.
+
+        Parameters
+        ----------
+        bags : the rule.
+        seed : 64-bit secret seed of the forest's bags.
+        tree : number of the tree.
+        """
+
+    @abstractmethod
+    def cohort(self, copies: Copies | None = None) -> CohortDoor:
+        """Records at the root of a tree.
+
+        Parameters
+        ----------
+        copies : (n,) how often each record is in the bag; once if None.
+        """
+
+    @abstractmethod
+    def binned(self, grid: Grid) -> BinnedRecords:
+        """The same records with every value replaced by its bin of a grid."""
+
+    @abstractmethod
+    def weighted(self, grid: Grid | None, *, positive: int) -> WeightedDoor:
+        """These records with a weight each, for boosting; parameters as of :class:`WeightedRecords`."""
+
+    @abstractmethod
+    def scored(self, finest: Cuts, loss: Loss) -> ScoredDoor:
+        """These records with scores, for boosting with tables.
+
+        Parameters
+        ----------
+        finest : all thresholds that will be asked about, of each attribute; None for categorical ones.
+        loss : what residuals are.
+        """
+
+    @abstractmethod
+    def observed_bounds(self) -> tuple[Floats, Floats]:
+        """Smallest and largest value of each attribute: data-dependent, for readings that leak them."""
+
+
+class CohortDoor(Protocol):
+    """What may be asked of a bag of records on its way down a tree; a level's nodes are its *slots* 0, 1, ..."""
+
+    def class_counts(self, n_slots: int) -> Floats:
+        """Records of each class at each node of the level, (n_slots, classes)."""
+
+    def value_counts(self, asked: Ints) -> ValueCounts:
+        """Counts by value and class for the attributes asked at each node.
+
+        Parameters
+        ----------
+        asked : (n_slots, f) attribute positions; the question number is ``slot * f + j``.
+        """
+
+    def bin_counts(self, binned: BinnedRecords, n_slots: int) -> Floats:
+        """Records by node, class and bin, (n_slots, classes, bins); bins are counted over all attributes."""
+
+    def condition_tables(self, binned: BinnedRecords, n_slots: int) -> Floats:
+        """Records where each condition holds and elsewhere, by class, (n_slots, conditions, 2, classes)."""
+        return binned.grid.tables(self.bin_counts(binned, n_slots))
+
+    def branch_counts(self, splits: Splits, n_branches: int) -> Floats:
+        """Records by node, branch and class if the nodes were split like that, (n_slots, n_branches, classes).
+
+        Parameters
+        ----------
+        splits : one for each node of the level, none a leaf.
+        n_branches : most branches of any.
+        """
+
+    def node_edges(self, attribute: int, n_slots: int, *, n_bins: int, quantiles: bool) -> Floats:
+        """Edges between bins of a continuous attribute, from the records of each node: data-dependent.
+
+        Parameters
+        ----------
+        attribute : its position.
+        n_slots : number of nodes of the level.
+        n_bins : number of bins, at least 2.
+        quantiles : bins of equal numbers of records instead of equal widths.
+
+        Returns
+        -------
+        (n_slots, n_bins - 1) edges; 0 at nodes without records.
+        """
+
+    def keep(self, slots: Ints) -> None:
+        """Drop the records of all other nodes and number the nodes that are kept 0, 1, ... anew.
+
+        Parameters
+        ----------
+        slots : (kept,) increasing.
+        """
+
+    def part(self, slots: Ints) -> Self:
+        """The records of some nodes as a cohort of its own, numbered as by :meth:`keep`; this one keeps them too."""
+        part = copy(self)
+        part.keep(slots)
+        return part
+
+    def divided(self, n_shards: int, *, seed: int | None) -> CohortDoor:
+        """The same records with every node divided: shard s of node v is slot ``v * n_shards + s``.
+
+        Parameters
+        ----------
+        n_shards : number m ≥ 1 of shards.
+        seed : of the hash that gives each record its shard by its key, the same one at every node; None for
+            consecutive blocks of a node's records, the first ones longer by one if need be (not a per-record rule).
+        """
+
+    def descend(self, splits: Splits, first_slot: Ints) -> None:
+        """Move every record to its child on the next level.
+
+        Parameters
+        ----------
+        splits : splits of this level's nodes.
+        first_slot : (n_slots,) slot of each node's first child on the next level.
+        """
+
+
+class WeightedDoor(Protocol):
+    """What boosting may ask of all records of a two-class problem with a weight each, on a grid.
+
+    Weights start at 1. They follow a margin (:meth:`advance`), or are multiplied round by round (:meth:`reweigh`).
+
+    Attributes
+    ----------
+    grid : bins of the attributes.
+    weights : (n,) of the records; an algorithm that perturbs single weights may set them.
+    """
+
+    grid: Grid
+    weights: Floats
+
+    def advance(self, stump: Stump, step: float) -> None:
+        """Add ``step · y G(x)`` to every margin; weights become :func:`bounded_weights` of it."""
+
+    def afford(self, *, total: float) -> None:
+        """Individual privacy filter: give weight 0 to the records whose weights would sum to more than ``total``.
+
+        Parameters
+        ----------
+        total : sum of a record's weights over all rounds that the budget pays for. Sums of
+            :func:`bounded_weights` are exact.
+        """
+
+    def reweigh(self, stump: Stump, alpha: float) -> None:
+        """Multiply every weight by AdaBoost's ``exp(−alpha · y G(x))``."""
+
+    def right(self) -> Floats:
+        """Weight of the records that each stump of the grid classifies rightly, in the order of ``Grid.stump``.
+
+        Returns
+        -------
+        (candidates,). With S the sum of u·y where the condition holds, and P, N the weights of the two classes,
+        the stump that answers +1 there is right on N + S, its negation on P − S.
+        """
+
+    def outcome(self, stump: Stump, weights: Floats | None = None) -> Floats:
+        """Weight of the records on which a stump is right, and on which it is wrong, (2,).
+
+        Parameters
+        ----------
+        stump : any, on the grid or not.
+        weights : (n,) to use instead of the current ones.
+        """
+
+    def leaves(self, stump: Stump) -> Floats:
+        """Weight by leaf (condition holds, or not) and class (+1, -1), (1, 4)."""
+
+    def tables(self) -> Floats:
+        """Weight of +1 and -1 where each condition of the grid holds, then of both elsewhere, (conditions, 4)."""
+
+
+class ScoredDoor(Protocol):
+    """What boosting with tables may ask of all records; each has a score for every problem.
+
+    Two classes are one problem, more are one problem a class. Scores start at 0 and are multiples of 2⁻²⁸, and so is
+    what is added up; sums are exact in any order up to 2²⁵ records.
+
+    Attributes
+    ----------
+    loss : what residuals are, see :class:`Margins` and :class:`Softmax`.
+    """
+
+    loss: Loss
+
+    def counts(self, layout: Layout) -> Floats:
+        """Number of records in each cell, (cells,)."""
+
+    def residuals(self, layout: Layout) -> Floats:
+        """Sum of the residuals in each cell, (problems, cells)."""
+
+    def squares(self, layout: Layout) -> Floats:
+        """Sum of the residuals' squares in each cell, (problems, cells)."""
+
+    def curvatures(self, layout: Layout) -> Floats:
+        """Sum of the curvatures in each cell, (problems, cells)."""
+
+    def move(self, layout: Layout, table: Floats, constant: Floats) -> None:
+        """Add to every score what its cells say.
+
+        Parameters
+        ----------
+        table : (problems, cells) multiples of 2⁻²⁸.
+        constant : (problems,) the same.
+        """
+
+    def keep(self, layout: Layout) -> None:
+        """Say that a layout will be asked about often."""

@@ -1,0 +1,154 @@
+"""What a booster asks of a record: residuals, curvatures and weights, on a lattice so that sums are exact."""
+
+from __future__ import annotations
+
+import math
+from functools import reduce
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..arrays import Floats, Ints
+
+FIXED_POINT = 2.0**28
+
+
+class Loss(Protocol):
+    """Residuals of records and what one record can change by them.
+
+    Attributes
+    ----------
+    n_problems : number of scores of a record.
+    absolute : most that the absolute residuals of a record add up to over the problems.
+    square : most that their squares add up to.
+    curvature : most that the curvatures of a record are in L2.
+    """
+
+    n_problems: int
+    absolute: float
+    square: float
+    curvature: float
+
+    def residuals(self, score: Floats, labels: Ints) -> Floats:
+        """Residuals (problems, n) at scores (problems, n) and class codes (n,)."""
+
+    def curvatures(self, score: Floats) -> Floats:
+        """Curvatures (problems, n)."""
+
+
+class Margins:
+    """MadaBoost's loss of two classes, ``y = ±1``: the residual is ``y · min(1, exp(−y F))``."""
+
+    n_problems = 1
+    absolute = square = curvature = 1.0
+
+    def residuals(self, score: Floats, labels: Ints) -> Floats:
+        sign = np.where(labels == 1, 1.0, -1.0)
+        return sign * bounded_weights(sign * score)
+
+    def curvatures(self, score: Floats) -> Floats:
+        return fixed(np.exp(-np.abs(score)))
+
+
+class Softmax:
+    """Log loss of K > 2 classes with one score each: the residual is 1 for the class less its probability.
+
+    A record's residuals are positive for its own class only, where 1 − p is, and −p for the others, which add up to
+    p − 1: their absolute values add up to 2 (1 − p), and their squares to less than 2. The squares of the curvatures
+    p (1 − p) add up to 4/27 at most, for p (1 − p)² is at most that.
+
+    Rounding to multiples of 2⁻²⁸ moves each residual by at most 2⁻²⁹, so that the absolute values of K classes add up
+    to K 2⁻²⁹ more at most, and the squares to 2⁻²⁷ + K 2⁻⁵⁸ more: the bounds below are above that for any K, and no
+    residual passes 1. All of them follow from the record alone, to the last bit.
+    """
+
+    curvature = 0.4
+
+    def __init__(self, n_classes: int) -> None:
+        self.n_problems = n_classes
+        self.absolute = 2 + n_classes / FIXED_POINT
+        self.square = 2 + 2 * n_classes / FIXED_POINT
+
+    def residuals(self, score: Floats, labels: Ints) -> Floats:
+        own = labels == np.arange(self.n_problems)[:, None]
+        return fixed(own - softmax(score))
+
+    def curvatures(self, score: Floats) -> Floats:
+        p = softmax(score)
+        return fixed(p * (1 - p))
+
+
+class Clipped(Softmax):
+    """Log loss of any number of classes, residuals cut to a length: what a private gradient descent adds up.
+
+    Parameters
+    ----------
+    n_classes : number of classes; two have a single score, the second one's.
+    length : most that a record's residuals are in L2, at most √2.
+    """
+
+    def __init__(self, n_classes: int, length: float) -> None:
+        super().__init__(n_classes)
+        self.length = length
+        self.n_problems = 1 if n_classes == 2 else n_classes
+        self.square = (length + math.sqrt(n_classes) / FIXED_POINT) ** 2
+
+    def residuals(self, score: Floats, labels: Ints) -> Floats:
+        if self.n_problems == 1:
+            own = (labels == 1) - 0.5 * (1 + np.tanh(score / 2))
+        else:
+            own = (labels == np.arange(self.n_problems)[:, None]) - softmax(score)
+        long = np.sqrt(_of_each(own**2)) / self.length
+        return fixed(own / np.maximum(long, 1.0))
+
+
+def softmax(score: Floats) -> Floats:
+    """Probability of each class, (classes, n), from scores of that shape."""
+    odds = np.exp(score - score.max(axis=0))
+    shares: Floats = odds / _of_each(odds)
+    return shares
+
+
+def _of_each(rows: Floats) -> Floats:
+    """Sum over the classes (n,), one after the other: NumPy's adds up eight or more of a lone record in another order.
+
+    What is computed of a record would then depend on whether there are others.
+    """
+    total: Floats = reduce(np.add, rows)
+    return total
+
+
+def loss_of(n_classes: int) -> Loss:
+    """What a booster of so many classes minimises."""
+    return Margins() if n_classes == 2 else Softmax(n_classes)
+
+
+def bounded_weights(margin: Floats) -> Floats:
+    """MadaBoost weights ``min(1, exp(−margin))``; they follow from a record itself and past outputs alone.
+
+    They are rounded to multiples of 2⁻²⁸, and so are the steps that a margin sums up. Sums of up to 2²⁵ in size, as of
+    the weights of 2²⁵ records, are then exact in any order.
+
+    References
+    ----------
+    Domingo, Watanabe (2000), MadaBoost: a modification of AdaBoost.
+    """
+    return fixed(np.exp(-np.maximum(margin, 0.0)))
+
+
+def fixed(values: ArrayLike) -> Floats:
+    """Round to multiples of 2⁻²⁸."""
+    return np.rint(np.asarray(values) * FIXED_POINT) / FIXED_POINT
+
+
+def weight_right(within: Floats, *, total: float, difference: float) -> Floats:
+    """Weight on which each stump is right, see :meth:`WeightedDoor.right`.
+
+    Parameters
+    ----------
+    within : (conditions,) sum of u·y where each condition holds.
+    total, difference : sum of u, and of u·y, over all records.
+    """
+    positive, negative = (total + difference) / 2, (total - difference) / 2
+    return np.concatenate([negative + within, positive - within, [positive, negative]])

@@ -1,0 +1,450 @@
+"""The card of a released model: what was released, at what price, on whose word, for a privacy officer to sign.
+
+``python -m dpnb.release.card model.json --report card.html --data "admissions 2024" --purpose "planning of beds"``
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import hashlib
+import io
+import math
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date
+from html import escape
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from ..domain import Attribute, Continuous, Domain
+from ..errors import DataError
+from ..estimators.base import PrivateClassifier, PrivateForest, read
+from ..estimators.documents import read_document
+from ..files import unreadable, write_whole
+from ..privacy.curator import REAL_NOISE
+from ..privacy.ledger import Event, Ledger, Scope
+
+RELATIONS = {
+    "add-remove": "Two data sets are neighbours if one has one record more than the other.",
+    "replace": "Two data sets are neighbours if they differ in the values of one record; their number is public.",
+}
+PROMISES = (
+    "One person has at most one record, or accepts that the price is paid once for each of his or her records.",
+    "The domain (bounds, values, classes) was stated without looking at the records.",
+    "The parameters were chosen without looking at these records, or their choice is on a ledger of its own.",
+    "No other model, table or statistic was released from the same records; else the budgets add up.",
+    "The fit drew its noise from the operating system (random_state=None), and no seed of it was kept.",
+)
+LIMITS = (
+    "The guarantee is about what the model adds to what is known. It does not make true facts about groups secret.",
+    "Error messages, logs and running times of the training are not part of the release: nobody else should see them.",
+    "Accuracy on test records was measured by the data holder, if at all; it is not on this card.",
+)
+ONE_FIT = (
+    "The total is of the releases on this ledger alone. A model that was chosen as the best of k fits on these records "
+    "(by GridSearchCV, say) costs what all k ledgers add up to, and a card cannot tell."
+)
+LARGEST_EPSILON = (
+    10.0  # beyond: "weak to no formal privacy guarantees", Ponomareva et al. (2023), How to DP-fy ML
+)
+LARGEST_EXPOSED = 0.1  # records that a mechanism with this δ may publish, as the mean
+FEW = 100  # records, where a noisy number may be too small by chance
+RANKED = (
+    "Mean absolute deviation of what each attribute adds to the score, as shares of their sum, over records that lie "
+    "where the model's noisy counts say."
+)
+UNRANKED = (
+    "Which attributes matter most is not shown: that takes noisy counts of the records by value, which this model has "
+    "not released. What is drawn of it below may lie where there is no record."
+)
+FINDING = re.compile(
+    r".+: (VIOLATED|FLAGGED|no violation found)\n  claimed +ε = .+\n  lower bound +ε ≥ .+"
+)  # of an audit, in words
+STYLE = """
+:root { color-scheme: light dark; }
+body { font: 15px/1.4 system-ui, sans-serif; max-width: 76rem; margin: 0.4rem auto; padding: 0 1rem;
+  color: #1c1c1c; background: #fff; overflow-wrap: break-word; }
+h1 { font-size: 1.6rem; margin: 0; }
+h2 { font-size: 1.1rem; margin: 0.8rem 0 0.2rem; }
+p, ul { margin: 0.2rem 0 0.5rem; }
+code { overflow-wrap: anywhere; }
+figure { margin: 0 0 1rem; break-inside: avoid; }
+figcaption { font-size: 0.9em; }
+img { max-width: 100%; height: auto; }
+.sides { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(26rem, 100%), 1fr)); gap: 0 2rem; }
+.sides figure { margin: 0; }
+.sides img { max-height: 17rem; }
+.pictures { columns: 2 27rem; column-gap: 2rem; }
+table { border-collapse: collapse; width: 100%; margin: 0.3rem 0 0.8rem; }
+th, td { text-align: left; vertical-align: top; padding: 0.25rem 0.8rem 0.25rem 0; border-bottom: 1px solid #8886; }
+td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.total { border-left: 0.5rem solid #0173b2; padding: 0.2rem 0.8rem; font-size: 1.1rem; }
+.leak, .caution { border-left: 0.5rem solid #b00020; }
+.caution { padding: 0.2rem 0.8rem; }
+.boxes { list-style: none; padding-left: 1.4rem; }
+.boxes li { text-indent: -1.4rem; }
+.folds { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(22rem, 100%), 1fr)); gap: 0 2rem; }
+details { border-top: 1px solid #8886; min-width: 0; }
+details[open] { grid-column: 1 / -1; }
+summary { cursor: pointer; padding: 0.3rem 0; }
+summary h2 { display: inline; }
+.sign tbody th, .sign tbody td { height: 1.9rem; vertical-align: bottom; border-bottom-color: currentcolor; }
+.sign tbody th { width: 20%; font-weight: normal; }
+.wide { overflow-x: auto; }
+@media (prefers-color-scheme: dark) {
+  body { color: #e8e8e8; background: #161616; }
+  img { filter: invert(0.915) hue-rotate(180deg); }
+}
+@media print {
+  body { max-width: none; margin: 0; }
+  h2 { break-after: avoid; }
+  details { grid-column: 1 / -1; }
+  details::details-content { content-visibility: visible; height: auto; }
+}
+"""
+
+
+def page(
+    model: PrivateClassifier,
+    *,
+    versions: dict[str, str],
+    audit: str = "",
+    document: Path | None = None,
+    day: date | None = None,
+    data: str = "",
+    purpose: str = "",
+) -> str:
+    """The card as a self-contained HTML page: one screen, and the rest folded.
+
+    Parameters
+    ----------
+    model : read with :func:`dpnb.read`.
+    versions : of the packages that made the model.
+    audit : what an audit found, as text; empty if there was none.
+    document : the file that was read; the card holds its name and checksum.
+    day : when the card was written.
+    data, purpose : name of the training data, and what the model is for, in the data holder's words.
+    """
+    name = type(model).__name__
+    first, pictures = _drawn(model)
+    private = [_section("Whose privacy", [_paragraph(RELATIONS[model.ledger_.neighbours]), *_unit()])]
+    promises = _section("What the data holder promises", [_list(PROMISES, box=True)])
+    sections = [
+        f"<h1>Card of a model: {escape(name)} for {escape(model.domain_.target)}</h1>",
+        _identity(document, {"Written on": str(day or ""), "Data:": data, "Purpose:": purpose}),
+        _total(model),
+        *_cautions(model),
+        _sides([*private, promises], [_section("What moves the score", [first])]),
+        _section("Signed", [_signature()]),
+        '<div class="folds">',
+        _folded("What was released", [_releases(model)]),
+        _folded("What is public, by promise", [_domain(model.domain_)]),
+        _folded("What the guarantee does not say", [_list(LIMITS)]),
+        _folded("What the model looks like", _looks(model, pictures)),
+        _folded("Audit", [f"<pre>{escape(audit)}</pre>" if audit else _paragraph("No audit was attached.")]),
+        _folded("How it was made", [_made(model, versions)]),
+        "</div>",
+    ]
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Card of a model: {escape(name)} for {escape(model.domain_.target)}</title>
+<style>{STYLE}</style>
+</head>
+<body>
+<main>
+{chr(10).join(sections)}
+</main>
+</body>
+</html>
+"""
+
+
+def _number(value: float) -> str:
+    return "∞" if math.isinf(value) else f"{value:.4g}"
+
+
+def _paragraph(text: str) -> str:
+    return f"<p>{escape(text)}</p>"
+
+
+def _section(title: str, parts: Iterable[str]) -> str:
+    return "\n".join([f"<h2>{escape(title)}</h2>", *parts])
+
+
+def _folded(title: str, parts: Iterable[str]) -> str:
+    return "\n".join([f"<details><summary><h2>{escape(title)}</h2></summary>", *parts, "</details>"])
+
+
+def _sides(*columns: Iterable[str]) -> str:
+    """Parts beside each other, where there is room."""
+    return '<div class="sides">' + "".join(f"<div>{''.join(parts)}</div>" for parts in columns) + "</div>"
+
+
+def _list(texts: Sequence[str], *, box: bool = False) -> str:
+    mark = "☐ " if box else ""
+    return (
+        ('<ul class="boxes">' if box else "<ul>")
+        + "".join(f"<li>{mark}{escape(text)}</li>" for text in texts)
+        + "</ul>"
+    )
+
+
+def _identity(document: Path | None, told: dict[str, str]) -> str:
+    """When and for what, and which document the card is of: a signature under a card holds for that one only."""
+    parts = [f"{escape(head)} {escape(words)}." for head, words in told.items() if words]
+    if document is not None:
+        digest = hashlib.sha256(document.read_bytes()).hexdigest()
+        parts.append(f"Of the document <code>{escape(document.name)}</code>, SHA-256 <code>{digest}</code>.")
+    return f"<p>{' '.join(parts)}</p>"
+
+
+def _total(model: PrivateClassifier) -> str:
+    ledger = model.ledger_
+    delta = f", δ = {ledger.delta:g}" if ledger.delta else ""
+    claim = f"ε = {_number(ledger.epsilon)}{delta}"
+    if math.isinf(ledger.epsilon):
+        leaks = "".join(f"<li>{escape(what)} ({n} times)</li>" for what, n in ledger.leaks.items())
+        return f'<div class="total leak"><strong>Not differentially private: {claim}.</strong><ul>{leaks}</ul></div>'
+    kind = "(ε, δ)-differential privacy" if ledger.delta else "ε-differential privacy"
+    factor = f"{math.exp(ledger.epsilon):.3g}" if ledger.epsilon < 700 else f"exp({_number(ledger.epsilon)})"
+    rest = f", and by {ledger.delta:g} beside that" if ledger.delta else ""
+    total = (
+        f'<p class="total"><strong>{claim}</strong>: {kind}, by the ledger of all releases below. '
+        f"One record changes the probability of anything the model shows by a factor of {factor} at most{rest}.</p>"
+    )
+    return total + _digits(model) + _paragraph(ONE_FIT)
+
+
+def _cautions(model: PrivateClassifier) -> Iterator[str]:
+    """What of a promise is so weak that a reader should know."""
+    ledger = model.ledger_
+    found = []
+    if LARGEST_EPSILON < ledger.epsilon < math.inf:
+        found.append(
+            f"ε is above {LARGEST_EPSILON:g}, where the formal promise by itself is weak to none "
+            "(Ponomareva et al., 2023, How to DP-fy ML)"
+        )
+    if ledger.delta:
+        number = getattr((getattr(model, "models_", None) or [None])[0], "number", math.nan)
+        if math.isnan(number):
+            found.append(
+                f"compare δ = {ledger.delta:g} with one over the number of records, which was not released"
+            )
+        elif ledger.delta * max(number, FEW) > LARGEST_EXPOSED:
+            found.append(
+                f"δ is not far below one over the number of records, {number:.0f} by noisy counts: what publishes each "
+                f"record with probability {ledger.delta:g}, {ledger.delta * number:.2g} of them on average, keeps "
+                "this promise"
+            )
+    for words in found:
+        yield f'<p class="caution"><strong>Caution</strong>: {escape(words)}.</p>'
+
+
+def _digits(model: PrivateClassifier) -> str:
+    """What is to be said of noise in floating-point numbers."""
+    found = [event.what for event in model.ledger_.events if event.mechanism in REAL_NOISE]
+    if not found:
+        return ""
+    names = ", ".join(dict.fromkeys(found))
+    return (
+        '<p class="total leak"><strong>Do not publish this model.</strong> The last digits of noise in floating-point '
+        f"numbers betray what they hide: {escape(names)} ({len(found)} times). Whole-number noise does not.</p>"
+    )
+
+
+def _unit() -> list[str]:
+    return [_paragraph("The unit of protection is one record of the training table.")]
+
+
+def _releases(model: PrivateClassifier) -> str:
+    ledger, rows = model.ledger_, []
+    by_rho = ledger.rule != "pure" and math.isfinite(ledger.rho)  # then no ε of a part adds up to the total
+    for depth, times, entry in _entries(ledger.root.children, 0):
+        cost = entry.worst if isinstance(entry, Event) else entry.cost
+        how = entry.mechanism if isinstance(entry, Event) else entry.rule
+        delta = f"{entry.sensitivity:g}" if isinstance(entry, Event) and entry.sensitivity > 0 else ""
+        delta += (
+            f", range {entry.change_range:.4g}" if isinstance(entry, Event) and entry.change_range > 0 else ""
+        )
+        indent = "&nbsp;" * 4 * depth
+        what = f"{indent}{f'{times} × ' if times > 1 else ''}{escape(entry.what)}"
+        numbers = "".join(
+            f'<td class="number">{n}</td>' for n in (delta, _number(cost.rho if by_rho else cost.epsilon))
+        )
+        rows.append(f"<tr><td>{what}</td><td>{escape(how)}</td>{numbers}</tr>")
+    total = f" They add up to {_sum(ledger)}."
+    if ledger.neighbours == "replace":
+        total += " A replacement is a removal and an addition."
+    head = "".join(f'<th class="number" scope="col">{name}</th>' for name in ("Δ", "ρ" if by_rho else "ε"))
+    return (
+        _paragraph("Costs are for one record and for each of the releases that look alike." + total)
+        + '<div class="wide" role="group" aria-label="Releases" tabindex="0"><table><thead><tr>'
+        + f'<th scope="col">release</th><th scope="col">mechanism, or how releases add up</th>{head}</tr></thead>'
+        + f"<tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def _sum(ledger: Ledger) -> str:
+    """What the releases add up to, by the rule that gave the total."""
+    if ledger.rule == "pure":
+        return f"ε = {_number(ledger.pure_epsilon)}"
+    cost = f"ρ = {_number(ledger.rho)} of zero-concentrated differential privacy"
+    if ledger.rule == "zCDP":
+        return f"{cost}, which is ε = {_number(ledger.epsilon)} at δ = {ledger.delta:g}"
+    return (
+        f"{cost}; the worst case of all of them, one after the other, is ε = {_number(ledger.epsilon)} at "
+        + (f"δ = {ledger.delta:g} (tight accounting)")
+    )
+
+
+def _entries(children: Sequence[Scope | Event], depth: int) -> Iterator[tuple[int, int, Scope | Event]]:
+    """Entries of a ledger from the top, neighbours that look alike once, with their number."""
+    seen: list[tuple[str, int, Scope | Event]] = []
+    for child in children:
+        cost = child.worst if isinstance(child, Event) else child.cost
+        # Levels of a tree look alike: a record pays for one node of each, however many there are.
+        look = f"{child.what} {cost} {'' if isinstance(child, Event) else len(child.children)}"
+        if seen and seen[-1][0] == look:
+            seen[-1] = (look, seen[-1][1] + 1, child)
+        else:
+            seen.append((look, 1, child))
+    for _, times, child in seen:
+        yield depth, times, child
+        if isinstance(child, Scope):
+            yield from _entries(child.children, depth + 1)
+
+
+def _domain(domain: Domain) -> str:
+    alike = groupby(domain.attributes, key=lambda a: (_public(a), _moved(a)))
+    rows = "".join(
+        f"<tr><td>{', '.join(escape(a.name) for a in group)}</td><td>{escape(public)}</td><td>{escape(moved)}</td></tr>"
+        for (public, moved), group in alike
+    )
+    classes = ", ".join(map(str, domain.classes))
+    return (
+        _paragraph(
+            f"Classes of {domain.target!r}: {classes}. A label that is none of them counts as the first."
+        )
+        + '<div class="wide" role="group" aria-label="Public domain" tabindex="0"><table><thead><tr>'
+        + '<th scope="col">attribute</th><th scope="col">public values</th>'
+        + f'<th scope="col">a record that does not fit</th></tr></thead><tbody>{rows}</tbody></table></div>'
+    )
+
+
+def _public(attribute: Attribute) -> str:
+    if isinstance(attribute, Continuous):
+        return attribute.span
+    shown = ", ".join(map(str, attribute.levels[:12]))
+    return shown + (f", … ({len(attribute.levels)} in all)" if len(attribute.levels) > 12 else "")
+
+
+def _moved(attribute: Attribute) -> str:
+    if isinstance(attribute, Continuous):
+        missing = "a place of its own" if attribute.missing else "the middle"
+        return f"outside: the next bound; missing: {missing}"
+    stand_in = attribute.levels[attribute.stand_in]
+    return f"unknown: {stand_in}; missing: {attribute.levels[attribute.missing_code]}"
+
+
+def _drawn(model: PrivateClassifier) -> tuple[str, list[str]]:
+    """What moves the score, and the other pictures."""
+    try:
+        from . import pictures
+    except ImportError:
+        none = _paragraph(
+            'No pictures: they need the extra "plot"; pip install ".[plot]" in the project\'s folder.'
+        )
+        return none, [none]
+    with pictures.drawn_names(model):
+        figure = pictures.of_importances(model)
+        first = _paragraph(UNRANKED) if figure is None else _picture(figure, RANKED)
+        return first, [_picture(*drawn) for drawn in pictures.of_model(model)]
+
+
+def _picture(figure: Any, words: str) -> str:
+    import matplotlib.pyplot as plt
+
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=110, metadata={"Software": None})
+    plt.close(figure)
+    data = base64.b64encode(buffer.getvalue()).decode()
+    alt = escape(words, quote=True)
+    return (
+        f'<figure><img src="data:image/png;base64,{data}" alt="{alt}"><figcaption>{alt}</figcaption></figure>'
+    )
+
+
+def _looks(model: PrivateClassifier, pictures: list[str]) -> Iterator[str]:
+    yield f'<div class="pictures">{"".join(pictures)}</div>'
+    if isinstance(model, PrivateForest):
+        yield "<h3>The first tree in words</h3>"
+        yield f"<pre>{escape(model.trees_[0].export_text(model.domain_, max_depth=6))}</pre>"
+
+
+def _made(model: PrivateClassifier, versions: dict[str, str]) -> str:
+    parameters = model.get_params(deep=False)
+    rows = {name: value for name, value in parameters.items() if name not in ("domain", "random_state")}
+    rows |= {f"version of {package}": number for package, number in versions.items()}
+    cells = "".join(
+        f'<tr><th scope="row">{escape(k)}</th><td>{escape("by default" if v is None else str(v))}</td></tr>'
+        for k, v in rows.items()
+    )
+    return f"<table><tbody>{cells}</tbody></table>"
+
+
+def _signature() -> str:
+    head = "".join(f'<th scope="col">{word}</th>' for word in ("for", "name", "date", "signature"))
+    rows = "".join(
+        f'<tr><th scope="row">{who}</th><td></td><td></td><td></td></tr>'
+        for who in ("data holder", "privacy officer")
+    )
+    return f'<table class="sign"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
+
+
+def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m dpnb.release.card") -> int:
+    """Command line: write the card of a released model."""
+    parser = argparse.ArgumentParser(prog=prog, description=main.__doc__)
+    parser.add_argument("model", type=Path, help="document that model.release() wrote")
+    parser.add_argument("--report", type=Path, required=True, help="HTML file to write")
+    parser.add_argument("--audit", type=Path, help="text of an audit, to be shown on the card")
+    parser.add_argument("--data", default="", help="name of the training data")
+    parser.add_argument("--purpose", default="", help="what the model is for")
+    options = parser.parse_args(arguments)
+    if options.report.suffix not in (".html", ".htm"):
+        parser.exit(1, f"cannot write {options.report}: expected a name that ends in .html\n")
+    try:
+        versions = read_document(options.model)["versions"]
+        audit = "" if options.audit is None else _audit(options.audit)
+        words = {"data": options.data, "purpose": options.purpose, "day": date.today()}
+        text = page(read(options.model), versions=versions, audit=audit, document=options.model, **words)
+        write_whole(options.report, text)
+    except DataError as error:
+        parser.exit(1, f"{error}\n")
+    except OSError as error:
+        parser.exit(1, f"cannot write {options.report}: {error.strerror}\n")
+    print(f"card in {options.report}")
+    return 0
+
+
+def _audit(path: Path) -> str:
+    """The text of an audit: it begins with a verdict, the claim and a bound, as any finding does."""
+    expected = "expected what `python -m dpnb.audit` prints, with > audit.txt"
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise DataError(unreadable(path, error)) from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} is not a text in UTF-8: {error.reason}; {expected}") from error
+    if not FINDING.match(text):
+        raise DataError(f"{path} is not the text of an audit: it begins with {text[:20]!r}; {expected}")
+    return text
+
+
+if __name__ == "__main__":
+    sys.exit(main())

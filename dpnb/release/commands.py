@@ -1,0 +1,247 @@
+"""The command ``dpnb``: fit a model, predict with it, write its card, draft and check domain files."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, Self
+
+import pandas as pd
+
+from ..boosting.booster import PrivateBooster
+from ..data.datasets import load
+from ..domain import drafts
+from ..domain.cells import check_head, csv_problem, read_parts
+from ..domain.misfits import lacking
+from ..errors import DataError, DomainError
+from ..estimators.base import PrivateClassifier, read
+from ..files import check_new, check_writable, unreadable
+from ..privacy.ledger import Neighbours
+from . import card
+
+CHUNK = 50_000  # records that are held at a time
+SUFFIXES = (".csv", ".parquet")  # of what is written
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Command line; returns the exit status: 0 done, 1 the data or the model are not what they should be."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] == ["card"]:
+        return card.main(words[1:], prog="dpnb card")
+    if words[:1] == ["domain"]:
+        return drafts.main(words[1:], prog="dpnb domain")
+    parser = argparse.ArgumentParser(prog="dpnb", description=__doc__)
+    parser.add_argument("--version", action="version", version=f"%(prog)s {version('dpnb')}")
+    commands = parser.add_subparsers(required=True, metavar="fit | predict | card | domain")
+    commands.add_parser("card", help="write the card of a released model")
+    commands.add_parser("domain", help="draft or check a domain file")
+    fitting = commands.add_parser("fit", help="fit a PrivateBooster to a CSV file and release it")
+    fitting.add_argument("table", type=Path, help="CSV file; all of its records are learnt from")
+    fitting.add_argument(
+        "--domain", type=Path, required=True, help="domain file: what is public of the table"
+    )
+    fitting.add_argument("--epsilon", type=float, required=True, help="total budget ε > 0")
+    fitting.add_argument("--delta", type=float, help="total δ, far below 1 / records (default: pure ε)")
+    fitting.add_argument("--neighbours", default="add-remove", help="add-remove (default) or replace")
+    fitting.add_argument("--out", type=Path, required=True, help="document to write")
+    predicting = commands.add_parser(
+        "predict", help="append classes and probabilities to a table, in a stream"
+    )
+    predicting.add_argument("model", type=Path, help="document that model.release() wrote")
+    predicting.add_argument("table", nargs="?", help="CSV or Parquet file (default: CSV from standard input)")
+    predicting.add_argument("--out", help="CSV or Parquet file (default: CSV to standard output)")
+    predicting.add_argument(
+        "--missing", action="append", help='a cell without a value; may be repeated (default: "")'
+    )
+    predicts = words[:1] == ["predict"]  # options may stand between the model and the table
+    options = predicting.parse_intermixed_args(words[1:]) if predicts else parser.parse_args(words)
+    try:
+        if not predicts:
+            fit(**vars(options))
+            return 0
+        if options.table is None and sys.stdin.isatty():
+            print("reading a CSV from standard input; name a file to read that", file=sys.stderr)
+        predict(read(options.model), options.table, out=options.out, missing=tuple(options.missing or [""]))
+    except BrokenPipeError:  # whoever read the output has gone
+        sys.stderr.close()
+    except OSError as error:
+        parser.exit(1, f"cannot write {options.out or 'standard output'}: {error.strerror or error}\n")
+    except (DataError, ValueError) as error:
+        parser.exit(1, f"{error}\n")
+    return 0
+
+
+def fit(
+    table: Path, *, domain: Path, out: Path, epsilon: float, delta: float | None, neighbours: Neighbours
+) -> None:
+    """Fit a :class:`~dpnb.PrivateBooster` to all records of a CSV file, release it, and print its ledger.
+
+    Parameters
+    ----------
+    table : CSV file that fits the domain file; its ``csv`` section holds, but nothing is held back for testing.
+    domain : domain file.
+    out : document to write; no file of that name may exist.
+    epsilon, delta, neighbours : as of the booster.
+
+    Raises
+    ------
+    DataError, DomainError
+        If the table does not fit, before any budget is spent. Such a message shows values: it is for the data holder.
+    OSError
+        If there is such a document already, or no folder for it; before a record is read.
+    ValueError
+        For a parameter out of range, before a record is read.
+
+    **Privacy**: as of the booster; what is written and printed follows from the released model.
+    """
+    check_new(out)
+    model = PrivateBooster(epsilon=epsilon, delta=delta, neighbours=neighbours)
+    model._check_parameters()
+    data = load(f"csv:{table}", domain=domain)
+    (X, y), (more, labels) = data.train, data.test
+    X, y = pd.concat([X, more]), pd.concat([y, labels])
+    print(data.domain.check(X, y), file=sys.stderr)  # for the data holder: it is not private
+    model.set_params(domain=data.domain).fit(X, y).release(out)
+    print(model.ledger_)
+
+
+def predict(
+    model: PrivateClassifier, table: str | None, *, out: str | None, missing: tuple[str, ...] = ("",)
+) -> None:
+    """Append a column ``prediction`` and one ``probability CLASS`` a class to a table, some records at a time.
+
+    Parameters
+    ----------
+    model : read with :func:`dpnb.read`.
+    table : path of a CSV or Parquet file, None for standard input. It may have more columns than the model asks for.
+    out : path of a CSV or Parquet file, None for standard output. A file appears when it is complete.
+    missing : cells of a CSV that stand for no value.
+
+    Raises
+    ------
+    DataError, DomainError
+        If the table cannot be read, or lacks columns of the model's domain. Values that do not fit it are moved, which
+        is told on standard error; a model that is ``strict`` refuses them.
+
+    **Privacy**: post-processing of the released model, free.
+    """
+    if out is not None and _is_read(Path(out), table):
+        raise DataError(f"cannot write {out}: it is the table itself; name another file")
+    with _Sink(out) as sink:
+        for part in _parts(table):
+            sink.write(_predicted(model, part, missing=missing))
+
+
+def _is_read(out: Path, table: str | None) -> bool:
+    """Whether a file is the one that is read, from a path or as standard input."""
+    try:
+        source = os.fstat(sys.stdin.fileno()) if table is None else os.stat(table)
+        return os.path.samestat(source, out.stat())
+    except (OSError, ValueError):  # no such file, or no stream of the system's
+        return False
+
+
+def _predicted(model: PrivateClassifier, part: pd.DataFrame, *, missing: tuple[str, ...]) -> pd.DataFrame:
+    domain = model.domain_
+    if told := lacking(domain.names, part):
+        raise DomainError(f"the table {told}")
+    if taken := [name for name in map(str, part) if name == "prediction" or name.startswith("probability ")]:
+        raise DomainError(
+            f"the table has a column {taken[0]!r} already, which is to be added: rename or remove it"
+        )
+    records = domain.spelt(part[list(domain.names)], missing=missing)
+    with warnings.catch_warnings(record=True) as moves:
+        warnings.simplefilter("always")
+        probabilities = model.predict_proba(records)
+    for each in moves:  # what was moved into the domain, in a line of its own
+        print(each.message, file=sys.stderr)
+    more = {"prediction": model.classes_[probabilities.argmax(axis=1)]}
+    more |= {f"probability {label}": probabilities[:, k] for k, label in enumerate(domain.classes)}
+    return part.assign(**more)
+
+
+def _parts(table: str | None) -> Iterator[pd.DataFrame]:
+    try:
+        if table is not None and table.endswith(".parquet"):
+            from pyarrow.parquet import ParquetFile
+
+            file = ParquetFile(table)
+            yield _pandas(file.schema_arrow.empty_table())
+            for batch in file.iter_batches(CHUNK):
+                yield _pandas(batch)
+            return
+        source: Any = getattr(sys.stdin, "buffer", sys.stdin)
+        if table is not None:
+            source = table
+            with open(table, "rb") as file:
+                check_head(file.read(4), name=table)
+        yield from read_parts(source, size=CHUNK, name=table or "standard input")
+    except ImportError as error:
+        raise DataError(f"Parquet files need pyarrow: pip install pyarrow ({error})") from error
+    except OSError as error:
+        raise DataError(unreadable(Path(table or "standard input"), error)) from error
+    except DomainError:
+        raise
+    except ValueError as error:
+        if table is not None and table.endswith(".parquet"):
+            raise DataError(f"{table} is not a Parquet file: {error}; write it again") from error
+        raise DataError(f"cannot read {table or 'standard input'}: {csv_problem(error)}") from error
+
+
+def _pandas(table: Any) -> pd.DataFrame:
+    """An Arrow table whose columns keep their types, missing values or not."""
+    frame: pd.DataFrame = table.to_pandas(types_mapper=pd.ArrowDtype)
+    return frame
+
+
+class _Sink:
+    """Where predictions go: the first part writes the header or the schema, and a file gets its name at the end."""
+
+    def __init__(self, out: str | None) -> None:
+        self._path = None if out is None else Path(out)
+        if self._path is not None:
+            check_writable(self._path)
+            if self._path.suffix not in SUFFIXES:
+                raise DataError(f"cannot write {out}: expected a name that ends in {' or '.join(SUFFIXES)}")
+        self._part = (
+            None if self._path is None else self._path.with_name(f".{self._path.name}.{token_hex(4)}")
+        )
+        self._file: Any = None
+        self._parquet: Any = None
+        self._first = True
+
+    def __enter__(self) -> Self:
+        if self._part is not None:
+            self._file = open(self._part, "wb")
+        return self
+
+    def write(self, part: pd.DataFrame) -> None:
+        if self._path is not None and self._path.suffix == ".parquet":
+            import pyarrow as pa
+            from pyarrow.parquet import ParquetWriter
+
+            try:
+                schema = None if self._parquet is None else self._parquet.schema
+                rows = pa.Table.from_pandas(part, schema=schema, preserve_index=False)
+                self._parquet = self._parquet or ParquetWriter(self._file, rows.schema)
+                self._parquet.write_table(rows)
+            except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+                raise DataError(f"cannot write {self._path}: {error}") from error
+        else:
+            part.to_csv(self._file or sys.stdout, index=False, header=self._first)
+        self._first = False
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if self._parquet is not None:
+            self._parquet.close()
+        if self._part is not None and self._path is not None and self._file is not None:
+            self._file.close()
+            if kind is None:
+                self._part.replace(self._path)
+            self._part.unlink(missing_ok=True)

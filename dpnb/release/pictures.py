@@ -1,0 +1,263 @@
+"""Pictures of a model; they need the extra ``plot``."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import datetime, timedelta
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib import get_cachedir
+from matplotlib.axes import Axes
+from matplotlib.dates import AutoDateLocator
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties, findfont, fontManager, get_font
+
+from ..arrays import Bools, Floats
+from ..domain import Attribute, Continuous
+from ..estimators.base import PrivateClassifier, PrivateForest
+from ..records.grid import Additive, Shape
+from ..records.shapes import PairShape, Shapes
+from ..trees.tree import literal
+
+LEAST_SHOWN = 1e-5  # of a logarithmic axis, as a share of its upper end
+FAINT = 0.3  # opacity where no record may lie
+LEAST_SHARE = 0.01  # of the importances, of what is drawn
+BARS = 12  # most bars of a picture
+
+
+@contextmanager
+def drawn_names(model: PrivateClassifier) -> Iterator[None]:
+    """Draw with fonts that have the characters of a model's names and values; warn once if none is installed."""
+    attributes = model.domain_.attributes
+    words = [
+        *model.domain_.names,
+        *model.domain_.classes,
+        *(a.unit for a in attributes if isinstance(a, Continuous)),
+    ]
+    words += [level for a in attributes if not isinstance(a, Continuous) for level in a.levels]
+    families = _families("".join(map(str, words)))
+    with warnings.catch_warnings(), plt.rc_context({"font.family": families}):
+        warnings.filterwarnings("ignore", message="Glyph")
+        yield
+
+
+def _families(text: str) -> list[str]:
+    """Families that together have all characters of a text, the usual ones first."""
+    usual, more = list(plt.rcParams["font.family"]), []
+    usual_font = get_font(findfont(FontProperties()))
+    lacking = {c for c in text if c.isprintable() and not usual_font.get_char_index(ord(c))}
+    plain = [f for f in fontManager.ttflist if f.style == "normal" and f.weight == 400]
+    for font in sorted(plain, key=lambda f: ("Sans" not in f.name, "Mono" in f.name, "SC" not in f.name)):
+        if not lacking:
+            break
+        with suppress(OSError, RuntimeError):  # listed, and gone
+            has = {c for c in lacking if get_font(font.fname).get_char_index(ord(c))}
+            if has and not font.name.startswith("Last Resort"):
+                more.append(font.name)
+                lacking -= has
+    if lacking:
+        warnings.warn(
+            f"no font that matplotlib knows has {''.join(sorted(lacking))!r}, which are drawn as boxes: install one, "
+            "such as Noto Sans CJK (apt install fonts-noto-cjk), and remove the files fontlist-*.json in "
+            f"{get_cachedir()}",
+            stacklevel=4,
+        )
+    return [*usual, *more]
+
+
+def plot_shapes(
+    shapes: Mapping[str, tuple[Attribute, Shape]],
+    *,
+    log: Sequence[str] = (),
+    bars: int | None = None,
+    columns: int = 2,
+    empty: Mapping[str, Bools] | None = None,
+) -> Figure:
+    """What attributes add to an additive score: steps over a continuous domain, bars for categories.
+
+    Parameters
+    ----------
+    shapes : panel title → the public attribute and its shape.
+    log : titles of the panels with a logarithmic axis.
+    bars : most categories in a panel, those of the largest scores; None for all.
+    columns : panels a row.
+    empty : panel title → where a shape is drawn faintly, as :meth:`~dpnb.records.shapes.Shapes.empty` says.
+    """
+    rows, size = -(-len(shapes) // columns), (4.75 * columns, 3.2 * -(-len(shapes) // columns))
+    figure, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
+    for axis, (title, (attribute, shape)) in zip(axes.flat, shapes.items(), strict=False):
+        faint = (empty or {}).get(title, np.zeros(len(shape.score), bool))
+        if isinstance(attribute, Continuous):
+            _plot_steps(axis, attribute, shape, faint, log=title in log)
+        else:
+            shown = np.sort(np.lexsort((-np.abs(shape.score), faint))[:bars])
+            names = [literal(attribute.levels[k]) for k in shown]
+            for bar, k in zip(axis.barh(names, shape.score[shown], color="C0"), shown, strict=True):
+                bar.set_alpha(FAINT if faint[k] else None)
+            axis.invert_yaxis()
+            axis.axvline(0, color="black", linewidth=0.8)
+            some = f", {len(shown)} of {len(attribute.levels)}" if len(shown) < len(attribute.levels) else ""
+            axis.set(xlabel="added to the score", ylabel=literal(f"{attribute.name}{some}"))
+        axis.set_title(literal(title))
+    for axis in axes.flat[len(shapes) :]:
+        figure.delaxes(axis)
+    return figure
+
+
+def _plot_steps(axis: Axes, attribute: Continuous, shape: Shape, faint: Bools, *, log: bool) -> None:
+    """Steps over a domain, and the missing value beside it."""
+    given = np.append(shape.at >= attribute.low, True)  # intervals that hold a value
+    edges = np.concatenate([[attribute.low], shape.at[given[:-1]], [attribute.high]])
+    for opacity, score in ((FAINT, shape.score), (1.0, np.where(faint, np.nan, shape.score))):
+        how: dict[str, Any] = {"color": "C0", "linewidth": 1.8, "alpha": None if opacity == 1 else opacity}
+        if opacity == 1 or faint.any():
+            axis.stairs(score[given], edges, baseline=None, **how)
+            if attribute.missing:
+                axis.hlines(score[0], attribute.floor, attribute.low, **how)
+    if attribute.missing:
+        where = ((attribute.floor + attribute.low) / 2, 0.5)
+        axis.axvspan(attribute.floor, attribute.low, color="0.93", linewidth=0)
+        axis.annotate(
+            "missing", where, xycoords=axis.get_xaxis_transform(), rotation=90, ha="center", va="center"
+        )
+    if attribute.is_date:
+        axis.set_xticks(*_days(attribute))
+    if log:
+        least = max(float(np.diff(edges).min()), attribute.high * LEAST_SHOWN)
+        axis.set_xscale("symlog", linthresh=10.0 ** np.ceil(np.log10(least)))
+    axis.set(xlabel=literal(f"{attribute.name}, from {attribute.span}"), ylabel="added to the score")
+
+
+def _days(attribute: Continuous) -> tuple[list[float], list[str]]:
+    """Where the axis of a date has ticks, and what they say."""
+    low, high = (datetime(1970, 1, 1) + timedelta(days=day) for day in (attribute.low, attribute.high))
+    locator: Any = AutoDateLocator
+    ticks = [float(tick) for tick in locator(maxticks=5).tick_values(low, high)]
+    ticks = [tick for tick in ticks if tick.is_integer() and attribute.low <= tick <= attribute.high]
+    words = [attribute.shown(tick) for tick in ticks]
+    years = all(word.endswith("-01-01") for word in words)
+    return ticks, [word.removesuffix("-01-01") if years else word for word in words]
+
+
+def plot_pair(names: tuple[Attribute, Attribute], pair: PairShape, *, empty: Bools | None = None) -> Figure:
+    """What the cells of two attributes add to an additive score, as a heat map.
+
+    Parameters
+    ----------
+    names : the public attributes of its rows and columns.
+    pair : thresholds or codes of both, and scores.
+    empty : cells that are drawn faintly.
+    """
+    figure, axis = plt.subplots(figsize=(4.75, 3.6), layout="constrained")
+    most = max(float(np.abs(pair.score).max()), 1e-12)
+    opacity = None if empty is None else np.where(empty, FAINT, 1.0)
+    image = axis.imshow(pair.score, cmap="PuOr", vmin=-most, vmax=most, aspect="auto", alpha=opacity)
+    rows, columns = (
+        _bin_names(attribute, at) for attribute, at in zip(names, (pair.rows, pair.columns), strict=True)
+    )
+    axis.set_yticks(range(len(rows)), rows)
+    axis.set_xticks(range(len(columns)), columns, rotation=90)
+    axis.set(ylabel=literal(names[0].name), xlabel=literal(names[1].name))
+    axis.grid(visible=False)
+    figure.colorbar(image, label="added to the score")
+    return figure
+
+
+def _bin_names(attribute: Attribute, at: Floats) -> list[str]:
+    """Names of categories, or upper ends of intervals."""
+    if isinstance(attribute, Continuous):
+        ends = np.append(at, attribute.high)
+        named = [f"≤ {attribute.shown(end) if attribute.is_date else format(end, '.4g')}" for end in ends]
+        return [
+            literal("missing" if end < attribute.low else name) for end, name in zip(ends, named, strict=True)
+        ]
+    return [literal(level) for level in attribute.levels]
+
+
+def plot_importances(shares: Mapping[str, float], *, xlabel: str, width: float = 7.5) -> Figure:
+    """Bars of the attributes' shares, the largest on top, of the first dozen.
+
+    Parameters
+    ----------
+    shares : attribute → share.
+    xlabel : what a share is of.
+    width : of the figure, in inches.
+    """
+    ordered = sorted(shares.items(), key=lambda item: item[1])[-BARS:]
+    figure, axis = plt.subplots(figsize=(width, 0.6 + 0.22 * len(ordered)), layout="constrained")
+    axis.barh([literal(name) for name, _ in ordered], [share for _, share in ordered], color="C0")
+    axis.margins(y=0.01)
+    axis.set_xlabel(xlabel)
+    return figure
+
+
+def of_importances(model: PrivateClassifier) -> Figure | None:
+    """Bars of the attributes' importances; None if the model released no counts that say where records lie."""
+    models = getattr(model, "models_", [])
+    if not models or not all(isinstance(one, Shapes) and one.counted for one in models):
+        return None
+    sizes = np.sum([one.importances() for one in models], axis=0)
+    shares = dict(zip(model.domain_.names, (sizes / max(float(sizes.sum()), 1e-300)).tolist(), strict=True))
+    return plot_importances(shares, xlabel="share of what attributes move the score by", width=4.75)
+
+
+def of_model(model: PrivateClassifier, *, shapes: int = 6) -> Iterator[tuple[Figure, str]]:
+    """Pictures of a released model, each with its words: the largest shapes, or the first tree.
+
+    Parameters
+    ----------
+    model : a fitted estimator.
+    shapes : most attributes whose shapes are drawn.
+
+    **Privacy**: post-processing, free.
+    """
+    if isinstance(model, PrivateForest):
+        figure, axis = plt.subplots(figsize=(5.5, 4), layout="constrained")
+        model.trees_[0].plot(model.domain_, ax=axis, max_depth=2)
+        yield figure, "The upper levels of the first tree."
+        return
+    boosters = getattr(model, "models_", None) or [getattr(model, "model_", None)]
+    for booster, label in zip(boosters, model.classes_[-len(boosters) :], strict=True):
+        if not isinstance(booster, Additive | Shapes):
+            return
+        sizes = booster.importances()
+        least = LEAST_SHARE * float(sizes.sum())
+        largest = sorted(np.flatnonzero(sizes > least).tolist(), key=lambda a: -sizes[a])[:shapes]
+        for a in sorted(largest):
+            yield _of_attribute(booster, a, label)
+        if isinstance(booster, Shapes):
+            yield from _of_pairs(booster, label, least=least, most=shapes // 2)
+
+
+def _of_attribute(booster: Additive | Shapes, attribute: int, label: object) -> tuple[Figure, str]:
+    own, (at, score) = booster.domain.attributes[attribute], booster.shape(attribute)
+    mean, empty = score.mean(), np.zeros(len(score), bool)
+    if isinstance(booster, Shapes) and booster.counted:
+        mean, empty = booster.shares(attribute, at) @ score, booster.empty(attribute, at)
+    words = f"What {own.name} adds to the score of class {label}, against the mean{_faint(empty)}."
+    shape = {own.name: (own, Shape(at, score - mean))}
+    return plot_shapes(shape, bars=BARS, columns=1, empty={own.name: empty}), words
+
+
+def _of_pairs(booster: Shapes, label: object, *, least: float, most: int) -> Iterator[tuple[Figure, str]]:
+    """Pairs that add something beside what their attributes add by themselves."""
+    sizes = [
+        (booster.interaction(block, score)[-1] if booster.counted else float(np.ptp(score)) / 2, block, score)
+        for block, score in booster.pairs()
+    ]
+    for _, block, score in sorted((p for p in sizes if p[0] > least), key=lambda pair: -pair[0])[:most]:
+        one, other = block.axes
+        both = (booster.domain.attributes[one.attribute], booster.domain.attributes[other.attribute])
+        empty = np.zeros(score.shape, bool)
+        if booster.counted:
+            empty = np.logical_or.outer(*(booster.empty(axis.attribute, axis.at) for axis in block.axes))
+        words = f"What {both[0].name} and {both[1].name} add together to the score of class {label}{_faint(empty)}."
+        yield plot_pair(both, PairShape(one.at, other.at, score), empty=empty), words
+
+
+def _faint(empty: Bools) -> str:
+    return "; faint where noisy counts do not tell of any record" if empty.any() else ""

@@ -1,0 +1,1 @@
+"""Trees, how they grow, and the scores by which they split."""

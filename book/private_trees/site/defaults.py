@@ -82,7 +82,7 @@ def defaults_of(notebook: dict[str, Any]) -> dict[str, object]:
 def source(notebook: dict[str, Any]) -> str:
     """Text of the cell."""
     values = "\n".join(f"    {name}={_literal(value)}," for name, value in defaults_of(notebook).items())
-    return f"from private_trees import defaults\n\ndefaults.note(\n    p,\n{values}\n)"
+    return f"from private_trees.site import defaults\n\ndefaults.note(\n    p,\n{values}\n)"
 
 
 def _literal(value: object) -> str:

@@ -74,10 +74,6 @@ def _levels(axis: Axes, levels: Mapping[str, float]) -> None:
         axis.axhline(value, color="0.3", linestyle=style, linewidth=1.2, label=name)
 
 
-def _legend_beside(axis: Axes) -> None:
-    axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
-
-
 def _legend_below(figure: Figure, columns: int) -> None:
     """One legend for all panels, that of the first."""
     found = figure.axes[0].get_legend_handles_labels()
@@ -415,39 +411,6 @@ def _epsilon_axis(axis: Axes, epsilons: Iterable[float], label: str) -> None:
     axis.set_xlabel(label)
 
 
-def _curve_grid(
-    points: pd.DataFrame,
-    levels: Mapping[str, float],
-    *,
-    axes: tuple[str, str, str],
-    symbol: str,
-    size: tuple[float, float],
-    sharey: bool | str,
-) -> Figure:
-    """Accuracy against ε.
-
-    Parameters
-    ----------
-    levels : value of a row → accuracy of the majority class.
-    axes : columns of ``points`` that stand for rows of panels, for their columns and for lines.
-    symbol : name of the lines' column in the legend.
-    """
-    row, column, line = axes
-    columns = list(points[column].unique())
-    figure, panels = _panels(len(levels), len(columns), size, sharex=True, sharey=sharey)
-    for at, (name, level) in zip(panels, levels.items(), strict=True):
-        for axis, title in zip(at, columns, strict=True):
-            panel = points[(points[row] == name) & (points[column] == title)]
-            for i, (value, curve) in enumerate(panel.groupby(line)):
-                _curve(axis, curve, index=i, label=f"{symbol} = {value}")
-            axis.axhline(level, color="black", linestyle=":", linewidth=1, label="majority class")
-            axis.set_title(f"{name}, {title}")
-            _epsilon_axis(axis, panel["epsilon"].unique(), "claimed ε" if name == list(levels)[-1] else "")
-        at[0].set_ylabel("test accuracy")
-    _legend_beside(panels[0, -1])
-    return figure
-
-
 # --- Boosting -----------------------------------------------------------------------------------------------
 
 
@@ -466,22 +429,6 @@ def plot_noise_rounds(laws: Mapping[str, Floats], *, limit: int) -> Figure:
     axis.set(xlabel="noise rounds R", ylabel="probability")
     _legend_below(figure, 2)
     return figure
-
-
-def plot_by_rounds(
-    points: pd.DataFrame, *, levels: Mapping[str, float], size: str = "n_rounds", symbol: str = "m"
-) -> Figure:
-    """Accuracy against ε, a line for each number of rounds, a panel for each data set and schedule.
-
-    Parameters
-    ----------
-    points : columns dataset, schedule, n_rounds, epsilon, mean, error.
-    levels : data set → accuracy of its majority class.
-    size : column that a line stands for, such as the trees' depth instead of the number of rounds.
-    symbol : its name in the legend.
-    """
-    axes = ("dataset", "schedule", size)
-    return _curve_grid(points, levels, axes=axes, symbol=symbol, size=(3.6, 3.0), sharey="row")
 
 
 def plot_scaling(table: pd.DataFrame, costs: Mapping[str, PassCost], *, attributes: int) -> Figure:

@@ -89,12 +89,11 @@ def test_labelled_rows_are_in_the_order_of_the_labels_and_of_epsilon() -> None:
     assert tables.labelled(points, ["c"])["label"].tolist() == ["c"]
 
 
-def test_notes_tell_the_true_epsilon() -> None:
+def test_the_true_epsilon_is_that_of_a_claim_of_1() -> None:
     points = pd.DataFrame(
         {"method": list("aab"), "epsilon": [1.0, 5.0, 1.0], "ledger_epsilon": [np.inf, 5.0, 2.5]}
     )
-    notes = tables.step_notes(points, {"a": ({}, "text"), "b": ({}, "next")})
-    assert notes == {"a": "text; ε ∞", "b": "next; ε 2.50"}
+    assert tables.true_epsilon(points) == {"a": "∞", "b": "2.50"}
 
 
 def test_every_path_spends_the_budget_of_an_aligned_forest() -> None:

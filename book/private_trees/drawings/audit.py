@@ -9,14 +9,28 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dpnb.arrays import Floats
 
-from .common import LEAK, WIDTH, Look, arrow, box, sheet
-from .plots import LINES, MARKERS
-
-SMALL = 10  # points of the smallest text
+from .common import (
+    HATCHES,
+    LEAK,
+    LINES,
+    MARKERS,
+    SMALL,
+    WIDTH,
+    Look,
+    arrow,
+    box,
+    dotted,
+    legend_below,
+    rows,
+    sheet,
+    ticks,
+    wrapped,
+)
 
 # --- Boxes and arrows ---------------------------------------------------------------------------------------
 
@@ -104,23 +118,11 @@ def plot_losses(table: pd.DataFrame, *, claim: float, beyond: float) -> Figure:
         at = np.where(np.isinf(loss), beyond, loss)
         height = len(names) - 1 - i + 0.5 * (np.arange(len(at)) / max(len(at) - 1, 1) - 0.5)
         axis.plot(at, height, MARKERS[i], color=f"C{i}", markersize=4.5, alpha=0.7)
-    axis.axvline(claim, color="black", linestyle=":", linewidth=1.4)
-    ticks = np.arange(0, np.ceil(beyond), 1)
-    axis.set_xticks([*ticks, beyond], [*(f"{t:g}" for t in ticks), "∞"])
-    axis.set_yticks(range(len(names)), [_wrapped(name) for name in reversed(names)], fontsize=SMALL)
+    dotted(axis, x=claim)
+    ticks(axis, x=[*np.arange(0, np.ceil(beyond)), beyond], last="∞")
+    rows(axis, names, length=18)
     axis.set(xlabel="loss of one replay; dotted: the claim", xlim=(-0.2, beyond + 0.4))
-    axis.grid(axis="y", visible=False)
     return figure
-
-
-def _wrapped(name: str, length: int = 18) -> str:
-    """A name in lines of about so many letters."""
-    lines = [""]
-    for word in name.split():
-        if lines[-1] and len(lines[-1]) + len(word) >= length:
-            lines.append("")
-        lines[-1] = f"{lines[-1]} {word}".strip()
-    return "\n".join(lines)
 
 
 def plot_exact(chances: Mapping[str, Floats], depths: Mapping[str, Mapping[int, float]]) -> Figure:
@@ -134,17 +136,16 @@ def plot_exact(chances: Mapping[str, Floats], depths: Mapping[str, Mapping[int, 
     figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 3.3))
     for i, (name, chance) in enumerate(chances.items()):
         place = np.arange(len(chance)) + 0.38 * (i - 0.5)
-        left.bar(place, chance, width=0.36, color=f"C{i}", hatch=("", "//")[i], edgecolor="white", label=name)
+        left.bar(place, chance, width=0.36, color=f"C{i}", hatch=HATCHES[i], edgecolor="white", label=name)
         for x, p in zip(place, chance, strict=True):
             left.text(x, p + 0.01, f"{p:.3f}".lstrip("0"), ha="center", fontsize=SMALL)
     left.set_xticks(range(2), ["first", "second"])
     left.set(title="permute-and-flip", ylabel="probability", ylim=(0, 1.3), xlabel="candidate")
     left.legend(loc="upper right", ncols=2, fontsize=SMALL, handlelength=1.2, columnspacing=1)
     for i, (name, losses) in enumerate(depths.items()):
-        right.plot(
-            list(losses), list(losses.values()), LINES[i], color=f"C{i + 2}", marker=MARKERS[i], label=name
-        )
-    right.axhline(1, color="black", linestyle=":", linewidth=1.4)
+        look: dict[str, Any] = {"color": f"C{i + 2}", "marker": MARKERS[i], "label": name}
+        right.plot(list(losses), list(losses.values()), LINES[i], **look)
+    dotted(right, y=1)
     right.set_xticks([0, 1, 2])
     right.set(title="small trees", xlabel="depth", ylabel="exact loss", ylim=(0, 1.3))
     right.legend(loc="lower left", fontsize=SMALL)
@@ -165,22 +166,23 @@ def plot_events(found: Mapping[str, Any]) -> Figure:
         low, high = float(values.min()), float(values.max())
         edges = np.arange(low - 0.5, high + 1) if whole else np.linspace(low, high, 31)
         for i, (side, data) in enumerate((("D", finding.on_first), ("D′", finding.on_second))):
-            axis.hist(
-                data, bins=edges, weights=np.full(len(data), 1 / len(data)), color=f"C{i}", alpha=0.55,
-                hatch=("", "//")[i], edgecolor="white", label=f"on {side}",
-            )  # fmt: skip
+            _shares(axis, data, edges, i, f"on {side}")
         if finding.shown.relation in (">", "≤"):
             cut = finding.shown.value + (0.5 if whole else 0.0)
             axis.axvline(cut, color="black", linestyle="--", linewidth=1.4)
         if whole:
             axis.set_xticks(np.arange(values.min(), values.max() + 1))
-        axis.set(
-            title=f"{name}: ε ≥ {finding.lower_bound:.2f}",
-            xlabel=finding.shown.statistic,
-            ylabel="share of runs",
-        )
+        axis.set(xlabel=finding.shown.statistic, ylabel="share of runs")
+        axis.set_title(f"{name}: ε ≥ {finding.lower_bound:.2f}")
         axis.legend(loc="best")
     return figure
+
+
+def _shares(axis: Axes, values: Floats, edges: Floats, i: int, label: str) -> None:
+    """A histogram of shares, of the ``i``-th of two sides."""
+    weights = np.full(len(values), 1 / len(values))
+    look: dict[str, Any] = {"color": f"C{i}", "alpha": 0.55, "hatch": HATCHES[i], "edgecolor": "white"}
+    axis.hist(values, bins=edges.tolist(), weights=weights, label=label, **look)
 
 
 def _are_whole(values: Floats) -> bool:
@@ -205,7 +207,7 @@ def plot_ceiling(attacks: pd.DataFrame, curve: pd.DataFrame, groups: Mapping[str
     axis.set(
         xscale="log", xlabel="runs on each data set", ylabel="lower bound for ε, 95 %", ylim=(-0.3, None)
     )
-    figure.legend(*axis.get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=SMALL)
+    legend_below(figure, 2, fontsize=SMALL)
     return figure
 
 
@@ -225,26 +227,16 @@ def plot_canaries(
     top, below = halves
     for axis, (name, sides) in zip(top.subplots(1, len(scores), sharey=True), scores.items(), strict=True):
         for i, (label, values) in enumerate(zip(("in", "out"), sides, strict=True)):
-            axis.hist(
-                values, bins=np.arange(-6.5, 7.5), weights=np.full(len(values), 1 / len(values)), color=f"C{i}",
-                alpha=0.55, hatch=("", "//")[i], edgecolor="white", label=label,
-            )  # fmt: skip
+            _shares(axis, values, np.arange(-6.5, 7.5), i, label)
         axis.set(title=name, xlabel="count in its leaf")
     top.axes[0].set_ylabel("share of canaries")
     top.axes[0].legend()
     axis = below.subplots()
-    for i, (which, rows) in enumerate(bounds.groupby("name", sort=False)):
-        axis.plot(
-            rows["canaries"],
-            rows["bound"],
-            MARKERS[i],
-            color=f"C{i + 2}",
-            label=str(which),
-            markersize=7,
-            alpha=0.8,
-        )
+    for i, (which, mine) in enumerate(bounds.groupby("name", sort=False)):
+        look: dict[str, Any] = {"color": f"C{i + 2}", "markersize": 7, "alpha": 0.8}
+        axis.plot(mine["canaries"], mine["bound"], MARKERS[i], label=str(which), **look)
     axis.plot(list(ceiling), list(ceiling.values()), color="black", label="all guesses right")
-    axis.axhline(1, color="black", linestyle=":", linewidth=1.4)
+    dotted(axis, y=1)
     axis.set(xscale="log", xlabel="canaries in one run", ylabel="lower bound for ε, 95 %")
     axis.legend(loc="upper left", fontsize=SMALL)
     return figure
@@ -259,23 +251,17 @@ def plot_twins(table: pd.DataFrame, *, beyond: float) -> Figure:
     beyond : where infinite losses are drawn.
     """
     figure, axis = plt.subplots(figsize=(WIDTH, 6.2))
-    height = np.arange(len(table))[::-1]
+    height = rows(axis, table["mechanism"], length=22)
     for i, name in enumerate(("exact", "replay", "attack")):
-        values = table[name].to_numpy()
-        axis.plot(
-            np.where(np.isinf(values), beyond, values), height + 0.22 * (1 - i), MARKERS[i], color=f"C{i}",
-            label=name, markersize=6,
-        )  # fmt: skip
-    axis.axvline(1, color="black", linestyle=":", linewidth=1.4)
+        values = np.where(np.isinf(table[name]), beyond, table[name])
+        axis.plot(values, height + 0.22 * (1 - i), MARKERS[i], color=f"C{i}", label=name, markersize=6)
+    dotted(axis, x=1)
     for y, truth in zip(height, table["truth"], strict=True):
         if truth == "broken":
             axis.axhspan(y - 0.5, y + 0.5, color="0.93", zorder=0)
     axis.set(xscale="log", xlabel="lower bound for ε; dotted: the claim", ylim=(-0.6, len(table) - 0.4))
-    axis.set_xticks([0.5, 1, 2, 5, 10, 50, beyond], ["0.5", "1", "2", "5", "10", "50", "∞"])
-    axis.minorticks_off()
-    axis.set_yticks(height, [_wrapped(name, 22) for name in table["mechanism"]], fontsize=SMALL)
-    axis.grid(axis="y", visible=False)
-    figure.legend(*axis.get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    ticks(axis, x=[0.5, 1, 2, 5, 10, 50, beyond], last="∞")
+    legend_below(figure, 3)
     return figure
 
 
@@ -286,17 +272,16 @@ def plot_rivals(table: pd.DataFrame) -> Figure:
     ----------
     table : columns learner, relation_tested, claimed and together.
     """
-    rows = table.assign(share=table["together"] / table["claimed"])
-    names = list(dict.fromkeys(rows["learner"]))
+    shares = table.assign(share=table["together"] / table["claimed"])
+    names = list(dict.fromkeys(shares["learner"]))
     figure, axis = plt.subplots(figsize=(WIDTH, 0.47 * len(names) + 1.1))
     for i, relation in enumerate(("add-remove", "replace")):
-        mine = rows[rows["relation_tested"] == relation]
+        mine = shares[shares["relation_tested"] == relation]
         height = [len(names) - 1 - names.index(line) for line in mine["learner"]]
         axis.plot(mine["share"], height, MARKERS[i], color=f"C{i}", label=relation, markersize=7, alpha=0.8)
-    axis.axvline(1, color="black", linestyle=":", linewidth=1.4)
+    dotted(axis, x=1)
     axis.set(xscale="log", xlabel="lower bound over the claim; dotted: 1")
-    axis.set_xticks([0.1, 0.2, 0.5, 1, 2, 5], ["0.1", "0.2", "0.5", "1", "2", "5"])
-    axis.minorticks_off()
-    axis.set_yticks(range(len(names)), [_wrapped(name, 26) for name in reversed(names)], fontsize=SMALL)
-    figure.legend(*axis.get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    ticks(axis, x=[0.1, 0.2, 0.5, 1, 2, 5])
+    axis.set_yticks(range(len(names)), [wrapped(name, 26) for name in reversed(names)], fontsize=SMALL)
+    legend_below(figure, 2)
     return figure

@@ -9,15 +9,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, NullLocator
 
 from dpnb.arrays import Floats
 
 from ..auditing.curves import Tradeoff
 from ..tables.audit import BROKEN
-from .audit import SMALL
-from .common import WIDTH
-from .plots import LINES, MARKERS
+from .common import LINES, MARKERS, SMALL, WIDTH, dotted, legend_below, rows, ticks
 
 
 def plot_games(games: pd.DataFrame, *, enough: float) -> Figure:
@@ -29,8 +26,8 @@ def plot_games(games: pd.DataFrame, *, enough: float) -> Figure:
     enough : wealth that refutes.
     """
     figure, axis = plt.subplots(figsize=(WIDTH, 3.9))
-    for i, (name, rows) in enumerate(games.groupby("name", sort=False)):
-        paths = rows.pivot(index="runs", columns="game", values="wealth")
+    for i, (name, own) in enumerate(games.groupby("name", sort=False)):
+        paths = own.pivot(index="runs", columns="game", values="wealth")
         axis.plot(paths.index, paths.to_numpy(), color=f"C{i}", alpha=0.15, linewidth=0.8)
         axis.plot(
             paths.index, paths.median(axis=1), LINES[i], color=f"C{i}", linewidth=2.6, label=f"{name}, median"
@@ -50,7 +47,7 @@ def plot_coverage(rules: pd.DataFrame, *, stated: float) -> Figure:
     stated : share that the rules allow themselves.
     """
     figure, axis = plt.subplots(figsize=(WIDTH, 0.31 * len(rules) + 0.9))
-    height = np.arange(len(rules))[::-1]
+    height = rows(axis, rules.index)
     share, low, high = (100 * rules[name].to_numpy() for name in ("share", "low", "high"))
     axis.errorbar(
         share, height, xerr=[share - low, high - share], fmt=MARKERS[0], color="C0", markersize=5, capsize=2
@@ -58,17 +55,12 @@ def plot_coverage(rules: pd.DataFrame, *, stated: float) -> Figure:
     for y, name in zip(height, rules.index, strict=True):
         if name.startswith(BROKEN):
             axis.axhspan(y - 0.5, y + 0.5, color="0.93", zorder=0)
-    axis.axvline(100 * stated, color="black", linestyle=":", linewidth=1.4)
+    dotted(axis, x=100 * stated)
     axis.set_xscale("symlog", linthresh=1)
-    ticks = [0, 1, 5, 20, 100]
-    axis.xaxis.set_major_locator(FixedLocator(ticks))
-    axis.xaxis.set_minor_locator(NullLocator())
-    axis.set_xticklabels([f"{tick}" for tick in ticks])
+    ticks(axis, x=[0, 1, 5, 20, 100])
     axis.set(
         xlabel=f"wrong bounds, %; dotted: {100 * stated:g}", xlim=(-0.15, 100), ylim=(-0.6, len(rules) - 0.4)
     )
-    axis.set_yticks(height, list(rules.index), fontsize=SMALL)
-    axis.grid(axis="y", visible=False)
     return figure
 
 
@@ -80,7 +72,7 @@ def plot_conviction(runs: pd.DataFrame) -> Figure:
     runs : of :func:`private_trees.tables.audit.convicted`.
     """
     figure, axis = plt.subplots(figsize=(WIDTH, 0.29 * len(runs) + 1.4))
-    height = np.arange(len(runs))[::-1]
+    height = rows(axis, [f"{method}, {epsilon:g}" for method, epsilon in runs.index])
     axis.hlines(height, runs["bets"], runs["longest"], color="C1", linewidth=1.4, zorder=1)
     labels = {
         "least": "least, in theory",
@@ -91,11 +83,8 @@ def plot_conviction(runs: pd.DataFrame) -> Figure:
     for i, (name, label) in enumerate(labels.items()):
         axis.plot(runs[name], height, MARKERS[i], color=f"C{i}", label=label, markersize=6)
     axis.set(xscale="log", xlabel="runs in all, on both data sets")
-    axis.set_xticks([100, 300, 1000, 3000], ["100", "300", "1000", "3000"])
-    axis.minorticks_off()
-    axis.set_yticks(height, [f"{method}, {epsilon:g}" for method, epsilon in runs.index], fontsize=SMALL)
-    axis.grid(axis="y", visible=False)
-    figure.legend(*axis.get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=SMALL)
+    ticks(axis, x=[100, 300, 1000, 3000])
+    legend_below(figure, 2, fontsize=SMALL)
     return figure
 
 
@@ -112,17 +101,10 @@ def plot_tradeoff(curve: Tradeoff, truth: tuple[Floats, Floats], lines: Mapping[
     order = np.argsort(1 - curve.seen_first, kind="stable")
     bound = np.argsort(curve.false_positive, kind="stable")
     axis.plot(*truth, LINES[1], color="black", linewidth=1.4, label="true curve")
-    axis.plot(
-        1 - curve.seen_first[order], 1 - curve.seen_second[order], color="C0", linewidth=1.4, label="as seen"
-    )
-    axis.plot(
-        curve.false_positive[bound],
-        curve.false_negative[bound],
-        LINES[2],
-        color="C1",
-        linewidth=2,
-        label="bound, 95 %",
-    )
+    seen = 1 - curve.seen_first[order], 1 - curve.seen_second[order]
+    axis.plot(*seen, color="C0", linewidth=1.4, label="as seen")
+    rates = curve.false_positive[bound], curve.false_negative[bound]
+    axis.plot(*rates, LINES[2], color="C1", linewidth=2, label="bound, 95 %")
     x = np.linspace(0, 1, 200)
     for i, (name, epsilon) in enumerate(lines.items()):
         grow = np.exp(epsilon)
@@ -143,17 +125,14 @@ def plot_subjects(fits: pd.DataFrame, *, beyond: float) -> Figure:
     beyond : where infinite numbers are drawn.
     """
     figure, axis = plt.subplots(figsize=(WIDTH, 0.27 * len(fits) + 1.2))
-    height = np.arange(len(fits))[::-1]
+    height = rows(axis, fits.index)
     both = np.where(np.isinf(fits), beyond, fits.to_numpy(float))
     axis.hlines(height, both.min(axis=1), both.max(axis=1), color="0.7", linewidth=1.2, zorder=1)
     for i, (name, values) in enumerate(zip(fits.columns, both.T, strict=True)):
         axis.plot(values, height, MARKERS[1 - i], color=f"C{1 - i}", label=name, markersize=6)
     axis.set(xscale="log", xlabel="fits to conviction, on both data sets")
     low = math.floor(math.log10(np.nanmin(both)))
-    ticks = [10.0**k for k in range(low, math.ceil(math.log10(beyond)))]
-    axis.set_xticks([*ticks, beyond], [*(f"{tick:g}" for tick in ticks), "∞"])
-    axis.minorticks_off()
-    axis.set_yticks(height, list(fits.index), fontsize=SMALL)
-    axis.grid(axis="y", visible=False)
-    figure.legend(*axis.get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    powers = [10.0**k for k in range(low, math.ceil(math.log10(beyond)))]
+    ticks(axis, x=[*powers, beyond], last="∞")
+    legend_below(figure, 2)
     return figure

@@ -12,28 +12,22 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from ..standings import Ranking
-from .plots import MARKERS, _epsilon_axis, _legend_below, _look, _panels
-
-WIDTH = 5.3  # inches
-SMALL = "x-small"
-TENTHS = (0.003, 0.01, 0.03, 0.1, 0.3)
-WIDE_RANGE = 5.0  # of costs, from which on their axis is logarithmic
+from .common import (
+    HATCHES,
+    MARKERS,
+    SMALLER,
+    WIDTH,
+    epsilon_axis,
+    legend_below,
+    look_of,
+    panel_grid,
+    small,
+)
 
 
 def _by_method(methods: Sequence[str], **other: Any) -> dict[str, dict[str, Any]]:
     """Colour, line and marker of each method."""
-    return {m: _look(i % 10, marker=MARKERS[i % len(MARKERS)], **other) for i, m in enumerate(methods)}
-
-
-def _legend_of_all(figure: Figure, order: Sequence[str], columns: int) -> None:
-    """One legend below for what any panel shows, in a given order."""
-    found: dict[str, Any] = {}
-    for axis in figure.axes:
-        found |= {label: handle for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
-    names = [name for name in order if name in found]
-    figure.legend(
-        [found[name] for name in names], names, loc="outside lower center", ncols=columns, fontsize=SMALL
-    )
+    return {m: look_of(i % 10, marker=MARKERS[i % len(MARKERS)], **other) for i, m in enumerate(methods)}
 
 
 def plot_losses(table: pd.DataFrame, methods: Sequence[str], *, label: str) -> Figure:
@@ -46,7 +40,7 @@ def plot_losses(table: pd.DataFrame, methods: Sequence[str], *, label: str) -> F
     label : of the vertical axes.
     """
     sets = sorted(table["dataset"].unique())
-    figure, axes = _panels(-(-len(sets) // 2), 2, (WIDTH / 2, 1.9), sharex=True, sharey=True)
+    figure, axes = panel_grid(-(-len(sets) // 2), 2, (WIDTH / 2, 1.9), sharex=True, sharey=True)
     looks = _by_method(methods)
     for axis, name in zip(axes.ravel(), sets, strict=False):
         panel = table[table["dataset"] == name]
@@ -57,11 +51,11 @@ def plot_losses(table: pd.DataFrame, methods: Sequence[str], *, label: str) -> F
                 axis.errorbar(
                     line["epsilon"], line["loss"], line["error"], label=method, elinewidth=0.8, **look
                 )
-        axis.set_title(name, fontsize="small", pad=3)
-        _epsilon_axis(axis, table["epsilon"].unique(), "")
-        axis.tick_params(labelsize=SMALL)
+        epsilon_axis(axis, table["epsilon"].unique(), "")
+        small(axis, title=name, pad=3)
         axis.set_yscale("log")
-        axis.set_yticks(TENTHS, [f"{loss:g}" for loss in TENTHS])
+        tenths = (0.003, 0.01, 0.03, 0.1, 0.3)
+        axis.set_yticks(tenths, [f"{loss:g}" for loss in tenths])
     least = table.loc[table["method"].isin(methods), "loss"].min()
     axes[0, 0].set_ylim(0.8 * least, 0.6)
     for axis in axes.ravel()[len(sets) :]:
@@ -69,8 +63,8 @@ def plot_losses(table: pd.DataFrame, methods: Sequence[str], *, label: str) -> F
     for axis in axes[-1]:
         axis.set_xlabel("ε", fontsize="small")
     for axis in axes[:, 0]:
-        axis.set_ylabel(label, fontsize=SMALL)
-    _legend_of_all(figure, methods, 2)
+        axis.set_ylabel(label, fontsize=SMALLER)
+    legend_below(figure, 2, order=methods, fontsize=SMALLER)
     return figure
 
 
@@ -84,13 +78,13 @@ def plot_leads(best: pd.DataFrame, epsilons: Sequence[float], *, label: str) -> 
     label : of the horizontal axis.
     """
     sets = sorted(best["dataset"].unique(), reverse=True)
-    figure, axes = _panels(len(epsilons), 1, (WIDTH, 0.7 + 0.25 * len(sets)), sharey=True)
+    figure, axes = panel_grid(len(epsilons), 1, (WIDTH, 0.7 + 0.25 * len(sets)), sharey=True)
     for axis, epsilon in zip(axes[:, 0], epsilons, strict=True):
         rows = best[best["epsilon"] == epsilon]
         at = rows["dataset"].map(sets.index)
         axis.axvline(0, color="black", linewidth=0.9)
         axis.errorbar(rows["mean"], at, xerr=rows["half"], fmt="o", color="C0", markersize=4.5, capsize=2)
-        how: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": SMALL}
+        how: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": SMALLER}
         for y, end, name in zip(at, rows["mean"] + rows["half"], rows["method"], strict=True):
             axis.annotate(f"over {name}", (end, y), xytext=(6, 0), **how)
         axis.set_yticks(range(len(sets)), sets, fontsize="small")
@@ -99,7 +93,7 @@ def plot_leads(best: pd.DataFrame, epsilons: Sequence[float], *, label: str) -> 
         low, high = (rows["mean"] - rows["half"]).min(), (rows["mean"] + rows["half"]).max()
         axis.set_xlim(low - 0.03 * (high - low), high + 1.0 * (high - low))  # room for the names
         axis.set_xlabel(f"{label}, ε = {epsilon:g}", fontsize="small")
-        axis.tick_params(axis="x", labelsize=SMALL)
+        axis.tick_params(axis="x", labelsize=SMALLER)
     return figure
 
 
@@ -114,16 +108,16 @@ def plot_ranks(rankings: Mapping[float, Ranking]) -> Figure:
     names = list(ranks.mean(axis=1).sort_values(ascending=False).index)
     figure, axis = plt.subplots(figsize=(WIDTH, 1.6 + 0.25 * len(names)))
     for i, (epsilon, found) in enumerate(rankings.items()):
-        look = _look(i, linestyle="none", markersize=6)
+        look = look_of(i, linestyle="none", markersize=6)
         axis.plot(found.mean[names], range(len(names)), label=f"ε = {epsilon:g}", **look)
     critical = next(iter(rankings.values())).critical
     top = len(names) - 0.2
     axis.plot([1, 1 + critical], [top, top], color="black", linewidth=3, solid_capstyle="butt")
-    axis.annotate("critical difference", (1 + critical, top), xytext=(5, 0), fontsize=SMALL, va="center",
+    axis.annotate("critical difference", (1 + critical, top), xytext=(5, 0), fontsize=SMALLER, va="center",
                   textcoords="offset points")  # fmt: skip
     axis.set_yticks(range(len(names)), names, fontsize="small")
     axis.set(xlabel="mean rank (1 is best)", ylim=(-0.6, len(names) + 0.2))
-    _legend_below(figure, len(rankings))
+    legend_below(figure, len(rankings))
     return figure
 
 
@@ -136,22 +130,21 @@ def plot_costs(table: pd.DataFrame, *, panels: Mapping[str, str], label: str) ->
     panels : column → label of its axis.
     label : of the vertical axis.
     """
-    figure, axes = _panels(1, len(panels), (WIDTH / len(panels), 4.6), sharey=True)
+    figure, axes = panel_grid(1, len(panels), (WIDTH / len(panels), 4.6), sharey=True)
     looks = _by_method(list(table.index), linestyle="none", markersize=6)
     for axis, (column, name) in zip(axes[0], panels.items(), strict=True):
         for method, row in table.iterrows():
             axis.plot(row[column], row["loss"], label=method, **looks[str(method)])
         axis.axvline(1, color="black", linewidth=0.8, linestyle=":")
-        if table[column].max() > WIDE_RANGE * table[column].min():
+        if table[column].max() > 5 * table[column].min():
             axis.set_xscale("log")
             # Within a decade all ticks between powers of ten have labels, one over the other.
             axis.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
             axis.xaxis.set_major_formatter("{x:g}")
             axis.xaxis.set_minor_formatter(NullFormatter())
-        axis.set_xlabel(name, fontsize="small")
-        axis.tick_params(labelsize=SMALL)
-    axes[0, 0].set_ylabel(label, fontsize="small")
-    _legend_of_all(figure, list(map(str, table.index)), 2)
+        small(axis, x=name)
+    small(axes[0, 0], y=label)
+    legend_below(figure, 2, fontsize=SMALLER)
     return figure
 
 
@@ -164,7 +157,7 @@ def plot_stress(table: pd.DataFrame, groups: Mapping[str, Sequence[str]], *, lab
     groups : kind → its stresses, from none on.
     label : of the vertical axis.
     """
-    figure, axes = _panels(1, len(groups), (WIDTH / len(groups), 3.0), sharey=True)
+    figure, axes = panel_grid(1, len(groups), (WIDTH / len(groups), 3.0), sharey=True)
     looks = _by_method(list(map(str, table.columns)))
     for axis, (kind, stresses) in zip(axes[0], groups.items(), strict=True):
         for method, line in table.reindex(list(stresses)).items():
@@ -174,12 +167,12 @@ def plot_stress(table: pd.DataFrame, groups: Mapping[str, Sequence[str]], *, lab
             stress.replace(" of the records", "").replace(" attributes of noise", "") for stress in stresses
         ]
         axis.set_xticks(
-            range(len(stresses)), [w.removeprefix("bounds ") for w in words], fontsize=SMALL, rotation=45
+            range(len(stresses)), [w.removeprefix("bounds ") for w in words], fontsize=SMALLER, rotation=45
         )
         axis.set_xlabel(kind, fontsize="small")
-        axis.tick_params(axis="y", labelsize=SMALL)
+        axis.tick_params(axis="y", labelsize=SMALLER)
     axes[0, 0].set_ylabel(label, fontsize="small")
-    _legend_of_all(figure, list(map(str, table.columns)), 2)
+    legend_below(figure, 2, fontsize=SMALLER)
     return figure
 
 
@@ -212,20 +205,13 @@ def plot_budget(shares: pd.DataFrame, *, label: str) -> Figure:
     """
     figure, axis = plt.subplots(figsize=(WIDTH, 1.4 + 0.3 * len(shares)))
     left = np.zeros(len(shares))
-    for i, (part, hatch) in enumerate(zip(shares, ("", "//", "..", "xx", "\\\\", "++"), strict=False)):
-        axis.barh(
-            range(len(shares)),
-            shares[part],
-            left=left,
-            color=f"C{i}",
-            hatch=hatch,
-            label=str(part),
-            edgecolor="white",
-        )
+    for i, (part, hatch) in enumerate(zip(shares, HATCHES, strict=False)):
+        look: dict[str, Any] = {"color": f"C{i}", "hatch": hatch, "edgecolor": "white"}
+        axis.barh(range(len(shares)), shares[part], left=left, label=str(part), **look)
         left += shares[part].to_numpy()
     axis.set_yticks(range(len(shares)), list(map(str, shares.index)), fontsize="small")
     axis.invert_yaxis()
     axis.set(xlabel="share of ρ", ylabel=label, xlim=(0, 1))
     axis.grid(visible=False, axis="y")
-    _legend_below(figure, 3)
+    legend_below(figure, 3)
     return figure

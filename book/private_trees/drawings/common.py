@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 from matplotlib.text import Text
+from numpy.typing import NDArray
+
+from dpnb.arrays import Floats
 
 WIDTH = 5.3  # inches of a figure: a telephone of 390 px shows no less than 60 % of it
 SIZE = 10  # points of the text in a drawing
 INK = "0.25"  # grey of arrows
 LEAK = "C3"  # colour of what leaves without noise
+SMALL, SMALLER = 10, "x-small"  # text beside axes: in points, and a size of Matplotlib for narrow panels
+ERROR_BARS = 2.0  # standard errors
+LINES = ("-", "--", "-.", ":")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<")
+HATCHES = ("", "//", "..", "xx", "\\\\", "++")
 
 Look = Mapping[str, Any]
 """Frame of a box: ``facecolor``, ``edgecolor``, ``linewidth`` and so on."""
@@ -104,3 +114,138 @@ def arrow(
     drawn = axis.annotate("", xy=onto or ends[1], xytext=ends[0], arrowprops=style | look)
     if zorder is not None:
         drawn.set_zorder(zorder)
+
+
+# --- Panels, lines and legends --------------------------------------------------------------------------------
+
+
+def panel_grid(
+    rows: int, columns: int, size: tuple[float, float], **shared: Any
+) -> tuple[Figure, NDArray[np.object_]]:
+    """Figure of panels, each ``size`` inches wide and high, and the panels, (rows, columns)."""
+    inches = (size[0] * columns, size[1] * rows)
+    figure, axes = plt.subplots(rows, columns, figsize=inches, squeeze=False, **shared)
+    return figure, axes
+
+
+def look_of(index: int, **other: Any) -> dict[str, Any]:
+    """Colour, line and marker of the ``index``-th of several things."""
+    look = {
+        "color": f"C{index}",
+        "marker": MARKERS[index % len(MARKERS)],
+        "linestyle": LINES[index % len(LINES)],
+        "markersize": 5,
+    }
+    return look | other
+
+
+def draw_levels(axis: Axes, levels: Mapping[str, float]) -> None:
+    """Horizontal lines, name → height."""
+    for style, (name, value) in zip(LINES[1:] * 2, levels.items(), strict=False):
+        axis.axhline(value, color="0.3", linestyle=style, linewidth=1.2, label=name)
+
+
+def legend_below(
+    figure: Figure, columns: int, *, order: Iterable[str] | None = None, fontsize: float | str | None = None
+) -> None:
+    """One legend below for what any panel shows, in the order given."""
+    found: dict[str, Any] = {}
+    for axis in figure.axes:
+        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
+            found.setdefault(label, handle)
+    names = [name for name in order or found if name in found]
+    handles = [found[name] for name in names]
+    figure.legend(handles, names, loc="outside lower center", ncols=columns, fontsize=fontsize)
+
+
+def dotted(axis: Axes, *, x: float | None = None, y: float | None = None) -> None:
+    """A dotted line across the panel: a claim, or what is allowed."""
+    look: dict[str, Any] = {"color": "black", "linestyle": ":", "linewidth": 1.4}
+    if x is not None:
+        axis.axvline(x, **look)
+    if y is not None:
+        axis.axhline(y, **look)
+
+
+def ticks(
+    axis: Axes, x: Sequence[float] = (), y: Sequence[float] = (), *, last: str = "", **look: Any
+) -> None:
+    """Ticks at these numbers and no others, also on a logarithmic axis; ``last`` is a word for the last one."""
+    for values, place in ((x, axis.set_xticks), (y, axis.set_yticks)):
+        if len(values):
+            names = [f"{value:g}" for value in values]
+            place(list(values), [*names[:-1], last or names[-1]], **look)
+    axis.minorticks_off()
+
+
+def rows(axis: Axes, names: Iterable[str], *, length: int | None = None) -> Floats:
+    """Name the rows of a panel from top to bottom, in lines of about ``length`` letters; returns their heights."""
+    told = [name if length is None else wrapped(name, length) for name in names]
+    height = np.arange(len(told), dtype=float)[::-1]
+    axis.set_yticks(height, told, fontsize=SMALL)
+    axis.grid(axis="y", visible=False)
+    return height
+
+
+def wrapped(name: str, length: int) -> str:
+    """A name in lines of about so many letters."""
+    lines = [""]
+    for word in name.split():
+        if lines[-1] and len(lines[-1]) + len(word) >= length:
+            lines.append("")
+        lines[-1] = f"{lines[-1]} {word}".strip()
+    return "\n".join(lines)
+
+
+def say(axis: Axes, x: float, y: float, words: str, **look: Any) -> Text:
+    """Words whose middle is at a point."""
+    return axis.text(x, y, words, **{"ha": "center", "va": "center", **look})
+
+
+def small(
+    axis: Axes, *, title: str = "", x: str = "", y: str = "", size: str = "small", pad: float | None = None
+) -> None:
+    """Title, labels and numbers of a narrow panel."""
+    if title:
+        axis.set_title(title, fontsize="small", pad=pad)
+    if x:
+        axis.set_xlabel(x, fontsize="small")
+    if y:
+        axis.set_ylabel(y, fontsize=size)
+    axis.tick_params(labelsize=SMALLER)
+
+
+def draw_curve(axis: Axes, curve: pd.DataFrame, *, index: int, label: str) -> None:
+    """One line with a band of two standard errors, in the ``index``-th look."""
+    axis.plot(curve["epsilon"], curve["mean"], label=label, **look_of(index))
+    low, high = curve["mean"] - curve["error"], curve["mean"] + curve["error"]
+    axis.fill_between(curve["epsilon"], low, high, color=f"C{index}", alpha=0.2, linewidth=0)
+
+
+def draw_columns(axis: Axes, table: pd.DataFrame) -> None:
+    """A line a column of a table against its index."""
+    for i, (name, values) in enumerate(table.items()):
+        axis.plot(table.index, values, label=str(name), **look_of(i))
+
+
+def draw_dots(axis: Axes, points: pd.DataFrame, steps: Sequence[str], *, gap: float) -> None:
+    """Means with error bars in the rows of their ``method``, a marker for each ε."""
+    budgets = sorted(points["epsilon"].unique())
+    for i, epsilon in enumerate(budgets):
+        rows = points[points["epsilon"] == epsilon]
+        at = rows["method"].map(steps.index) + gap * (i - (len(budgets) - 1) / 2)
+        name = "no noise" if np.isinf(epsilon) else f"claimed ε = {epsilon:g}"
+        axis.errorbar(rows["mean"], at, xerr=rows["error"], label=name, **look_of(i, linestyle="none"))
+
+
+def epsilon_axis(axis: Axes, epsilons: Iterable[float], label: str) -> None:
+    """A logarithmic axis of ε, whose labels keep apart."""
+    axis.set_xscale("log")
+    names: list[str] = []
+    ticks, labelled = sorted(epsilons), np.inf
+    for epsilon in reversed(ticks):  # labels that would overlap are left out
+        names.append(f"{epsilon:g}" if labelled / epsilon > 1.3 else "")
+        labelled = epsilon if names[-1] else labelled
+    axis.set_xticks(ticks, names[::-1], rotation=45)
+    axis.minorticks_off()
+    axis.set_xlabel(label)

@@ -14,20 +14,26 @@ from numpy.typing import ArrayLike
 from dpnb.arrays import Floats
 from dpnb.trees.tree import Tree
 
-from .common import LEAK, SIZE, WIDTH, Look, arrow, box, sheet
-from .plots import (
+from .common import (
+    LEAK,
     LINES,
-    UTILITIES,
-    _columns,
-    _curve,
-    _dots,
-    _epsilon_axis,
-    _legend_below,
-    _levels,
-    _look,
-    _panels,
-    summarise,
+    SIZE,
+    WIDTH,
+    Look,
+    arrow,
+    box,
+    draw_columns,
+    draw_curve,
+    draw_dots,
+    draw_levels,
+    epsilon_axis,
+    legend_below,
+    look_of,
+    panel_grid,
+    say,
+    sheet,
 )
+from .plots import UTILITIES, summarise
 
 KINDS: dict[str, Look] = {
     "plain": {"facecolor": "white", "edgecolor": "0.3"},
@@ -57,7 +63,7 @@ def plot_two_trees(sets: Mapping[str, tuple[ArrayLike, ArrayLike]], trees: Seque
         root = box(axis, (0.5, 0.95), words, KINDS["leak" if split else "plain"], pad=0.4)
         for at in (0.22, 0.78) if split else ():
             arrow(axis, root, box(axis, (at, 0.4), "leaf", KINDS["plain"], pad=0.4), **ARROW)
-        axis.text(0.5, 0, f"splits: {tree.n_nodes // 2}", ha="center", va="center", fontsize=SIZE + 2)
+        say(axis, 0.5, 0, f"splits: {tree.n_nodes // 2}", fontsize=SIZE + 2)
         axis.set_title(name, fontsize=SIZE)
         axis.set(xlim=(-0.05, 1.05), ylim=(-0.1, 1.75))
         axis.axis("off")
@@ -80,17 +86,10 @@ def plot_intervals(ends: ArrayLike, classes: Sequence[int], shares: Mapping[floa
         axis.stairs(density, x, color=f"C{i}", linestyle=LINES[i], linewidth=2, label=f"ε = {epsilon:g}")
     for c, marker in enumerate("o^"):
         own = x[1:-1][np.asarray(classes) == c]
-        axis.plot(
-            own,
-            0 * own,
-            marker,
-            color="black",
-            fillstyle=("none", "full")[c],
-            label=f"class {c}",
-            clip_on=False,
-        )
+        look: dict[str, Any] = {"color": "black", "fillstyle": ("none", "full")[c], "clip_on": False}
+        axis.plot(own, 0 * own, marker, label=f"class {c}", **look)
     axis.set(xlabel="threshold", ylabel="density", xlim=(x[0], x[-1]), ylim=(0, None))
-    _legend_below(figure, 3)
+    legend_below(figure, 3)
     return figure
 
 
@@ -139,25 +138,16 @@ def plot_shares(rows: Sequence[tuple[str, int, Sequence[str]]]) -> Figure:
         y = len(rows) - 1 - row
         for i in range(parts):
             unused = len(words) > i and "size" in words[i]
-            axis.barh(
-                y,
-                1 / parts,
-                0.42,
-                left=i / parts,
-                edgecolor="white",
-                color="0.8" if unused else f"C{row}",
-                alpha=0.6,
-            )
+            look: dict[str, Any] = {
+                "edgecolor": "white",
+                "color": "0.8" if unused else f"C{row}",
+                "alpha": 0.6,
+            }
+            axis.barh(y, 1 / parts, 0.42, left=i / parts, **look)
             if i < len(words):
-                axis.text((i + 0.5) / parts, y, words[i], ha="center", va="center", fontsize=SIZE)
-        axis.text(
-            0,
-            y + 0.27,
-            name,
-            va="bottom",
-            fontsize=SIZE,
-            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
-        )
+                say(axis, (i + 0.5) / parts, y, words[i], fontsize=SIZE)
+        paper: dict[str, Any] = {"facecolor": "white", "edgecolor": "none", "pad": 1}
+        axis.text(0, y + 0.27, name, va="bottom", fontsize=SIZE, bbox=paper)
         if row + 1 < len(rows):  # the last part is divided below
             for x, below in ((1 - 1 / parts, 0), (1, 1)):
                 axis.plot([x, below], [y - 0.21, y - 0.79], color="0.5", linewidth=0.8, linestyle=":")
@@ -179,17 +169,22 @@ def plot_splits_found(found: pd.DataFrame, *, runs: int) -> Figure:
         share = found[name] / runs
         error = 2 * np.sqrt(share * (1 - share) / runs)
         axis.errorbar(
-            range(len(found)), share, error, label=name, **_look(i, linestyle="none", markersize=7), capsize=4
+            range(len(found)),
+            share,
+            error,
+            label=name,
+            **look_of(i, linestyle="none", markersize=7),
+            capsize=4,
         )
     axis.set_xticks(range(len(found)), [str(t) for t in found.index])
     axis.set(xlabel="trees", ylabel="runs with a split", ylim=(-0.05, 1.08))
-    _legend_below(figure, 3)
+    legend_below(figure, 3)
     return figure
 
 
 def plot_copies(copies: ArrayLike, probability: Floats, distance: ArrayLike) -> Figure:
     """Show how often a bag holds so many copies of a record, and by how many records two bags then differ."""
-    figure, axes = _panels(1, 2, (WIDTH / 2, 2.5))
+    figure, axes = panel_grid(1, 2, (WIDTH / 2, 2.5))
     for axis, y, name, color in zip(
         axes[0], (probability, distance), ("probability", "records that differ"), ("C0", "C3"), strict=True
     ):
@@ -206,7 +201,7 @@ def plot_bounds(bounds: Mapping[str, pd.DataFrame], *, claim: float) -> Figure:
     ----------
     bounds : what is released → a row for each depth, with the columns ``least`` and ``most``.
     """
-    figure, axes = _panels(1, len(bounds), (WIDTH / 2, 3.0), sharey=True)
+    figure, axes = panel_grid(1, len(bounds), (WIDTH / 2, 3.0), sharey=True)
     top = max(rows["most"].max() for rows in bounds.values())
     for axis, (name, rows) in zip(axes[0], bounds.items(), strict=True):
         gap = rows["most"] - rows["least"]
@@ -217,7 +212,7 @@ def plot_bounds(bounds: Mapping[str, pd.DataFrame], *, claim: float) -> Figure:
         axis.set(title=name, xlabel="depth", ylim=(0, 1.1 * top))
         axis.set_xticks(rows.index)
     axes[0, 0].set_ylabel("ε of the forest")
-    _legend_below(figure, 3)
+    legend_below(figure, 3)
     return figure
 
 
@@ -229,10 +224,10 @@ def plot_choice(table: pd.DataFrame) -> Figure:
     table : a row for each ε (the index), a column for each rule, total variation distances in 0..1.
     """
     figure, axis = plt.subplots(figsize=(WIDTH, 4.2))
-    _columns(axis, table)
+    draw_columns(axis, table)
     axis.set(yscale="log", ylabel="distance from a random split")
-    _epsilon_axis(axis, list(table.index), "claimed ε")
-    _legend_below(figure, 1)
+    epsilon_axis(axis, list(table.index), "claimed ε")
+    legend_below(figure, 1)
     return figure
 
 
@@ -245,12 +240,12 @@ def plot_repairs(table: pd.DataFrame, *, true_epsilon: Mapping[str, str]) -> Fig
     true_epsilon : step → what the ledger says for a claim of 1, written beside the step.
     """
     steps = sorted(table["method"].unique(), reverse=True)
-    figure, axes = _panels(2, 1, (WIDTH, 4.0), sharey=True)
+    figure, axes = panel_grid(2, 1, (WIDTH, 4.0), sharey=True)
     for axis, (metric, name) in zip(axes[:, 0], _METRICS.items(), strict=True):
-        _dots(axis, summarise(table[table["metric"] == metric], ["method", "epsilon"]), steps, gap=0.15)
+        draw_dots(axis, summarise(table[table["metric"] == metric], ["method", "epsilon"]), steps, gap=0.15)
         axis.set_xlabel(name)
         axis.set_yticks(range(len(steps)), [f"{s}  [{true_epsilon[s]}]" for s in steps], fontsize=SIZE - 1)
-    _legend_below(figure, 2)
+    legend_below(figure, 2)
     return figure
 
 
@@ -268,17 +263,17 @@ def plot_depths(table: pd.DataFrame, *, floor: float) -> Figure:
     points = summarise(table, ["method", "utility", "max_depth", "epsilon"])
     methods, scores = points["method"].unique(), points["utility"].unique()
     every_other = sorted(points["epsilon"].unique())[::2]  # as many labels as a narrow panel has room for
-    figure, axes = _panels(len(methods), len(scores), (WIDTH / 2, 2.8), sharex=True, sharey=True)
+    figure, axes = panel_grid(len(methods), len(scores), (WIDTH / 2, 2.8), sharex=True, sharey=True)
     for row, method in zip(axes, methods, strict=True):
         for axis, score in zip(row, scores, strict=True):
             panel = points[(points["method"] == method) & (points["utility"] == score)]
             for i, (depth, curve) in enumerate(panel.groupby("max_depth")):
-                _curve(axis, curve, index=i, label=f"depth {depth}")
+                draw_curve(axis, curve, index=i, label=f"depth {depth}")
             axis.axhline(floor, color="black", linestyle=":", linewidth=1, label="majority class")
             axis.set_title(f"{method},\n{UTILITIES[score]}", fontsize=SIZE)
-            _epsilon_axis(axis, every_other, "claimed ε" if method == methods[-1] else "")
+            epsilon_axis(axis, every_other, "claimed ε" if method == methods[-1] else "")
         row[0].set_ylabel("test accuracy")
-    _legend_below(figure, 3)
+    legend_below(figure, 3)
     return figure
 
 
@@ -290,15 +285,15 @@ def plot_beside(table: pd.DataFrame, *, levels: Mapping[str, Mapping[str, float]
     table : tidy results with the columns metric, label, epsilon, value.
     levels : metric → name → value of horizontal lines, such as a forest without privacy.
     """
-    figure, axes = _panels(len(levels), 1, (WIDTH, 3.0 + 1.4 / len(levels)), sharex=True)
+    figure, axes = panel_grid(len(levels), 1, (WIDTH, 3.0 + 1.4 / len(levels)), sharex=True)
     for axis, (metric, lines) in zip(axes[:, 0], levels.items(), strict=True):
         rows = table[table["metric"] == metric]
         curves = summarise(rows, ["label", "epsilon"])
         for i, label in enumerate(rows["label"].unique()):
-            _curve(axis, curves[curves["label"] == label], index=i, label=label)
-        _levels(axis, lines)
+            draw_curve(axis, curves[curves["label"] == label], index=i, label=label)
+        draw_levels(axis, lines)
         axis.set_ylabel(_METRICS[metric])
-        _epsilon_axis(axis, rows["epsilon"].unique(), "")
+        epsilon_axis(axis, rows["epsilon"].unique(), "")
     axes[-1, 0].set_xlabel("claimed ε")
-    _legend_below(figure, 2)
+    legend_below(figure, 2)
     return figure

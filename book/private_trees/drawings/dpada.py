@@ -21,14 +21,28 @@ from dpnb.privacy.ledger import Ledger
 from dpnb.records.grid import Stump, public_grid
 from dpnb.records.memory import Records, WeightedRecords
 
-from .common import INK, LEAK, WIDTH, Look, arrow, box, sheet
-from .plots import LINES, MARKERS, _curve, _dots, _epsilon_axis, _legend_below, _levels
+from .common import (
+    INK,
+    LEAK,
+    LINES,
+    MARKERS,
+    WIDTH,
+    Look,
+    arrow,
+    box,
+    draw_curve,
+    draw_dots,
+    draw_levels,
+    epsilon_axis,
+    legend_below,
+    say,
+    sheet,
+)
 
 SIDE = 10  # the points live in a square of this side
 GRID = {"uniform": 9, "geometric": 0}  # thresholds 1 to 9
 DISC = 2600.0  # area of a disc of weight 1, in square points
 CLASSES = {1: ("C0", "o"), -1: ("C1", "s")}  # colour and marker
-NOISE = "C0"
 _FEW = (0.1, 0.3, 1.0, 5.0)  # budgets with a tick where panels are small
 
 _POINTS = (
@@ -171,7 +185,7 @@ def _draw_alphas(axis: Axes, alphas: Mapping[str, Floats]) -> None:
 Box = tuple[float, float, str, str]  # centre, kind, text
 _KINDS: dict[str, Look] = {
     "records": {"facecolor": "white", "edgecolor": "black", "linewidth": 1.2},
-    "noise": {"facecolor": "#e3f1fa", "edgecolor": NOISE, "linewidth": 2.5},
+    "noise": {"facecolor": "#e3f1fa", "edgecolor": "C0", "linewidth": 2.5},
     "exact": {"facecolor": "#fbe9e2", "edgecolor": LEAK, "linestyle": "--", "linewidth": 2.0},
     "model": {"facecolor": "0.95", "edgecolor": "black", "linewidth": 1.2},
 }
@@ -209,15 +223,15 @@ def draw_flow(boxes: Mapping[str, Box], *, passes: str) -> Figure:
     for a, b in (("records", "weights"), ("weights", "stump"), ("stump", "alpha"), ("alpha", "noise")):
         arrow(axis, drawn[a], drawn[b], linewidth=1.6)
     for name in ("stump", "alpha"):
-        colour = LEAK if boxes[name][2] == "exact" else NOISE
+        colour = LEAK if boxes[name][2] == "exact" else "C0"
         arrow(axis, drawn[name], drawn["model"], color=colour, linewidth=1.6)
         axis.text(
             0.56, boxes[name][1] + (0.04 if name == "stump" else -0.06), passes, color=colour, ha="center"
         )
     arrow(axis, (-0.02, 0.08), (-0.02, 0.8), linewidth=1.6)
-    axis.text(-0.06, 0.44, "next round", ha="center", va="center", rotation=90, color=INK, fontsize=10.5)
+    say(axis, -0.06, 0.44, "next round", rotation=90, color=INK, fontsize=10.5)
     if boxes["noise"][2] == "noise":
-        axis.text(0.7, 0.11, "the only noise", ha="center", va="center", color=NOISE)
+        say(axis, 0.7, 0.11, "the only noise", color="C0")
     return figure
 
 
@@ -234,7 +248,7 @@ def plot_sizes(sizes: Mapping[str, float]) -> Figure:
     figure, axis = plt.subplots(figsize=(WIDTH, 2.4))
     for i, (name, size) in enumerate(sizes.items()):
         noise = "noise" in name
-        axis.plot(size, -i, MARKERS[int(noise)], color=LEAK if noise else NOISE, markersize=10)
+        axis.plot(size, -i, MARKERS[int(noise)], color=LEAK if noise else "C0", markersize=10)
         axis.annotate(
             f"{size:.2g}", (size, -i), xytext=(0, 9), textcoords="offset points", ha="center", fontsize=10
         )
@@ -254,12 +268,11 @@ def plot_jumps(steps: Floats, jumps: Mapping[int, Floats]) -> Figure:
     """
     figure, axis = plt.subplots(figsize=(WIDTH, 3.8))
     for i, (n, change) in enumerate(jumps.items()):
-        axis.plot(
-            steps, change, LINES[i], color=f"C{i}", label=f"true, N = {n:,}".replace(",", " "), linewidth=2
-        )
+        name = f"true, N = {n:,}".replace(",", " ")
+        axis.plot(steps, change, LINES[i], color=f"C{i}", label=name, linewidth=2)
     axis.axhline(0, color="black", linewidth=2, linestyle=":", label="paper, every N")
     axis.set(xlabel="sum A of the steps so far", ylabel="change of the\nlargest weight", ylim=(-0.04, 1.04))
-    _legend_below(figure, 2)
+    legend_below(figure, 2)
     return figure
 
 
@@ -300,16 +313,10 @@ def draw_schedules(rows: Mapping[str, Sequence[int]], *, limit: int) -> Figure:
             axis.add_patch(Rectangle((k + 0.08, -i - 0.36), 0.84, 0.72, facecolor=colour, edgecolor="0.3"))
         total = int(sum(schedule[1:]))
         axis.text(-0.3, -i, name, ha="right", va="center", fontsize=11)
-        axis.text(
-            m + 0.4,
-            -i,
-            f"R = {total}",
-            va="center",
-            fontsize=11,
-            weight="bold" if total > limit else "normal",
-        )
+        weight = "bold" if total > limit else "normal"
+        axis.text(m + 0.4, -i, f"R = {total}", va="center", fontsize=11, weight=weight)
     for k in range(m):
-        axis.text(k + 0.5, 0.62, str(k + 1), ha="center", va="center", fontsize=10, color="0.3")
+        say(axis, k + 0.5, 0.62, str(k + 1), fontsize=10, color="0.3")
     axis.text(-0.3, 0.62, "round", ha="right", va="center", fontsize=10, color="0.3")
     axis.set(xlim=(-0.62 * m, m + 2.2), ylim=(-len(rows) + 0.4, 0.95))
     axis.axis("off")
@@ -328,11 +335,11 @@ def plot_budgets(points: pd.DataFrame, *, levels: Mapping[str, Mapping[str, floa
     for axis, (dataset, lines) in zip(axes[:, 0], levels.items(), strict=True):
         panel = points[points["dataset"] == dataset]
         for i, label in enumerate(panel["label"].unique()):
-            _curve(axis, panel[panel["label"] == label], index=i, label=label)
-        _levels(axis, lines)
+            draw_curve(axis, panel[panel["label"] == label], index=i, label=label)
+        draw_levels(axis, lines)
         axis.set(title=dataset, ylabel="test accuracy")
-        _epsilon_axis(axis, panel["epsilon"].unique(), "claimed ε")
-    _legend_below(figure, 2)
+        epsilon_axis(axis, panel["epsilon"].unique(), "claimed ε")
+    legend_below(figure, 2)
     return figure
 
 
@@ -353,13 +360,13 @@ def plot_by_schedule(points: pd.DataFrame, *, levels: Mapping[str, float]) -> Fi
         for axis, (dataset, level) in zip(row, levels.items(), strict=True):
             panel = points[(points["schedule"] == schedule) & (points["dataset"] == dataset)]
             for i, (m, curve) in enumerate(panel.groupby("n_rounds")):
-                _curve(axis, curve, index=i, label=f"m = {m}")
-            _levels(axis, {"majority class": level})
+                draw_curve(axis, curve, index=i, label=f"m = {m}")
+            draw_levels(axis, {"majority class": level})
             axis.set_title(f"{dataset}, {schedule}", fontsize=11)
-            _epsilon_axis(axis, _FEW, "claimed ε" if schedule == schedules[-1] else "")
+            epsilon_axis(axis, _FEW, "claimed ε" if schedule == schedules[-1] else "")
     for axis in axes[0]:
         axis.set_ylabel("test accuracy")
-    _legend_below(figure, 3)
+    legend_below(figure, 3)
     return figure
 
 
@@ -375,10 +382,10 @@ def plot_ladder(points: pd.DataFrame, *, steps: Sequence[str]) -> Figure:
     size = (WIDTH, 4.0 * len(sets) + 0.6)
     figure, axes = plt.subplots(len(sets), 1, figsize=size, squeeze=False)
     for axis, dataset in zip(axes[:, 0], sets, strict=True):
-        _dots(axis, points[points["dataset"] == dataset], upward, gap=0.14)
+        draw_dots(axis, points[points["dataset"] == dataset], upward, gap=0.14)
         axis.set(title=dataset, xlabel="test accuracy")
         axis.set_yticks(range(len(upward)), upward)
-    _legend_below(figure, 2)
+    legend_below(figure, 2)
     return figure
 
 
@@ -391,27 +398,13 @@ def plot_bounds(table: pd.DataFrame) -> Figure:
     """
     figure, axis = plt.subplots(figsize=(WIDTH, 0.34 * len(table) + 1.3))
     height = -np.arange(len(table), dtype=float)
-    axis.plot(
-        table["claim"].astype(float),
-        height,
-        "|",
-        color="black",
-        markersize=15,
-        markeredgewidth=2.5,
-        label="claim",
-    )
-    for theory, colour, marker in (("refuted", LEAK, MARKERS[1]), ("holds", NOISE, MARKERS[0])):
+    look: dict[str, Any] = {"color": "black", "markersize": 15, "markeredgewidth": 2.5}
+    axis.plot(table["claim"].astype(float), height, "|", label="claim", **look)
+    for theory, colour, marker in (("refuted", LEAK, MARKERS[1]), ("holds", "C0", MARKERS[0])):
         mine = (table["theory"] == theory).to_numpy()
-        name = "as written" if theory == "refuted" else "repaired"
-        axis.plot(
-            table["lower_95"][mine],
-            height[mine],
-            marker,
-            color=colour,
-            markersize=8,
-            label=f"{name}, at least",
-        )
+        name = f"{'as written' if theory == 'refuted' else 'repaired'}, at least"
+        axis.plot(table["lower_95"][mine], height[mine], marker, color=colour, markersize=8, label=name)
     axis.set_yticks(height, list(table.index))
     axis.set(xlabel="ε", xlim=(-0.3, 9))
-    _legend_below(figure, 3)
+    legend_below(figure, 3)
     return figure

@@ -15,12 +15,25 @@ from matplotlib.patches import Circle, Rectangle, Wedge
 
 from dpnb.arrays import Floats
 
-from .common import INK, LEAK, WIDTH, Look, arrow, box, sheet
-from .plots import MARKERS, _epsilon_axis, _legend_below, _levels, _look, _panels
-
-SMALL = "x-small"
-HATCHES = ("", "//", "..", "xx")
-BLANK = "0.93"
+from .common import (
+    HATCHES,
+    INK,
+    LEAK,
+    MARKERS,
+    SMALLER,
+    WIDTH,
+    Look,
+    arrow,
+    box,
+    draw_levels,
+    epsilon_axis,
+    legend_below,
+    look_of,
+    panel_grid,
+    say,
+    sheet,
+    small,
+)
 
 
 def plot_choices(names: Sequence[str], laws: Mapping[str, Floats]) -> Figure:
@@ -36,12 +49,12 @@ def plot_choices(names: Sequence[str], laws: Mapping[str, Floats]) -> Figure:
     for i, (name, law) in enumerate(laws.items()):
         bars = axis.bar(at + (i - (len(laws) - 1) / 2) * width, law, width, color=f"C{i}", hatch=HATCHES[i])
         bars.set_label(name)
-        axis.bar_label(bars, [f"{q:.3f}" for q in law], fontsize=SMALL, padding=2)
+        axis.bar_label(bars, [f"{q:.3f}" for q in law], fontsize=SMALLER, padding=2)
     axis.set_xticks(at, names, fontsize="small")
     axis.set(ylabel="probability of being named", ylim=(0, 1.12 * max(law.max() for law in laws.values())))
     axis.yaxis.label.set_fontsize("small")
     axis.grid(visible=False, axis="x")
-    figure.legend(loc="outside lower center", ncols=1)
+    legend_below(figure, 1)
     return figure
 
 
@@ -79,11 +92,11 @@ def _canvas(size: tuple[float, float], width: float) -> tuple[Figure, Axes]:
 
 
 def _coin(axis: Axes, centre: tuple[float, float], heads: float, name: str, *, live: bool) -> None:
-    axis.add_patch(Circle(centre, 0.4, facecolor="white" if live else BLANK, edgecolor="0.4"))
+    axis.add_patch(Circle(centre, 0.4, facecolor="white" if live else "0.93", edgecolor="0.4"))
     if live:
         wedge = Wedge(centre, 0.4, 90 - 360 * heads, 90, facecolor="C0", edgecolor="none", alpha=0.45)
         axis.add_patch(wedge)
-    axis.text(*centre, name, ha="center", va="center", fontsize=11, color="black" if live else "0.55")
+    say(axis, *centre, name, fontsize=11, color="black" if live else "0.55")
 
 
 def draw_dataflow() -> Figure:
@@ -124,7 +137,7 @@ def draw_bins(rows: Mapping[str, tuple[Floats, Sequence[int], Floats]]) -> Figur
     ----------
     rows : name → values of the records, their classes 0 and 1, and the edges between the bins.
     """
-    figure, axes = _panels(len(rows), 1, (WIDTH, 1.05), sharex=True)
+    figure, axes = panel_grid(len(rows), 1, (WIDTH, 1.05), sharex=True)
     for axis, (name, (x, y, edges)) in zip(axes[:, 0], rows.items(), strict=True):
         for edge in edges:
             axis.axvline(edge, color=LEAK, linestyle="--", linewidth=1.3)
@@ -132,8 +145,8 @@ def draw_bins(rows: Mapping[str, tuple[Floats, Sequence[int], Floats]]) -> Figur
             mine = np.sort(x[np.asarray(y) == label])
             above = np.concatenate([np.arange(n) for n in np.unique(mine, return_counts=True)[1]])
             axis.plot(mine, above, MARKERS[label], color=f"C{label}", label=f"class {label}", markersize=6)
-        axis.set(ylim=(-1, 6), yticks=[], title=name)
-        axis.title.set_fontsize("small")
+        axis.set(ylim=(-1, 6), yticks=[])
+        axis.set_title(name, fontsize="small")
     axes[-1, 0].set_xlabel("x; dashed: edges of the five bins", fontsize="small")
     axes[-1, 0].tick_params(labelsize="small")
     axes[0, 0].legend(loc="center right")
@@ -147,7 +160,7 @@ def draw_paths(spent: Mapping[str, Mapping[str, Sequence[tuple[str, float]]]]) -
     ----------
     spent : rule → path → its nodes from the root, (name, budget).
     """
-    figure, axes = _panels(len(spent), 1, (WIDTH, 1.25), sharex=True)
+    figure, axes = panel_grid(len(spent), 1, (WIDTH, 1.25), sharex=True)
     colours: dict[str, str] = {}
     for axis, (rule, paths) in zip(axes[:, 0], spent.items(), strict=True):
         for row, nodes in enumerate(paths.values()):
@@ -155,14 +168,12 @@ def draw_paths(spent: Mapping[str, Mapping[str, Sequence[tuple[str, float]]]]) -
             for name, budget in nodes:
                 colour = colours.setdefault(name, f"C{len(colours)}")
                 axis.barh(row, budget, left=start, color=colour, edgecolor="white", alpha=0.75)
-                axis.text(
-                    start + budget / 2, row, f"{name} {budget:.2f}", ha="center", va="center", fontsize=9
-                )
+                say(axis, start + budget / 2, row, f"{name} {budget:.2f}", fontsize=9)
                 start += budget
             if start < 1 - 1e-9:
                 axis.barh(row, 1 - start, left=start, color="white", edgecolor="0.5", hatch="//")
                 unspent: dict[str, Any] = {"facecolor": "white", "edgecolor": "none", "pad": 1.5}
-                axis.text((1 + start) / 2, row, "unspent", ha="center", va="center", fontsize=9, bbox=unspent)
+                say(axis, (1 + start) / 2, row, "unspent", fontsize=9, bbox=unspent)
         axis.set_yticks(range(len(paths)), list(paths), fontsize="small")
         axis.invert_yaxis()
         axis.set_title(rule, fontsize="small")
@@ -179,21 +190,16 @@ def plot_errors(panels: Mapping[str, pd.DataFrame]) -> Figure:
     ----------
     panels : title → table with a column a mechanism; its index is ε times the gap.
     """
-    figure, axes = _panels(1, len(panels), (WIDTH / len(panels), 3.6), sharey=True)
+    figure, axes = panel_grid(1, len(panels), (WIDTH / len(panels), 3.6), sharey=True)
     names = list(dict.fromkeys(name for table in panels.values() for name in table))
     for axis, (title, table) in zip(axes[0], panels.items(), strict=True):
         for name in table:
-            look = _look(names.index(name), linewidth=1.4) | {"markersize": 4}
+            look = look_of(names.index(name), linewidth=1.4, markersize=4)
             axis.plot(table.index, table[name], label=name, **look)
-        axis.set_title(title, fontsize="small")
         axis.set(yscale="log")
-        axis.set_xlabel("ε times the gap", fontsize="small")
-        axis.tick_params(labelsize=SMALL)
+        small(axis, title=title, x="ε times the gap")
     axes[0, 0].set_ylabel("probability of a wrong label", fontsize="small")
-    found: dict[str, Any] = {}
-    for axis in axes[0]:
-        found |= {label: handle for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
-    figure.legend(list(found.values()), list(found), loc="outside lower center", ncols=1, fontsize=SMALL)
+    legend_below(figure, 1, fontsize=SMALLER)
     return figure
 
 
@@ -209,15 +215,15 @@ def draw_parts(
     """
     figure, axis = _canvas((10.6, 4.6), WIDTH)
     for left, (title, parts) in zip((0.0, 5.6), (("D", before), ("D′ = D and one more", after)), strict=True):
-        axis.text(left + 2.4, 3.9, title, ha="center", va="center", fontsize=10)
+        say(axis, left + 2.4, 3.9, title, fontsize=10)
         for t, records in enumerate(parts):
             x = left + 1.7 * t
             axis.add_patch(Rectangle((x, 0.4), 1.4, 3.0, facecolor="white", edgecolor="0.4"))
-            axis.text(x + 0.7, 0.0, f"tree {t + 1}", ha="center", va="center", fontsize=9)
+            say(axis, x + 0.7, 0.0, f"tree {t + 1}", fontsize=9)
             for k, name in enumerate(records):
                 colour = {new: LEAK, moved: "C1"}.get(name, "0.85")
                 axis.add_patch(Circle((x + 0.7, 0.95 + 0.9 * k), 0.38, facecolor=colour, alpha=0.75))
-                axis.text(x + 0.7, 0.95 + 0.9 * k, name, ha="center", va="center", fontsize=10)
+                say(axis, x + 0.7, 0.95 + 0.9 * k, name, fontsize=10)
     axis.set(xlim=(-0.1, 10.6), ylim=(-0.4, 4.3))
     return figure
 
@@ -255,22 +261,19 @@ def plot_forests(points: pd.DataFrame, levels: Mapping[str, Mapping[str, float]]
     levels : data set → name → height of a horizontal line.
     """
     labels = list(points["label"].unique())
-    figure, axes = _panels(-(-(len(levels) + 1) // 2), 2, (WIDTH / 2, 2.5))
+    figure, axes = panel_grid(-(-(len(levels) + 1) // 2), 2, (WIDTH / 2, 2.5))
     for axis, (dataset, lines) in zip(axes.ravel(), levels.items(), strict=False):
         for i, label in enumerate(labels):
             line = points[(points["dataset"] == dataset) & (points["label"] == label)].sort_values("epsilon")
-            look = _look(i, linewidth=1.3) | {"markersize": 4}
+            look = look_of(i, linewidth=1.3, markersize=4)
             axis.errorbar(line["epsilon"], line["mean"], line["error"], label=label, elinewidth=0.8, **look)
-        _levels(axis, lines)
-        axis.set_title(dataset, fontsize="small", pad=3)
-        _epsilon_axis(axis, points["epsilon"].unique(), "")
-        axis.set_xlabel("claimed ε", fontsize="small")
-        axis.set_ylabel("test accuracy", fontsize="small")
-        axis.tick_params(labelsize=SMALL)
+        draw_levels(axis, lines)
+        epsilon_axis(axis, points["epsilon"].unique(), "")
+        small(axis, title=dataset, x="claimed ε", y="test accuracy", pad=3)
     spare = axes.ravel()[len(levels) :]
     for axis in spare:
         axis.axis("off")
-    spare[0].legend(*axes[0, 0].get_legend_handles_labels(), loc="center", fontsize=SMALL)
+    spare[0].legend(*axes[0, 0].get_legend_handles_labels(), loc="center", fontsize=SMALLER)
     return figure
 
 
@@ -284,18 +287,16 @@ def plot_ladder(points: pd.DataFrame, epsilons: Iterable[float], truth: Mapping[
     truth : step → what a claim of 1 costs in truth, in the order of the steps.
     """
     sets, steps = list(points["dataset"].unique()), list(truth)[::-1]
-    figure, axes = _panels(1, len(sets), (WIDTH / len(sets), 5.2), sharey=True)
+    figure, axes = panel_grid(1, len(sets), (WIDTH / len(sets), 5.2), sharey=True)
     for axis, dataset in zip(axes[0], sets, strict=True):
         for i, epsilon in enumerate(epsilons):
             mine = points[(points["dataset"] == dataset) & (points["epsilon"] == epsilon)]
             y = mine["method"].map(steps.index) + 0.16 * (1 - i)
-            look = _look(i, linestyle="none") | {"markersize": 5}
-            axis.errorbar(mine["mean"], y, xerr=mine["error"], label=f"ε = {epsilon:g}", elinewidth=1, **look)
-        axis.set_title(dataset, fontsize="small")
-        axis.set_xlabel("test accuracy", fontsize="small")
-        axis.tick_params(labelsize=SMALL)
-    axes[0, 0].set_yticks(range(len(steps)), [f"{s[3:]}\n(ε {truth[s]})" for s in steps], fontsize=SMALL)
-    _legend_below(figure, 3)
+            look = look_of(i, linestyle="none", elinewidth=1)
+            axis.errorbar(mine["mean"], y, xerr=mine["error"], label=f"ε = {epsilon:g}", **look)
+        small(axis, title=dataset, x="test accuracy")
+    axes[0, 0].set_yticks(range(len(steps)), [f"{s[3:]}\n(ε {truth[s]})" for s in steps], fontsize=SMALLER)
+    legend_below(figure, 3)
     return figure
 
 
@@ -309,25 +310,23 @@ def plot_ablations(points: pd.DataFrame, *, levels: Mapping[str, float]) -> Figu
     """
     panels = [(name, label) for name in levels for label in points["label"].unique()]
     depths = sorted(points["tree_depth"].unique())
-    figure, axes = _panels(len(panels) // 2, 2, (WIDTH / 2, 1.75), sharex=True)
+    figure, axes = panel_grid(len(panels) // 2, 2, (WIDTH / 2, 1.75), sharex=True)
     for axis, (name, label) in zip(axes.ravel(), panels, strict=True):
         rows = points[(points["dataset"] == name) & (points["label"] == label)]
         for i, depth in enumerate(depths):
             line = rows[rows["tree_depth"] == depth].sort_values("epsilon")
-            look = _look(i, linewidth=1.2) | {"markersize": 3.5}
+            look = look_of(i, linewidth=1.2, markersize=3.5)
             axis.plot(line["epsilon"], line["mean"], label=f"treeDepth {depth}", **look)
             ends = line["mean"] - line["error"], line["mean"] + line["error"]
             axis.fill_between(line["epsilon"], *ends, color=f"C{i}", alpha=0.2)
-        _levels(axis, {"majority class": levels[name]})
+        draw_levels(axis, {"majority class": levels[name]})
         every = points[points["dataset"] == name]
         axis.set_ylim((every["mean"] - every["error"]).min(), (every["mean"] + every["error"]).max())
-        _epsilon_axis(axis, points["epsilon"].unique(), "")
-        axis.set_title(f"{name}, {label}", fontsize="small", pad=3)
-        axis.set_ylabel("test accuracy", fontsize=SMALL)
-        axis.tick_params(labelsize=SMALL)
+        epsilon_axis(axis, points["epsilon"].unique(), "")
+        small(axis, title=f"{name}, {label}", y="test accuracy", size=SMALLER, pad=3)
     for axis in axes[-1]:
-        axis.set_xlabel("claimed ε", fontsize="small")
-    _legend_below(figure, 3)
+        small(axis, x="claimed ε")
+    legend_below(figure, 3)
     return figure
 
 
@@ -340,7 +339,7 @@ def plot_budgets(points: pd.DataFrame, steps: Sequence[str]) -> Figure:
     steps : in their order.
     """
     sets = list(points["dataset"].unique())
-    figure, axes = _panels(len(sets), 1, (WIDTH, 3.6))
+    figure, axes = panel_grid(len(sets), 1, (WIDTH, 3.6))
     for axis, name in zip(axes[:, 0], sets, strict=True):
         table = (
             100 * points[points["dataset"] == name].pivot_table("mean", "method", "epsilon").loc[list(steps)]
@@ -350,9 +349,9 @@ def plot_budgets(points: pd.DataFrame, steps: Sequence[str]) -> Figure:
             table, cmap="Blues", aspect="auto", vmin=low, vmax=2 * high - low
         )  # light: the text is black
         for (row, column), value in np.ndenumerate(table.to_numpy()):
-            axis.text(column, row, f"{value:.1f}", ha="center", va="center", fontsize=9)
+            say(axis, column, row, f"{value:.1f}", fontsize=9)
         axis.set_xticks(range(table.shape[1]), [f"{eps:g}" for eps in table], fontsize="small")
-        axis.set_yticks(range(len(steps)), [step[3:] for step in steps], fontsize=SMALL)
+        axis.set_yticks(range(len(steps)), [step[3:] for step in steps], fontsize=SMALLER)
         axis.set_title(name, fontsize="small")
         axis.set_xlabel("claimed ε", fontsize="small")
         axis.grid(visible=False)

@@ -19,8 +19,18 @@ from numpy.typing import NDArray
 
 from dpnb.arrays import Floats, Ints
 
-from .common import LEAK, arrow, panel, sheet
-from .plots import ERROR_BARS, LINES, MARKERS
+from .common import (
+    ERROR_BARS,
+    HATCHES,
+    LEAK,
+    LINES,
+    MARKERS,
+    arrow,
+    legend_below,
+    panel,
+    say,
+    sheet,
+)
 
 WIDTH = 5.2  # inches: shown on a telephone at 60 % or more
 TEXT = 11.5  # points
@@ -37,7 +47,7 @@ def _record(axis: Axes, x: float, y: float, label: int, *, new: bool = False) ->
     """A record as a disc with the number of its class; a new one has a thick black rim."""
     colour, letters = CLASSES[label]
     axis.add_patch(Circle((x, y), 0.3, facecolor=colour, edgecolor="black", linewidth=2.5 if new else 0.5))
-    axis.text(x, y, str(label), ha="center", va="center", fontsize=TEXT, color=letters)
+    say(axis, x, y, str(label), fontsize=TEXT, color=letters)
 
 
 # --- What privacy promises --------------------------------------------------------------------------------------
@@ -82,12 +92,12 @@ def draw_neighbours() -> Figure:
         "one replaced": ([0, 0, 1, 1, 1, 1, 1, 1], 2, "2  and  6"),
     }
     figure, axis = sheet(2.3, width=WIDTH, x=(0, 13), y=(0, 4.4))
-    axis.text(11.6, 4.1, "counts", ha="center", va="center", fontsize=TEXT)
+    say(axis, 11.6, 4.1, "counts", fontsize=TEXT)
     for (name, (labels, new, counts)), y in zip(rows.items(), (3.3, 2.0, 0.7), strict=True):
         axis.text(2.6, y, name, ha="right", va="center", fontsize=TEXT)
         for i, label in enumerate(labels):
             _record(axis, 3.4 + 0.78 * i, y, label, new=i == new)
-        axis.text(11.6, y, counts, ha="center", va="center", fontsize=TEXT)
+        say(axis, 11.6, y, counts, fontsize=TEXT)
     axis.set_aspect("equal")
     return figure
 
@@ -106,7 +116,7 @@ def draw_beliefs(prior: Floats, after: Mapping[float, tuple[Floats, Floats]]) ->
         for values, label in ((most, f"ε = {epsilon:g}"), (least, None)):
             axis.plot(prior, values, LINES[i + 1], color=f"C{i}", label=label)
     axis.set(xlabel="belief before", ylabel="belief after, between", xlim=(0, 1), ylim=(0, 1))
-    figure.legend(loc="outside lower center", ncols=2)
+    legend_below(figure, 2)
     return figure
 
 
@@ -136,11 +146,11 @@ def draw_budget_tree(shares: Sequence[float], names: Sequence[str]) -> Figure:
                 left = x - wide / 2 + wide * sum(shares[:step]) / total
                 look: dict[str, Any] = {
                     "facecolor": f"C{step}",
-                    "hatch": ("", "//", "..", "xx")[step],
+                    "hatch": HATCHES[step],
                     "edgecolor": "white",
                 }
                 axis.add_patch(Rectangle((left, y - 0.28), wide * shares[step] / total, 0.56, **look))
-            axis.text(x, y - 0.62, f"{paid:.2f}", ha="center", va="center", fontsize=TEXT)
+            say(axis, x, y - 0.62, f"{paid:.2f}", fontsize=TEXT)
             if level:
                 parent = 1.9 + 8.1 * (i // 2 + 0.5) / 2 ** (level - 1)
                 arrow(axis, (parent, y + 2.2 - 0.85), (x, y + 0.32), **ARROW)
@@ -168,7 +178,7 @@ def draw_parts(parts: Mapping[str, tuple[Ints, Ints]]) -> Figure:
                 look: dict[str, Any] = {"facecolor": f"C{part}", "alpha": 0.55, "edgecolor": "black"}
                 axis.add_patch(Rectangle((left, here - 0.4), 0.64, 0.8, **look))
                 text = "✕" if moved else str(part + 1)
-                axis.text(left + 0.32, here, text, ha="center", va="center", fontsize=TEXT)
+                say(axis, left + 0.32, here, text, fontsize=TEXT)
         y -= 3.4
     return figure
 
@@ -229,11 +239,9 @@ def draw_split_table(counts: NDArray[np.integer], *, branch: int, label: int) ->
             for i in range(n + here):
                 _record(axis, corner[0] + 0.5 + 0.75 * i, corner[1] + 1.6, c, new=here and i == n)
             text = f"{n} → {n + 1}" if here else f"{n}"
-            axis.text(
-                corner[0] + wide / 2, corner[1] + 0.6, text, ha="center", va="center", fontsize=TEXT + 1
-            )
+            say(axis, corner[0] + wide / 2, corner[1] + 0.6, text, fontsize=TEXT + 1)
     for c in range(2):
-        axis.text(lefts[c] + wide / 2, 5.75, f"class {c}", ha="center", va="center")
+        say(axis, lefts[c] + wide / 2, 5.75, f"class {c}")
     axis.set_aspect("equal")
     return figure
 
@@ -249,7 +257,7 @@ def draw_signal(table: pd.DataFrame) -> Figure:
     for i, name in enumerate(table.columns):
         axis.plot(table.index, table[name], LINES[i % 4], color=f"C{i}", marker=MARKERS[i], label=name)
     axis.set(xscale="log", yscale="log", xlabel="records in the node", ylabel="lead ÷ sensitivity")
-    figure.legend(loc="outside lower center", ncols=2)
+    legend_below(figure, 2)
     return figure
 
 

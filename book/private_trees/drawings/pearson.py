@@ -15,11 +15,26 @@ from numpy.typing import ArrayLike
 
 from dpnb.arrays import Ints
 
-from .common import LEAK, WIDTH, Look, arrow, box, sheet
-from .plots import _curve, _dots, _epsilon_axis, _legend_below, _levels, _look, _panels
+from .common import (
+    LEAK,
+    SMALLER,
+    WIDTH,
+    Look,
+    arrow,
+    box,
+    draw_columns,
+    draw_curve,
+    draw_dots,
+    draw_levels,
+    epsilon_axis,
+    legend_below,
+    look_of,
+    panel_grid,
+    say,
+    sheet,
+    small,
+)
 
-SMALL = "x-small"
-NEW = LEAK  # colour of a new record as well
 Kinds = Mapping[str, tuple[float, float, str]]
 
 # --- Records in blocks ----------------------------------------------------------------------------------------
@@ -70,21 +85,19 @@ def _cells(axis: Axes, rows: Mapping[str, Any], blocks: Sequence[Ints], *, new: 
             for i in members:
                 look: dict[str, Any] = {"facecolor": "0.35" if values[i] else "0.93", "edgecolor": "white"}
                 if i == new:
-                    look |= {"edgecolor": NEW, "linewidth": 2.5, "zorder": 3}
+                    look |= {"edgecolor": LEAK, "linewidth": 2.5, "zorder": 3}
                 left = _left(int(i), block)
                 axis.add_patch(Rectangle((left, height), 1, 1, **look))
+                how: dict[str, Any] = {"fontsize": SMALLER, "zorder": 4}
                 tone = "white" if values[i] else "black"
-                axis.text(
-                    left + 0.5, height + 0.48, str(values[i]), ha="center", va="center", color=tone,
-                    fontsize=SMALL, zorder=4,
-                )  # fmt: skip
+                say(axis, left + 0.5, height + 0.48, str(values[i]), color=tone, **how)
 
 
 def _coefficients(
     axis: Axes, blocks: Sequence[Ints], scores: Sequence[float], *, height: float, name: str
 ) -> None:
     """The coefficient of an attribute below each block, and their mean at the end."""
-    how: dict[str, Any] = {"va": "center", "fontsize": SMALL}
+    how: dict[str, Any] = {"va": "center", "fontsize": SMALLER}
     axis.text(-0.4, height + 0.4, f"|φ| of {name}", ha="right", **how)
     for block, (members, score) in enumerate(zip(blocks, scores, strict=True)):
         middle = (_left(int(members[0]), block) + _left(int(members[-1]), block) + 1) / 2
@@ -116,7 +129,7 @@ DATAFLOW: Kinds = {
 _BORDERS: dict[str, Look] = {
     "records": {"facecolor": "white", "edgecolor": "black"},
     "noise": {"facecolor": "white", "edgecolor": "C0", "linewidth": 3},
-    "exact": {"facecolor": "0.95", "edgecolor": NEW, "linestyle": "--", "linewidth": 2},
+    "exact": {"facecolor": "0.95", "edgecolor": LEAK, "linestyle": "--", "linewidth": 2},
 }
 
 
@@ -127,7 +140,7 @@ def draw_dataflow(boxes: Kinds = DATAFLOW) -> Figure:
     arrows += [(names[4], name) for name in names[5:]]
     figure, axis = sheet(4.6, y=(-0.05, 1))
     _join(axis, boxes, arrows, linewidth=1.3)
-    axis.text(0.37, -0.02, "leave without noise", ha="center", color=NEW, fontsize="small")
+    axis.text(0.37, -0.02, "leave without noise", ha="center", color=LEAK, fontsize="small")
     axis.text(0.875, -0.02, "with noise", ha="center", color="C0", fontsize="small")
     return figure
 
@@ -137,7 +150,7 @@ def _join(
 ) -> None:
     """Boxes, and the arrows between them."""
     drawn = {
-        words: box(axis, (x, y), words, _BORDERS[kind], size=SMALL, pad=0.4)
+        words: box(axis, (x, y), words, _BORDERS[kind], size=SMALLER, pad=0.4)
         for words, (x, y, kind) in boxes.items()
     }
     for first, second in arrows:
@@ -160,15 +173,15 @@ def draw_points(points: Mapping[str, ArrayLike]) -> Figure:
         places, heights = np.unique(values, return_counts=True)
         for place, height in zip(places, heights, strict=True):
             axis.plot(np.full(height, place), np.arange(height), "o", color="C0", markersize=6)
-        axis.axvline(values.mean(), color=NEW, linestyle="--")
+        axis.axvline(values.mean(), color=LEAK, linestyle="--")
         axis.annotate(
             f"published: {values.mean():.4f}", (values.mean(), len(values) - 1.5), xytext=(8, 0),
-            textcoords="offset points", fontsize="small", color=NEW, va="center",
+            textcoords="offset points", fontsize="small", color=LEAK, va="center",
         )  # fmt: skip
         axis.set(yticks=[], ylim=(-1, len(values)), xlim=(0.08, 0.22))
         axis.set_title(name, fontsize="small", loc="left", pad=2)
-        axis.tick_params(labelsize=SMALL)
-    axes[-1].set_xlabel("best point of a subset", fontsize="small")
+        small(axis)
+    small(axes[-1], x="best point of a subset")
     return figure
 
 
@@ -192,7 +205,7 @@ def draw_stops(classes: Mapping[str, tuple[int, int]]) -> Figure:
             arrows += [(list(boxes)[1], text) for text in ("g = 0", "g = 1")]
         _join(axis, boxes, arrows)
         if not ones:
-            axis.text(0.3, 0.24, "a leaf", ha="center", fontsize="small", color=NEW)
+            axis.text(0.3, 0.24, "a leaf", ha="center", fontsize="small", color=LEAK)
         axis.set_title(name, fontsize="small", pad=2)
         axis.set(xlim=(0, 1), ylim=(0, 1))
         axis.axis("off")
@@ -213,17 +226,16 @@ def plot_curves(
     axes : what Matplotlib sets of the axes: ``xlabel``, ``ylabel``, ``xscale``, ``yscale``.
     """
     figure, axis = plt.subplots(figsize=(WIDTH, height))
-    for i, (name, values) in enumerate(table.items()):
-        axis.plot(table.index, values, label=str(name), **_look(i))
-    _levels(axis, levels or {})
+    draw_columns(axis, table)
+    draw_levels(axis, levels or {})
     axis.set(**axes)
     if axes.get("xscale") == "log" and len(table) <= 8:
         axis.set_xticks(
             list(table.index), [f"{n:,g}" if n < 1e4 else f"$10^{len(str(n)) - 1}$" for n in table.index]
         )
         axis.minorticks_off()
-    axis.tick_params(labelsize=SMALL)
-    _legend_below(figure, 2)
+    axis.tick_params(labelsize=SMALLER)
+    legend_below(figure, 2)
     return figure
 
 
@@ -235,22 +247,18 @@ def plot_sets(points: pd.DataFrame, *, levels: Mapping[str, Mapping[str, float]]
     points : columns dataset, label, epsilon, mean, error.
     levels : data set → name → height of horizontal lines.
     """
-    figure, axes = _panels(-(-len(levels) // 2), 2, (WIDTH / 2, 2.5))
+    figure, axes = panel_grid(-(-len(levels) // 2), 2, (WIDTH / 2, 2.5))
     panels = axes.ravel()
     for axis, (dataset, lines) in zip(panels, levels.items(), strict=False):
         panel = points[points["dataset"] == dataset]
         for i, label in enumerate(points["label"].unique()):
-            _curve(axis, panel[panel["label"] == label], index=i, label=label)
-        _levels(axis, lines)
-        axis.set_title(dataset, fontsize="small", pad=3)
-        _epsilon_axis(axis, panel["epsilon"].unique(), "")
-        axis.set_xlabel("claimed ε", fontsize="small")
-        axis.set_ylabel("test accuracy", fontsize="small")
-        axis.tick_params(labelsize=SMALL)
+            draw_curve(axis, panel[panel["label"] == label], index=i, label=label)
+        draw_levels(axis, lines)
+        epsilon_axis(axis, panel["epsilon"].unique(), "")
+        small(axis, title=dataset, x="claimed ε", y="test accuracy", pad=3)
     for axis in panels[len(levels) :]:
         figure.delaxes(axis)
-    found = panels[0].get_legend_handles_labels()
-    figure.legend(*found, loc="outside lower center", ncols=2, fontsize=SMALL)
+    legend_below(figure, 2, fontsize=SMALLER)
     return figure
 
 
@@ -263,15 +271,13 @@ def plot_price(points: pd.DataFrame, *, booked: Mapping[str, str]) -> Figure:
     booked : step → the ledger's ε for a claim of 1.
     """
     sets, steps = list(points["dataset"].unique()), list(booked)[::-1]
-    figure, axes = _panels(1, len(sets), (WIDTH / len(sets), 4.8), sharey=True)
+    figure, axes = panel_grid(1, len(sets), (WIDTH / len(sets), 4.8), sharey=True)
     for axis, dataset in zip(axes[0], sets, strict=True):
-        _dots(axis, points[points["dataset"] == dataset], steps, gap=0.2)
-        axis.set_title(dataset, fontsize="small", pad=3)
-        axis.set_xlabel("test accuracy", fontsize="small")
-        axis.tick_params(axis="x", labelsize=SMALL)
+        draw_dots(axis, points[points["dataset"] == dataset], steps, gap=0.2)
+        small(axis, title=dataset, x="test accuracy", pad=3)
     names = [f"{step[3:]}\nε {booked[step]}" for step in steps]
-    axes[0, 0].set_yticks(range(len(steps)), names, fontsize=SMALL)
-    _legend_below(figure, 2)
+    axes[0, 0].set_yticks(range(len(steps)), names, fontsize=SMALLER)
+    legend_below(figure, 2)
     return figure
 
 
@@ -284,23 +290,19 @@ def plot_shards(points: pd.DataFrame, *, metrics: Mapping[str, str]) -> Figure:
     metrics : column → label of the vertical axis.
     """
     sets, shards = list(points["dataset"].unique()), sorted(points["shards"].unique())
-    figure, axes = _panels(len(sets), len(metrics), (WIDTH / len(metrics), 1.9), sharex=True)
+    figure, axes = panel_grid(len(sets), len(metrics), (WIDTH / len(metrics), 1.9), sharex=True)
     for row, dataset in zip(axes, sets, strict=True):
         for axis, (metric, name) in zip(row, metrics.items(), strict=True):
             panel = points[points["dataset"] == dataset]
             for i, label in enumerate(panel["label"].unique()):
                 line = panel[panel["label"] == label]
-                axis.plot(line["shards"], line[metric], label=label, **_look(i))
+                axis.plot(line["shards"], line[metric], label=label, **look_of(i))
                 if metric == "mean":
                     ends = line["mean"] - line["error"], line["mean"] + line["error"]
                     axis.fill_between(line["shards"], *ends, color=f"C{i}", alpha=0.2)
             axis.set(xscale="log")
-            axis.set_title(dataset, fontsize="small", pad=3)
-            axis.set_ylabel(name, fontsize="small")
             axis.set_xticks(shards, [str(s) if s != 8 else "" for s in shards])
             axis.minorticks_off()
-            axis.tick_params(labelsize=SMALL)
-    for axis in axes[-1]:
-        axis.set_xlabel("shards m", fontsize="small")
-    _legend_below(figure, 2)
+            small(axis, title=dataset, x="shards m" if dataset == sets[-1] else "", y=name, pad=3)
+    legend_below(figure, 2)
     return figure

@@ -7,9 +7,8 @@ opaque white, so that a page in dark mode shows them as they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -22,11 +21,8 @@ from numpy.typing import ArrayLike, NDArray
 from dpnb.arrays import Floats
 
 from ..scale import PassCost
+from .common import ERROR_BARS, HATCHES, LINES, MARKERS, legend_below, look_of, panel_grid, ticks
 
-LINES = ("-", "--", "-.", ":")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<")
-ERROR_BARS = 2.0  # standard errors
-LEAST_RATIO = 1.3  # of ε with labels on a logarithmic axis
 UTILITIES = {"info_gain": "information gain", "max": "max-class sum", "gini": "Gini"}
 
 
@@ -46,42 +42,6 @@ def use_style() -> None:
             "legend.fontsize": "small",
         },
     )
-
-
-def _panels(
-    rows: int, columns: int, size: tuple[float, float], **shared: Any
-) -> tuple[Figure, NDArray[np.object_]]:
-    """Figure of panels, each ``size`` inches wide and high, and the panels, (rows, columns)."""
-    inches = (size[0] * columns, size[1] * rows)
-    figure, axes = plt.subplots(rows, columns, figsize=inches, squeeze=False, **shared)
-    return figure, axes
-
-
-def _look(index: int, **other: Any) -> dict[str, Any]:
-    """Colour, line and marker of the ``index``-th of several things."""
-    look = {
-        "color": f"C{index}",
-        "marker": MARKERS[index % len(MARKERS)],
-        "linestyle": LINES[index % len(LINES)],
-        "markersize": 5,
-    }
-    return look | other
-
-
-def _levels(axis: Axes, levels: Mapping[str, float]) -> None:
-    """Horizontal lines, name → height."""
-    for style, (name, value) in zip(LINES[1:] * 2, levels.items(), strict=False):
-        axis.axhline(value, color="0.3", linestyle=style, linewidth=1.2, label=name)
-
-
-def _legend_beside(axis: Axes) -> None:
-    axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
-
-
-def _legend_below(figure: Figure, columns: int) -> None:
-    """One legend for all panels, that of the first."""
-    found = figure.axes[0].get_legend_handles_labels()
-    figure.legend(*found, loc="outside lower center", ncols=columns)
 
 
 def plot_privacy_loss(
@@ -118,14 +78,8 @@ def plot_privacy_loss(
     x = np.asarray(outcomes, float)
     figure, (top, bottom) = plt.subplots(2, 1, figsize=(5.2, 5.2), sharex=True)
     if draws is not None:
-        top.hist(
-            np.asarray(draws),
-            bins=100,
-            range=(x[0], x[-1]),
-            density=True,
-            color="0.82",
-            label=f"draws on {next(iter(densities))}",
-        )
+        label = f"draws on {next(iter(densities))}"
+        top.hist(np.asarray(draws), bins=100, range=(x[0], x[-1]), density=True, color="0.82", label=label)
     for style, (name, density) in zip(LINES, densities.items(), strict=False):
         top.plot(x, density, style, label=name)
     if records is not None:
@@ -173,7 +127,7 @@ def plot_noise(panels: Sequence[NoisePanel]) -> Figure:
     -------
     Figure with one panel a mechanism.
     """
-    figure, axes = _panels(len(panels), 1, (5.2, 2.1), sharex=True)
+    figure, axes = panel_grid(len(panels), 1, (5.2, 2.1), sharex=True)
     for axis, panel in zip(axes[:, 0], panels, strict=True):
         _draw_noise(axis, panel)
         axis.set_ylabel("density or\nprobability")
@@ -215,7 +169,7 @@ def plot_selection(
     figure, axis = plt.subplots(figsize=(5.2, 3.2))
     at = np.arange(np.size(scores))
     width = 0.8 / len(names)
-    for i, (name, hatch) in enumerate(zip(names, ("", "//", "..", "xx"), strict=False)):
+    for i, (name, hatch) in enumerate(zip(names, HATCHES, strict=False)):
         place = at + (i - (len(names) - 1) / 2) * width
         share = frequencies[name]
         axis.bar(place, probabilities[name], width, hatch=hatch, alpha=0.6, label=f"{name}, exact")
@@ -272,7 +226,7 @@ def plot_misses(table: pd.DataFrame, *, epsilon: float) -> Figure:
     Figure with a panel for each number of candidates.
     """
     groups = list(table.groupby("candidates"))
-    figure, axes = _panels(-(-len(groups) // 2), 2, (2.6, 2.4), sharex=True, sharey=True)
+    figure, axes = panel_grid(-(-len(groups) // 2), 2, (2.6, 2.4), sharex=True, sharey=True)
     for i, (k, rows) in enumerate(groups):
         axis, x = axes[divmod(i, 2)], rows["signal"]
         axis.fill_between(x, 0, rows["least"], color="0.8", label="no private choice")
@@ -283,7 +237,7 @@ def plot_misses(table: pd.DataFrame, *, epsilon: float) -> Figure:
         axis.set_xlabel(f"ε · lead, ε = {epsilon:g}")
     for axis in axes[:, 0]:
         axis.set_ylabel("chance of a miss")
-    _legend_below(figure, 3)
+    legend_below(figure, 3)
     return figure
 
 
@@ -299,16 +253,16 @@ def plot_regret(table: pd.DataFrame) -> Figure:
     Figure with a panel for each ε; the bound enters from above.
     """
     groups = list(table.groupby("epsilon"))
-    figure, axes = _panels(1, len(groups), (2.6, 3.6), sharex=True, sharey=True)
+    figure, axes = panel_grid(1, len(groups), (2.6, 3.6), sharex=True, sharey=True)
     lines = {"PF": "PF", "EM": "EM", "random": "a random split", "bound": "bound for PF and EM"}
     for axis, (epsilon, rows) in zip(axes[0], groups, strict=True):
         for i, (name, label) in enumerate(lines.items()):
-            axis.plot(rows["records"], rows[name], label=label, **_look(i))
+            axis.plot(rows["records"], rows[name], label=label, **look_of(i))
         axis.set(
             xscale="log", xlabel="records", title=f"ε = {epsilon:g}", ylim=(0, 1.5 * table["random"].max())
         )
     axes[0, 0].set_ylabel("regret, per record")
-    _legend_below(figure, 2)
+    legend_below(figure, 2)
     return figure
 
 
@@ -380,74 +334,6 @@ def summarise(table: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     return summary
 
 
-def _curve(axis: Axes, curve: pd.DataFrame, *, index: int, label: str) -> None:
-    """One line with a band of two standard errors, in the ``index``-th look."""
-    axis.plot(curve["epsilon"], curve["mean"], label=label, **_look(index))
-    low, high = curve["mean"] - curve["error"], curve["mean"] + curve["error"]
-    axis.fill_between(curve["epsilon"], low, high, color=f"C{index}", alpha=0.2, linewidth=0)
-
-
-def _columns(axis: Axes, table: pd.DataFrame) -> None:
-    """A line a column of a table against its index."""
-    for i, (name, values) in enumerate(table.items()):
-        axis.plot(table.index, values, label=str(name), **_look(i))
-
-
-def _dots(axis: Axes, points: pd.DataFrame, steps: Sequence[str], *, gap: float) -> None:
-    """Means with error bars in the rows of their ``method``, a marker for each ε."""
-    budgets = sorted(points["epsilon"].unique())
-    for i, epsilon in enumerate(budgets):
-        rows = points[points["epsilon"] == epsilon]
-        at = rows["method"].map(steps.index) + gap * (i - (len(budgets) - 1) / 2)
-        name = "no noise" if np.isinf(epsilon) else f"claimed ε = {epsilon:g}"
-        axis.errorbar(rows["mean"], at, xerr=rows["error"], label=name, **_look(i, linestyle="none"))
-
-
-def _epsilon_axis(axis: Axes, epsilons: Iterable[float], label: str) -> None:
-    axis.set_xscale("log")
-    names: list[str] = []
-    ticks, labelled = sorted(epsilons), np.inf
-    for epsilon in reversed(ticks):  # labels that would overlap are left out
-        names.append(f"{epsilon:g}" if labelled / epsilon > LEAST_RATIO else "")
-        labelled = epsilon if names[-1] else labelled
-    axis.set_xticks(ticks, names[::-1], rotation=45)
-    axis.minorticks_off()
-    axis.set_xlabel(label)
-
-
-def _curve_grid(
-    points: pd.DataFrame,
-    levels: Mapping[str, float],
-    *,
-    axes: tuple[str, str, str],
-    symbol: str,
-    size: tuple[float, float],
-    sharey: bool | str,
-) -> Figure:
-    """Accuracy against ε.
-
-    Parameters
-    ----------
-    levels : value of a row → accuracy of the majority class.
-    axes : columns of ``points`` that stand for rows of panels, for their columns and for lines.
-    symbol : name of the lines' column in the legend.
-    """
-    row, column, line = axes
-    columns = list(points[column].unique())
-    figure, panels = _panels(len(levels), len(columns), size, sharex=True, sharey=sharey)
-    for at, (name, level) in zip(panels, levels.items(), strict=True):
-        for axis, title in zip(at, columns, strict=True):
-            panel = points[(points[row] == name) & (points[column] == title)]
-            for i, (value, curve) in enumerate(panel.groupby(line)):
-                _curve(axis, curve, index=i, label=f"{symbol} = {value}")
-            axis.axhline(level, color="black", linestyle=":", linewidth=1, label="majority class")
-            axis.set_title(f"{name}, {title}")
-            _epsilon_axis(axis, panel["epsilon"].unique(), "claimed ε" if name == list(levels)[-1] else "")
-        at[0].set_ylabel("test accuracy")
-    _legend_beside(panels[0, -1])
-    return figure
-
-
 # --- Boosting -----------------------------------------------------------------------------------------------
 
 
@@ -461,27 +347,11 @@ def plot_noise_rounds(laws: Mapping[str, Floats], *, limit: int) -> Figure:
     """
     figure, axis = plt.subplots(figsize=(5.3, 3.8))
     for i, (name, law) in enumerate(laws.items()):
-        axis.plot(np.arange(len(law)), law, label=name, **_look(i))
+        axis.plot(np.arange(len(law)), law, label=name, **look_of(i))
     axis.axvline(limit + 0.5, color="0.3", linestyle=":", label=f"limit: {limit} rounds")
     axis.set(xlabel="noise rounds R", ylabel="probability")
-    _legend_below(figure, 2)
+    legend_below(figure, 2)
     return figure
-
-
-def plot_by_rounds(
-    points: pd.DataFrame, *, levels: Mapping[str, float], size: str = "n_rounds", symbol: str = "m"
-) -> Figure:
-    """Accuracy against ε, a line for each number of rounds, a panel for each data set and schedule.
-
-    Parameters
-    ----------
-    points : columns dataset, schedule, n_rounds, epsilon, mean, error.
-    levels : data set → accuracy of its majority class.
-    size : column that a line stands for, such as the trees' depth instead of the number of rounds.
-    symbol : its name in the legend.
-    """
-    axes = ("dataset", "schedule", size)
-    return _curve_grid(points, levels, axes=axes, symbol=symbol, size=(3.6, 3.0), sharey="row")
 
 
 def plot_scaling(table: pd.DataFrame, costs: Mapping[str, PassCost], *, attributes: int) -> Figure:
@@ -493,7 +363,7 @@ def plot_scaling(table: pd.DataFrame, costs: Mapping[str, PassCost], *, attribut
     costs : model → its cost.
     attributes : number of attributes, for the lines.
     """
-    figure, axes = _panels(len(costs), 1, (5.3, 3.0), sharex=True, sharey=True)
+    figure, axes = panel_grid(len(costs), 1, (5.3, 3.0), sharex=True, sharey=True)
     for axis, (model, cost) in zip(axes[:, 0], costs.items(), strict=True):
         mine = table[table["model"] == model]
         for i, cores in enumerate(sorted(int(c) for c in mine["cores"].unique())):
@@ -504,10 +374,9 @@ def plot_scaling(table: pd.DataFrame, costs: Mapping[str, PassCost], *, attribut
             axis.plot(rows, line, LINES[i], color=f"C{i}", linewidth=1.2)
             axis.plot(points["rows"], points["pass_s"], MARKERS[i], color=f"C{i}", label=name)
         axis.set(title=model, ylabel="seconds a pass", xscale="log", yscale="log")
-        sizes, seconds = sorted(mine["rows"].unique()), (0.25, 0.5, 1.0, 2.0)
-        axis.set_xticks(sizes, [f"{n / 1e6:g}" for n in sizes], minor=False)
-        axis.set_yticks(seconds, [f"{t:g}" for t in seconds], minor=False)
-        axis.minorticks_off()
+        sizes = sorted(mine["rows"].unique())
+        axis.set_xticks(sizes, [f"{n / 1e6:g}" for n in sizes])
+        ticks(axis, y=(0.25, 0.5, 1.0, 2.0))
     axes[-1, 0].set_xlabel("million records")
     axes[0, 0].legend()
     return figure

@@ -9,12 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.special import expit
 
-from .audit import SMALL
-from .common import WIDTH
-from .plots import LINES, MARKERS
+from .common import LINES, SMALL, WIDTH, legend_below, look_of, ticks
 
 NONE = 1_000.0  # where ε = ∞ is drawn
-APART = 1.09  # factor between the ε of two subjects, so that error bars do not hide each other
 
 
 def plot_rebuilt(leaks: pd.DataFrame, guesses: pd.DataFrame) -> Figure:
@@ -35,12 +32,9 @@ def plot_rebuilt(leaks: pd.DataFrame, guesses: pd.DataFrame) -> Figure:
     above.set(title="rebuilt table: trained minus strangers", ylabel="values right, % points")
     below.set(title="one value, all else known", ylabel="guesses right, %", xlabel="claimed ε")
     below.set(xscale="log", ylim=(45, 104))
-    ticks = sorted(
-        epsilon for epsilon in set(leaks.index.get_level_values("epsilon")) if np.isfinite(epsilon)
-    )
-    below.set_xticks([*ticks, NONE], [*(f"{tick:g}" for tick in ticks), "none"])
-    below.minorticks_off()
-    figure.legend(*below.get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=SMALL)
+    finite = sorted(e for e in set(leaks.index.get_level_values("epsilon")) if np.isfinite(e))
+    ticks(below, x=[*finite, NONE], last="none")
+    legend_below(figure, 2, order=below.get_legend_handles_labels()[1], fontsize=SMALL)
     return figure
 
 
@@ -49,8 +43,7 @@ def _curves(axis: Axes, points: pd.DataFrame) -> None:
     names = list(dict.fromkeys(points.index.get_level_values("method")))
     for i, name in enumerate(names):
         mine = points.loc[name]
-        at = np.where(np.isinf(mine.index), NONE, mine.index) * APART ** (i - (len(names) - 1) / 2)
-        axis.errorbar(
-            at, mine["value"], mine["error"], color=f"C{i}", linestyle=(*LINES, (0, (5, 1)))[i], marker=MARKERS[i],
-            markersize=5, linewidth=1.6, capsize=2, label=str(name),
-        )  # fmt: skip
+        # A factor between the ε of two subjects, so that error bars do not hide each other.
+        at = np.where(np.isinf(mine.index), NONE, mine.index) * 1.09 ** (i - (len(names) - 1) / 2)
+        look = look_of(i, linestyle=(*LINES, (0, (5, 1)))[i], linewidth=1.6, capsize=2)
+        axis.errorbar(at, mine["value"], mine["error"], label=str(name), **look)

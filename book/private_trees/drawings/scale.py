@@ -15,9 +15,8 @@ from dpnb.arrays import Floats, Ints
 from dpnb.domain import Domain
 from dpnb.trees.tree import Tree
 
-from .audit import KINDS, PAST_THE_DOOR, SMALL
-from .common import WIDTH, arrow, box, sheet
-from .plots import LINES, MARKERS
+from .audit import KINDS, PAST_THE_DOOR
+from .common import LINES, MARKERS, SMALL, WIDTH, arrow, box, legend_below, look_of, say, sheet, ticks
 
 
 def draw_one_pass(
@@ -63,7 +62,7 @@ def draw_tree(axis: Axes, tree: Tree, domain: Domain) -> None:
         arrow(axis, boxes[0], boxes[node])
         axis.text((5 + places[node][0]) / 2, 0.7, answer, ha=side, fontsize=SMALL)
         for shift in (-1.2, 1.2):
-            more = axis.text(places[node][0] + shift, 0.1, "…", ha="center", va="center", fontsize=14)
+            more = say(axis, places[node][0] + shift, 0.1, "…", fontsize=14)
             arrow(axis, boxes[node], more)
 
 
@@ -101,7 +100,7 @@ def plot_sums(sums: Mapping[str, Floats]) -> Figure:
         axis.plot(np.arange(len(values)), off, MARKERS[i], color=f"C{i}", label=name, markersize=7)
     axis.set(xlabel="order of the records", ylabel="sum less the first, 10⁻⁹")
     axis.set_xticks(range(0, len(values), 5))
-    figure.legend(*axis.get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    legend_below(figure, 2)
     return figure
 
 
@@ -114,22 +113,13 @@ def plot_passes(passes: Mapping[str, Floats]) -> Figure:
     """
     figure, axis = plt.subplots(figsize=(WIDTH, 3.5))
     for i, (name, seconds) in enumerate(passes.items()):
-        style = LINES[i % len(LINES)]
-        numbers = np.arange(1, len(seconds) + 1)
-        axis.plot(
-            numbers,
-            seconds,
-            style,
-            marker=MARKERS[i],
-            markevery=1 + len(seconds) // 25,
-            color=f"C{i}",
-            label=name,
-        )
+        every = 1 + len(seconds) // 25
+        look = look_of(i, markersize=None)
+        axis.plot(np.arange(1, len(seconds) + 1), seconds, markevery=every, label=name, **look)
     axis.set(xlabel="pass", ylabel="seconds", ylim=(0, None), xscale="log")
     longest = max(map(len, passes.values()))
-    axis.set_xticks(ticks := [n for n in (1, 2, 5, 10, 20, 50, 100, 200) if n <= longest], map(str, ticks))
-    axis.minorticks_off()
-    figure.legend(*axis.get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    ticks(axis, x=[n for n in (1, 2, 5, 10, 20, 50, 100, 200) if n <= longest])
+    legend_below(figure, 2)
     return figure
 
 
@@ -143,15 +133,13 @@ def plot_billion(guesses: pd.DataFrame) -> Figure:
     figure, axis = plt.subplots(figsize=(WIDTH, 3.6))
     for i, (name, rows) in enumerate(guesses.groupby("model", sort=False)):
         both = (rows["reading, s"] + rows["waiting, s"]) / 60
-        axis.plot(rows["machines"], both, LINES[i], marker=MARKERS[i], color=f"C{i}", label=str(name))
+        look: dict[str, Any] = {"marker": MARKERS[i], "color": f"C{i}"}
+        axis.plot(rows["machines"], both, LINES[i], label=str(name), **look)
+        fixed = f"{name}: fixed part alone"
         axis.plot(
-            rows["machines"], rows["waiting, s"] / 60, ":", marker=MARKERS[i], color=f"C{i}", markerfacecolor="white",
-            label=f"{name}: fixed part alone",
-        )  # fmt: skip
+            rows["machines"], rows["waiting, s"] / 60, ":", markerfacecolor="white", label=fixed, **look
+        )
     axis.set(xscale="log", yscale="log", xlabel="machines of two cores", ylabel="minutes")
-    machines = sorted(guesses["machines"].unique())
-    axis.set_xticks(machines, [f"{m:g}" for m in machines])
-    axis.set_yticks([0.01, 0.1, 1, 10, 100], ["0.01", "0.1", "1", "10", "100"])
-    axis.minorticks_off()
-    figure.legend(*axis.get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=SMALL)
+    ticks(axis, x=sorted(guesses["machines"].unique()), y=[0.01, 0.1, 1, 10, 100])
+    legend_below(figure, 2, fontsize=SMALL)
     return figure

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,24 +11,7 @@ import numpy as np
 from dpnb import audit
 from dpnb.arrays import Floats
 
-CONFIDENCE = 0.95
 RECORDS = (10, 11)  # on D and on D′
-
-
-class WrongAnswerError(AssertionError):
-    """An answer that is not right; the message names the case and says why."""
-
-
-# --- A round of the game ------------------------------------------------------------------------------------
-
-ROUNDS: tuple[tuple[bool | None, float, float, float, float], ...] = (
-    (True, math.log(2), 0.0, 0.5, 1.25),
-    (False, math.log(2), 0.0, 0.5, 0.5),
-    (None, math.log(2), 0.0, 0.5, 1.0),
-    (True, math.log(2), 0.5, 0.5, 1.1),
-    (False, math.log(2), 0.5, 0.5, 0.5),
-    (None, math.log(2), 0.5, 0.5, 0.9),
-)
 
 
 def check_bet(your_function: Callable[[bool | None, float, float, float], float]) -> None:
@@ -37,20 +20,16 @@ def check_bet(your_function: Callable[[bool | None, float, float, float], float]
     Parameters
     ----------
     your_function : takes ``(right, epsilon, delta, kappa)``; ``right`` is None for a round without a guess.
-
-    Raises
-    ------
-    WrongAnswerError
-        At the first round for which it differs.
     """
-    for right, epsilon, delta, kappa, factor in ROUNDS:
-        yours = float(your_function(right, epsilon, delta, kappa))
-        if not math.isclose(yours, factor, abs_tol=1e-9):
-            raise WrongAnswerError(
-                f"right={right}, ε=ln 2, δ={delta:g}, κ={kappa:g}: you say {yours:.4f}, expected {factor:.4f}; "
-                f"{_why_bet(right, delta)}"
-            )
-    print(f"{len(ROUNDS)} rounds agree.")
+    factors = {0.0: {True: 1.25, False: 0.5, None: 1.0}, 0.5: {True: 1.1, False: 0.5, None: 0.9}}
+    rounds = [(delta, right, factor) for delta, own in factors.items() for right, factor in own.items()]
+    for delta, right, factor in rounds:
+        yours = float(your_function(right, math.log(2), delta, 0.5))
+        assert math.isclose(yours, factor, abs_tol=1e-9), (
+            f"right={right}, ε=ln 2, δ={delta:g}, κ=0.5: you say {yours:.4f}, expected {factor:.4f}; "
+            f"{_why_bet(right, delta)}"
+        )
+    print(f"{len(rounds)} rounds agree.")
 
 
 def _why_bet(right: bool | None, delta: float) -> str:
@@ -62,11 +41,6 @@ def _why_bet(right: bool | None, delta: float) -> str:
     return "a wrong guess loses the stake κ, a right one wins κ e^−ε"
 
 
-# --- A bound from counts ------------------------------------------------------------------------------------
-
-COUNTS = ((90, 10, 100), (10, 90, 100), (50, 50, 100), (100, 0, 100), (0, 0, 40), (700, 300, 1000))
-
-
 def check_bound(your_function: Callable[[int, int, int], float]) -> None:
     """Compare a lower bound for ε with that of the theorem.
 
@@ -74,20 +48,15 @@ def check_bound(your_function: Callable[[int, int, int], float]) -> None:
     ----------
     your_function : takes ``(k, l, n)``, how often the event happened in n runs on D and in n runs on D′, and returns
         a bound that holds with 95 % confidence, at least 0.
-
-    Raises
-    ------
-    WrongAnswerError
-        At the first counts for which it differs.
     """
-    for k, l, n in COUNTS:  # noqa: E741
+    counts = ((90, 10, 100), (10, 90, 100), (50, 50, 100), (100, 0, 100), (0, 0, 40), (700, 300, 1000))
+    for k, l, n in counts:  # noqa: E741
         yours = your_function(k, l, n)
-        right = audit.epsilon_bound(k, l, n, n, confidence=CONFIDENCE)
-        if not math.isclose(yours, right, abs_tol=1e-6):
-            raise WrongAnswerError(
-                f"{k} and {l} of {n}: you say {yours:.4f}, expected {right:.4f}; {_why(yours, k, l, n)}"
-            )
-    print(f"{len(COUNTS)} pairs of counts agree.")
+        right = audit.epsilon_bound(k, l, n, n, confidence=0.95)
+        assert math.isclose(yours, right, abs_tol=1e-6), (
+            f"{k} and {l} of {n}: you say {yours:.4f}, expected {right:.4f}; {_why(yours, k, l, n)}"
+        )
+    print(f"{len(counts)} pairs of counts agree.")
 
 
 def _why(yours: float, k: int, l: int, n: int) -> str:  # noqa: E741
@@ -107,17 +76,6 @@ def _why(yours: float, k: int, l: int, n: int) -> str:  # noqa: E741
     )
 
 
-# --- The exact loss of a finite mechanism -------------------------------------------------------------------
-
-LAWS: tuple[tuple[Sequence[float], Sequence[float], float], ...] = (
-    ((0.75, 0.25), (0.25, 0.75), math.log(3)),
-    ((0.6, 0.3, 0.1), (0.6, 0.2, 0.2), math.log(2)),
-    ((0.5, 0.5, 0.0), (0.5, 0.5, 0.0), 0.0),
-    ((1.0, 0.0), (0.999, 0.001), math.inf),
-    ((0.9, 0.1), (1.0, 0.0), math.inf),
-)
-
-
 def check_loss(your_function: Callable[[Floats, Floats], float]) -> None:
     """Check the exact loss of mechanisms with finitely many outputs.
 
@@ -125,24 +83,24 @@ def check_loss(your_function: Callable[[Floats, Floats], float]) -> None:
     ----------
     your_function : takes the probabilities of all outputs on D and on D′ and returns the smallest true ε, which may be
         infinite.
-
-    Raises
-    ------
-    WrongAnswerError
-        At the first pair of laws for which it differs.
     """
-    for first, second, right in LAWS:
-        case = f"{tuple(first)} and {tuple(second)}"
+    laws = (
+        ((0.75, 0.25), (0.25, 0.75), math.log(3)),
+        ((0.6, 0.3, 0.1), (0.6, 0.2, 0.2), math.log(2)),
+        ((0.5, 0.5, 0.0), (0.5, 0.5, 0.0), 0.0),
+        ((1.0, 0.0), (0.999, 0.001), math.inf),
+        ((0.9, 0.1), (1.0, 0.0), math.inf),
+    )
+    for first, second, right in laws:
+        case = f"{first} and {second}"
         yours = float(your_function(np.array(first), np.array(second)))
-        if math.isnan(yours):
-            raise WrongAnswerError(
-                f"{case}: you say nan; an output that neither side has, 0 and 0, loses nothing"
-            )
-        if yours != right and not math.isclose(yours, right, abs_tol=1e-9):
-            raise WrongAnswerError(
-                f"{case}: you say {yours:.4f}, expected {right:.4f}; {_why_loss(yours, right)}"
-            )
-    print(f"{len(LAWS)} pairs of laws agree.")
+        assert not math.isnan(yours), (
+            f"{case}: you say nan; an output that neither side has, 0 and 0, loses nothing"
+        )
+        assert math.isclose(yours, right, abs_tol=1e-9), (
+            f"{case}: you say {yours:.4f}, expected {right:.4f}; {_why_loss(yours, right)}"
+        )
+    print(f"{len(laws)} pairs of laws agree.")
 
 
 def _why_loss(yours: float, right: float) -> str:
@@ -153,11 +111,8 @@ def _why_loss(yours: float, right: float) -> str:
     )
 
 
-# --- An auditor ---------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
-class BlackBox:
+class Box:
     """A counter that claims ε = 1 and whose code nobody may read.
 
     Parameters
@@ -191,19 +146,17 @@ def _digits(records: int, runs: int, rng: np.random.Generator) -> Floats:
 
 
 BOXES = (
-    BlackBox("honest counter", False, lambda n, runs, rng: n + _noise(runs, rng)),
-    BlackBox("counter with half of the noise", True, lambda n, runs, rng: n + _noise(runs, rng, epsilon=2.0)),
-    BlackBox(
+    Box("honest counter", False, lambda n, runs, rng: n + _noise(runs, rng)),
+    Box("counter with half of the noise", True, lambda n, runs, rng: n + _noise(runs, rng, epsilon=2.0)),
+    Box(
         "honest counter with a number added that is public",
         False,
         lambda n, runs, rng: n + 1000 + _noise(runs, rng),
     ),
-    BlackBox("counter that tells one answer in ten without noise", True, _rare),
-    BlackBox("counter whose last digits tell the parity", True, _digits),
-    BlackBox("counter with twice the noise", False, lambda n, runs, rng: n + _noise(runs, rng, epsilon=0.5)),
+    Box("counter that tells one answer in ten without noise", True, _rare),
+    Box("counter whose last digits tell the parity", True, _digits),
+    Box("counter with twice the noise", False, lambda n, runs, rng: n + _noise(runs, rng, epsilon=0.5)),
 )
-RUNS = 3000
-REPEATS = 8  # audits of each box; an honest one may be flagged once by chance
 
 
 def check_auditor(your_function: Callable[[Floats, Floats], bool]) -> None:
@@ -213,25 +166,16 @@ def check_auditor(your_function: Callable[[Floats, Floats], bool]) -> None:
     ----------
     your_function : takes the answers of a box on D, 10 records, and on D′, 11 records, (3000,) each, and says whether
         they refute the claim at 95 % confidence or more.
-
-    Raises
-    ------
-    WrongAnswerError
-        At the first box that is judged wrongly, by name.
     """
-    rng = np.random.default_rng(6)
+    rng, audits = np.random.default_rng(6), 8  # of each box; an honest one may be flagged once by chance
     for box in BOXES:
-        flags = sum(
-            bool(your_function(*(box.answers(n, RUNS, rng) for n in RECORDS))) for _ in range(REPEATS)
+        flags = sum(bool(your_function(*(box.answers(n, 3000, rng) for n in RECORDS))) for _ in range(audits))
+        assert not box.broken or flags >= audits - 1, (
+            f"{box.name}: ε is at least 2, and you refute the claim in {flags} of {audits} audits; look at single "
+            "values and at thresholds, not at means"
         )
-        if box.broken and flags < REPEATS - 1:
-            raise WrongAnswerError(
-                f"{box.name}: ε is at least 2, and you refute the claim in {flags} of {REPEATS} audits; look at single "
-                "values and at thresholds, not at means"
-            )
-        if not box.broken and flags > 1:
-            raise WrongAnswerError(
-                f"{box.name}: the claim is true, and you refute it in {flags} of {REPEATS} audits; use a bound, and "
-                "count the event on other runs than those that chose it"
-            )
+        assert box.broken or flags <= 1, (
+            f"{box.name}: the claim is true, and you refute it in {flags} of {audits} audits; use a bound, and "
+            "count the event on other runs than those that chose it"
+        )
     print(f"{len(BOXES)} boxes are judged rightly.")

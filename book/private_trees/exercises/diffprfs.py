@@ -23,13 +23,7 @@ _CHOICES: dict[str, tuple[Sequence[float], Sequence[float], float, float]] = {
 
 
 def check_intervals(mine: Callable[[Any, Any, float, float], ArrayLike]) -> str:
-    """Check a function of ends, scores, ε and Δ that returns the probabilities of the intervals.
-
-    Raises
-    ------
-    AssertionError
-        For the first case that fails; it names the case and says what is wrong.
-    """
+    """Check a function of ends, scores, ε and Δ that returns the probabilities of the intervals."""
     for case, (ends, scores, epsilon, delta) in _CHOICES.items():
         with np.errstate(all="ignore"):
             said = np.asarray(mine(np.array(ends, float), np.array(scores, float), epsilon, delta), float)
@@ -54,13 +48,7 @@ _STOPS: dict[str, Callable[[Node], bool]] = {
 
 
 def check_stop_rule(mine: Callable[[Callable[[Node], bool]], tuple[Node, Node]]) -> str:
-    """Check a function that finds, for an exact stopping rule, the class counts of two neighbours that it tells apart.
-
-    Raises
-    ------
-    AssertionError
-        For the first rule that fails; it names the rule and says what is wrong.
-    """
+    """Check a function that finds, for an exact stopping rule, two neighbours' class counts that it tells apart."""
     for case, stops in _STOPS.items():
         first, second = (tuple(int(n) for n in node) for node in mine(stops))
         one, other = (first[0], first[1]), (second[0], second[1])
@@ -84,13 +72,7 @@ _BAGS: dict[str, tuple[float, int, float]] = {
 
 
 def check_poisson(mine: Callable[[float, int, float], float]) -> str:
-    """Check a function of B, t and λ: the budget of a copy with Poisson(λ) bags.
-
-    Raises
-    ------
-    AssertionError
-        For the first case that fails; it names the case and says what the forest then loses.
-    """
+    """Check a function of B, t and λ: the budget of a copy with Poisson(λ) bags."""
     for case, (budget, n_trees, rate) in _BAGS.items():
         copy = float(mine(budget, n_trees, rate))
         total = n_trees * rate * expm1(copy)
@@ -113,13 +95,7 @@ _VALUES: dict[str, Sequence[float]] = {
 
 
 def check_midpoints(mine: Callable[[Sequence[float]], Collection[float]]) -> str:
-    """Check a function that lists all midpoints that a bag drawn with replacement can give on [0, 1].
-
-    Raises
-    ------
-    AssertionError
-        For the first case that fails; it names the case and the midpoint that is missing or impossible.
-    """
+    """Check a function that lists all midpoints that a bag drawn with replacement can give on [0, 1]."""
     for case, values in _VALUES.items():
         said, right = (
             {round(float(m), 9) for m in found} for found in (mine(list(values)), _midpoints(values))

@@ -15,20 +15,11 @@ from dpnb.papers.dpada import DPAda, definition7
 from ..studies.dpada import SEPARABLE
 
 RIGHT = "{}: all cases are right"
-LONGEST = 6  # rounds of the schedules that are tried
-RUNS = 60  # fits on either side
-SEEN = 0.1  # share of them that a guess has to see
 
 
 def check_schedule(schedule: Callable[[list[int]], ArrayLike]) -> None:
-    """Compare a function of coins with Definition 7 as printed, for all coins of up to six rounds.
-
-    Raises
-    ------
-    AssertionError
-        With the first coins that it gets wrong.
-    """
-    for m in range(1, LONGEST + 1):
+    """Compare a function of coins with Definition 7 as printed, for all coins of up to six rounds."""
+    for m in range(1, 7):
         for coins in product((0, 1), repeat=m):
             given, right = np.asarray(schedule(list(coins))).tolist(), definition7(coins).tolist()
             if given == right:
@@ -54,13 +45,7 @@ def _run(coins: tuple[int, ...], where: int) -> str:
 
 
 def check_weights(weights: Callable[[Floats], ArrayLike]) -> None:
-    """Check that weights of margins y·F(x) suit a private choice: falling, in [0, 1], and each record's own.
-
-    Raises
-    ------
-    AssertionError
-        With the margins that it gets wrong.
-    """
+    """Check that weights of margins y·F(x) suit a private choice: falling, in [0, 1], and each record's own."""
     for margins in ([-3.0, -0.5, 0.0, 0.5, 3.0], [0.0], [2.0, 2.0, 2.0]):
         D = np.array(margins)
         found = np.asarray(weights(D), float)
@@ -83,7 +68,7 @@ def check_weights(weights: Callable[[Floats], ArrayLike]) -> None:
     print(RIGHT.format("weights"))
 
 
-class BlackBox:
+class LabelBox:
     """A fitted classifier of which only the predicted labels show."""
 
     def __init__(self, model: DPAda) -> None:
@@ -94,25 +79,19 @@ class BlackBox:
         return int(self._predict(pd.DataFrame({"x": [x], "c": [0]}))[0])
 
 
-def check_guess(guess: Callable[[BlackBox], bool], *, n_rounds: int = 3) -> None:
-    """Check an attack on labels: never "D′" for a model of D, and often enough for one of D′.
-
-    Raises
-    ------
-    AssertionError
-        With the run that it gets wrong, or the share that it sees.
-    """
-    seen = 0
-    for seed in range(RUNS):
+def check_guess(guess: Callable[[LabelBox], bool], *, n_rounds: int = 3) -> None:
+    """Check an attack on labels: never "D′" for a model of D, and often enough for one of D′."""
+    seen, least, runs = 0, 6, 60
+    for seed in range(runs):
         first, second = (_box(part, seed, n_rounds) for part in (SEPARABLE.first, SEPARABLE.second))
         assert not guess(first), f"run {seed}: the model was trained on D, and you say D′: that is no proof"
         seen += bool(guess(second))
-    assert seen >= SEEN * RUNS, (
-        f"D′ found in {seen} of {RUNS} runs, expected at least {SEEN * RUNS:.0f}: look where D′ has another record"
+    assert seen >= least, (
+        f"D′ found in {seen} of {runs} runs, expected at least {least}: look where D′ has another record"
     )
-    print(RIGHT.format("guess") + f"; D′ found in {seen} of {RUNS} runs, D never taken for it")
+    print(RIGHT.format("guess") + f"; D′ found in {seen} of {runs} runs, D never taken for it")
 
 
-def _box(part: tuple[pd.DataFrame, pd.Series[int]], seed: int, n_rounds: int) -> BlackBox:
+def _box(part: tuple[pd.DataFrame, pd.Series[int]], seed: int, n_rounds: int) -> LabelBox:
     model = DPAda.as_written(n_rounds=n_rounds, uniform=3, domain=SEPARABLE.domain, random_state=seed)
-    return BlackBox(model.fit(*part))
+    return LabelBox(model.fit(*part))

@@ -25,10 +25,6 @@ SEEDS = 10
 Flip = Callable[[Sequence[float], float, Callable[[int], list[int]], Callable[[float], bool]], int]
 
 
-class WrongAnswerError(AssertionError):
-    """An answer that is not right; the message names the case and says why."""
-
-
 class _Tape:
     """Random choices that follow a prefix, then take the first way; it remembers all ways at each choice."""
 
@@ -52,11 +48,10 @@ class _Tape:
         return list(orders[self.choose([1 / len(orders)] * len(orders))])
 
     def coin(self, heads: float) -> bool:
-        if not 0 <= heads <= 1:
-            raise WrongAnswerError(
-                f"coin({heads:.3g}): the probability of heads lies between 0 and 1; "
-                "subtract the best score, and mind the sign"
-            )
+        assert 0 <= heads <= 1, (
+            f"coin({heads:.3g}): the probability of heads lies between 0 and 1; "
+            "subtract the best score, and mind the sign"
+        )
         return self.choose([heads, 1 - heads]) == 0
 
 
@@ -67,15 +62,13 @@ def law_of(run: Callable[[_Tape], int], n: int, case: str) -> Floats:
     while open_prefixes:
         tape = _Tape(open_prefixes.popleft())  # short runs first: some answers have runs without end
         outcome, runs = run(tape), runs + 1
-        if outcome not in range(n):
-            raise WrongAnswerError(
-                f"{case}: you return {outcome!r}; expected the position of a candidate, 0 to {n - 1}"
-            )
-        if runs > MOST_RUNS:
-            raise WrongAnswerError(
-                f"{case}: the flips never end; a candidate that was refused must not come back. "
-                "With replacement the same coins give the exponential mechanism"
-            )
+        assert outcome in range(n), (
+            f"{case}: you return {outcome!r}; expected the position of a candidate, 0 to {n - 1}"
+        )
+        assert runs <= MOST_RUNS, (
+            f"{case}: the flips never end; a candidate that was refused must not come back. "
+            "With replacement the same coins give the exponential mechanism"
+        )
         law[outcome] += tape.probability
         for at in range(len(tape.prefix), len(tape.taken)):
             open_prefixes += [(*tape.taken[:at], way) for way in range(1, tape.ways[at])]
@@ -89,11 +82,6 @@ def check_permute_and_flip(your_function: Flip) -> None:
     ----------
     your_function : takes ``(scores, rate, shuffled, coin)`` and returns the position of the chosen candidate.
         ``shuffled(n)`` is 0 to n − 1 in random order, ``coin(p)`` is true with probability p.
-
-    Raises
-    ------
-    WrongAnswerError
-        At the first case that differs: all orders and all falls of the coins are enumerated.
     """
     for scores, rate in CHOICES:
         case = f"scores {scores} at rate {rate}"
@@ -103,10 +91,9 @@ def check_permute_and_flip(your_function: Flip) -> None:
 
         law = law_of(run, len(scores), case)
         right = PermuteAndFlip(np.array(scores, float), np.array([0]), np.array(rate)).probabilities()
-        if not np.allclose(law, right, atol=1e-9):
-            raise WrongAnswerError(
-                f"{case}: your law is {law.round(4)}, permute-and-flip has {right.round(4)}"
-            )
+        assert np.allclose(law, right, atol=1e-9), (
+            f"{case}: your law is {law.round(4)}, permute-and-flip has {right.round(4)}"
+        )
     print(f"{len(CHOICES)} cases agree, each over all orders and all falls of the coins.")
 
 
@@ -117,28 +104,20 @@ def check_path_budgets(your_function: Callable[[int, int, float], Sequence[float
     ----------
     your_function : takes ``(leaf_level, n_levels, epsilon)``, levels from 1, and returns a budget for each node of the
         path, the leaf's last.
-
-    Raises
-    ------
-    WrongAnswerError
-        At the first path that differs.
     """
     for leaf, levels, epsilon in PATHS:
         case = f"leaf on level {leaf} of {levels}, epsilon {epsilon:g}"
         budgets = np.asarray(your_function(leaf, levels, epsilon), float)
-        if budgets.shape != (leaf,):
-            raise WrongAnswerError(f"{case}: {budgets.size} budgets; the path has {leaf} nodes")
+        assert budgets.shape == (leaf,), f"{case}: {budgets.size} budgets; the path has {leaf} nodes"
         above = epsilon * level_shares(levels, "harmonic")[: leaf - 1]
         for level, (yours, right) in enumerate(zip(budgets, above, strict=False), 1):
-            if not isclose(yours, right):
-                raise WrongAnswerError(
-                    f"{case}: level {level} has {yours:.4f}; equation (9) gives it {right:.4f}"
-                )
-        if not isclose(budgets.sum(), epsilon):
-            raise WrongAnswerError(
-                f"{case}: the path spends {budgets.sum():.4f}; "
-                "by equation (10) the leaf takes all that the path has not spent"
+            assert isclose(yours, right), (
+                f"{case}: level {level} has {yours:.4f}; equation (9) gives it {right:.4f}"
             )
+        assert isclose(budgets.sum(), epsilon), (
+            f"{case}: the path spends {budgets.sum():.4f}; "
+            "by equation (10) the leaf takes all that the path has not spent"
+        )
     print(f"{len(PATHS)} paths spend exactly their budget.")
 
 
@@ -149,11 +128,6 @@ def check_broken_stop(your_function: Callable[[int], tuple[Sequence[int], int]])
     ----------
     your_function : takes the number of trees; returns the labels of D, each 0 or 1, and the label of the record that D′
         has besides.
-
-    Raises
-    ------
-    WrongAnswerError
-        If some tree splits on D, or none does on D′, for some number of trees and some seed.
     """
     for trees in (2, 3, 5):
         labels, more = your_function(trees)
@@ -164,19 +138,12 @@ def check_broken_stop(your_function: Callable[[int], tuple[Sequence[int], int]])
                     domain=LINE, n_trees=trees, bags="parts", bins="public", epsilon=0.1, random_state=seed
                 )
                 split = any(tree.n_nodes > 1 for tree in forest.fit(X, np.array(y)).trees_)
-                if split is (name == "D"):
-                    raise WrongAnswerError(
-                        f"{trees} trees, seed {seed}: "
-                        + (
-                            "some tree splits on D; its nodes must hold one label only"
-                            if split
-                            else "no tree"
-                        )
-                        + (
-                            ""
-                            if split
-                            else " splits on D'; the new record must meet another label in its part"
-                        )
+                wrong = f"{trees} trees, seed {seed}: "
+                if name == "D":
+                    assert not split, f"{wrong}some tree splits on D; its nodes must hold one label only"
+                else:
+                    assert split, (
+                        f"{wrong}no tree splits on D'; the new record must meet another label in its part"
                     )
     print(f"On D no tree split, on D' some tree did: 2, 3 and 5 trees, {SEEDS} seeds each.")
 
@@ -187,19 +154,13 @@ def check_right_label(your_function: Callable[[float, float, int], float]) -> No
     Parameters
     ----------
     your_function : takes ``(gap, rate, n_classes)``; all classes but one have ``gap`` records less than the largest.
-
-    Raises
-    ------
-    WrongAnswerError
-        At the first case that differs.
     """
     cases = [(gap, rate, classes) for classes in (2, 3, 6) for gap in (1.0, 4.0, 0.0) for rate in (0.5, 1.0)]
     for gap, rate, classes in cases:
         counts = np.array([gap] + [0.0] * (classes - 1))
         right = PermuteAndFlip(counts, np.array([0]), np.array(rate)).probabilities()[0]
-        if not isclose(yours := your_function(gap, rate, classes), right, abs_tol=1e-9):
-            raise WrongAnswerError(
-                f"{classes} classes, gap {gap:g}, rate {rate:g}: you say {yours:.4f}, "
-                f"the right label has probability {right:.4f}"
-            )
+        assert isclose(yours := your_function(gap, rate, classes), right, abs_tol=1e-9), (
+            f"{classes} classes, gap {gap:g}, rate {rate:g}: you say {yours:.4f}, "
+            f"the right label has probability {right:.4f}"
+        )
     print(f"{len(cases)} cases agree.")

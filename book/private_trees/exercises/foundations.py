@@ -22,17 +22,11 @@ FAR = 5.0  # standard errors that a right answer does not stray
 START = np.array([0])
 
 
-def _refuse(wrong: bool, message: str) -> None:
-    if wrong:
-        raise AssertionError(message)
-
-
 def _compare_share(case: str, found: float, expected: float, draws: int, hint: str) -> None:
     """Refuse a share of draws that is too far from its probability."""
     error = np.sqrt(expected * (1 - expected) / draws)
-    _refuse(
-        abs(found - expected) > FAR * error,
-        f"{case}: {found:.3f} of {draws} draws, expected {expected:.3f} ± {FAR * error:.3f}. {hint}",
+    assert abs(found - expected) <= FAR * error, (
+        f"{case}: {found:.3f} of {draws} draws, expected {expected:.3f} ± {FAR * error:.3f}. {hint}"
     )
 
 
@@ -41,12 +35,11 @@ def check_geometric(draw: Callable[[np.random.Generator, int, float], ArrayLike]
     for epsilon in (0.5, 1.0, 2.0):
         values = np.asarray(draw(np.random.default_rng(0), DRAWS, epsilon))
         case = f"ε = {epsilon:g}"
-        _refuse(values.shape != (DRAWS,), f"{case}: shape {values.shape}, expected ({DRAWS},)")
-        _refuse(
-            not np.array_equal(values, np.round(values)),
-            f"{case}: {values[values != np.round(values)][:1]} is drawn, expected whole numbers only",
+        assert values.shape == (DRAWS,), f"{case}: shape {values.shape}, expected ({DRAWS},)"
+        assert np.array_equal(values, np.round(values)), (
+            f"{case}: {values[values != np.round(values)][:1]} is drawn, expected whole numbers only"
         )
-        _refuse(values.min() >= 0, f"{case}: no draw is below 0, expected both signs: noise has two sides")
+        assert values.min() < 0, f"{case}: no draw is below 0, expected both signs: noise has two sides"
         law = laws.TwoSidedGeometric(np.zeros(5, int), np.full(5, 1 / epsilon))
         for k, log_share in zip(range(-2, 3), law.log_density(np.arange(-2, 3)), strict=True):
             hint = f"Neighbouring whole numbers differ by the factor e^-ε = {np.exp(-epsilon):.3f}."
@@ -84,25 +77,20 @@ def check_witness(witness: Callable[[], tuple[Sequence[int], Sequence[int], int]
     """Check ``witness()``: two neighbours and an output that refute :func:`careless_count`'s claim outright."""
     first, second, output = witness()
     for name, records in (("first", first), ("second", second)):
-        _refuse(
-            not set(records) <= {0, 1},
-            f"the {name} data set is {list(records)}, expected only zeros and ones",
-        )
+        assert set(records) <= {0, 1}, f"the {name} data set is {list(records)}, expected only zeros and ones"
     smaller, larger = sorted((list(first), list(second)), key=len)
     rest = list(larger)
     for record in smaller:
         if record in rest:
             rest.remove(record)
-    _refuse(
-        len(larger) != len(smaller) + 1 or len(rest) != 1,
-        f"{list(first)} and {list(second)} are no neighbours under add-remove: expected one with one record more",
+    assert (len(larger) - len(smaller), len(rest)) == (1, 1), (
+        f"{list(first)} and {list(second)} are no neighbours under add-remove: expected one with one record more"
     )
     chances = [careless_count(records, output) for records in (first, second)]
-    _refuse(max(chances) == 0, f"the output {output} comes from neither data set")
-    _refuse(
-        min(chances) > 0,
+    assert max(chances) > 0, f"the output {output} comes from neither data set"
+    assert min(chances) == 0, (
         f"the output {output} has the probabilities {chances[0]:.3f} and {chances[1]:.3f}: expected one of them to be "
-        "0, so that the loss is infinite",
+        "0, so that the loss is infinite"
     )
     return RIGHT
 
@@ -120,9 +108,8 @@ def check_permute_and_flip(choose: Callable[[Floats, float, np.random.Generator]
         given, rng = np.array(values), np.random.default_rng(0)
         chosen = [choose(given.copy(), rate, rng) for _ in range(draws)]
         strange = [c for c in chosen if not (isinstance(c, int | np.integer) and 0 <= c < len(values))]
-        _refuse(
-            bool(strange),
-            f"{case}: {strange[:1]} is returned, expected a position from 0 to {len(values) - 1}",
+        assert not strange, (
+            f"{case}: {strange[:1]} is returned, expected a position from 0 to {len(values) - 1}"
         )
         exact = laws.PermuteAndFlip(given, START, np.array(rate)).probabilities()
         for j, expected in enumerate(exact):
@@ -142,9 +129,8 @@ def check_bag_price(price: Callable[[NDArray[np.float64], float], float]) -> str
     }
     for case, (pmf, epsilon_0, expected) in cases.items():
         found = price(pmf.copy(), epsilon_0)
-        _refuse(
-            not np.isclose(found, expected, rtol=1e-6),
-            f"{case}, ε0 = {epsilon_0:g}: {found:.4f}, expected {expected:.4f}. The price is ln E exp(ε0 K).",
+        assert np.isclose(found, expected, rtol=1e-6), (
+            f"{case}, ε0 = {epsilon_0:g}: {found:.4f}, expected {expected:.4f}. The price is ln E exp(ε0 K)."
         )
     return RIGHT
 
@@ -164,10 +150,9 @@ def check_sensitivity(largest_change: Callable[[scores.Score, int], float]) -> s
     for score in (*named, SPREAD):
         for n in (2, 5):
             found, expected = largest_change(score, n), score.sensitivity_at(n)
-            _refuse(
-                not np.isclose(found, expected),
+            assert np.isclose(found, expected), (
                 f"{score.name}, n = {n}: {found:.4f}, expected {expected:.4f}. All tables of n − 1 records count, a "
-                "record more in each of the four cells, and changes of both signs.",
+                "record more in each of the four cells, and changes of both signs."
             )
     return RIGHT
 
@@ -203,9 +188,8 @@ def check_records_needed(mine: Callable[..., float]) -> str:
         asked = base | changed
         expected = records_needed(428, **asked)  # type: ignore[arg-type]  # depth is whole in all cases
         found = mine(428, **asked)
-        _refuse(
-            not np.isclose(found, expected, rtol=1e-6),
+        assert np.isclose(found, expected, rtol=1e-6), (
             f"{case}: {found:.0f} records, expected {expected:.0f}. The budget has depth + 1 shares, and the rate of a "
-            "monotone score is share ÷ sensitivity.",
+            "monotone score is share ÷ sensitivity."
         )
     return RIGHT

@@ -57,13 +57,6 @@ def path_loss(epsilon: float, attributes: int, apart: int, h: int) -> float:
     return float(np.log(kept + (1 - kept) * np.exp(epsilon / 2)).sum())
 
 
-def _expect(true: bool, message: str) -> None:
-    if not true:
-        raise AssertionError(message)
-
-
-# --- The coefficient from four counts -------------------------------------------------------------------------
-
 PHI_CASES = {
     "the cut says the class": [[5, 0], [0, 7]],
     "the cut says the opposite": [[0, 4], [6, 0]],
@@ -79,14 +72,8 @@ def check_phi(mine: Callable[[Floats], float]) -> str:
     """Check a function of a (2, 2) table of counts, branch by class, that gives the coefficient without its sign."""
     for name, table in PHI_CASES.items():
         said, right = float(mine(np.array(table, float))), float(ABS_PHI(table))
-        _expect(
-            bool(np.isclose(said, right, atol=1e-9)),
-            f"{name}, {table}: yours {said:.4f}, expected {right:.4f}",
-        )
+        assert np.isclose(said, right, atol=1e-9), f"{name}, {table}: yours {said:.4f}, expected {right:.4f}"
     return RIGHT
-
-
-# --- Shards that a record chooses -----------------------------------------------------------------------------
 
 
 def check_shards(mine: Callable[[Sequence[str], int, bytes], Any], *, m: int = 8, n: int = 2_000) -> str:
@@ -99,36 +86,32 @@ def check_shards(mine: Callable[[Sequence[str], int, bytes], Any], *, m: int = 8
 
     def asked(which: Sequence[str], secret: bytes = b"drawn once") -> Ints:
         found = np.asarray(mine(which, m, secret))
-        _expect(found.shape == (len(which),), f"{len(which)} keys: yours gives the shape {found.shape}")
+        assert found.shape == (len(which),), f"{len(which)} keys: yours gives the shape {found.shape}"
         return found.astype(np.int64)
 
     first = asked(keys)
     low, high = int(first.min()), int(first.max())
-    _expect(low >= 0 and high < m, f"shards from {low} to {high}: expected 0 to {m - 1}")
-    _expect(np.array_equal(first, asked(keys)), "the same keys twice: yours gives other shards")
+    assert 0 <= low <= high < m, f"shards from {low} to {high}: expected 0 to {m - 1}"
+    assert np.array_equal(first, asked(keys)), "the same keys twice: yours gives other shards"
     for place, at in (("at the end", n), ("in front", 0), ("in the middle", n // 2)):
         more = [*keys[:at], f"patient {n}", *keys[at:]]
         moved = int((np.delete(asked(more), at) != first).sum())
-        _expect(moved == 0, f"one record more {place}: {moved} others change their shard")
+        assert moved == 0, f"one record more {place}: {moved} others change their shard"
     moved = int((asked(keys[::-1])[::-1] != first).sum())
-    _expect(moved == 0, f"the file in reverse order: {moved} records change their shard")
+    assert moved == 0, f"the file in reverse order: {moved} records change their shard"
     sizes = np.bincount(first, minlength=m)
     even = n / m
-    _expect(
-        bool(abs(sizes - even).max() < 6 * np.sqrt(even)),
-        f"sizes of the shards {sizes.tolist()}: expected about {even:g} each",
+    assert abs(sizes - even).max() < 6 * np.sqrt(even), (
+        f"sizes of the shards {sizes.tolist()}: expected about {even:g} each"
     )
     for other in (b"drawn again", b"and once more"):
         both = int(np.bincount(first * m + asked(keys, other), minlength=m * m).max())
-        _expect(
-            both < even / m + 6 * np.sqrt(even / m),
+        assert both < even / m + 6 * np.sqrt(even / m), (
             f"two secrets: {both} records are in one shard with either, expected about {even / m:.0f}. Without the "
-            "secret anybody can tell which records are together",
+            "secret anybody can tell which records are together"
         )
     return RIGHT
 
-
-# --- Neighbours that break blocks -----------------------------------------------------------------------------
 
 BLOCKS, LOSS = 4, 1.5
 
@@ -147,20 +130,17 @@ def check_pair(mine: Callable[[], tuple[Sequence[Row], Row]]) -> str:
     before, record = mine()
     for number, row in enumerate([*before, record]):
         good = len(row) == 3 and set(row) <= {0, 1}
-        _expect(good, f"row {number} is {tuple(row)}: expected a, b and the class, each 0 or 1")
-    _expect(len(before) >= BLOCKS, f"{len(before)} rows: expected {BLOCKS} or more, one a block at least")
+        assert good, f"row {number} is {tuple(row)}: expected a, b and the class, each 0 or 1"
+    assert len(before) >= BLOCKS, f"{len(before)} rows: expected {BLOCKS} or more, one a block at least"
     laws = [block_law(rows, BLOCKS, 1.0) for rows in (before, [*before, record])]
     losses = np.abs(np.log(laws[1] / laws[0]))
     most = float(losses.max())
-    _expect(
-        most > LOSS,
+    assert most > LOSS, (
         f"a is drawn with {laws[0][0]:.3f} before and {laws[1][0]:.3f} after: a loss of {most:.2f}, "
-        f"expected more than {LOSS}",
+        f"expected more than {LOSS}"
     )
     return RIGHT
 
-
-# --- A claim that is true -------------------------------------------------------------------------------------
 
 BUDGETS = [  # total, epsilon_2, h, m, blocks by position
     (1.0, 0.5, 4, 8, True),
@@ -178,8 +158,7 @@ def check_share(mine: Callable[[float, float, int, int, bool], float]) -> str:
         )
         said = float(mine(total, leaf, h, m, by_position))
         booked = (m if by_position else 1) * h * said + leaf
-        _expect(
-            bool(np.isclose(booked, total)),
-            f"{case}: with your ε₁ = {said:g} the ledger books {booked:g}, expected {total:g}",
+        assert np.isclose(booked, total), (
+            f"{case}: with your ε₁ = {said:g} the ledger books {booked:g}, expected {total:g}"
         )
     return RIGHT

@@ -126,9 +126,3 @@ def true_epsilon(points: pd.DataFrame) -> dict[str, str]:
     """Largest ε that the ledgers of each method prove for a claim of 1, as text: the true one is at most this."""
     truth = points.query("epsilon == 1").groupby("method")["ledger_epsilon"].max()
     return {str(name): "∞" if np.isinf(value) else f"{value:.2f}" for name, value in truth.items()}
-
-
-def step_notes(points: pd.DataFrame, steps: Mapping[str, tuple[Any, str]]) -> dict[str, str]:
-    """Notes of a ladder's steps, step → (change, note), each with the true ε for a claim of 1."""
-    truth = true_epsilon(points)
-    return {step: f"{note}; ε {truth[step]}" for step, (_, note) in steps.items()}

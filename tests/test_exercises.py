@@ -1,0 +1,554 @@
+"""The checks of the exercises: a right answer passes, and each usual wrong one is told which case fails, and why.
+
+The chapters' own solutions are run by `pytest --nbval notebooks`.
+"""
+
+from __future__ import annotations
+
+import hmac
+import itertools
+import math
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import beta
+
+from dpnb.audit import compare
+from dpnb.audit.many import holm
+from dpnb.papers.dpada import causal, definition7
+from dpnb.trees.scores import Score
+from private_trees.exercises import audit, board, diffprfs, dpada, edprf, foundations, pearson, scale
+from private_trees.standings import MUCH
+from private_trees.studies.pearson import shifted
+
+Answer = Callable[..., Any]
+
+# --- chapter 1 --------------------------------------------------------------------------------------------------
+
+
+def geometric(rng: Any, size: int, epsilon: float) -> Any:
+    chance = 1 - np.exp(-epsilon)
+    return rng.geometric(chance, size) - rng.geometric(chance, size)
+
+
+def flip(scores: Any, rate: float, rng: Any) -> int:
+    order = rng.permutation(len(scores))
+    return next(int(j) for j in order if rng.random() < np.exp(rate * (scores[j] - scores.max())))
+
+
+def exponential(scores: Any, rate: float, rng: Any) -> int:
+    weight = np.exp(rate * (scores - scores.max()))
+    return int(rng.choice(len(scores), p=weight / weight.sum()))
+
+
+def in_order(scores: Any, rate: float, rng: Any) -> int:
+    return int((rng.random(len(scores)) < np.exp(rate * (scores - scores.max()))).argmax())
+
+
+def uncentred(scores: Any, rate: float, rng: Any) -> int:
+    order = rng.permutation(len(scores))
+    return int(order[(rng.random(len(scores)) < np.exp(rate * scores[order])).argmax()])
+
+
+def price(pmf: Any, epsilon_0: float) -> float:
+    return float(np.log(pmf @ np.exp(epsilon_0 * np.arange(len(pmf)))))
+
+
+def changes(score: Score, before: Any) -> Any:
+    before = np.asarray(before, float).reshape(-1, 1, 2, 2)
+    return score(before + np.eye(4).reshape(4, 2, 2)) - score(before)
+
+
+def tables(n: int) -> Any:
+    return [t for t in itertools.product(range(n + 1), repeat=4) if sum(t) == n]
+
+
+def largest_change(score: Score, n: int) -> float:
+    return float(np.abs(changes(score, tables(n - 1))).max())
+
+
+def one_table(score: Score, n: int) -> float:
+    """Where chapter 1's own scores change most."""
+    return float(np.abs(changes(score, [n - 1, 0, 0, 0])).max())
+
+
+def needed(candidates: int, **changed: float) -> float:
+    return foundations.records_needed(candidates, **changed)  # type: ignore[arg-type]
+
+
+# --- chapters 2 and 3 -------------------------------------------------------------------------------------------
+
+
+def intervals(scale: float, *, lengths: bool = True, centred: bool = True, sum_to_1: bool = True) -> Answer:
+    def law(ends: Any, scores: Any, epsilon: float, sensitivity: float) -> Any:
+        power = epsilon * (scores - scores.max() * centred) / (scale * sensitivity)
+        weight = (np.diff(ends) if lengths else 1) * np.exp(power)
+        return weight / weight.sum() if sum_to_1 else weight
+
+    return law
+
+
+def pair(stops: Answer) -> Any:
+    counts = itertools.product(range(12), repeat=2)
+    return next(((a, b), (a, b + 1)) for a, b in counts if stops((a, b)) != stops((a, b + 1)))
+
+
+def midpoints(values: Any) -> set[float]:
+    return {(a + b) / 2 for a in [0, *values] for b in [*values, 1] if a < b and {a, b} & set(values)}
+
+
+def all_values(values: Any) -> set[float]:
+    return {(a + b) / 2 for a, b in itertools.pairwise([0, *sorted(values), 1])}
+
+
+def any_two(values: Any) -> set[float]:
+    ends = [0, *sorted(set(values)), 1]
+    return {(a + b) / 2 for a in ends for b in ends if a < b}
+
+
+def coefficient(table: Any) -> float:
+    (_, b), (c, d) = table
+    n, ones, class_1 = np.sum(table), c + d, b + d
+    below = ones * (n - ones) * class_1 * (n - class_1)
+    return 0.0 if below == 0 else float(abs(n * d - ones * class_1) / np.sqrt(below))
+
+
+def signed(table: Any) -> float:
+    return coefficient(table) * float(np.sign(np.linalg.det(table)))
+
+
+def undefined(table: Any) -> float:
+    with np.errstate(all="ignore"):
+        return float(abs(np.linalg.det(table)) / np.sqrt(np.prod([*table.sum(0), *table.sum(1)])))
+
+
+def covariation(table: Any) -> float:
+    return float(abs(table[1][1] - table[1].sum() * table[:, 1].sum() / max(float(np.sum(table)), 1.0)))
+
+
+def hashed(keys: Any, m: int, secret: bytes) -> list[int]:
+    return [int(hmac.new(secret, key.encode(), "sha256").hexdigest(), 16) % m for key in keys]
+
+
+def numbers(keys: Any) -> Any:
+    return np.array([int(key.split()[1]) for key in keys])
+
+
+def pattern(n: int) -> list[pearson.Row]:
+    return [((i + 1) // 2 % 2, i // 2 % 2, i % 2) for i in range(n)]
+
+
+DRAWN = np.random.default_rng(0)
+
+# --- chapters 4 and 5 -------------------------------------------------------------------------------------------
+
+
+def bounded(margins: Any) -> Any:
+    return np.minimum(1, np.exp(-margins))
+
+
+def flipped(*, rate: float = 1.0, centred: bool = True, shuffle: bool = True) -> Answer:
+    def choose(scores: Any, given: float, shuffled: Any, coin: Any) -> int:
+        order = shuffled(len(scores)) if shuffle else range(len(scores))
+        best = max(scores) if centred else 0
+        return next(i for i in order if coin(math.exp(rate * given * (scores[i] - best))))
+
+    return choose
+
+
+def put_back(scores: Any, rate: float, shuffled: Any, coin: Any) -> int:
+    while True:
+        i: int = shuffled(len(scores))[0]
+        if coin(math.exp(rate * (scores[i] - max(scores)))):
+            return i
+
+
+def path(leaf: int, levels: int, epsilon: float) -> list[float]:
+    above = [epsilon * share for share in edprf.level_shares(levels, "harmonic")[: leaf - 1]]
+    return [*above, epsilon - sum(above)]
+
+
+def right_label(gap: float, rate: float, classes: int) -> float:
+    """The best one is named if all that stand before it refuse."""
+    refuses = 1 - math.exp(-rate * gap)
+    return sum(refuses**before for before in range(classes)) / classes
+
+
+# --- chapters 6 to 8 --------------------------------------------------------------------------------------------
+
+
+def bound(k: int, l: int, n: int, level: float = 0.05 / 4, *, both: bool = True) -> float:  # noqa: E741
+    def one(k: int, l: int) -> float:  # noqa: E741
+        low = beta.ppf(level, k, n - k + 1) if k else 0.0
+        high = beta.ppf(1 - level, l + 1, n - l) if l < n else 1.0
+        return float(np.log(low / high)) if low else 0.0
+
+    return max(one(k, l), one(l, k) if both else 0.0, 0.0)
+
+
+def loss(p: Any, q: Any) -> float:
+    seen = (p > 0) | (q > 0)
+    with np.errstate(divide="ignore"):
+        return float(np.abs(np.log(p[seen] / q[seen])).max())
+
+
+def best_guess(a: Any, b: Any) -> bool:
+    """Flag by the largest ratio of frequencies, without a bound."""
+    above = [((a > c).mean(), (b > c).mean()) for c in np.unique([*a, *b])]
+    return any(max(x, y) > np.e * min(x, y) > 0 for x, y in above)
+
+
+def bet(right: bool | None, epsilon: float, delta: float, kappa: float) -> float:
+    x = {True: 1.0, False: -np.exp(epsilon), None: 0.0}[right]
+    return float(1 + kappa * (x - delta) / (np.exp(epsilon) + delta))
+
+
+CHOICE = pd.DataFrame(
+    {"method": [f"m{i}" for i in range(6)], "additive": [f"a{i}" for i in range(6)]},
+    index=pd.MultiIndex.from_product([["(ε, δ)", "pure ε"], ["two"], range(3)]),
+)
+
+
+def take(n: int, epsilon: float, *, allows_delta: bool, needs_shapes: bool, above: float = 0.0) -> str:
+    rows = CHOICE.loc[("(ε, δ)" if allows_delta else "pure ε", "two")]
+    row = rows.iloc[sum(n * epsilon >= limit + above for limit in MUCH)]
+    return str(row["additive" if needs_shapes else "method"])
+
+
+def check_take(mine: Answer) -> str:
+    return board.check_take(mine, CHOICE)
+
+
+def fixed_sum(weights: Any, steps: float = 2.0**28, whole: Answer = np.round) -> float:
+    return float(whole(weights * steps).sum() / steps)
+
+
+def shards(keys: Any, m: int) -> Any:
+    return ((keys * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)).astype(int) % m
+
+
+# --- answers ----------------------------------------------------------------------------------------------------
+
+RIGHT = ""
+# Answers to each check, and what they are told.
+ANSWERS: dict[Answer, list[tuple[Answer, str]]] = {
+    foundations.check_geometric: [
+        (geometric, RIGHT),
+        (lambda rng, n, e: np.round(rng.laplace(scale=1 / e, size=n)), r"ε = 0\.5, noise -?\d"),
+        (lambda rng, n, e: rng.laplace(scale=1 / e, size=n), "expected whole numbers"),
+        (lambda rng, n, e: rng.geometric(1 - np.exp(-e), n) - 1, "no draw is below 0"),
+        (lambda rng, n, e: geometric(rng, n, 1 / e), r"ε = 0\.5, noise"),
+        # A release beyond 3 + count has an infinite loss.
+        (
+            lambda rng, n, e: np.clip(geometric(rng, n, e), -3, 3),
+            r"from 9 on: 0\.000 of .*no last number",
+        ),
+        (lambda rng, n, e: np.minimum(geometric(rng, n, e), 3), "noise from 9 on"),
+    ],
+    foundations.check_witness: [
+        (lambda: ([0, 0], [0, 0, 1], 1), RIGHT),
+        (lambda: ([0], [0, 1, 0], 1), "no neighbours"),
+        (lambda: ([0, 0], [0, 1], 1), "no neighbours"),
+        (lambda: ([1], [1, 1], 2), "0.462"),
+        (lambda: ([0], [0, 2], 1), "only zeros and ones"),
+        (lambda: ([0], [0, 0], 1), "comes from neither"),
+    ],
+    foundations.check_permute_and_flip: [
+        (flip, RIGHT),
+        (exponential, "scores 0, -1, -3 at rate 1"),
+        (in_order, "candidate 0"),
+        (uncentred, "plus 100"),
+        (lambda u, rate, rng: u.max(), "expected a position"),
+    ],
+    foundations.check_bag_price: [
+        (price, RIGHT),
+        (lambda pmf, e: e * (pmf @ np.arange(len(pmf))), "one record in five"),
+        (lambda pmf, e: pmf @ np.exp(e * np.arange(len(pmf))), "always once"),
+    ],
+    foundations.check_sensitivity: [
+        (largest_change, RIGHT),
+        (lambda score, n: changes(score, tables(n - 1)).max(), "gini, n = 2"),
+        (one_table, r"the root of max, n = 5: 0\.2361, expected 0\.3178"),
+        (lambda score, n: largest_change(score, n + 1), "n = 2"),
+        (lambda score, n: score.sensitivity, "info_gain, n = 5"),
+    ],
+    foundations.check_records_needed: [
+        (needed, RIGHT),
+        (lambda k, depth, **a: needed(k, depth=depth - 1, **a), "the exercise's node"),
+        (lambda k, **a: 2 * needed(k, **a), "monotone"),
+        (lambda k, **a: needed(k, **a | {"epsilon": 1.0}), "a tenth of the budget"),
+    ],
+    diffprfs.check_intervals: [
+        (intervals(2), RIGHT),
+        (intervals(2, lengths=False), "a short interval with the best score: you have"),
+        (intervals(1), "equal lengths: you have"),
+        (intervals(2, centred=False), "scores of thousands: .* overflows"),
+        (intervals(2, sum_to_1=False), "equal lengths: the probabilities add up to"),
+        (lambda *_: [1.0], "equal lengths: 1 numbers for 2 intervals"),
+    ],
+    diffprfs.check_stop_rule: [
+        (pair, RIGHT),
+        (lambda stops: ((5, 0), (5, 1)), "stop below ten records: .* both stop"),
+        (lambda stops: ((9, 0), (0, 9)), "stop if all records have one class: .* differ by 18 records"),
+        (lambda stops: ((5, 1), (5, 2)), "stop if all records have one class: .* both go on"),
+        (lambda stops: ((0, -1), (0, 0)), "counts cannot be negative"),
+    ],
+    diffprfs.check_poisson: [
+        (lambda budget, trees, rate: math.log1p(budget / (trees * rate)), RIGHT),
+        (lambda budget, trees, rate: budget / trees, "B = 1, 25 trees, rate 1: .* above B"),
+        (lambda budget, trees, rate: np.log1p(budget / trees), "a rate of one half: .* is allowed"),
+        (lambda budget, trees, rate: budget / (2 * trees), "B = 1, 25 trees, rate 1: .* is allowed"),
+    ],
+    diffprfs.check_midpoints: [
+        (midpoints, RIGHT),
+        (all_values, r"two values .* 0\.3 is possible and missing"),
+        (any_two, r"two values .* no bag gives 0\.5"),
+    ],
+    pearson.check_phi: [
+        (coefficient, RIGHT),
+        (signed, "the cut says the opposite"),
+        (undefined, "all records in one branch.*yours nan, expected 0"),
+        (covariation, "the cut says the class.*expected 1"),
+    ],
+    pearson.check_shards: [
+        (hashed, RIGHT),
+        (lambda keys, m, _: np.arange(len(keys)) * m // len(keys), r"more at the end: \d+ others"),
+        (lambda keys, m, _: np.arange(len(keys)) % m, "one record more in front: 2000 others"),
+        (
+            lambda keys, m, _: np.argsort(np.argsort(keys)) * m // len(keys),
+            r"one record more .*\d+ others",
+        ),
+        (lambda keys, m, _: DRAWN.integers(m, size=len(keys)), "the same keys twice"),
+        (
+            lambda keys, m, _: [zlib.crc32(key.encode()) % m for key in keys],
+            "two secrets: 2.. records.*Without the secret anybody",
+        ),
+        (lambda keys, m, _: numbers(keys) % m, "two secrets: 250 records"),
+        (lambda keys, m, secret: (numbers(keys) + sum(secret)) % m, "two secrets: 250 records"),
+        # Linear: a salt renames the shards of equal lengths.
+        (lambda keys, m, secret: [zlib.crc32(secret + k.encode()) % m for k in keys], "two secrets"),
+        (lambda keys, m, _: [0] * len(keys), "sizes of the shards"),
+        (lambda keys, m, secret: np.add(hashed(keys, m, secret), 1), "from 1 to 8: expected 0 to 7"),
+        (lambda keys, m, _: 0, "the shape"),
+    ],
+    pearson.check_pair: [
+        (lambda: (pattern(8), pattern(9)[-1]), RIGHT),
+        (lambda: (pattern(8), (0, 2, 1)), r"row 8 is \(0, 2, 1\)"),
+        (lambda: ([(1, 1, 1)] * 9, (0, 0, 0)), "a loss of 0.00"),
+        (lambda: (pattern(3), (0, 0, 0)), "3 rows: expected 4"),
+    ],
+    pearson.check_share: [
+        (lambda total, leaf, h, m, blocks: (total - leaf) / (h * (m if blocks else 1)), RIGHT),
+        (lambda total, leaf, h, m, blocks: (total - leaf) / h, "m = 8, blocks.*books 4.5"),
+        (lambda total, leaf, h, m, blocks: (total - leaf) / (h * m), "m = 8, by record"),
+        (lambda total, leaf, h, m, blocks: total / (h * m), "expected 1"),
+    ],
+    dpada.check_schedule: [
+        (definition7, RIGHT),
+        (causal, r"coins \[1\].*no zero in front"),
+        (lambda h: [b * (1 - a) for a, b in itertools.pairwise([0, *h])], r"\[1, 1\].*no zero in front"),
+        (list, r"coins \[0, 1, 1, 0\].*zeros on both sides"),
+        (lambda h: [0] * len(h), r"coins \[1\]: you give \[0\]"),
+        (lambda h: [1] * len(h), r"coins \[0\].*adds none"),
+        (lambda h: [*definition7(h)[:-1], 0], r"coins \[1\]|reaches the last round"),
+    ],
+    dpada.check_weights: [
+        (bounded, RIGHT),
+        (lambda z: np.exp(-z), r"margins \[-3.*weight of 20.1"),
+        (lambda z: bounded(z) / bounded(z).sum(), r"margins \[-3.0.*: a record of margin .* joins"),
+        (lambda z: -z, "a weight of 3, .*more than 1"),
+        (lambda z: np.minimum(1, -z), "negative"),
+        (lambda z: np.ones(len(z)), r"MadaBoost has \[1.0, 1.0, 1.0, 0.607"),
+        (lambda z: 1.0, "expected one a record"),
+    ],
+    dpada.check_guess: [
+        (lambda box: box.label(0.0) == 1, RIGHT),
+        (lambda box: True, "run 0: the model was trained on D"),
+        (lambda box: False, "found in 0 of 60"),
+        (lambda box: box.label(1.0) == 1, "trained on D"),
+    ],
+    edprf.check_permute_and_flip: [
+        (flipped(), RIGHT),
+        (flipped(centred=False), r"coin\(.*subtract the best"),
+        (flipped(shuffle=False), r"scores \(6, 4, 2\) at rate 0.5: your law is \[1. 0. 0.\]"),
+        (put_back, "must not come back.*exponential mechanism"),
+        (flipped(rate=0.5), "at rate 0.5: your law is"),
+        (lambda s, r, o, c: len(s), "you return 3; expected"),
+    ],
+    edprf.check_path_budgets: [
+        (path, RIGHT),
+        (
+            lambda leaf, h, e: e * edprf.level_shares(h, "harmonic")[:leaf],
+            "leaf on level 2 of 3, epsilon 1: the path spends 0.4545",
+        ),
+        (
+            lambda leaf, h, e: [e / leaf] * leaf,
+            r"leaf on level 3 of 3, epsilon 1: level 1 has 0.3333; equation \(9\) gives it 0.1818",
+        ),
+        (lambda leaf, h, e: [e], "1 budgets; the path has 3 nodes"),
+    ],
+    edprf.check_broken_stop: [
+        (lambda trees: ([0] * (2 * trees), 1), RIGHT),
+        (lambda trees: ([0, 1] * (2 * trees), 1), "2 trees, seed 0: some tree splits on D;"),
+        (lambda trees: ([0] * (2 * trees), 0), "no tree splits on D'"),
+        (lambda trees: ([0] * (trees - 1), 1), "must meet another label"),
+    ],
+    edprf.check_right_label: [
+        (right_label, RIGHT),
+        (
+            lambda g, r, k: 1 / (1 + (k - 1) * math.exp(-r * g)),
+            "2 classes, gap 1, rate 0.5: you say 0.6225",
+        ),
+        (lambda g, r, k: 1 - math.exp(-r * g) / 2, "3 classes, gap 1, rate 0.5"),
+    ],
+    audit.check_bet: [
+        (bet, RIGHT),
+        (lambda right, e, d, k: 1 + k * ((right or 0) - (right is False)), r"right=True.*e\^−ε"),
+        (
+            lambda right, e, d, k: bet(right, e, d, k) - 0.1 * (right is None),
+            "right=None.*nothing is won",
+        ),
+        (lambda right, e, d, k: bet(right, e, 0.0, k), "δ=0.5.*take δ off"),
+    ],
+    audit.check_bound: [
+        (bound, RIGHT),
+        (lambda k, j, n: abs(np.log(k / j)), r"90 and 10 of 100.*ln\(k / l\)"),
+        (lambda k, j, n: bound(k, j, n, 0.05), "90 and 10 of 100.*α / 4"),
+        (lambda k, j, n: bound(k, j, n, 0.025), "90 and 10 of 100.*α / 4"),
+        (lambda k, j, n: bound(k, j, n, both=False), "10 and 90 of 100.*exchanged"),
+        (lambda k, j, n: bound(k, j, n) or -0.1, "50 and 50 of 100.*below 0"),
+    ],
+    audit.check_loss: [
+        (loss, RIGHT),
+        (lambda p, q: np.log(p / q)[p > q].max(initial=0.0), r"\(0.6, 0.3, 0.1\).*expected"),
+        (lambda p, q: loss(p, q) if (p * q).all() else np.nan, r"\(0.5, 0.5, 0.0\).*nothing"),
+        (
+            lambda p, q: loss(*(x[(p > 0) & (q > 0)] for x in (p, q))),
+            r"\(1.0, 0.0\).*only one of the two",
+        ),
+    ],
+    audit.check_auditor: [
+        (lambda a, b: compare(a, b, claimed=1.0).violated, RIGHT),
+        (best_guess, "honest counter: the claim is true"),
+        (lambda a, b: abs(a.mean() - b.mean()) > 1.1, "counter with half of the noise.*thresholds"),
+        (lambda a, b: False, "counter with half of the noise"),
+    ],
+    board.check_holm: [
+        (lambda p: holm(np.array(p)), RIGHT),
+        (lambda p: np.minimum(np.array(p) * len(p), 1), r"for p = \[0.01, 0.04, 0.03\]: expected"),
+        (lambda p: np.sort(holm(np.array(p))), r"p = \[0.01, 0.04, 0.03\]|\[0.001, 0.2, 0.06\]"),
+        # Neither monotone nor cut off, and then without a cap at 1.
+        (lambda p: p * (len(p) - np.argsort(np.argsort(p))), r"p = \[0.01, 0.04, 0.03\]|\[0.5, 0.5\]"),
+        (
+            lambda p: np.maximum.accumulate(np.sort(p) * np.arange(len(p), 0, -1))[np.argsort(np.argsort(p))],
+            r"p = \[0.9, 0.4, 0.6\]",
+        ),
+    ],
+    check_take: [
+        (take, RIGHT),
+        (lambda n, epsilon, **more: take(n, 1.0, **more), "n·ε"),
+        (lambda needs_shapes, **more: take(needs_shapes=False, **more), "'a"),
+        (lambda n, epsilon, **more: take(n, epsilon, above=1e-9, **more), f"n·ε = {MUCH[0]:g}"),
+    ],
+    scale.check_sum: [
+        (fixed_sum, RIGHT),
+        (lambda w: float(np.cumsum(w)[-1]), "order 0"),
+        (math.fsum, "parts: .*math.fsum"),
+        (lambda w: fixed_sum(w, 2.0**12), "weights: off.*steps"),
+        (lambda w: fixed_sum(w, whole=np.floor), r"of 0\.99 .*to the nearest"),
+        (lambda w: fixed_sum(w, whole=np.ceil), r"of 1\.01 .*to the nearest"),
+    ],
+    scale.check_total: [
+        (lambda attempts: sum({a.task: a.table for a in attempts if a.ended}.values()), RIGHT),
+        (lambda attempts: sum(a.table for a in attempts), "a task fails.*more than once"),
+        (lambda attempts: sum(a.table for a in attempts if a.ended), "run twice.*more than once"),
+        (lambda attempts: sum({a.task: a.table for a in attempts}.values()), "a copy fails.*missing"),
+    ],
+    scale.check_shards: [
+        (shards, RIGHT),
+        (lambda keys, m: np.arange(len(keys)) % m, "shuffled rows"),
+        (lambda keys, m: keys.argsort().argsort() % m, "removed: .*rank"),
+        (lambda keys, m: np.zeros(len(keys), int), "hold"),
+        (lambda keys, m: np.full(len(keys), m), "from 0 to 7"),
+    ],
+}
+
+
+def name(check: Answer) -> str:
+    return f"{check.__module__.rpartition('.')[2]}-{check.__name__}"
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(
+    ("check", "answer", "says"),
+    [
+        pytest.param(check, *answer, id=name(check))
+        for check, answers in ANSWERS.items()
+        for answer in answers
+    ],
+)
+def test_an_answer_is_told_whether_it_is_right(
+    check: Answer, answer: Answer, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if says == RIGHT:
+        assert (check(answer) or capsys.readouterr().out).strip()
+        return
+    with pytest.raises(AssertionError, match=says):
+        check(answer)
+    assert capsys.readouterr().out == ""
+
+
+def test_every_check_is_in_the_table() -> None:
+    modules = (audit, board, diffprfs, dpada, edprf, foundations, pearson, scale)
+    checks = {
+        f"{m.__name__.rpartition('.')[2]}-{n}" for m in modules for n in vars(m) if n.startswith("check_")
+    }
+    assert {name(check).replace("test_exercises", "board") for check in ANSWERS} == checks
+    assert all([says for _, says in answers].count(RIGHT) == 1 for answers in ANSWERS.values())
+
+
+# --- what the exercises are made of -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [2, 5, 10])
+def test_the_spread_score_changes_as_its_formula_says(n: int) -> None:
+    found = largest_change(foundations.SPREAD, n)
+    assert found == pytest.approx(foundations.SPREAD.sensitivity_at(n))
+    assert (one_table(foundations.SPREAD, n) < found - 0.05) is (
+        n > 2
+    )  # .1623 instead of .2134 at ten records
+
+
+def test_the_careless_counter_is_a_law() -> None:
+    for records in ([0], [0, 1], [1, 1, 1]):
+        assert sum(foundations.careless_count(records, k) for k in range(-60, 70)) == pytest.approx(1)
+
+
+def test_broken_boxes_lose_twice_their_claim_and_honest_ones_keep_it() -> None:
+    rng = np.random.default_rng(0)
+    for box in audit.BOXES:
+        sides = [box.answers(n, 40_000, rng) for n in audit.RECORDS]
+        assert compare(*sides, claimed=1.0, confidence=0.999).violated is box.broken, box.name
+
+
+@pytest.mark.parametrize("m", [2, 8, 16])
+def test_the_law_of_blocks_loses_what_the_formula_says(m: int) -> None:
+    laws = [pearson.block_law(pattern(n), m, 1.0) for n in (2 * m, 2 * m + 1)]
+    losses = np.abs(np.log(laws[1] / laws[0]))
+    np.testing.assert_allclose(losses, pearson.block_losses(m, 1, 1.0))
+    assert not np.allclose(losses, pearson.block_losses(m, 2, 1.0))  # broken twin
+
+
+def test_the_pattern_is_that_of_the_attack() -> None:
+    X, y = shifted(8).second
+    assert [tuple(row) for row in np.column_stack([X, y]).tolist()] == pattern(17)
+
+
+def test_a_path_of_one_choice_loses_at_most_half_of_its_budget() -> None:
+    losses = [pearson.path_loss(1.0, n, n - 10, 1) for n in (20, 100, 10_000)]
+    assert losses == sorted(losses)
+    assert 0.49 < losses[-1] < 0.5

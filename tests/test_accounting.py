@@ -750,7 +750,7 @@ def test_exact_at_delta_knows_what_cannot_happen() -> None:
 def fine_noise() -> Ledger:
     found = booked(("exponential", 0.05, 20))
     event = Event(what="y", mechanism="discrete gaussian", epsilon=np.array(np.inf), rho=np.array(0.01))
-    found.book(replace(event, lattice_sd=2.0**14, moved=30.0))
+    found.book(replace(event, lattice_sd=2.0**14, changed=30.0))
     return found
 
 
@@ -806,7 +806,7 @@ def carried_out(plan: Sequence[Share], rho: float, *, delta: float, neighbours: 
                 sd = part.units / math.sqrt(2 * each)
                 if math.isfinite(sd):
                     event = replace(
-                        book.events[-1], mechanism="discrete gaussian", lattice_sd=sd, moved=part.entries
+                        book.events[-1], mechanism="discrete gaussian", lattice_sd=sd, changed=part.entries
                     )
                     book.root.children[-1] = event
     return book

@@ -23,7 +23,7 @@ import dpnb
 from dpnb import Categorical, Continuous, Domain
 from dpnb.errors import DataError
 from dpnb.estimators.base import register
-from dpnb.estimators.documents import ESTIMATORS, PARTS, find_class, plain, unplain
+from dpnb.estimators.documents import ESTIMATORS, PARTS, Limits, find_class, plain, unplain
 from dpnb.papers.dpada import READINGS, DPAda
 from dpnb.records.shapes import Block, category_axis, interval_axis
 from dpnb.trees.tree import Tree
@@ -503,7 +503,7 @@ def test_what_could_not_be_read_again_is_not_released(
     ):
         model.set_params(epsilon=0.1).release(path)
     model.set_params(epsilon=1.0)
-    monkeypatch.setattr("dpnb.estimators.documents.MOST_BYTES", 1000)
+    monkeypatch.setattr("dpnb.estimators.documents.MOST", Limits(bytes=1000))
     with pytest.raises(
         ValueError, match="would not be read again: the document is no model: it has more than"
     ):

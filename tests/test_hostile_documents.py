@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from dpnb.estimators.documents import MOST_BRACES, MOST_BYTES, MOST_ENTRIES
+from dpnb.estimators.documents import MOST
 
 # Of the processor, twice what is promised, for slow machines; and of memory, beside what the package itself takes.
 SECONDS, MEGABYTES = 4.0, 1024
@@ -186,7 +186,7 @@ def text(change: Callable[[str], str]) -> Callable[[], bytes]:
 def filled(part: str, *, end: str = "") -> bytes:
     """As large a file as is read, made of one part."""
     head = json.dumps(old("PrivateBooster, pure")).removesuffix("}") + ', "more": ['
-    room = MOST_BYTES - len(head) - len(end) - 2
+    room = MOST.bytes - len(head) - len(end) - 2
     return (head + (part * (room // len(part))).removesuffix(",") + end + "]}").encode()
 
 
@@ -204,7 +204,7 @@ HOSTILE: dict[str, tuple[Callable[[], Document | bytes | Path], str]] = {
         "nodes, more than",
     ),
     "as many entries as may be": (
-        lambda: booster(entries=[scope(EVENT | {"times": MOST_ENTRIES // 2 - 2}, times=2)]),
+        lambda: booster(entries=[scope(EVENT | {"times": MOST.entries // 2 - 2}, times=2)]),
         "does not add up",
     ),
     "as many nodes as may be": (lambda: booster(entries=[EVENT | {"nodes": 2**24}]), "does not add up"),
@@ -227,7 +227,7 @@ HOSTILE: dict[str, tuple[Callable[[], Document | bytes | Path], str]] = {
     "plans often": (lambda: with_delta(scope(plans=[[step(1e-3, 100)]], times=1000)), "steps of plans"),
     "plans for many entries": (
         lambda: with_delta(
-            scope(EVENT | {"times": MOST_ENTRIES // 2}, plans=[[step(1e-3 * (1 + i))] for i in range(200)])
+            scope(EVENT | {"times": MOST.entries // 2}, plans=[[step(1e-3 * (1 + i))] for i in range(200)])
         ),
         "steps of plans",
     ),
@@ -317,7 +317,7 @@ HOSTILE: dict[str, tuple[Callable[[], Document | bytes | Path], str]] = {
     "as many stumps as can be": (lambda: stumps(16_384, 200), "its ledger is for|does not add up|a model"),
     "classes without end": (lambda: many_classes(200_000), "more than 1024 classes"),
     "a class of a million letters": (lambda: many_classes(1000, "a" * 10**6), "characters"),
-    "blocks without end": (lambda: many_blocks(MOST_BRACES // 8), "a model"),
+    "blocks without end": (lambda: many_blocks(MOST.braces // 8), "a model"),
     "a tree of one branch": (lambda: chain(20_000), "a model"),
     # Text.
     "nothing": (lambda: b"", "it is empty"),
@@ -333,7 +333,7 @@ HOSTILE: dict[str, tuple[Callable[[], Document | bytes | Path], str]] = {
     "version as a text": (lambda: booster(version="1"), "has version '1'"),
     "version as a switch": (lambda: booster(version=True), "has version True"),
     "a stream without end": (lambda: Path("/dev/zero"), "more than"),
-    "too large": (lambda: b" " * (MOST_BYTES + 1), "more than"),
+    "too large": (lambda: b" " * (MOST.bytes + 1), "more than"),
     "lists without end": (lambda: filled("[],"), "lists and objects"),
     "zeros without end": (lambda: filled("0,"), "a model"),
     "numbers without end": (lambda: filled("1.5,"), "a model"),
@@ -384,7 +384,7 @@ def test_a_hostile_document_is_answered(name: str, answers: dict[str, tuple[floa
 
 def test_without_limits_documents_take_time_and_memory(tmp_path: Path) -> None:
     """Broken twin: a package that takes what it is asked for."""
-    lifted = "import dpnb.estimators.documents as d; d.MOST_NODES = d.MOST_STEPS = 2**60\n"
+    lifted = "import dpnb.estimators.documents as d; d.MOST = d.Limits(nodes=2**60, steps=2**60)\n"
     plans = [[step(0.1 + 1e-3 * i)] for i in range(4000)]
     files = {
         "nodes": lambda: booster(entries=[EVENT | {"nodes": 2**28}]),

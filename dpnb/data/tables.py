@@ -38,8 +38,6 @@ from ..domain.encoding import decoded
 from ..errors import DataError
 from ..records.bags import label_keys, uniforms
 
-_SPLIT_STREAM = 2**32  # far from the streams of the trees, should a forest have the seed of the split
-
 
 def load_csv(
     *,
@@ -99,8 +97,9 @@ def load_csv(
     check_keys(tables, key=layout.key)
     records = [_records(t, domain=public, layout=layout, file=f) for t, f in zip(tables, files, strict=True)]
     if test is None:
-        held_back = uniforms(label_keys(records[0].index), seed=int(seed), stream=_SPLIT_STREAM)
-        records = [records[0][held_back >= layout.test_share], records[0][held_back < layout.test_share]]
+        # Far from the streams of the trees, should a forest have the seed of the split.
+        drawn = uniforms(label_keys(records[0].index), seed=int(seed), stream=2**32)
+        records = [records[0][drawn >= layout.test_share], records[0][drawn < layout.test_share]]
     for part, purpose, file in zip(records, ("train", "test"), (files[0], files[-1]), strict=True):
         if part.empty:
             raise DataError(

@@ -30,7 +30,6 @@ _FOREIGN = {  # how files begin that are no CSV
     b"\xff\xfe": "text in UTF-16; save it in UTF-8",
     b"\xfe\xff": "text in UTF-16; save it in UTF-8",
 }
-_GZIP = b"\x1f\x8b"
 # With a header, pandas would rename columns that repeat, and take a column too many for an index.
 AS_TEXTS: dict[str, Any] = {"dtype": str, "na_filter": False, "skipinitialspace": True}
 
@@ -176,7 +175,7 @@ def read_typed(file: Path) -> pd.DataFrame:
 def _parsed(file: Path, **how: Any) -> pd.DataFrame:
     try:
         content = file.read_bytes()
-        if content.startswith(_GZIP):
+        if content.startswith(b"\x1f\x8b"):
             content = gzip.decompress(content)
         check_head(content[:4], name=str(file))
         found: pd.DataFrame = pd.read_csv(io.BytesIO(content), encoding="utf-8-sig", **how)
@@ -223,8 +222,8 @@ def check_columns(
     found = list(columns)
     known = [*domain.names, domain.target, *([] if layout.key is None else [layout.key])]
     needed = [name for name in known if labels or name != domain.target]
-    if told := lacking(needed, found):
-        raise DomainError(f"{file} {told}")
+    if problem := lacking(needed, found):
+        raise DomainError(f"{file} {problem}")
     if unknown := [name for name in found if name not in (*known, *layout.ignore)]:
         raise DomainError(
             f"{file} has columns that the domain file does not mention: {listed(unknown, limit=20)}; "

@@ -62,18 +62,6 @@ def dump(document: object) -> str:
     return text
 
 
-# YAML 1.1 takes yes, no, on and off for booleans and 1:30 for a number: all plausible categories.
-_RESOLVERS = [
-    ("tag:yaml.org,2002:bool", re.compile(r"^(?:true|false)$"), "tf"),
-    ("tag:yaml.org,2002:int", re.compile(r"^[-+]?(?:0|[1-9][0-9]*)$"), "-+0123456789"),
-    (
-        "tag:yaml.org,2002:float",
-        re.compile(r"^[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?$"),
-        "-+.0123456789",
-    ),
-]
-
-
 class _Loader(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         # YAML forbids a key that comes twice; PyYAML would take the last one.
@@ -103,9 +91,17 @@ class _Dumper(yaml.SafeDumper):
 _Dumper.add_representer(str, _Dumper.represent_str)
 
 
-# Writer and reader share the rules, so that the writer quotes what the reader would take for a number.
-_Loader.yaml_implicit_resolvers = {}
-_Dumper.yaml_implicit_resolvers = {}
-for _tag, _pattern, _first in _RESOLVERS:
-    _Loader.add_implicit_resolver(_tag, _pattern, list(_first))
-    _Dumper.add_implicit_resolver(_tag, _pattern, list(_first))
+# YAML 1.1 takes yes, no, on and off for booleans and 1:30 for a number: all plausible categories. Writer and reader
+# share other rules, so that the writer quotes what the reader would take for a number.
+for _side in (_Loader, _Dumper):
+    _side.yaml_implicit_resolvers = {}
+    for _tag, _pattern, _first in (
+        ("bool", r"^(?:true|false)$", "tf"),
+        ("int", r"^[-+]?(?:0|[1-9][0-9]*)$", "-+0123456789"),
+        (
+            "float",
+            r"^[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?$",
+            "-+.0123456789",
+        ),
+    ):
+        _side.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(_pattern), list(_first))

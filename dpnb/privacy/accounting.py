@@ -72,19 +72,12 @@ KINDS = ("selection", "ratio", "gaussian")
 
 SLACK = 1e-12  # share that sums may be off by, for which Gaussians are counted as this much larger
 GUARD = 2.0**-46  # share that a step adds for rounding: 64 units in the last place
-DRAW = 2.0**-44  # total variation between drawn discrete noise and its law: digits whose chances are rounded
-DRAW_SHARE = 2.0**-42  # share by which chances are off, up to 10 standard deviations
 BEND = 4.2  # more than 100/24
 BEYOND = 2.5e-21  # chance of more than 10 standard deviations, less half a unit
 LEAST_SD = 2.0  # in units, for the bound on discrete noise
-FINENESS = 0.063  # spacing in standard deviations of all steps, times the root of their number
-FEW, MANY = 64, 300  # that number, as far as it decides the spacing
-ROUGH = 0.31  # a selection wider than this, in standard deviations of what follows, is looked at finely everywhere,
-STEEP = 0.8  # and so is one along which δ falls by more than about this in the exponent
 MOST_STEPS = 4096  # of a sequence that is worked out
 MOST_GAUSSIANS = 8  # among selections; more of them are taken in groups
 WIDEST = 600.0  # log u that the numbers hold
-NEAR, NEAR_CHOICE = 1e-5, 3e-3  # how far below its claim a planned ε may stay; of choices, which take longer
 
 
 class Step(NamedTuple):
@@ -313,7 +306,7 @@ def _most(steps: Sequel, of: Callable[[Step], float]) -> float:
 # --- Discrete noise -------------------------------------------------------------------------------------------
 
 
-def _moved(step: Step) -> float:
+def _changed(step: Step) -> float:
     """Entries with discrete noise in which neighbours differ."""
     if math.isinf(step.sd):
         return 0.0
@@ -326,12 +319,12 @@ def _moved(step: Step) -> float:
 def _log_moment(step: Step) -> float:
     """What the entries add to the logarithm of the second moment."""
     coarse = step.sd < LEAST_SD
-    return math.inf if coarse else _moved(step) * math.log1p(1 / (287 * step.sd**4))
+    return math.inf if coarse else _changed(step) * math.log1p(1 / (287 * step.sd**4))
 
 
 def _bend(step: Step) -> float:
     """What the entries add to nβ."""
-    return math.inf if step.sd < LEAST_SD else _moved(step) * (BEND / step.sd**2 + DRAW_SHARE)
+    return math.inf if step.sd < LEAST_SD else _changed(step) * (BEND / step.sd**2 + 2.0**-42)
 
 
 def _lattice_cost(steps: Sequel, epsilon: float) -> float:
@@ -339,19 +332,20 @@ def _lattice_cost(steps: Sequel, epsilon: float) -> float:
     log_moment = _most(steps, _log_moment)
     if log_moment > 1:
         return math.inf
-    distance = 0.5 * math.sqrt(math.expm1(log_moment)) + _most(steps, _moved) * DRAW
+    # A draw is 2⁻⁴⁴ in total variation from its law: the chances of its digits are rounded.
+    distance = 0.5 * math.sqrt(math.expm1(log_moment)) + _most(steps, _changed) * 2.0**-44
     return (1 + math.exp(epsilon)) * distance * (1 + 1e-12)
 
 
 def _with_lattice(value: Callable[[float], float], steps: Sequel) -> Callable[[float], float]:
     """δ as a function of ε with discrete noise, from what it is with Gaussian noise: the lesser of two bounds."""
-    bend, moved = _most(steps, _bend) * (1 + 1e-12), _most(steps, _moved)
+    bend, changed = _most(steps, _bend) * (1 + 1e-12), _most(steps, _changed)
 
     def delta(epsilon: float) -> float:
         by_distance = value(epsilon) + _lattice_cost(steps, epsilon)
-        if moved == 0 or bend > 1:
+        if changed == 0 or bend > 1:
             return by_distance
-        tails = (1 + math.exp(epsilon)) * moved * BEYOND
+        tails = (1 + math.exp(epsilon)) * changed * BEYOND
         return min(by_distance, math.exp(bend) * value(epsilon - 2 * bend) * (1 + 1e-12) + tails)
 
     return delta
@@ -381,7 +375,7 @@ def covers(plan: Sequence[Step], happened: Sequence[Step | Choice[Step]]) -> boo
 
 def _covers(plan: Sequence[Step], happened: Sequence[Step]) -> bool:
     """Each release takes the first place behind those that are taken; Gaussians what they need of all before."""
-    if any(_most(happened, of) > _most(plan, of) * (1 + SLACK) for of in (_log_moment, _bend, _moved)):
+    if any(_most(happened, of) > _most(plan, of) * (1 + SLACK) for of in (_log_moment, _bend, _changed)):
         return False
     places, left, passed = _one_by_one(plan), 0.0, 0.0
     for step in _one_by_one(happened):
@@ -459,7 +453,9 @@ def _delta_curve(steps: Sequel, *, top: float) -> Callable[[float], float]:
     low, high = max(-4 * deviation, -reach), min(top + 2 * deviation, reach)
     if count > MOST_STEPS or not max(high, -low) < WIDEST:
         return lambda epsilon: 1.0
-    window = _Window(low, high, FINENESS * deviation, STEEP * deviation**2 / max(top, 1e-9))
+    # Spacing of a step in deviations of all steps, times the root of their number, and the width of a selection along
+    # which δ falls by about 0.8 in the exponent: tests/test_accounting.py says how closely exact cases are met so.
+    window = _Window(low, high, 0.063 * deviation, 0.8 * deviation**2 / max(top, 1e-9))
     first = _backwards(steps, _Later(None, 0.0, 0.0, 0), window)
     return lambda epsilon: float(first.at(np.array([epsilon]))[0])
 
@@ -542,7 +538,7 @@ def _through(runs: Sequence[Step], later: _Later, window: _Window) -> _Later:
     """What is left before steps that are arranged."""
     curve, shift, left, after = later
     number = sum(run.times for run in runs if run.kind != "gaussian") + after
-    spacing = window.spacing / math.sqrt(min(max(number, FEW), MANY))
+    spacing = window.spacing / math.sqrt(min(max(number, 64), 300))  # as far as the number decides
     for run in reversed(runs):
         left += run.variance
         if run.kind == "gaussian":
@@ -559,7 +555,7 @@ def _through(runs: Sequence[Step], later: _Later, window: _Window) -> _Later:
             if run.kind == "ratio":
                 curve = _two_point(curve, parts)
             else:
-                rough = width > min(window.narrow, ROUGH * math.sqrt(follows))
+                rough = width > min(window.narrow, 0.31 * math.sqrt(follows))  # in deviations of what follows
                 curve = _selected(curve, _cuts(parts, rough=rough))
             follows += run.variance / run.times
     return _Later(curve, shift, left, number)
@@ -724,7 +720,7 @@ def tight_rho(
     if math.isinf(least):
         return least
     target = epsilon * (1 - 1e-7)  # the last digits of a ledger's sizes may differ from these
-    near = NEAR_CHOICE if any(isinstance(part, Choice) for part in plan) else NEAR
+    near = 3e-3 if any(isinstance(part, Choice) for part in plan) else 1e-5  # choices take longer
     aim = gaussian_rho(epsilon=target * (1 - 0.6 * near), delta=delta)
     tried, found = aim / factor, least
     for _ in range(8):

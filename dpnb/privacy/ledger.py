@@ -29,7 +29,6 @@ Neighbours = Literal["add-remove", "replace"]
 BOUNDED_RANGE = ("exponential", "interval exponential")
 """Mechanisms whose ε bounds how far their log-ratios lie apart, not only how large they are."""
 SEQUENTIAL = "sequential"
-ROUNDED = 1e-12  # share by which a sum may pass what was said of it beforehand
 
 
 class Cost(NamedTuple):
@@ -57,7 +56,7 @@ class Event:
     change_range : declared range g of the changes of a choice's scores; NaN where it follows from the sensitivity.
     parts : node numbers of the disjoint parts, or None when all data are concerned.
     lattice_sd : least standard deviation of discrete Gaussian noise in units of its lattice; NaN where unknown.
-    moved : most entries of a noisy vector that one record changes; ``inf`` where it follows from the sensitivity.
+    changed : most entries of a noisy vector that one record changes; ``inf`` where it follows from the sensitivity.
     """
 
     what: str
@@ -68,7 +67,7 @@ class Event:
     change_range: float = math.nan
     parts: Ints | None = None
     lattice_sd: float = math.nan
-    moved: float = math.inf
+    changed: float = math.inf
 
     @property
     def n_parts(self) -> int:
@@ -89,7 +88,7 @@ class Event:
         if self.parts is None and self.mechanism == "gaussian":
             return Step("gaussian", math.sqrt(2 * rho))
         if self.parts is None and self.mechanism == "discrete gaussian" and self.lattice_sd > 0:
-            return Step("gaussian", math.sqrt(2 * rho), sd=self.lattice_sd, entries=self.moved)
+            return Step("gaussian", math.sqrt(2 * rho), sd=self.lattice_sd, entries=self.changed)
         return Step("ratio", epsilon)
 
 
@@ -116,7 +115,7 @@ def _booked(most: Cost | None, happened: Cost) -> Cost:
     """All that might have happened, by what was said beforehand, or what happened if that is more."""
     if most is None:
         return happened
-    over = [cost > limit * (1 + ROUNDED) for cost, limit in zip(happened, most, strict=True)]
+    over = [cost > limit * (1 + 1e-12) for cost, limit in zip(happened, most, strict=True)]
     return Cost(*(cost if more else limit for cost, limit, more in zip(happened, most, over, strict=True)))
 
 
@@ -265,7 +264,7 @@ class TreeScope(Scope):
         return _booked(self.most, Cost(float(epsilon.max()), float(rho.max())))
 
 
-S = TypeVar("S", bound=Scope)
+Opened = TypeVar("Opened", bound=Scope)
 Fitted = TypeVar("Fitted", bound=Any)
 
 
@@ -326,7 +325,7 @@ class Ledger:
         self._open[-1].children.append(event)
 
     @contextmanager
-    def _scope(self, scope: S) -> Iterator[S]:
+    def _scope(self, scope: Opened) -> Iterator[Opened]:
         self._open[-1].children.append(scope)
         self._open.append(scope)
         try:

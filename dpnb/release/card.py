@@ -47,11 +47,6 @@ ONE_FIT = (
     "The total is of the releases on this ledger alone. A model that was chosen as the best of k fits on these records "
     "(by GridSearchCV, say) costs what all k ledgers add up to, and a card cannot tell."
 )
-LARGEST_EPSILON = (
-    10.0  # beyond: "weak to no formal privacy guarantees", Ponomareva et al. (2023), How to DP-fy ML
-)
-LARGEST_EXPOSED = 0.1  # records that a mechanism with this δ may publish, as the mean
-FEW = 100  # records, where a noisy number may be too small by chance
 RANKED = (
     "Mean absolute deviation of what each attribute adds to the score, as shares of their sum, over records that lie "
     "where the model's noisy counts say."
@@ -195,9 +190,9 @@ def _list(texts: Sequence[str], *, box: bool = False) -> str:
     )
 
 
-def _identity(document: Path | None, told: dict[str, str]) -> str:
+def _identity(document: Path | None, words: dict[str, str]) -> str:
     """When and for what, and which document the card is of: a signature under a card holds for that one only."""
-    parts = [f"{escape(head)} {escape(words)}." for head, words in told.items() if words]
+    parts = [f"{escape(head)} {escape(text)}." for head, text in words.items() if text]
     if document is not None:
         digest = hashlib.sha256(document.read_bytes()).hexdigest()
         parts.append(f"Of the document <code>{escape(document.name)}</code>, SHA-256 <code>{digest}</code>.")
@@ -225,9 +220,9 @@ def _cautions(model: PrivateClassifier) -> Iterator[str]:
     """What of a promise is so weak that a reader should know."""
     ledger = model.ledger_
     found = []
-    if LARGEST_EPSILON < ledger.epsilon < math.inf:
+    if 10 < ledger.epsilon < math.inf:  # "weak to no formal privacy guarantees", in the words of that paper
         found.append(
-            f"ε is above {LARGEST_EPSILON:g}, where the formal promise by itself is weak to none "
+            "ε is above 10, where the formal promise by itself is weak to none "
             "(Ponomareva et al., 2023, How to DP-fy ML)"
         )
     if ledger.delta:
@@ -236,7 +231,8 @@ def _cautions(model: PrivateClassifier) -> Iterator[str]:
             found.append(
                 f"compare δ = {ledger.delta:g} with one over the number of records, which was not released"
             )
-        elif ledger.delta * max(number, FEW) > LARGEST_EXPOSED:
+        # A mechanism with this δ may publish a tenth of a record on average. Below 100 noise decides what is counted.
+        elif ledger.delta * max(number, 100) > 0.1:
             found.append(
                 f"δ is not far below one over the number of records, {number:.0f} by noisy counts: what publishes each "
                 f"record with probability {ledger.delta:g}, {ledger.delta * number:.2g} of them on average, keeps "
@@ -321,10 +317,10 @@ def _entries(children: Sequence[Scope | Event], depth: int) -> Iterator[tuple[in
 
 
 def _domain(domain: Domain) -> str:
-    alike = groupby(domain.attributes, key=lambda a: (_public(a), _moved(a)))
+    alike = groupby(domain.attributes, key=lambda a: (_public(a), _rule(a)))
     rows = "".join(
-        f"<tr><td>{', '.join(escape(a.name) for a in group)}</td><td>{escape(public)}</td><td>{escape(moved)}</td></tr>"
-        for (public, moved), group in alike
+        f"<tr><td>{', '.join(escape(a.name) for a in group)}</td><td>{escape(public)}</td><td>{escape(rule)}</td></tr>"
+        for (public, rule), group in alike
     )
     classes = ", ".join(map(str, domain.classes))
     return (
@@ -344,7 +340,7 @@ def _public(attribute: Attribute) -> str:
     return shown + (f", … ({len(attribute.levels)} in all)" if len(attribute.levels) > 12 else "")
 
 
-def _moved(attribute: Attribute) -> str:
+def _rule(attribute: Attribute) -> str:
     if isinstance(attribute, Continuous):
         missing = "a place of its own" if attribute.missing else "the middle"
         return f"outside: the next bound; missing: {missing}"

@@ -49,13 +49,13 @@ def check_step(name: str, value: object) -> None:
 def check_share(name: str, value: object) -> None:
     """Raise ValueError unless a share is a number between 0 and 1."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 < value < 1:
-        raise ValueError(f"{name}={value!r}: expected a share in (0, 1)")
+        raise ValueError(f"{name}={value!r}: expected a share in (0, 1), such as 0.3")
 
 
-def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
+def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
     """Raise ValueError unless ``value`` is one of ``choices``."""
     if not (isinstance(value, str) and value in choices) and not any(value is choice for choice in choices):
-        close = closest(value, choices) if isinstance(value, str) else None
+        close = closest(value, map(str, choices)) if isinstance(value, str) else None
         hint = f"; did you mean {close!r}?" if close else ""
         raise ValueError(f"{name}={value!r}: expected one of {', '.join(map(repr, choices))}{hint}")
 

@@ -25,7 +25,7 @@ from typing import Any
 import pandas as pd
 from sklearn.model_selection import train_test_split
 
-from ..checks import check_path
+from ..checks import check_choice, check_path
 from ..domain import Categorical, Continuous, Domain
 from ..domain.cells import check_split_seed, read_csv
 from ..errors import DataError, closest
@@ -268,7 +268,7 @@ _Frames = tuple[pd.DataFrame, pd.DataFrame, Domain]
 def _load_adult(
     *, data_dir: Path | None, missing: str = "drop", us_only: bool = False, split: str = "standard"
 ) -> _Frames:
-    _check_choice("missing", missing, ("drop", "keep"))
+    check_choice("missing", missing, ("drop", "keep"))
     columns = [*ADULT_DOMAIN.names, ADULT_DOMAIN.target]
     contents = _read(_ADULT, data_dir)
     train = read_csv(contents["adult.data"], names=columns, skipinitialspace=True)
@@ -343,11 +343,6 @@ def _hint(name: object, known: list[str]) -> str:
     return f"; {f'did you mean {close!r}? There' if close else 'there'} are {', '.join(known)}"
 
 
-def _check_choice(option: str, value: object, choices: tuple[object, ...]) -> None:
-    if not any(value is c or (isinstance(value, str) and value == c) for c in choices):
-        raise ValueError(f"{option} must be {' or '.join(map(repr, choices))}, got {value!r}")
-
-
 def part_of(frame: pd.DataFrame, domain: Domain) -> Part:
     """Attributes of a domain and labels, out of a frame that may have more columns."""
     return frame[list(domain.names)], frame[domain.target]
@@ -365,8 +360,8 @@ def _with_values(domain: Domain, names: Collection[str], change: Callable[[_Valu
 def _adult_options(
     train: pd.DataFrame, test: pd.DataFrame, domain: Domain, *, us_only: bool, split: str
 ) -> _Frames:
-    _check_choice("us_only", us_only, (False, True))
-    _check_choice("split", split, ("standard", "merged"))
+    check_choice("us_only", us_only, (False, True))
+    check_choice("split", split, ("standard", "merged"))
     if us_only:
         train, test = (frame[frame["native-country"] == "United-States"] for frame in (train, test))
         domain = _with_values(domain, ["native-country"], lambda _: ("United-States",))

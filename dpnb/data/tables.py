@@ -26,7 +26,7 @@ import pandas as pd
 from ..checks import check_path
 from ..domain import Categorical, Domain
 from ..domain.cells import (
-    Layout,
+    CsvSection,
     check_columns,
     check_keys,
     check_split_seed,
@@ -109,7 +109,7 @@ def load_csv(
     return records[0], records[1], public
 
 
-def _keyed(file: Path, *, domain: Domain, layout: Layout, first_row: int) -> pd.DataFrame:
+def _keyed(file: Path, *, domain: Domain, layout: CsvSection, first_row: int) -> pd.DataFrame:
     """All cells of a table as texts, indexed by the records' keys."""
     table = read_cells(file)
     check_columns(table.columns, domain=domain, layout=layout, file=file)
@@ -117,7 +117,7 @@ def _keyed(file: Path, *, domain: Domain, layout: Layout, first_row: int) -> pd.
     return table.set_axis(keys, axis=0)
 
 
-def _records(table: pd.DataFrame, *, domain: Domain, layout: Layout, file: Path) -> pd.DataFrame:
+def _records(table: pd.DataFrame, *, domain: Domain, layout: CsvSection, file: Path) -> pd.DataFrame:
     """Turn texts into records of the domain, without those that lack a value where the domain has none for that."""
     codes, labels, index = encode_cells(table, domain=domain, layout=layout, file=file)
     assert labels is not None

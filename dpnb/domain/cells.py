@@ -16,6 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..arrays import Floats
+from ..checks import check_share
 from ..errors import DataError, DomainError, closest
 from ..files import unreadable
 from .attributes import Categorical, listed
@@ -35,7 +36,7 @@ AS_TEXTS: dict[str, Any] = {"dtype": str, "na_filter": False, "skipinitialspace"
 
 
 @dataclass(frozen=True)
-class Layout:
+class CsvSection:
     """The section ``csv`` of a domain file; a single text or number stands for a list of one."""
 
     ignore: Any = ()
@@ -55,10 +56,8 @@ class Layout:
             object.__setattr__(self, name, entries)
         if self.key is not None and not isinstance(self.key, str):
             raise DomainError(f"csv: key must be the name of a column, got {self.key!r}; write it in quotes")
-        share = self.test_share
-        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share < 1:
-            raise DomainError(f"csv: test_share must be a number between 0 and 1, got {share!r}; such as 0.3")
         try:
+            check_share("test_share", self.test_share)
             check_split_seed(self.split_seed)
         except ValueError as error:
             raise DomainError(f"csv: {error}") from error
@@ -73,7 +72,7 @@ def check_split_seed(split_seed: object) -> None:
         )
 
 
-def read_layout(file: Path) -> tuple[Domain, Layout]:
+def read_layout(file: Path) -> tuple[Domain, CsvSection]:
     """Read a domain file, and check that its section ``csv`` agrees with the domain.
 
     Raises
@@ -82,7 +81,7 @@ def read_layout(file: Path) -> tuple[Domain, Layout]:
         If the file cannot be read, or makes no sense.
     """
     domain, section = read_domain_file(file)
-    known = [field.name for field in fields(Layout)]
+    known = [field.name for field in fields(CsvSection)]
     if not isinstance(section, dict) or not set(section) <= set(known):
         unknown = (
             next((key for key in section if key not in known), None) if isinstance(section, dict) else None
@@ -91,7 +90,7 @@ def read_layout(file: Path) -> tuple[Domain, Layout]:
         hint = f"; did you mean {close!r}?" if close else "; cells are separated by commas, in UTF-8"
         raise DomainError(f"{file}: csv may hold {', '.join(known)}, got {section!r}{hint}")
     try:
-        layout = Layout(**section)
+        layout = CsvSection(**section)
     except DomainError as error:
         raise DomainError(f"{file}: {error}") from error
     used = [*domain.names, domain.target]
@@ -211,7 +210,7 @@ def csv_problem(error: Exception) -> str:
 
 
 def check_columns(
-    columns: Iterable[str], *, domain: Domain, layout: Layout, file: Path, labels: bool = True
+    columns: Iterable[str], *, domain: Domain, layout: CsvSection, file: Path, labels: bool = True
 ) -> None:
     """Raise DomainError unless a table has all columns that a domain file names, and no others.
 
@@ -243,7 +242,7 @@ def check_keys(tables: Sequence[pd.DataFrame], *, key: str | None) -> None:
 
 
 def encode_cells(
-    table: pd.DataFrame, *, domain: Domain, layout: Layout, file: Path
+    table: pd.DataFrame, *, domain: Domain, layout: CsvSection, file: Path
 ) -> tuple[Floats, NDArray[np.intp] | None, pd.Index]:
     """Codes of the records, of their labels if there are some, and index of those that are kept.
 

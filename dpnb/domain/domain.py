@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from ..checks import check_path
+from ..checks import check_count, check_path
 from ..errors import DataError, DomainError, PrivacyLeakWarning, closest
 from ..files import unreadable, write_whole
 from .attributes import (
@@ -373,7 +373,7 @@ class Domain:
         ----------
         bins : number of bins, at least 1; the new categorical attribute takes the values ``0 .. bins - 1``.
         """
-        _check_bins(bins)
+        check_count("bins", bins, low=1)
         return replace(
             self,
             attributes=tuple(
@@ -399,7 +399,7 @@ class Domain:
         -----
         **Privacy.** The bins are public and each record is moved by itself: it costs nothing.
         """
-        _check_bins(bins)
+        check_count("bins", bins, low=1)
         columns = self._columns(X)
         codes = self.encode(X, strict=strict)
         binned = {}
@@ -614,11 +614,6 @@ def read_domain_file(path: str | os.PathLike[str]) -> tuple[Domain, object]:
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:
     array.setflags(write=False)
     return array
-
-
-def _check_bins(bins: object) -> None:
-    if isinstance(bins, bool) or not isinstance(bins, int | np.integer) or bins < 1:
-        raise DomainError(f"bins must be an integer of at least 1, got {bins!r}; 10 is usual")
 
 
 def _infer_attribute(name: str, column: pd.Series[Any]) -> Attribute:

@@ -58,7 +58,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby, pairwise, repeat, takewhile
-from typing import Generic, Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -136,22 +136,23 @@ class Share(NamedTuple):
         return Step(self.kind, size, self.times, sd, self.entries)
 
 
-Part = TypeVar("Part", Step, Share)
+Plans = tuple[tuple[Share, ...], ...]
+"""Sequences in shares, one of which outputs choose; the shares of the dearest one add up to 1."""
 
 
-class Choice(NamedTuple, Generic[Part]):
+class Choice(NamedTuple):
     """One of several declared plans; outputs decide which before the steps in which it differs from others.
 
     Parameters
     ----------
-    plans : each a sequence of steps, or of shares. Who chooses knows what came before, and those first steps that
+    plans : each a sequence of steps. Who chooses knows what came before, and those first steps that
         plans declare alike; nothing later.
     """
 
-    plans: tuple[tuple[Part, ...], ...]
+    plans: tuple[tuple[Step, ...], ...]
 
 
-Sequel = Sequence[Step | Choice[Step]]
+Sequel = Sequence[Step | Choice]
 """Steps in their order, and choices of what follows."""
 
 
@@ -240,7 +241,7 @@ def tight_epsilon(steps: Sequel, *, delta: float) -> float:
 
 
 @lru_cache(maxsize=256)
-def _epsilon(steps: tuple[Step | Choice[Step], ...], delta: float) -> float:
+def _epsilon(steps: tuple[Step | Choice, ...], delta: float) -> float:
     rho = 0.5 * _most(steps, lambda step: step.variance)
     top = rho + 2 * math.sqrt(-rho * math.log(delta / 2))  # zCDP at δ/2 has no larger ε
     if not top < WIDEST:
@@ -261,7 +262,7 @@ def _least(holds: Callable[[float], bool], *, low: float, high: float) -> float:
     return high
 
 
-def doubled(steps: Sequel) -> tuple[Step | Choice[Step], ...]:
+def doubled(steps: Sequel) -> tuple[Step | Choice, ...]:
     """The steps for pairs that are a removal and an addition apart: ranges, ε and shifts twice as large."""
     return tuple(
         Choice(tuple(tuple(map(_doubled, plan)) for plan in step.plans))
@@ -361,7 +362,7 @@ def shared(plans: Sequence[Sequence[Step]]) -> tuple[Step, ...]:
     )
 
 
-def covers(plan: Sequence[Step], happened: Sequence[Step | Choice[Step]]) -> bool:
+def covers(plan: Sequence[Step], happened: Sequence[Step | Choice]) -> bool:
     """Whether what happened follows from a plan by leaving out, shrinking, and putting off Gaussians.
 
     Parameters
@@ -690,29 +691,24 @@ def _spread(curve: _Curve, shift: float) -> _Curve:
 
 @lru_cache(maxsize=256)
 def tight_rho(
-    plan: tuple[Share | Choice[Share], ...], *, epsilon: float, delta: float, neighbours: str = "add-remove"
+    plans: Plans, *, epsilon: float, delta: float, neighbours: str = "add-remove", near: float = 1e-5
 ) -> float:
-    """Largest total ρ that is found for a sequence in shares of ρ, so that its tight ε at δ is at most a claim.
+    """Largest total ρ that is found for plans in shares of ρ, so that their tight ε at δ is at most a claim.
 
     Parameters
     ----------
-    plan : parts of the sequence, in the order in which they happen, and choices among parts; the shares of the dearest
-        way through add up to 1.
+    plans : one of them follows, as outputs choose.
     epsilon, delta : the claim under ``neighbours``.
     neighbours : ``"add-remove"`` or ``"replace"``.
+    near : share of the claim that the ε found may stay below it.
 
     Returns
     -------
     ρ to book for one record more or less, under either relation; never below what :func:`zcdp_rho` allows.
     """
-    shares = [
-        max(math.fsum(one.share for one in way) for way in part.plans)
-        if isinstance(part, Choice)
-        else part.share
-        for part in plan
-    ]
-    if abs(math.fsum(shares) - 1) > 1e-9:
-        raise ValueError(f"shares {shares}: expected numbers that add up to 1")
+    shares = [math.fsum(part.share for part in plan) for plan in plans]
+    if abs(max(shares, default=0.0) - 1) > 1e-9:
+        raise ValueError(f"shares {shares}: expected numbers that add up to 1 in the dearest plan")
     check_choice("neighbours", neighbours, ("add-remove", "replace"))
     replace = neighbours == "replace"
     factor = 4 if replace else 1
@@ -720,11 +716,10 @@ def tight_rho(
     if math.isinf(least):
         return least
     target = epsilon * (1 - 1e-7)  # the last digits of a ledger's sizes may differ from these
-    near = 3e-3 if any(isinstance(part, Choice) for part in plan) else 1e-5  # choices take longer
     aim = gaussian_rho(epsilon=target * (1 - 0.6 * near), delta=delta)
     tried, found = aim / factor, least
     for _ in range(8):
-        steps = planned(plan, tried)
+        steps = (Choice(planned(plans, tried)),)
         cost = tight_epsilon(doubled(steps) if replace else steps, delta=delta)
         if math.isinf(cost) or cost <= 0:
             break
@@ -737,7 +732,7 @@ def tight_rho(
 
 
 def budgeted(
-    plans: tuple[tuple[Share, ...], ...], *, epsilon: float, delta: float, neighbours: str = "add-remove"
+    plans: Plans, *, epsilon: float, delta: float, neighbours: str = "add-remove"
 ) -> tuple[float, tuple[tuple[Step, ...], ...]]:
     """The ρ that whichever of several plans may spend, and the plans to declare; none where nothing is protected.
 
@@ -748,22 +743,18 @@ def budgeted(
     plans : in shares, see :func:`tight_rho`.
     epsilon, delta, neighbours : the claim.
     """
-    rho = tight_rho((Choice(plans),), epsilon=epsilon, delta=delta, neighbours=neighbours)
+    # The last .3 % of ε would take several times as long.
+    rho = tight_rho(plans, epsilon=epsilon, delta=delta, neighbours=neighbours, near=3e-3)
     if math.isinf(rho):
         return rho, ()
     rho = min(rho, gaussian_rho(epsilon=epsilon, delta=delta) / (4 if neighbours == "replace" else 1))
     declared = rho * (1 - 1e-10)  # between what may be spent and the claim, whatever is rounded
-    return rho * (1 - 1e-9), tuple(tuple(part.step(declared) for part in plan) for plan in plans)
+    return rho * (1 - 1e-9), planned(plans, declared)
 
 
-def planned(plan: Sequence[Share | Choice[Share]], rho: float) -> tuple[Step | Choice[Step], ...]:
-    """The releases of a plan at a total ρ."""
-    return tuple(
-        Choice(tuple(tuple(one.step(rho) for one in way) for way in part.plans))
-        if isinstance(part, Choice)
-        else part.step(rho)
-        for part in plan
-    )
+def planned(plans: Plans, rho: float) -> tuple[tuple[Step, ...], ...]:
+    """The releases of plans at a total ρ."""
+    return tuple(tuple(part.step(rho) for part in plan) for plan in plans)
 
 
 @lru_cache(maxsize=256)

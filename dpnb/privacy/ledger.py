@@ -153,7 +153,7 @@ class Scope:
             else:
                 yield from child.events()
 
-    def steps(self) -> Iterator[Step | Choice[Step]]:
+    def steps(self) -> Iterator[Step | Choice]:
         """Everything below for the tight rule, in order; a scope that is not sequential counts by its pure ε."""
         yield from _steps(self.children)
 
@@ -166,9 +166,9 @@ class Scope:
                 yield from child.trees()
 
 
-def _steps(children: Sequence[Scope | Event]) -> tuple[Step | Choice[Step], ...]:
+def _steps(children: Sequence[Scope | Event]) -> tuple[Step | Choice, ...]:
     """What children of a sequential scope are for the tight rule."""
-    found: list[Step | Choice[Step]] = []
+    found: list[Step | Choice] = []
     for child in children:
         if isinstance(child, Event):
             found.append(child.step)
@@ -199,7 +199,7 @@ class PlannedScope(Scope):
         rho = max(0.5 * math.fsum(step.variance for step in plan) for plan in self.plans)
         return _booked(Cost(epsilon, rho), super().cost)
 
-    def steps(self) -> Iterator[Step | Choice[Step]]:
+    def steps(self) -> Iterator[Step | Choice]:
         """The choice among the plans, if what happened kept to it; else the tight rule does not apply.
 
         Until a plan is named, all plans have to allow what happens.
@@ -487,9 +487,9 @@ class Ledger:
     def __str__(self) -> str:
         epsilon, rule = self.at(self.delta)
         by_rho = rule != "pure" and math.isfinite(self.rho)  # then no ε of a part adds up to the total
-        total = f"ε = {_number(epsilon)}" + (f", δ = {self.delta:g}" if self.delta else "")
-        total += f" ({rule}, ρ = {_number(self.rho)})" if by_rho else f" ({rule})"
-        head = [f"{total}, {self.neighbours}; claimed ε = {_number(self.claimed)}"]
+        total = f"ε = {shown_number(epsilon)}" + (f", δ = {self.delta:g}" if self.delta else "")
+        total += f" ({rule}, ρ = {shown_number(self.rho)})" if by_rho else f" ({rule})"
+        head = [f"{total}, {self.neighbours}; claimed ε = {shown_number(self.claimed)}"]
         head += [f"  ! no noise: {what} (×{n})" for what, n in self.leaks.items()]
         return "\n".join(head + list(_draw(self.root.children, "", by_rho=by_rho)))
 
@@ -615,15 +615,15 @@ class Budget:
         if first and (model.delta or 1) <= (spent.delta or 0) and most < by_sums < math.inf:
             after.alone = float(model.epsilon)
         if after.epsilon > most:
-            more = f"ε = {_number(model.epsilon)}" + (f", δ = {model.delta:g}" if model.delta else "")
+            more = f"ε = {shown_number(model.epsilon)}" + (f", δ = {model.delta:g}" if model.delta else "")
             hint = ""
             if model.delta and spent.delta is None:
                 hint = "; state a delta for the budget too"
             elif math.isinf(stated.rho) > math.isinf(model.epsilon):
                 hint = "; an option of this model goes beyond its claim: see Privacy in its docstring, and strict"
             raise BudgetExceededError(
-                f"{more} more might make ε = {_number(by_sums)}, and the total is {_number(self.total)}; after "
-                f"{len(spent.root.children)} fits {_number(self.left)} is left. No record was read{hint}"
+                f"{more} more might make ε = {shown_number(by_sums)}, and the total is {shown_number(self.total)}; "
+                f"after {len(spent.root.children)} fits {shown_number(self.left)} is left. No record was read{hint}"
             )
         return after, scope
 
@@ -665,11 +665,11 @@ class Budget:
         with self._lock:
             self._ledger.alone = math.inf  # its claim does not hold: sums count
         was, most = (
-            "ε = {}, ρ = {}, in all ε = {}".format(*map(_number, three)) for three in (booked, stated)
+            "ε = {}, ρ = {}, in all ε = {}".format(*map(shown_number, three)) for three in (booked, stated)
         )
         raise BudgetExceededError(
             f"{scope.what} booked {was}, and had stated {most}: its worst_cost is wrong, report it. The fit counts by "
-            f"what it booked, and {_number(self.left)} is left"
+            f"what it booked, and {shown_number(self.left)} is left"
         )
 
     def book(self, ledger: Ledger, *, what: str = "fit") -> None:
@@ -693,17 +693,18 @@ class Budget:
             self._ledger = self._ledger.and_then(scope)
 
     def __str__(self) -> str:
-        return f"{_number(self.left)} is left of ε = {_number(self.total)}\n{self._ledger}"
+        return f"{shown_number(self.left)} is left of ε = {shown_number(self.total)}\n{self._ledger}"
 
 
-def _number(value: float) -> str:
+def shown_number(value: float) -> str:
+    """Four digits, as a ledger and a card show costs."""
     return "∞" if math.isinf(value) else f"{value:.4g}"
 
 
 def _price(cost: Cost, *, by_rho: bool) -> str:
     """ε of a cost, or its ρ where that adds up to the total, or where it has no pure ε (Gaussian noise)."""
     by_rho = by_rho or math.isinf(cost.epsilon) > math.isinf(cost.rho)
-    return f"ρ = {_number(cost.rho)}" if by_rho else f"ε = {_number(cost.epsilon)}"
+    return f"ρ = {shown_number(cost.rho)}" if by_rho else f"ε = {shown_number(cost.epsilon)}"
 
 
 def _label(child: Scope | Event, *, by_rho: bool) -> str:

@@ -25,7 +25,7 @@ from ..estimators.base import PrivateClassifier, PrivateForest, read
 from ..estimators.documents import read_document
 from ..files import unreadable, write_whole
 from ..privacy.curator import REAL_NOISE
-from ..privacy.ledger import Event, Ledger, Scope
+from ..privacy.ledger import Event, Ledger, Scope, shown_number
 
 RELATIONS = {
     "add-remove": "Two data sets are neighbours if one has one record more than the other.",
@@ -160,10 +160,6 @@ def page(
 """
 
 
-def _number(value: float) -> str:
-    return "∞" if math.isinf(value) else f"{value:.4g}"
-
-
 def _paragraph(text: str) -> str:
     return f"<p>{escape(text)}</p>"
 
@@ -202,12 +198,14 @@ def _identity(document: Path | None, words: dict[str, str]) -> str:
 def _total(model: PrivateClassifier) -> str:
     ledger = model.ledger_
     delta = f", δ = {ledger.delta:g}" if ledger.delta else ""
-    claim = f"ε = {_number(ledger.epsilon)}{delta}"
+    claim = f"ε = {shown_number(ledger.epsilon)}{delta}"
     if math.isinf(ledger.epsilon):
         leaks = "".join(f"<li>{escape(what)} ({n} times)</li>" for what, n in ledger.leaks.items())
         return f'<div class="total leak"><strong>Not differentially private: {claim}.</strong><ul>{leaks}</ul></div>'
     kind = "(ε, δ)-differential privacy" if ledger.delta else "ε-differential privacy"
-    factor = f"{math.exp(ledger.epsilon):.3g}" if ledger.epsilon < 700 else f"exp({_number(ledger.epsilon)})"
+    factor = (
+        f"{math.exp(ledger.epsilon):.3g}" if ledger.epsilon < 700 else f"exp({shown_number(ledger.epsilon)})"
+    )
     rest = f", and by {ledger.delta:g} beside that" if ledger.delta else ""
     total = (
         f'<p class="total"><strong>{claim}</strong>: {kind}, by the ledger of all releases below. '
@@ -271,7 +269,8 @@ def _releases(model: PrivateClassifier) -> str:
         indent = "&nbsp;" * 4 * depth
         what = f"{indent}{f'{times} × ' if times > 1 else ''}{escape(entry.what)}"
         numbers = "".join(
-            f'<td class="number">{n}</td>' for n in (delta, _number(cost.rho if by_rho else cost.epsilon))
+            f'<td class="number">{n}</td>'
+            for n in (delta, shown_number(cost.rho if by_rho else cost.epsilon))
         )
         rows.append(f"<tr><td>{what}</td><td>{escape(how)}</td>{numbers}</tr>")
     total = f" They add up to {_sum(ledger)}."
@@ -289,12 +288,12 @@ def _releases(model: PrivateClassifier) -> str:
 def _sum(ledger: Ledger) -> str:
     """What the releases add up to, by the rule that gave the total."""
     if ledger.rule == "pure":
-        return f"ε = {_number(ledger.pure_epsilon)}"
-    cost = f"ρ = {_number(ledger.rho)} of zero-concentrated differential privacy"
+        return f"ε = {shown_number(ledger.pure_epsilon)}"
+    cost = f"ρ = {shown_number(ledger.rho)} of zero-concentrated differential privacy"
     if ledger.rule == "zCDP":
-        return f"{cost}, which is ε = {_number(ledger.epsilon)} at δ = {ledger.delta:g}"
+        return f"{cost}, which is ε = {shown_number(ledger.epsilon)} at δ = {ledger.delta:g}"
     return (
-        f"{cost}; the worst case of all of them, one after the other, is ε = {_number(ledger.epsilon)} at "
+        f"{cost}; the worst case of all of them, one after the other, is ε = {shown_number(ledger.epsilon)} at "
         + (f"δ = {ledger.delta:g} (tight accounting)")
     )
 

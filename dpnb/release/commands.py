@@ -101,7 +101,7 @@ def fit(
     """
     check_new(out)
     model = PrivateBooster(epsilon=epsilon, delta=delta, neighbours=neighbours)
-    model._check_parameters()
+    model.worst_cost()  # raises for a parameter out of range
     data = load(f"csv:{table}", domain=domain)
     (X, y), (more, labels) = data.train, data.test
     X, y = pd.concat([X, more]), pd.concat([y, labels])

@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
 from scipy.special import gammaln, log_ndtr
@@ -210,20 +208,6 @@ def test_a_range_that_is_rounded_down_is_caught() -> None:
 # --- Concrete adversaries -------------------------------------------------------------------------------------
 
 
-def played(steps: Sequence[Step], epsilon: float, end: float, rng: np.random.Generator) -> float:
-    """δ of one adaptive strategy: at every node of the tree of outcomes each choice draws its lower end."""
-    if not steps:
-        return of_gaussian(end, epsilon)
-    (kind, size, *_), rest = steps[0], steps[1:]
-    if kind == "ratio":
-        log_t, width = size, 2 * size
-    else:
-        log_t, width = float(rng.uniform(0, size)), size
-    rare = math.expm1(log_t) / math.expm1(width)
-    below = played(rest, epsilon - log_t, end, rng)
-    return (1 - rare) * below + rare * played(rest, epsilon + width - log_t, end, rng)
-
-
 kinds = st.tuples(st.sampled_from(["selection", "ratio"]), st.floats(0.01, 2.0))
 
 
@@ -241,67 +225,6 @@ def test_many_choices_between_a_strategy_and_zcdp(times: int, deltas: Sequence[f
 # --- Plans that follow from outputs -----------------------------------------------------------------------------
 
 
-PLANS_OF = {
-    "one large or many small": ((ratios(1.0),), (ratios(0.12, 30),)),
-    "a choice or noise": ((choices(1.2),), (noise(0.45),)),
-    "nothing or something": ((), (ratios(0.2, 5), noise(0.3))),
-    "three": ((choices(1.0),), (noise(0.35),), (ratios(0.1, 20), noise(0.1))),
-}
-FIRST = (ratios(0.4), choices(0.7), choices(1.5))
-
-
-def of_plan(plan: Sequence[Step], epsilon: float) -> float:
-    """δ of ratios and noise, of one choice, or of nothing."""
-    if len(plan) == 1 and plan[0].kind == "selection":
-        return of_choice(plan[0].size, epsilon)
-    size, times = next(((s.size, s.times) for s in plan if s.kind == "ratio"), (0.0, 0))
-    shift = math.hypot(*(s.size for s in plan if s.kind == "gaussian"))
-    return of_ratios(size, times, epsilon, shift=shift) if times else of_gaussian(shift, epsilon)
-
-
-@cache
-def by_output(first: Step, plans: tuple[tuple[Step, ...], ...], epsilon: float) -> float:
-    """δ of the best of many strategies: each end of the first release goes on with the plan that is best there."""
-    width = first.size * (2 if first.kind == "ratio" else 1)
-    ends = [first.size] if first.kind == "ratio" else np.linspace(0, first.size, 301).tolist()
-    best = 0.0
-    for log_t in ends:
-        low, high = (max(of_plan(p, y) for p in plans) for y in (epsilon - log_t, epsilon + width - log_t))
-        rare = math.expm1(log_t) / math.expm1(width)
-        best = max(best, (1 - rare) * low + rare * high)
-    return best
-
-
-def the_realised_plan_only(steps: Sequence[Any], *, epsilon: float) -> float:
-    """Broken twin: the dearest of the plans, as if it had been fixed."""
-    first, choice = steps
-    return max(tight_delta([first, *plan], epsilon=epsilon) for plan in choice.plans)
-
-
-def missed_plans(rule: Delta) -> set[str]:
-    """Names of the plans among which a strategy chooses better than a rule states."""
-    return {
-        name
-        for name, plans in PLANS_OF.items()
-        for first in FIRST
-        for epsilon in (0.1, 0.4, 0.8, 1.2)
-        if rule([first, Choice(plans)], epsilon=epsilon) < by_output(first, plans, epsilon) * ROUNDING
-    }
-
-
-def test_no_choice_of_plans_by_outputs_does_better() -> None:
-    assert missed_plans(tight_delta) == set()
-    assert missed_plans(the_realised_plan_only) >= {"one large or many small", "a choice or noise", "three"}
-
-
-@pytest.mark.parametrize("name", PLANS_OF)
-def test_choices_are_met_closely(name: str) -> None:
-    for first in FIRST:
-        for epsilon in (0.1, 0.6, 1.2):
-            truth = by_output(first, PLANS_OF[name], epsilon)
-            assert tight_delta([first, Choice(PLANS_OF[name])], epsilon=epsilon) <= truth * 1.01
-
-
 def test_a_choice_of_one_plan_is_the_plan() -> None:
     plan = (choices(0.1, 20), noise(0.4))
     before, after = choices(0.3, 2), noise(0.2)
@@ -313,32 +236,6 @@ def test_a_choice_of_one_plan_is_the_plan() -> None:
     assert tight_delta([Choice(((), (noise(0.5),)))], epsilon=0.7) == tight_delta([noise(0.5)], epsilon=0.7)
     with pytest.raises(ValueError, match="a choice of no plans"):
         tight_epsilon([Choice(())], delta=0.1)
-
-
-@settings(max_examples=40, deadline=None, derandomize=True)
-@given(
-    plans=st.lists(st.lists(kinds, min_size=0, max_size=3), min_size=1, max_size=3),
-    first=kinds,
-    share=st.floats(0, 0.9),
-)
-def test_no_strategy_does_better_than_the_choice(
-    plans: list[list[tuple[Any, float]]], first: tuple[Any, float], share: float
-) -> None:
-    """Plans by the first output, and random ends within them."""
-    made = tuple(tuple(Step(kind, size) for kind, size in plan) for plan in plans)
-    head = Step(*first)
-    epsilon = share * (head.size + max((sum(step.size for step in plan) for plan in made), default=0.0))
-    bound = tight_delta([head, Choice(made)], epsilon=epsilon)
-    for seed in range(3):
-        rng = np.random.default_rng(seed)
-        width = head.size * (2 if head.kind == "ratio" else 1)
-        log_t = head.size if head.kind == "ratio" else float(rng.uniform(0, head.size))
-        rare = math.expm1(log_t) / math.expm1(width)
-        low, high = (
-            max(played(plan, y, 0.0, rng) for plan in made)
-            for y in (epsilon - log_t, epsilon + width - log_t)
-        )
-        assert ((1 - rare) * low + rare * high) * ROUNDING <= bound
 
 
 DECLARED = (noise(0.3), choices(0.1, 20), ratios(0.2), choices(0.4), noise(0.5))

@@ -127,12 +127,11 @@ def no_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.fixture
 def small_files(monkeypatch: pytest.MonkeyPatch) -> None:
     """Expect the small files instead of the originals."""
-    for attribute in ("_ADULT", "_BANK", "_ROBOT"):
-        source = getattr(datasets, attribute)
+    for name, source in datasets._SOURCES.items():
         files = tuple(
             dataclasses.replace(f, sha256=hashlib.sha256(FILES[f.name]).hexdigest()) for f in source.files
         )
-        monkeypatch.setattr(datasets, attribute, dataclasses.replace(source, files=files))
+        monkeypatch.setitem(datasets._SOURCES, name, dataclasses.replace(source, files=files))
 
 
 @pytest.fixture

@@ -24,13 +24,6 @@ from .domain import Domain, read_domain_file
 from .encoding import spelt_values
 from .misfits import lacking
 
-_FOREIGN = {  # how files begin that are no CSV
-    b"PK\x03\x04": "an Excel file or another archive; save the table as CSV",
-    b"\xd0\xcf\x11\xe0": "an Excel file; save the table as CSV",
-    b"PAR1": "a Parquet file; name it so, FILE.parquet, or write the table as CSV",
-    b"\xff\xfe": "text in UTF-16; save it in UTF-8",
-    b"\xfe\xff": "text in UTF-16; save it in UTF-8",
-}
 # With a header, pandas would rename columns that repeat, and take a column too many for an index.
 AS_TEXTS: dict[str, Any] = {"dtype": str, "na_filter": False, "skipinitialspace": True}
 
@@ -189,7 +182,14 @@ def _parsed(file: Path, **how: Any) -> pd.DataFrame:
 
 def check_head(head: bytes, *, name: str) -> None:
     """Raise DataError if a file that ought to be a CSV begins like something else."""
-    for mark, what in _FOREIGN.items():
+    foreign = {  # how files begin that are no CSV
+        b"PK\x03\x04": "an Excel file or another archive; save the table as CSV",
+        b"\xd0\xcf\x11\xe0": "an Excel file; save the table as CSV",
+        b"PAR1": "a Parquet file; name it so, FILE.parquet, or write the table as CSV",
+        b"\xff\xfe": "text in UTF-16; save it in UTF-8",
+        b"\xfe\xff": "text in UTF-16; save it in UTF-8",
+    }
+    for mark, what in foreign.items():
         if head.startswith(mark):
             raise DataError(f"{name} is not a CSV file in UTF-8, but {what}")
 

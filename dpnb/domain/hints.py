@@ -12,7 +12,6 @@ from scipy.optimize import linear_sum_assignment
 
 from .attributes import Attribute, Categorical, Continuous
 from .encoding import encoded
-from .misfits import MANY
 
 
 def notes(attribute: Attribute, column: pd.Series[Any]) -> Iterator[str]:
@@ -24,7 +23,7 @@ def notes(attribute: Attribute, column: pd.Series[Any]) -> Iterator[str]:
         plain, place = replace(attribute, clip=False), "a bound"
     numbers, misfit = encoded(column, plain, bounds=True)
     passed = misfit is not None and misfit.kind in ("outside", "infinite", "unknown")  # by an option
-    if misfit is not None and passed and misfit.count > MANY * len(column):
+    if misfit is not None and passed and misfit.is_common(len(column)):
         what, hint = (tell(attribute, total=len(column)) for tell in (misfit.what, misfit.hint))
         yield f"{what}, which count as {place}{hint}"
     given = numbers[numbers >= attribute.low] if isinstance(attribute, Continuous) else numbers[:0]

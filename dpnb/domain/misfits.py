@@ -10,8 +10,6 @@ from typing import Any, TypeGuard, cast
 from ..errors import DomainError, closest
 from .attributes import SHOWN, Attribute, Categorical, Continuous, listed
 
-MANY = 1 / 4  # of the values: a share that is hardly meant
-
 
 @dataclass(frozen=True)
 class Misfit:
@@ -37,6 +35,10 @@ class Misfit:
             return other
         first = tuple(dict.fromkeys((*other.first, *self.first)))[: SHOWN + 1]
         return Misfit(self.kind, self.count + other.count, first)
+
+    def is_common(self, total: int) -> bool:
+        """Whether more than a quarter of all records are misfits, which is hardly meant."""
+        return self.count > total / 4
 
     def text(self, of: Attribute | tuple[object, ...] | str, *, total: int) -> str:
         """What is wrong, the way out, and what the values were probably meant to be.
@@ -93,7 +95,7 @@ class Misfit:
         if self.kind == "no number" and not _is_date(of):
             commas = any("," in str(v) and _is_number(str(v).replace(",", ".")) for v in self.first)
             return ". Are these decimal commas? pd.read_csv(..., decimal=',') reads them" if commas else ""
-        if self.kind == "outside" and self.count > total * MANY:
+        if self.kind == "outside" and self.is_common(total):
             return ". Is it in another unit, or scaled before the model? Bounds are of records as they are"
         if self.kind != "unknown":
             return ""

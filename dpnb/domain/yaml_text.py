@@ -11,16 +11,13 @@ from yaml import YAMLError
 __all__ = ["YAMLError", "dump", "parse", "why"]
 
 
-MOST_VALUES = 2**20  # of a document, each as often as it is referred to
-
-
 def parse(text: str) -> Any:
     """Read a document.
 
     Raises
     ------
     YAMLError
-        If it is none, holds itself, or more than ``MOST_VALUES`` values.
+        If it is none, holds itself, or more than a million values, each as often as it is referred to.
     """
     try:
         document = yaml.load(text, Loader=_Loader)
@@ -34,15 +31,13 @@ def parse(text: str) -> Any:
 
 
 def _check_size(document: Any) -> None:
-    pending, seen = [document], 0
-    while pending and seen <= MOST_VALUES:
+    pending, seen, most = [document], 0, 2**20
+    while pending and seen <= most:
         part = pending.pop()
         seen += 1
         pending += part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
     if pending:
-        raise YAMLError(
-            f"it holds itself, or more than {MOST_VALUES} values; write lists out, without & and *"
-        )
+        raise YAMLError(f"it holds itself, or more than {most} values; write lists out, without & and *")
 
 
 def why(error: YAMLError) -> str:

@@ -43,18 +43,6 @@ LIMITS = (
     "Error messages, logs and running times of the training are not part of the release: nobody else should see them.",
     "Accuracy on test records was measured by the data holder, if at all; it is not on this card.",
 )
-ONE_FIT = (
-    "The total is of the releases on this ledger alone. A model that was chosen as the best of k fits on these records "
-    "(by GridSearchCV, say) costs what all k ledgers add up to, and a card cannot tell."
-)
-RANKED = (
-    "Mean absolute deviation of what each attribute adds to the score, as shares of their sum, over records that lie "
-    "where the model's noisy counts say."
-)
-UNRANKED = (
-    "Which attributes matter most is not shown: that takes noisy counts of the records by value, which this model has "
-    "not released. What is drawn of it below may lie where there is no record."
-)
 FINDING = re.compile(
     r".+: (VIOLATED|FLAGGED|no violation found)\n  claimed +ε = .+\n  lower bound +ε ≥ .+"
 )  # of an audit, in words
@@ -211,7 +199,11 @@ def _total(model: PrivateClassifier) -> str:
         f'<p class="total"><strong>{claim}</strong>: {kind}, by the ledger of all releases below. '
         f"One record changes the probability of anything the model shows by a factor of {factor} at most{rest}.</p>"
     )
-    return total + _digits(model) + _paragraph(ONE_FIT)
+    alone = (
+        "The total is of the releases on this ledger alone. A model that was chosen as the best of k fits on these "
+        "records (by GridSearchCV, say) costs what all k ledgers add up to, and a card cannot tell."
+    )
+    return total + _digits(model) + _paragraph(alone)
 
 
 def _cautions(model: PrivateClassifier) -> Iterator[str]:
@@ -358,7 +350,17 @@ def _drawn(model: PrivateClassifier) -> tuple[str, list[str]]:
         return none, [none]
     with pictures.drawn_names(model):
         figure = pictures.of_importances(model)
-        first = _paragraph(UNRANKED) if figure is None else _picture(figure, RANKED)
+        if figure is None:
+            first = _paragraph(
+                "Which attributes matter most is not shown: that takes noisy counts of the records by value, which "
+                "this model has not released. What is drawn of it below may lie where there is no record."
+            )
+        else:
+            words = (
+                "Mean absolute deviation of what each attribute adds to the score, as shares of their sum, over "
+                "records that lie where the model's noisy counts say."
+            )
+            first = _picture(figure, words)
         return first, [_picture(*drawn) for drawn in pictures.of_model(model)]
 
 

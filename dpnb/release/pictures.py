@@ -24,7 +24,6 @@ from ..records.shapes import PairShape, Shapes
 from ..trees.tree import literal
 
 FAINT = 0.3  # opacity where no record may lie
-BARS = 12  # most bars of a picture
 
 
 @contextmanager
@@ -185,7 +184,7 @@ def plot_importances(shares: Mapping[str, float], *, xlabel: str, width: float =
     xlabel : what a share is of.
     width : of the figure, in inches.
     """
-    ordered = sorted(shares.items(), key=lambda item: item[1])[-BARS:]
+    ordered = sorted(shares.items(), key=lambda item: item[1])[-12:]
     figure, axis = plt.subplots(figsize=(width, 0.6 + 0.22 * len(ordered)), layout="constrained")
     axis.barh([literal(name) for name, _ in ordered], [share for _, share in ordered], color="C0")
     axis.margins(y=0.01)
@@ -238,7 +237,7 @@ def _of_attribute(booster: Additive | Shapes, attribute: int, label: object) -> 
         mean, empty = booster.shares(attribute, at) @ score, booster.empty(attribute, at)
     words = f"What {own.name} adds to the score of class {label}, against the mean{_faint(empty)}."
     shape = {own.name: (own, Shape(at, score - mean))}
-    return plot_shapes(shape, bars=BARS, columns=1, empty={own.name: empty}), words
+    return plot_shapes(shape, bars=12, columns=1, empty={own.name: empty}), words
 
 
 def _of_pairs(booster: Shapes, label: object, *, least: float, most: int) -> Iterator[tuple[Figure, str]]:

@@ -17,9 +17,6 @@ import numpy as np
 
 from .errors import closest
 
-LARGEST_DELTA = 0.01
-LARGEST_STEP = 1e6
-
 
 def check_epsilon(epsilon: object) -> float:
     """Return ε as a float; raise ValueError unless it is a positive number (``inf`` switches privacy off)."""
@@ -32,7 +29,7 @@ def check_delta(delta: object) -> None:
     """Raise ValueError unless δ is None or a number in (0, 1) that protects."""
     if delta is not None and not (isinstance(delta, float | np.floating) and 0 < delta < 1):
         raise ValueError(f"delta={delta!r}: expected a number in (0, 1), such as 1e-6, or None for pure DP")
-    if delta is not None and delta > LARGEST_DELTA:
+    if delta is not None and delta > 0.01:  # a hundredth of the records may be published, on average
         raise ValueError(
             f"delta={delta!r}: to publish each record with probability δ would be allowed; take far less than one in "
             "the number of records, such as 1e-6"
@@ -42,22 +39,23 @@ def check_delta(delta: object) -> None:
 def check_step(name: str, value: object) -> None:
     """Raise ValueError unless a step is a positive number that sums of steps survive."""
     number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not (number and 0 < value <= LARGEST_STEP):  # type: ignore[operator]
+    most = 1e6  # far beyond any use; sums of thousands of such steps keep their digits
+    if not (number and 0 < value <= most):  # type: ignore[operator]
         raise ValueError(
-            f"{name}={value!r}: expected a positive number, at most {LARGEST_STEP:g}; 0.1 to 1 are usual"
+            f"{name}={value!r}: expected a positive number, at most {most:g}; 0.1 to 1 are usual"
         )
 
 
 def check_share(name: str, value: object) -> None:
     """Raise ValueError unless a share is a number between 0 and 1."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 < value < 1:
-        raise ValueError(f"{name}={value!r}: expected a share in (0, 1)")
+        raise ValueError(f"{name}={value!r}: expected a share in (0, 1), such as 0.3")
 
 
-def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
+def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
     """Raise ValueError unless ``value`` is one of ``choices``."""
     if not (isinstance(value, str) and value in choices) and not any(value is choice for choice in choices):
-        close = closest(value, choices) if isinstance(value, str) else None
+        close = closest(value, map(str, choices)) if isinstance(value, str) else None
         hint = f"; did you mean {close!r}?" if close else ""
         raise ValueError(f"{name}={value!r}: expected one of {', '.join(map(repr, choices))}{hint}")
 
@@ -117,16 +115,14 @@ def check_kinds(model: Any, *, but: Sequence[str] = ()) -> None:
     model : the object; the types are those that its class declares.
     but : fields with a rule of their own.
     """
+    words: dict[Any, str] = {bool: "True or False", float: "a number", type(None): "None"}
     for field, kinds in _declared(typing.cast(Hashable, type(model))):
         value = getattr(model, field.name)
         if field.name in but or any(_is(value, kind) for kind in kinds):
             continue
         default = "" if field.default is MISSING else f"; the default is {field.default!r}"
-        expected = " or ".join(_WORDS.get(kind) or f"a {kind.__name__}" for kind in kinds)
+        expected = " or ".join(words.get(kind) or f"a {kind.__name__}" for kind in kinds)
         raise ValueError(f"{field.name}={value!r}: expected {expected}{default}")
-
-
-_WORDS: dict[Any, str] = {bool: "True or False", float: "a number", type(None): "None"}
 
 
 @lru_cache

@@ -53,15 +53,15 @@ def check_new(path: Path) -> None:
 
 def unreadable(path: Path, error: OSError) -> str:
     """Why a file cannot be read, where it was looked for, and which one may have been meant."""
-    told = f"cannot read {path}: {error.strerror or error}"
+    problem = f"cannot read {path}: {error.strerror or error}"
     folder = path.absolute().parent
     if isinstance(error, IsADirectoryError):
-        return f"{told}; name a file in it"
+        return f"{problem}; name a file in it"
     if not isinstance(error, FileNotFoundError):
-        return told
+        return problem
     if not folder.is_dir():
-        return f"{told}; there is no folder {folder}"
+        return f"{problem}; there is no folder {folder}"
     alike = [p for p in sorted(folder.iterdir()) if path.suffix == p.suffix or path.stem == p.stem]
     stems = {entry.stem: entry.name for entry in alike}
     close = stems.get(closest(path.stem, stems) or "")
-    return f"{told}; {f'did you mean {close!r}' if close else 'is the name right'}, in {folder}?"
+    return f"{problem}; {f'did you mean {close!r}' if close else 'is the name right'}, in {folder}?"

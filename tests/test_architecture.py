@@ -133,6 +133,13 @@ def test_an_arrow_that_goes_up_is_caught(module: str, line: str) -> None:
     assert any(module in one for one in found), found
 
 
+def test_few_words_are_the_project_s_own() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("\n## Words\n")[2]
+    words = [line.split(" | ")[0].strip("| ") for line in page.splitlines() if line.startswith("| ")][1:]
+    assert 30 < len(words) <= 40
+    assert len(set(words)) == len(words)
+
+
 FIT = """
 import dpnb
 from dpnb.papers import diffprfs, dpada, edprf, pearson

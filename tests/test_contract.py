@@ -245,7 +245,7 @@ def test_a_plan_that_counts_entries_by_the_least_lattice_is_caught(monkeypatch: 
         most = (step.size * step.sd) ** 2
         return 0.0 if math.isinf(step.sd) else step.times * min(step.entries, most)
 
-    monkeypatch.setattr(accounting, "_moved", by_lattice)
+    monkeypatch.setattr(accounting, "_changed", by_lattice)
     caches = (accounting._epsilon, accounting.tight_rho)
     for cache in caches:
         cache.cache_clear()

@@ -70,7 +70,7 @@ KINDS: dict[str, Callable[[pd.DataFrame], Any]] = {
 def test_tables_are_read_by_name(kind: str, names: list[str]) -> None:
     X, y = sample()
     table = KINDS[kind](X[names])
-    np.testing.assert_array_equal(DOMAIN.move(table), DOMAIN.move(X))
+    np.testing.assert_array_equal(DOMAIN.replaced(table), DOMAIN.replaced(X))
     np.testing.assert_array_equal(DOMAIN.encode(table), DOMAIN.encode(X))
     model = PrivateBooster(domain=DOMAIN, epsilon=100.0, n_rounds=6, random_state=0)
     there, here = model.fit(table, y).predict_proba(table), model.fit(X, y).predict_proba(X)
@@ -83,10 +83,10 @@ def test_read_by_position_the_columns_would_be_swapped(monkeypatch: pytest.Monke
     X, _ = sample()
     numbers, domain = X[["b", "a"]].fillna(0.0), DOMAIN.subset(["a", "b"])
     table = pl.DataFrame({name: numbers[name].to_numpy() for name in numbers})
-    right = domain.move(table)
+    right = domain.replaced(table)
     np.testing.assert_array_equal(right[:, 0], numbers["a"].to_numpy())
     monkeypatch.setattr(frames, "as_frame", lambda X: X if isinstance(X, pd.DataFrame) else np.asarray(X))
-    wrong = domain.move(frames.as_frame(table))
+    wrong = domain.replaced(frames.as_frame(table))
     np.testing.assert_array_equal(wrong[:, 0], numbers["b"].to_numpy())
 
 
@@ -102,27 +102,29 @@ def test_names_are_kept_without_a_domain_too(kind: str) -> None:
 
 def test_a_lazy_table_says_what_to_do() -> None:
     with pytest.raises(TypeError, match=r"lazy table: pass X.collect\(\)"):
-        DOMAIN.move(pl.LazyFrame({"a": [1.0]}))
+        DOMAIN.replaced(pl.LazyFrame({"a": [1.0]}))
 
 
 def test_columns_that_a_library_cannot_hand_over_go_value_by_value() -> None:
     table = pl.DataFrame({"a": pl.Series([object(), 0.5], dtype=pl.Object), "b": [0.1, 0.2]})
-    np.testing.assert_array_equal(DOMAIN.subset(["a", "b"]).move(table), [[DOMAIN.lows[0], 0.1], [0.5, 0.2]])
+    np.testing.assert_array_equal(
+        DOMAIN.subset(["a", "b"]).replaced(table), [[DOMAIN.lows[0], 0.1], [0.5, 0.2]]
+    )
 
 
 def test_without_pyarrow_tables_go_value_by_value(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = sample()
     table, labels = KINDS["polars"](X), pl.Series(y.tolist())
-    whole, codes = DOMAIN.move(table), DOMAIN.move_labels(labels)
+    whole, codes = DOMAIN.replaced(table), DOMAIN.replaced_labels(labels)
 
     def fails(self: Any) -> Any:
         raise ModuleNotFoundError("pyarrow")
 
     monkeypatch.setattr(pl.DataFrame, "to_pandas", fails)
     monkeypatch.setattr(pl.Series, "to_pandas", fails)
-    np.testing.assert_array_equal(DOMAIN.move(table), whole)
+    np.testing.assert_array_equal(DOMAIN.replaced(table), whole)
     np.testing.assert_array_equal(DOMAIN.encode(table), whole)
-    np.testing.assert_array_equal(DOMAIN.move_labels(labels), codes)
+    np.testing.assert_array_equal(DOMAIN.replaced_labels(labels), codes)
 
 
 @pytest.mark.parametrize(
@@ -136,21 +138,21 @@ def test_without_pyarrow_tables_go_value_by_value(monkeypatch: pytest.MonkeyPatc
     ],
 )
 def test_wrong_columns(table: Any, message: str) -> None:
-    for read in (DOMAIN.move, DOMAIN.encode):
+    for read in (DOMAIN.replaced, DOMAIN.encode):
         with pytest.raises(DomainError, match=message):
             read(table)
 
 
 def test_rows_of_lists_keep_what_they_hold() -> None:
     rows = [[0.5, [1, 2], {"x": 1}, None], [None, 0.25, "x", "2020-01-02"]]
-    moved = DOMAIN.move(rows)
+    moved = DOMAIN.replaced(rows)
     assert moved[:, 1].tolist() == [0.5, 0.25]
     assert moved[1, 2:].tolist() == [0, 18263]
 
 
 def test_labels_of_any_library() -> None:
     for labels in (pl.Series(["no", "yes"]), np.array(["no", "yes"]), ["no", "yes"], ("no", "yes")):
-        assert DOMAIN.move_labels(labels).tolist() == [0, 1]
+        assert DOMAIN.replaced_labels(labels).tolist() == [0, 1]
         assert DOMAIN.encode_labels(labels).tolist() == [0, 1]
     assert isinstance(as_series(pl.Series([1])), pd.Series)
     with pytest.raises(DomainError, match="one-dimensional"):
@@ -162,4 +164,4 @@ def test_arrays_stay_arrays() -> None:
     assert as_frame(array) is array
     sparse = pytest.importorskip("scipy.sparse").csr_array(array)
     with pytest.raises(TypeError, match=r"X is sparse: .*pass X.toarray\(\)"):
-        DOMAIN.move(sparse)
+        DOMAIN.replaced(sparse)

@@ -228,10 +228,10 @@ def test_no_fit_raises_or_warns_for_what_records_hold(seed: int) -> None:
 
 def test_a_fit_that_depends_on_the_records_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Broken twins: an empty bag raises, a misfit warns."""
-    move = Domain.move
+    replaced = Domain.replaced
 
     def warns(self: Domain, X: Any) -> Any:
-        codes = move(self, X)
+        codes = replaced(self, X)
         if (codes < np.nan_to_num(self.lows + 1e-300)).any():
             warnings.warn("a value at the lower end", stacklevel=2)
         return codes
@@ -244,7 +244,7 @@ def test_a_fit_that_depends_on_the_records_is_found(monkeypatch: pytest.MonkeyPa
         return tally(keys, copies, **sizes)
 
     for twin in (
-        lambda patch: patch.setattr(Domain, "move", warns),
+        lambda patch: patch.setattr(Domain, "replaced", warns),
         lambda patch: patch.setattr(counts, "_tally", raises),
     ):
         with monkeypatch.context() as patch:

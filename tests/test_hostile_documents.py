@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from dpnb.estimators.documents import MOST_BRACES, MOST_BYTES, MOST_ENTRIES
+from dpnb.estimators.documents import MOST
 
 # Of the processor, twice what is promised, for slow machines; and of memory, beside what the package itself takes.
 SECONDS, MEGABYTES = 4.0, 1024
@@ -186,15 +186,13 @@ def text(change: Callable[[str], str]) -> Callable[[], bytes]:
 def filled(part: str, *, end: str = "") -> bytes:
     """As large a file as is read, made of one part."""
     head = json.dumps(old("PrivateBooster, pure")).removesuffix("}") + ', "more": ['
-    room = MOST_BYTES - len(head) - len(end) - 2
+    room = MOST.bytes - len(head) - len(end) - 2
     return (head + (part * (room // len(part))).removesuffix(",") + end + "]}").encode()
 
 
 HOSTILE: dict[str, tuple[Callable[[], Document | bytes | Path], str]] = {
     # Products: what a few bytes ask for.
-    "nodes and times": (lambda: booster(entries=[EVENT | {"nodes": 2**25, "times": 100}]), "nodes, more than"),
     "times": (lambda: booster(entries=[EVENT | {"times": 2**20}]), "entries, more than"),
-    "times without end": (lambda: booster(entries=[EVENT | {"times": 10**100}]), "entries, more than"),
     "times in times": (
         lambda: booster(entries=[scope(scope(EVENT | {"times": 1000}, times=1000), times=1000)]),
         "entries, more than",
@@ -204,7 +202,7 @@ HOSTILE: dict[str, tuple[Callable[[], Document | bytes | Path], str]] = {
         "nodes, more than",
     ),
     "as many entries as may be": (
-        lambda: booster(entries=[scope(EVENT | {"times": MOST_ENTRIES // 2 - 2}, times=2)]),
+        lambda: booster(entries=[scope(EVENT | {"times": MOST.entries // 2 - 2}, times=2)]),
         "does not add up",
     ),
     "as many nodes as may be": (lambda: booster(entries=[EVENT | {"nodes": 2**24}]), "does not add up"),
@@ -215,19 +213,14 @@ HOSTILE: dict[str, tuple[Callable[[], Document | bytes | Path], str]] = {
         lambda: with_delta(scope(plans=[[step(1e-3 * (1 + i), 4000)] for i in range(30)])),
         "steps of plans, more than",
     ),
-    "many plans": (
-        lambda: with_delta(scope(plans=[[step(0.1 + 1e-3 * i)] for i in range(1000)])),
-        "steps of plans, more than",
-    ),
     "plans of many steps": (
         lambda: with_delta(scope(plans=[[step(1e-3 + 1e-9 * i) for i in range(20_000)]])),
         "steps of plans, more than",
     ),
     "plans of endless steps": (lambda: with_delta(scope(plans=[[step(1e-3, 10**18)]])), "steps of plans"),
-    "plans often": (lambda: with_delta(scope(plans=[[step(1e-3, 100)]], times=1000)), "steps of plans"),
     "plans for many entries": (
         lambda: with_delta(
-            scope(EVENT | {"times": MOST_ENTRIES // 2}, plans=[[step(1e-3 * (1 + i))] for i in range(200)])
+            scope(EVENT | {"times": MOST.entries // 2}, plans=[[step(1e-3 * (1 + i))] for i in range(200)])
         ),
         "steps of plans",
     ),
@@ -257,13 +250,8 @@ HOSTILE: dict[str, tuple[Callable[[], Document | bytes | Path], str]] = {
     ),
     # Numbers.
     "negative times": (lambda: booster(entries=[EVENT | {"times": -1}]), "is there -1 times"),
-    "half a time": (lambda: booster(entries=[EVENT | {"times": 1.5}]), "is there 1.5 times"),
-    "times as a text": (lambda: booster(entries=[EVENT | {"times": "3"}]), "is there '3' times"),
     "times as a switch": (lambda: booster(entries=[EVENT | {"times": True}]), "is there True times"),
     "negative nodes": (lambda: booster(entries=[EVENT | {"nodes": -5}]), "has nodes -5"),
-    "nodes as a text": (lambda: booster(entries=[EVENT | {"nodes": "many"}]), "has nodes 'many'"),
-    "negative ε": (lambda: booster(entries=[EVENT | {"epsilon": -1.0}]), "an entry of the ledger says"),
-    "ε that is no number": (lambda: booster(entries=[EVENT | {"epsilon": "nan"}]), "the ledger says"),
     "claim that is no number": (lambda: booster(claimed="nan"), "expected a number of at least 0"),
     "sums beyond all numbers": (
         lambda: booster(entries=[EVENT | {"epsilon": 1e308, "times": 9}]),
@@ -271,7 +259,6 @@ HOSTILE: dict[str, tuple[Callable[[], Document | bytes | Path], str]] = {
     ),
     "δ of 1": (lambda: booster(delta=1), "delta=1"),
     "NaN": (text(lambda t: t.replace('"constant": ', '"constant": NaN, "c": ')), "NaN is no number"),
-    "Infinity": (text(lambda t: t.replace('"claimed": 1.0', '"claimed": Infinity')), "Infinity is no number"),
     "huge exponent": (text(lambda t: t.replace('"claimed": 1.0', '"claimed": 1e999')), "1e999 is no number"),
     "many digits": (text(lambda t: t.replace('"claimed": 1.0', f'"claimed": {"9" * 400}.0')), "is no number"),
     "a whole number of many digits": (
@@ -281,12 +268,8 @@ HOSTILE: dict[str, tuple[Callable[[], Document | bytes | Path], str]] = {
     "a whole number beyond all floats": (lambda: booster(claimed=10**400), "OverflowError"),
     # Arrays.
     "array of a huge type": (lambda: array(array="S999999999"), "an array of"),
-    "array of many types": (lambda: array(array="i8,i8"), "an array of"),
     "array of an unknown type": (lambda: array(array="numpy.float64()"), "is damaged: TypeError"),
     "array of texts": (lambda: array(data=["1"] * 4), "that holds something else"),
-    "text for an array": (lambda: array(data="12345678901"), "that holds something else"),
-    "array of lists": (lambda: array(data=[[[1.0]]]), "is damaged"),
-    "array of switches": (lambda: array(data=[True] * 11), "that holds something else"),
     "halves among whole numbers": (
         lambda: tree("first_child", lambda data: data.__setitem__(0, 1.5)),
         "an array of int64 that holds something else",
@@ -296,8 +279,6 @@ HOSTILE: dict[str, tuple[Callable[[], Document | bytes | Path], str]] = {
         "OverflowError",
     ),
     "negative shape": (lambda: array(shape=[-1]), "an array of shape"),
-    "huge shape": (lambda: array(shape=[2**62, 2**62]), "is damaged"),
-    "shape as a text": (lambda: array(shape="11"), "is damaged"),
     # Models.
     "axis of a huge size": (
         lambda: shapes(blocks=[{"object": "Block", "axes": [{
@@ -305,9 +286,6 @@ HOSTILE: dict[str, tuple[Callable[[], Document | bytes | Path], str]] = {
             "cuts": {"array": "float64", "shape": [0], "data": []}}]}]),
         "does not fit the domain",
     ),
-    "constant that is none": (lambda: shapes(constant="high"), "is damaged"),
-    "shapes for a list of them": (lambda: booster(model={"models_": "x"}), "is damaged"),
-    "loop in a tree": (lambda: tree("first_child", lambda data: data.__setitem__(0, 0)), "nodes that are no child"),
     "child far away": (lambda: tree("first_child", lambda data: data.__setitem__(0, 2**40)), "nodes that are no child"),
     "depth that cards would indent by": (
         lambda: tree("depth", lambda data: data.__setitem__(-1, 10**9)),
@@ -317,27 +295,19 @@ HOSTILE: dict[str, tuple[Callable[[], Document | bytes | Path], str]] = {
     "as many stumps as can be": (lambda: stumps(16_384, 200), "its ledger is for|does not add up|a model"),
     "classes without end": (lambda: many_classes(200_000), "more than 1024 classes"),
     "a class of a million letters": (lambda: many_classes(1000, "a" * 10**6), "characters"),
-    "blocks without end": (lambda: many_blocks(MOST_BRACES // 8), "a model"),
+    "blocks without end": (lambda: many_blocks(MOST.braces // 8), "a model"),
     "a tree of one branch": (lambda: chain(20_000), "a model"),
     # Text.
-    "nothing": (lambda: b"", "it is empty"),
     "lists in lists": (lambda: b'{"a": ' + b"[" * 10**5, "is not a JSON document"),
-    "objects in objects": (lambda: b'{"a":' * 10**5, "is not a JSON document"),
-    "cut short": (text(lambda t: t[: len(t) // 2]), "or cut short"),
     "two ledgers": (text(lambda t: t.replace('"ledger": {', '"ledger": {}, "ledger": {')), "'ledger' comes twice"),
     "half a letter": (text(lambda t: t.replace("outcome", "\\ud800")), "half a letter"),
     "other bytes": (lambda: b"\x80" * 1000, "it is no text"),
-    "list for an object": (lambda: booster(ledger=[]), "lacks 'ledger'"),
-    "text for a list": (lambda: booster(entries="abc"), "is damaged"),
     "list for a ledger's name": (lambda: booster(entries=[EVENT | {"what": []}]), "is called"),
-    "version as a text": (lambda: booster(version="1"), "has version '1'"),
     "version as a switch": (lambda: booster(version=True), "has version True"),
     "a stream without end": (lambda: Path("/dev/zero"), "more than"),
-    "too large": (lambda: b" " * (MOST_BYTES + 1), "more than"),
+    "too large": (lambda: b" " * (MOST.bytes + 1), "more than"),
     "lists without end": (lambda: filled("[],"), "lists and objects"),
     "zeros without end": (lambda: filled("0,"), "a model"),
-    "numbers without end": (lambda: filled("1.5,"), "a model"),
-    "texts without end": (lambda: filled('"ab",'), "a model"),
     "digits without end": (lambda: filled("9" * 299 + ","), "a model|is not a JSON document"),
     "exponents without end": (lambda: filled("1e100,"), "a model"),
 }  # fmt: skip
@@ -384,7 +354,7 @@ def test_a_hostile_document_is_answered(name: str, answers: dict[str, tuple[floa
 
 def test_without_limits_documents_take_time_and_memory(tmp_path: Path) -> None:
     """Broken twin: a package that takes what it is asked for."""
-    lifted = "import dpnb.estimators.documents as d; d.MOST_NODES = d.MOST_STEPS = 2**60\n"
+    lifted = "import dpnb.estimators.documents as d; d.MOST = d.Limits(nodes=2**60, steps=2**60)\n"
     plans = [[step(0.1 + 1e-3 * i)] for i in range(4000)]
     files = {
         "nodes": lambda: booster(entries=[EVENT | {"nodes": 2**28}]),

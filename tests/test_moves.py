@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from dpnb import Categorical, Continuous, Domain, Ledger, PrivateBooster
 from dpnb.audit.replay import replay_estimator
 from dpnb.domain import encoding
-from dpnb.domain.encoding import encoded, moved
+from dpnb.domain.encoding import encoded, replaced
 from dpnb.errors import DomainError, FewRecordsWarning
 from dpnb.records import memory as counts
 from dpnb.records.memory import Records
@@ -111,7 +111,7 @@ def quietly_moved(column: pd.Series[Any], attribute: Any) -> list[float]:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", FewRecordsWarning)  # follows from a noisy number
-        return moved(column, attribute).tolist()
+        return replaced(column, attribute).tolist()
 
 
 @pytest.mark.parametrize("attribute", ATTRIBUTES, ids=str)
@@ -121,7 +121,7 @@ def test_a_value_has_its_number_whatever_stands_beside_it(attribute: Any, boxes:
     together = quietly_moved(series(values), attribute)
     assert together == [quietly_moved(series([value]), attribute)[0] for value in values]
     domain = Domain((attribute,), (0, 1))
-    assert domain.move(pd.DataFrame({"x": series(values)})).ravel().tolist() == together
+    assert domain.replaced(pd.DataFrame({"x": series(values)})).ravel().tolist() == together
     low, high = domain.lows[0], domain.highs[0]
     if isinstance(attribute, Categorical):
         low, high = 0, len(attribute.levels) - 1
@@ -178,8 +178,8 @@ def test_what_fits_is_encoded_as_it_is_moved(attribute: Any, boxes: list[Box]) -
 def test_labels_are_moved_too(boxes: list[Box]) -> None:
     labels = [box.inside for box in boxes]
     domain = Domain((Continuous("x", 0, 1),), ("a", "b", 1))
-    codes = domain.move_labels(series(labels)).tolist()
-    assert codes == [domain.move_labels(series([label])).tolist()[0] for label in labels]
+    codes = domain.replaced_labels(series(labels)).tolist()
+    assert codes == [domain.replaced_labels(series([label])).tolist()[0] for label in labels]
     assert set(codes) <= {0, 1, 2}
 
 
@@ -308,7 +308,7 @@ def learns_missing(entry: Entry, *, missing: bool) -> float:
     for j in range(2):
         y = pd.Series(gone[:, j].astype(int))
         model: Any = entry.estimator(random_state=0, domain=domain, **budget, **(entry.learns or entry.small))
-        seen = model.fit(X, y)._probabilities(domain.move(X)).argmax(axis=1)
+        seen = model.fit(X, y)._probabilities(domain.replaced(X)).argmax(axis=1)
         scores.append(float((seen == y).mean()))
     return min(scores)
 

@@ -26,7 +26,7 @@ from dpnb.privacy.ledger import Ledger
 
 ROUNDING = 1 - 1e-11
 CELLS = np.concatenate([[-np.inf], np.linspace(-4.0, 4.0, 17), [np.inf]])
-Tree = Sequence[Step | Choice[Step]]
+Tree = Sequence[Step | Choice]
 Rule = Callable[..., float]
 
 
@@ -110,7 +110,7 @@ def random_step(rng: np.random.Generator) -> Step:
     return Step(kind, float(rng.choice([0.3, 0.7, 1.0, 1.5])), int(rng.integers(1, 3)))  # type: ignore[arg-type]
 
 
-def random_tree(rng: np.random.Generator) -> list[Step | Choice[Step]]:
+def random_tree(rng: np.random.Generator) -> list[Step | Choice]:
     """Some steps, a choice among plans that often begin alike, and sometimes a step behind it."""
     head, alike = ([random_step(rng) for _ in range(rng.integers(2))] for _ in range(2))
     plans = tuple(

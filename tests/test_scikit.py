@@ -249,7 +249,7 @@ def test_predict_moves_what_fit_moves(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.warns(UserWarning, match="moved into the domain, as by fit: 2 columns do not fit") as told:
         shares = model.predict_proba(X)
     assert "got 'ten' in 29 of 200 records" in str(told[0].message)
-    codes = DOMAINS[2].move(X)
+    codes = DOMAINS[2].replaced(X)
     inside = pd.DataFrame({"x": codes[:, 0], "c": np.array(["a", "b"])[codes[:, 1].astype(int)]})
     np.testing.assert_array_equal(shares, model.predict_proba(inside))
     np.testing.assert_array_equal(learner().fit(inside, y).predict_proba(inside), shares)

@@ -19,7 +19,7 @@ from dpnb.boosting import stages
 from dpnb.boosting.stages import Settings, Stages, Ways, finest_cuts, most_pairs
 from dpnb.errors import FewRecordsWarning
 from dpnb.papers.baselines_logistic import LogisticRegression
-from dpnb.privacy.accounting import Choice, covers, gaussian_rho, tight_rho
+from dpnb.privacy.accounting import covers, gaussian_rho, tight_rho
 from dpnb.privacy.curator import Curator, opening
 from dpnb.privacy.laws import Law
 from dpnb.privacy.ledger import Event, zcdp_rho
@@ -519,7 +519,7 @@ def test_the_booster_spends_its_claim(n_classes: int, neighbours: Any, epsilon: 
     assert 0.996 * epsilon < ledger.epsilon <= epsilon
     assert ledger.rule == "tight"
     factor = 4 if neighbours == "replace" else 1
-    planned = tight_rho((Choice(ways(n_classes).declared()),), **how)
+    planned = tight_rho(ways(n_classes).declared(), near=3e-3, **how)
     assert 0.9 * planned < ledger.rho / factor <= planned
     assert ledger.by_sums(delta).epsilon > 1.02 * epsilon
 

@@ -119,12 +119,6 @@ def test_order_of_columns_does_not_matter(write: Write) -> None:
     assert everything(read(write(rows, header=",".join(reversed(HEADER.split(",")))))).equals(plain)
 
 
-def test_path_like_domain_and_drop(write: Write) -> None:
-    data = load(write(), domain=Path("domain.yml"), drop="grade")
-    assert data.domain.names == ("age", "smoker")
-    assert data.train[0].columns.tolist() == ["age", "smoker"]
-
-
 def test_data_folder_has_no_part_in_it(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = everything(read(write()))
     monkeypatch.setenv("DPNB_DATA", str(tmp_path / "nowhere"))
@@ -136,11 +130,6 @@ def test_records_with_a_missing_value_are_left_out(write: Write) -> None:
     gaps = ["x,,true,1,no", "x,40,?,1,no", "x,40,true,-9.0,no", "x,40,true,1,?"]
     data = read(write([*gaps, "?,40,true,1,no", *ROWS], domain=text))
     assert everything(data).index.tolist() == list(range(4, 65))
-
-
-def test_missing_takes_one_marker(write: Write) -> None:
-    data = read(write(["x,?,true,1,no", *ROWS], domain=DOMAIN + '  missing: "?"\n'))
-    assert 0 not in everything(data).index
 
 
 # The split.
@@ -212,41 +201,6 @@ def test_a_test_file_of_its_own(write: Write) -> None:
 # What is refused.
 
 
-def line(*lines: str) -> list[str]:
-    return [*ROWS, *lines]
-
-
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        (
-            line("x,121,true,1,no", "x,-1,true,1,no"),
-            r"own\.csv: column 'age' lies outside \[0, 120\] in 2 of 62 records: 121, -1; .*wider",
-        ),
-        (line("x,old,true,1,no"), r"own\.csv: column 'age' must hold numbers, got 'old' in 1 of 61 records"),
-        (line("x,,true,1,no"), "column 'age' hold NaN in 1 of 61 .*`missing: true`.*csv: missing"),
-        (line("x,nan,true,1,no"), "'age' must hold numbers, got 'nan' in 1 of 61 .*csv: missing"),
-        (line("x,inf,true,1,no"), "'age' holds inf in 1 of 61 records; write `clip: true`"),
-        (
-            line("x,40,maybe,1,no"),
-            "column 'smoker': 1 of 61 records, first 'maybe'; write `unknown: other` .*csv: missing",
-        ),
-        (line("x,40,true,4,no"), "column 'grade': 1 of 61 records, first '4'; write `unknown: other`"),
-        (line("x,40,true,1.5,no"), "column 'grade': 1 of 61 records, first '1.5'; write `unknown: other`"),
-        (
-            line("x,40,true,1,perhaps"),
-            r"own\.csv: column 'ill': unknown values in the labels: 1 of 61 records, first 'perhaps'; "
-            "the domain's classes are 'no', 'yes'; .*csv: missing",
-        ),
-        (line("x,40,true,1"), "the labels hold NaN in 1 of 61 records; give what is missing a name"),
-    ],
-    ids=["bounds", "word", "empty", "nan", "inf", "bool", "number", "fraction", "label", "short"],
-)
-def test_refuses_values_outside_the_domain(write: Write, rows: list[str], message: str) -> None:
-    with pytest.raises(DomainError, match=message):
-        read(write(rows))
-
-
 def test_refuses_values_of_the_test_file_too(write: Write) -> None:
     write(["x,121,true,1,no"], file="held-back.csv")
     with pytest.raises(DomainError, match=r"held-back\.csv: column 'age' lies outside"):
@@ -258,29 +212,6 @@ def test_a_bound_narrower_than_the_data_is_caught(write: Write) -> None:
     read(write(domain=DOMAIN.replace("[0, 120]", "[20, 79]")))
     with pytest.raises(DomainError, match=r"'age' lies outside \[20, 78\] in 1 of 60 records: 79;"):
         read(write(domain=DOMAIN.replace("[0, 120]", "[20, 78]")))
-
-
-@pytest.mark.parametrize(
-    ("header", "message"),
-    [
-        (
-            "name,ages,smoker,grade,ill",
-            r"own\.csv lacks the columns 'age'; it has 'name', 'ages', 'smoker'.*is 'ages' one of them",
-        ),
-        ("name,age,smoker,grade,sick", "lacks the columns 'ill'"),
-        (
-            "nickname,age,smoker,grade,ill",
-            "does not mention: 'nickname'; add .* or list them under csv: ignore",
-        ),
-        ("age,age,smoker,grade,ill", "more than one column 'age'; rename or remove"),
-        ("name;age;smoker;grade;ill", "lacks the columns 'age', 'smoker', 'grade', 'ill'; .*'name;age;"),
-    ],
-    ids=["attribute", "label", "unknown", "repeated", "semicolons"],
-)
-def test_refuses_columns(write: Write, header: str, message: str) -> None:
-    rows = [r.replace(",", ";") for r in ROWS] if ";" in header else ROWS
-    with pytest.raises(DomainError, match=message):
-        read(write(rows, header=header))
 
 
 def test_refuses_a_file_without_the_key(write: Write) -> None:
@@ -297,24 +228,6 @@ def test_refuses_repeated_keys(write: Write) -> None:
         read(write(domain=text), test="held-back.csv")
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", "not a CSV file in UTF-8: it is empty; expected a line"),
-        (b"\xff\xfe", "not a CSV file in UTF-8"),
-        (b"a,b\n1,2,3\n", "line 2 has 3 cells, expected 2"),
-        (b'a,b\n"1,2\n', "a quote in line 2 is never closed"),
-        (HEADER.encode(), "leaves no record to train on"),
-    ],
-    ids=["empty", "other encoding", "long line", "open quote", "header alone"],
-)
-def test_refuses_damaged_files(write: Write, tmp_path: Path, content: bytes, message: str) -> None:
-    name = write()
-    (tmp_path / "own.csv").write_bytes(content)
-    with pytest.raises(DataError, match=rf"own\.csv.*{message}"):
-        read(name)
-
-
 def test_refuses_an_empty_part(write: Write) -> None:
     with pytest.raises(DataError, match=r"own\.csv leaves no record to test on"):
         read(write(domain=DOMAIN + "  test_share: 0.000001\n"))
@@ -323,97 +236,6 @@ def test_refuses_an_empty_part(write: Write) -> None:
     write([], file="held-back.csv")
     with pytest.raises(DataError, match=r"held-back\.csv leaves no record to test on"):
         read(write(), test="held-back.csv")
-
-
-@pytest.mark.parametrize("name", ["csv:other.csv", "csv:", "csv:."])
-def test_refuses_a_file_that_is_not_there(write: Write, name: str) -> None:
-    write()
-    with pytest.raises(
-        DataError, match=r"cannot read (other\.csv: No such file|\.: Is a directory; name a file)"
-    ):
-        read(name)
-
-
-def test_refuses_a_test_file_that_is_not_there(write: Write) -> None:
-    with pytest.raises(DataError, match=r"cannot read .*held-back\.csv: No such file"):
-        read(write(), test="held-back.csv")
-
-
-def test_refuses_a_domain_file_that_is_not_there(write: Write) -> None:
-    with pytest.raises(DataError, match=r"cannot read the domain file .*other\.yml: No such file"):
-        load(write(), domain="other.yml")
-
-
-@pytest.mark.parametrize("domain", [None, Domain((Continuous("age", 0, 1),), (0, 1))], ids=["none", "object"])
-def test_needs_a_domain_file(write: Write, domain: Any) -> None:
-    with pytest.raises(TypeError, match=r"needs domain=, the path of a YAML file"):
-        load(write(), domain=domain)
-    with pytest.raises(TypeError, match=r"needs domain="):
-        load(write())
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        (DOMAIN, "[", "not a YAML file"),
-        (DOMAIN, "\x00", "not a YAML file"),
-        ("classes: [no, yes]", "", "expected the keys target, classes, attributes"),
-        ("[no, yes]", "[no]", "at least two classes"),
-        ("continuous: [0, 120]", "continuous:", "bounds of 'age' must read continuous: .low, high., got ''"),
-        (", continuous: [0, 120]", "", "attribute 'age' reads {'name': 'age'}: expected"),
-        ("[0, 120]", "[0]", r"must read continuous: .low, high., got \[0\]"),
-        ("[0, 120]", "[120, 0]", "low < high"),
-        ("[0, 120]", "[0, many]", "must be two numbers or two dates"),
-        ("ignore: name", "ignored: name", "csv may hold ignore, missing, key, test_share, split_seed, got"),
-        ("csv:\n  ignore: name", "csv: name", "csv may hold ignore, .* got 'name'"),
-        ("ignore: name", "ignore: {name: 1}", "csv: ignore must be a list of texts or numbers"),
-        ("ignore: name", "missing: [[1]]", "csv: missing must be a list of texts or numbers"),
-        ("ignore: name", "key: 1", "csv: key must be the name of a column, got 1"),
-        ("ignore: name", "ignore: age", "'age' is an attribute or the target, and cannot be ignored"),
-        ("ignore: name", "key: ill", "'ill' is an attribute or the target"),
-        ("ignore: name", "missing: yes", "'yes' marks a missing value and is a value or class as well"),
-        ("ignore: name", "missing: 1.0", "1.0 marks a missing value and is"),
-        ("ignore: name", "test_share: 30", "csv: test_share must be a number between 0 and 1, got 30"),
-        ("ignore: name", "test_share: some", "csv: test_share must be a number"),
-        ("ignore: name", "test_share: true", "csv: test_share must be a number"),
-        ("ignore: name", "split_seed: -1", "csv: split_seed must be an integer of at least 0"),
-    ],
-)
-def test_refuses_domain_files(write: Write, old: str, new: str, message: str) -> None:
-    assert old in DOMAIN
-    with pytest.raises(DomainError, match=message) as caught:
-        read(write(domain=DOMAIN.replace(old, new)))
-    assert str(caught.value).startswith("domain.yml: ")
-
-
-def test_refuses_a_domain_file_that_is_not_text(write: Write, tmp_path: Path) -> None:
-    name = write()
-    (tmp_path / "domain.yml").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(DomainError, match=r"domain\.yml: not a YAML file"):
-        read(name)
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"split_seed": -1}, ValueError, "at least 0 and below .*, got -1"),
-        ({"split_seed": 2**32}, ValueError, "at least 0 and below .*, got 4294967296"),
-        ({"split_seed": True}, ValueError, "split_seed must be an integer"),
-        ({"split_seed": 1, "test": "own.csv"}, ValueError, "leave out test or split_seed"),
-        ({"us_only": True}, TypeError, "'csv:own.csv' has no option 'us_only'; there are drop, domain, test"),
-        ({"drop": "weight"}, DomainError, "no attribute 'weight'"),
-    ],
-)
-def test_refuses_options(write: Write, options: dict[str, Any], error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
-        read(write(), **options)
-
-
-@pytest.mark.parametrize("name", ["csv", "CSV:own.csv", "own.csv", Path("csv:own.csv")])
-def test_only_the_prefix_names_a_file(write: Write, name: Any) -> None:
-    write()
-    with pytest.raises(ValueError, match=r"no data set .*csv:(FILE|own\.csv')"):
-        load(name)
 
 
 # The example of the book.

@@ -47,7 +47,7 @@ class Adapted:
         """Fit the estimator on the data in the form that it wants."""
         seed = None if self.random_state is None else self.random_state % MOST_SEED
         model = self.factory(**({} if self.seed_name is None else {self.seed_name: seed}))
-        labels = self._domain.move_labels(y) if self.encoded else np.asarray(y) if self.arrays else y
+        labels = self._domain.replaced_labels(y) if self.encoded else np.asarray(y) if self.arrays else y
         fitted = getattr(model, self.fit_name)(self._records(X), labels)
         self.model_ = model if fitted is None else fitted
         if self.proba_name is not None and hasattr(self.model_, self.proba_name):
@@ -73,7 +73,7 @@ class Adapted:
 
     def _records(self, X: Any) -> Any:
         if self.encoded:
-            return self._domain.move(X)
+            return self._domain.replaced(X)
         return np.asarray(X) if self.arrays else X
 
     def _decoded(self, codes: Any) -> list[Any]:

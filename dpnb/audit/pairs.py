@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from ..domain import Attribute, Categorical, Continuous, Domain
-from ..domain.cells import Layout, check_columns, check_keys, encode_cells, read_cells, read_layout
+from ..domain.cells import CsvSection, check_columns, check_keys, encode_cells, read_cells, read_layout
 from ..domain.encoding import decoded
 from ..errors import closest
 from .attack import BlackBox, black_box
@@ -483,7 +483,7 @@ def own_pair(
     return Pair(f"{first.name} and {second.name}", parts[0], parts[1], domain)
 
 
-def _read(file: Path, domain: Domain, layout: Layout) -> Part:
+def _read(file: Path, domain: Domain, layout: CsvSection) -> Part:
     cells = read_cells(file)
     check_columns(cells.columns, domain=domain, layout=layout, file=file)
     if layout.key is not None:

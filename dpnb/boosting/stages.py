@@ -510,7 +510,7 @@ class Stages:
             sensitivity=reach,
             unit=unit,
             shares=shares[None],
-            moved=len(sums) * len(layout.blocks),
+            changed=len(sums) * len(layout.blocks),
             what=what,
         )
         return noisy.astype(float)

@@ -25,7 +25,7 @@ from typing import Any
 import pandas as pd
 from sklearn.model_selection import train_test_split
 
-from ..checks import check_path
+from ..checks import check_choice, check_path
 from ..domain import Categorical, Continuous, Domain
 from ..domain.cells import check_split_seed, read_csv
 from ..errors import DataError, closest
@@ -75,39 +75,43 @@ class _File:
 class _Source:
     """A zip file at UCI and the files that we need of it."""
 
-    url: str
+    path: str
     files: tuple[_File, ...]
 
+    @property
+    def url(self) -> str:
+        return f"https://archive.ics.uci.edu/static/public/{self.path}"
 
-_UCI = "https://archive.ics.uci.edu/static/public"
-_ADULT = _Source(
-    f"{_UCI}/2/adult.zip",
-    (
-        _File("adult.data", 3974305, "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d"),
-        _File("adult.test", 2003153, "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05"),
-    ),
-)
-_BANK = _Source(
-    f"{_UCI}/222/bank+marketing.zip",
-    (
-        _File(
-            "bank-additional-full.csv",
-            5834924,
-            "74adfc578bf77a7ff4bb1ba4a9f8709d9e3c6907342959c2c8416847e0afb4d8",
+
+_SOURCES = {
+    "adult": _Source(
+        "2/adult.zip",
+        (
+            _File("adult.data", 3974305, "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d"),
+            _File("adult.test", 2003153, "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05"),
         ),
     ),
-)
-_ROBOT = _Source(
-    f"{_UCI}/194/wall+following+robot+navigation+data.zip",
-    (
-        _File(
-            "sensor_readings_24.data",
-            870422,
-            "1108cbbcac9c119519a3c493358d3084bc619b5aaa688212aa75a777aa7bd5fd",
+    "bank": _Source(
+        "222/bank+marketing.zip",
+        (
+            _File(
+                "bank-additional-full.csv",
+                5834924,
+                "74adfc578bf77a7ff4bb1ba4a9f8709d9e3c6907342959c2c8416847e0afb4d8",
+            ),
         ),
     ),
-)
-
+    "robot": _Source(
+        "194/wall+following+robot+navigation+data.zip",
+        (
+            _File(
+                "sensor_readings_24.data",
+                870422,
+                "1108cbbcac9c119519a3c493358d3084bc619b5aaa688212aa75a777aa7bd5fd",
+            ),
+        ),
+    ),
+}
 _STANDIN_FILE = Path(__file__).parent / "adult-standin.csv.gz"
 
 
@@ -268,9 +272,9 @@ _Frames = tuple[pd.DataFrame, pd.DataFrame, Domain]
 def _load_adult(
     *, data_dir: Path | None, missing: str = "drop", us_only: bool = False, split: str = "standard"
 ) -> _Frames:
-    _check_choice("missing", missing, ("drop", "keep"))
+    check_choice("missing", missing, ("drop", "keep"))
     columns = [*ADULT_DOMAIN.names, ADULT_DOMAIN.target]
-    contents = _read(_ADULT, data_dir)
+    contents = _read("adult", data_dir)
     train = read_csv(contents["adult.data"], names=columns, skipinitialspace=True)
     test = read_csv(contents["adult.test"], names=columns, skipinitialspace=True, skiprows=1)
     test["income"] = test["income"].str.removesuffix(".")
@@ -299,12 +303,12 @@ def _load_standin(*, data_dir: Path | None, us_only: bool = False, split: str = 
 
 
 def _load_bank(*, data_dir: Path | None, split_seed: int = 0) -> _Frames:
-    (content,) = _read(_BANK, data_dir).values()
+    (content,) = _read("bank", data_dir).values()
     return _seeded_split(read_csv(content, sep=";"), BANK_DOMAIN, split_seed=split_seed)
 
 
 def _load_robot(*, data_dir: Path | None, split_seed: int = 0) -> _Frames:
-    (content,) = _read(_ROBOT, data_dir).values()
+    (content,) = _read("robot", data_dir).values()
     frame = read_csv(content, names=[*ROBOT_DOMAIN.names, ROBOT_DOMAIN.target])
     # 48 readings reach up to 5.09 where the documentation ends at 5.
     frame[list(ROBOT_DOMAIN.names)] = ROBOT_DOMAIN.clip(frame[list(ROBOT_DOMAIN.names)])
@@ -343,11 +347,6 @@ def _hint(name: object, known: list[str]) -> str:
     return f"; {f'did you mean {close!r}? There' if close else 'there'} are {', '.join(known)}"
 
 
-def _check_choice(option: str, value: object, choices: tuple[object, ...]) -> None:
-    if not any(value is c or (isinstance(value, str) and value == c) for c in choices):
-        raise ValueError(f"{option} must be {' or '.join(map(repr, choices))}, got {value!r}")
-
-
 def part_of(frame: pd.DataFrame, domain: Domain) -> Part:
     """Attributes of a domain and labels, out of a frame that may have more columns."""
     return frame[list(domain.names)], frame[domain.target]
@@ -365,8 +364,8 @@ def _with_values(domain: Domain, names: Collection[str], change: Callable[[_Valu
 def _adult_options(
     train: pd.DataFrame, test: pd.DataFrame, domain: Domain, *, us_only: bool, split: str
 ) -> _Frames:
-    _check_choice("us_only", us_only, (False, True))
-    _check_choice("split", split, ("standard", "merged"))
+    check_choice("us_only", us_only, (False, True))
+    check_choice("split", split, ("standard", "merged"))
     if us_only:
         train, test = (frame[frame["native-country"] == "United-States"] for frame in (train, test))
         domain = _with_values(domain, ["native-country"], lambda _: ("United-States",))
@@ -398,8 +397,9 @@ def _fetch(url: str, folder: Path) -> Path:
     return Path(pooch.retrieve(url, known_hash=None, fname="download.zip", path=folder))
 
 
-def _read(source: _Source, data_dir: Path | None) -> dict[str, bytes]:
-    """Verified contents of a source's files, by name."""
+def _read(name: str, data_dir: Path | None) -> dict[str, bytes]:
+    """Verified contents of a data set's files, by name."""
+    source = _SOURCES[name]
     folders = [_cache_folder()] if data_dir is None else [data_dir, _cache_folder()]
     contents = {file.name: _find(file, folders) for file in source.files}
     if missing := [file for file in source.files if contents[file.name] is None]:

@@ -26,7 +26,7 @@ import pandas as pd
 from ..checks import check_path
 from ..domain import Categorical, Domain
 from ..domain.cells import (
-    Layout,
+    CsvSection,
     check_columns,
     check_keys,
     check_split_seed,
@@ -37,8 +37,6 @@ from ..domain.cells import (
 from ..domain.encoding import decoded
 from ..errors import DataError
 from ..records.bags import label_keys, uniforms
-
-_SPLIT_STREAM = 2**32  # far from the streams of the trees, should a forest have the seed of the split
 
 
 def load_csv(
@@ -99,8 +97,9 @@ def load_csv(
     check_keys(tables, key=layout.key)
     records = [_records(t, domain=public, layout=layout, file=f) for t, f in zip(tables, files, strict=True)]
     if test is None:
-        held_back = uniforms(label_keys(records[0].index), seed=int(seed), stream=_SPLIT_STREAM)
-        records = [records[0][held_back >= layout.test_share], records[0][held_back < layout.test_share]]
+        # Far from the streams of the trees, should a forest have the seed of the split.
+        drawn = uniforms(label_keys(records[0].index), seed=int(seed), stream=2**32)
+        records = [records[0][drawn >= layout.test_share], records[0][drawn < layout.test_share]]
     for part, purpose, file in zip(records, ("train", "test"), (files[0], files[-1]), strict=True):
         if part.empty:
             raise DataError(
@@ -110,7 +109,7 @@ def load_csv(
     return records[0], records[1], public
 
 
-def _keyed(file: Path, *, domain: Domain, layout: Layout, first_row: int) -> pd.DataFrame:
+def _keyed(file: Path, *, domain: Domain, layout: CsvSection, first_row: int) -> pd.DataFrame:
     """All cells of a table as texts, indexed by the records' keys."""
     table = read_cells(file)
     check_columns(table.columns, domain=domain, layout=layout, file=file)
@@ -118,7 +117,7 @@ def _keyed(file: Path, *, domain: Domain, layout: Layout, first_row: int) -> pd.
     return table.set_axis(keys, axis=0)
 
 
-def _records(table: pd.DataFrame, *, domain: Domain, layout: Layout, file: Path) -> pd.DataFrame:
+def _records(table: pd.DataFrame, *, domain: Domain, layout: CsvSection, file: Path) -> pd.DataFrame:
     """Turn texts into records of the domain, without those that lack a value where the domain has none for that."""
     codes, labels, index = encode_cells(table, domain=domain, layout=layout, file=file)
     assert labels is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Hashable, Iterable, Mapping, Set
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Literal
@@ -15,14 +16,9 @@ import pandas as pd
 from ..errors import DomainError
 
 UNFILLED = "FILL IN"  # in the draft of a domain file
-OTHER, MISSING = "other", "missing"  # levels that a categorical attribute may get beside its values
-MISSING_SHARE = 1 / 16  # of a continuous domain's measure that belongs to the missing value
-EPOCH = date(1970, 1, 1)
-_FORMAT = re.compile(r"([^%]|%[YmdjbBHMSfzIp%])+")  # neither names of zones nor years without their century
-_PROBE = datetime(1912, 11, 30, 15, 7, 9, tzinfo=UTC)
-DAYS = tuple((day - EPOCH).days for day in (date.min, date.max))  # that have a date
-SHOWN = 3
-LARGEST = 1e300  # number in a bound
+EPOCH = date(1970, 1, 1)  # day 0, as NumPy and pandas count
+SHOWN = 3  # values that an error names
+LARGEST = 1e300  # number in a bound: sums of some values, and multiples of the width, stay finite too
 
 
 @dataclass(frozen=True)
@@ -93,36 +89,35 @@ class Continuous:
             ) from error
 
     def _check_bounds(self) -> None:
-        # Sums of some values, and multiples of the width, stay finite too.
         if not all(abs(bound) <= LARGEST for bound in (self.low, self.high)):
             raise DomainError(
                 f"bounds of {self.name!r} must be finite, at most {LARGEST:g} in size, got low={self.low}, "
                 f"high={self.high}; state bounds that are wide enough, with clip: true for what lies beyond"
             )
-        if self.is_date and not all(DAYS[0] <= bound <= DAYS[1] for bound in (self.low, self.high)):
+        first, last = ((day - EPOCH).days for day in (date.min, date.max))
+        if self.is_date and not all(first <= bound <= last for bound in (self.low, self.high)):
             raise DomainError(
                 f"unit of {self.name!r} is 'date', got low={self.low}, high={self.high}, which are no days; write "
                 "bounds as [2001-01-01, 2026-12-31]"
             )
         if not self.low < self.high:
-            told = f"low={self.shown(self.low)}, high={self.shown(self.high)}"
+            bounds = f"low={self.shown(self.low)}, high={self.shown(self.high)}"
             way_out = "swap them" if self.low > self.high else "an attribute of one value can be left out"
-            raise DomainError(f"bounds of {self.name!r} must be low < high, got {told}; {way_out}")
+            raise DomainError(f"bounds of {self.name!r} must be low < high, got {bounds}; {way_out}")
 
     def _check_format(self) -> None:
         """Raise DomainError unless a day that is written in the format can only be read as that day."""
-        told = f"format of {self.name!r}, {self.format!r},"
+        what = f"format of {self.name!r}, {self.format!r},"
         if not self.is_date:
-            raise DomainError(f"{told} is for dates: write the bounds as [2001-01-01, 2026-12-31]")
-        try:
-            read = None
-            if _FORMAT.fullmatch(self.format):
-                read = datetime.strptime(_PROBE.strftime(self.format), self.format)
-        except (TypeError, ValueError, re.error):
-            read = None
-        if read is None or read.date() != _PROBE.date() or read.hour not in (0, _PROBE.hour):
+            raise DomainError(f"{what} is for dates: write the bounds as [2001-01-01, 2026-12-31]")
+        probe, read = datetime(1912, 11, 30, 15, 7, 9, tzinfo=UTC), None  # no two of its numbers are alike
+        with suppress(TypeError, ValueError, re.error):
+            # neither names of zones nor years without their century
+            if re.fullmatch(r"([^%]|%[YmdjbBHMSfzIp%])+", self.format):
+                read = datetime.strptime(probe.strftime(self.format), self.format)
+        if read is None or read.date() != probe.date() or read.hour not in (0, probe.hour):
             raise DomainError(
-                f'{told} must tell day, month and a year of four digits, as "%d/%m/%Y" does; an hour may follow, as '
+                f'{what} must tell day, month and a year of four digits, as "%d/%m/%Y" does; an hour may follow, as '
                 '"%d/%m/%Y %H:%M"'
             )
 
@@ -134,7 +129,8 @@ class Continuous:
     @property
     def floor(self) -> float:
         """Lower end of the encoded numbers; where a value may be missing it is below ``low`` and stands for that."""
-        return self.low - self.missing * (self.high - self.low) * MISSING_SHARE / (1 - MISSING_SHARE)
+        share = 1 / 16  # of the whole measure, for the missing value: as much as one of 16 bins
+        return self.low - self.missing * (self.high - self.low) * share / (1 - share)
 
     @property
     def stand_in(self) -> float:
@@ -189,7 +185,7 @@ class Categorical:
         check_name(self.name)
         object.__setattr__(self, "values", check_values(self.values, of=f"values of {self.name!r}"))
         _check_switch(self.name, "missing", self.missing)
-        if self.unknown not in ("error", OTHER):
+        if self.unknown not in ("error", "other"):
             raise DomainError(
                 f"unknown of {self.name!r} must be 'error' or 'other', got {self.unknown!r}; write unknown: other for "
                 "one level more, or leave it out"
@@ -198,18 +194,18 @@ class Categorical:
     @property
     def levels(self) -> tuple[Hashable, ...]:
         """Values, then the levels ``"other"`` and ``"missing"`` that the options add; their order gives the codes."""
-        added = [OTHER] * (self.unknown == OTHER) + [MISSING] * self.missing
+        added = ["other"] * (self.unknown == "other") + ["missing"] * self.missing
         return (*self.values, *(level for level in added if level not in self.values))
 
     @property
     def stand_in(self) -> int:
         """Code of a value that is not listed, where a model may not stop at it."""
-        return self.levels.index(OTHER) if self.unknown == OTHER else 0
+        return self.levels.index("other") if self.unknown == "other" else 0
 
     @property
     def missing_code(self) -> int:
         """Code of a missing value, where a model may not stop at it."""
-        return self.levels.index(MISSING) if self.missing else self.stand_in
+        return self.levels.index("missing") if self.missing else self.stand_in
 
 
 Attribute = Continuous | Categorical

@@ -16,6 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..arrays import Floats
+from ..checks import check_share
 from ..errors import DataError, DomainError, closest
 from ..files import unreadable
 from .attributes import Categorical, listed
@@ -23,20 +24,12 @@ from .domain import Domain, read_domain_file
 from .encoding import spelt_values
 from .misfits import lacking
 
-_FOREIGN = {  # how files begin that are no CSV
-    b"PK\x03\x04": "an Excel file or another archive; save the table as CSV",
-    b"\xd0\xcf\x11\xe0": "an Excel file; save the table as CSV",
-    b"PAR1": "a Parquet file; name it so, FILE.parquet, or write the table as CSV",
-    b"\xff\xfe": "text in UTF-16; save it in UTF-8",
-    b"\xfe\xff": "text in UTF-16; save it in UTF-8",
-}
-_GZIP = b"\x1f\x8b"
 # With a header, pandas would rename columns that repeat, and take a column too many for an index.
 AS_TEXTS: dict[str, Any] = {"dtype": str, "na_filter": False, "skipinitialspace": True}
 
 
 @dataclass(frozen=True)
-class Layout:
+class CsvSection:
     """The section ``csv`` of a domain file; a single text or number stands for a list of one."""
 
     ignore: Any = ()
@@ -56,10 +49,8 @@ class Layout:
             object.__setattr__(self, name, entries)
         if self.key is not None and not isinstance(self.key, str):
             raise DomainError(f"csv: key must be the name of a column, got {self.key!r}; write it in quotes")
-        share = self.test_share
-        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share < 1:
-            raise DomainError(f"csv: test_share must be a number between 0 and 1, got {share!r}; such as 0.3")
         try:
+            check_share("test_share", self.test_share)
             check_split_seed(self.split_seed)
         except ValueError as error:
             raise DomainError(f"csv: {error}") from error
@@ -74,7 +65,7 @@ def check_split_seed(split_seed: object) -> None:
         )
 
 
-def read_layout(file: Path) -> tuple[Domain, Layout]:
+def read_layout(file: Path) -> tuple[Domain, CsvSection]:
     """Read a domain file, and check that its section ``csv`` agrees with the domain.
 
     Raises
@@ -83,7 +74,7 @@ def read_layout(file: Path) -> tuple[Domain, Layout]:
         If the file cannot be read, or makes no sense.
     """
     domain, section = read_domain_file(file)
-    known = [field.name for field in fields(Layout)]
+    known = [field.name for field in fields(CsvSection)]
     if not isinstance(section, dict) or not set(section) <= set(known):
         unknown = (
             next((key for key in section if key not in known), None) if isinstance(section, dict) else None
@@ -92,7 +83,7 @@ def read_layout(file: Path) -> tuple[Domain, Layout]:
         hint = f"; did you mean {close!r}?" if close else "; cells are separated by commas, in UTF-8"
         raise DomainError(f"{file}: csv may hold {', '.join(known)}, got {section!r}{hint}")
     try:
-        layout = Layout(**section)
+        layout = CsvSection(**section)
     except DomainError as error:
         raise DomainError(f"{file}: {error}") from error
     used = [*domain.names, domain.target]
@@ -176,7 +167,7 @@ def read_typed(file: Path) -> pd.DataFrame:
 def _parsed(file: Path, **how: Any) -> pd.DataFrame:
     try:
         content = file.read_bytes()
-        if content.startswith(_GZIP):
+        if content.startswith(b"\x1f\x8b"):
             content = gzip.decompress(content)
         check_head(content[:4], name=str(file))
         found: pd.DataFrame = pd.read_csv(io.BytesIO(content), encoding="utf-8-sig", **how)
@@ -191,7 +182,14 @@ def _parsed(file: Path, **how: Any) -> pd.DataFrame:
 
 def check_head(head: bytes, *, name: str) -> None:
     """Raise DataError if a file that ought to be a CSV begins like something else."""
-    for mark, what in _FOREIGN.items():
+    foreign = {  # how files begin that are no CSV
+        b"PK\x03\x04": "an Excel file or another archive; save the table as CSV",
+        b"\xd0\xcf\x11\xe0": "an Excel file; save the table as CSV",
+        b"PAR1": "a Parquet file; name it so, FILE.parquet, or write the table as CSV",
+        b"\xff\xfe": "text in UTF-16; save it in UTF-8",
+        b"\xfe\xff": "text in UTF-16; save it in UTF-8",
+    }
+    for mark, what in foreign.items():
         if head.startswith(mark):
             raise DataError(f"{name} is not a CSV file in UTF-8, but {what}")
 
@@ -212,7 +210,7 @@ def csv_problem(error: Exception) -> str:
 
 
 def check_columns(
-    columns: Iterable[str], *, domain: Domain, layout: Layout, file: Path, labels: bool = True
+    columns: Iterable[str], *, domain: Domain, layout: CsvSection, file: Path, labels: bool = True
 ) -> None:
     """Raise DomainError unless a table has all columns that a domain file names, and no others.
 
@@ -223,8 +221,8 @@ def check_columns(
     found = list(columns)
     known = [*domain.names, domain.target, *([] if layout.key is None else [layout.key])]
     needed = [name for name in known if labels or name != domain.target]
-    if told := lacking(needed, found):
-        raise DomainError(f"{file} {told}")
+    if problem := lacking(needed, found):
+        raise DomainError(f"{file} {problem}")
     if unknown := [name for name in found if name not in (*known, *layout.ignore)]:
         raise DomainError(
             f"{file} has columns that the domain file does not mention: {listed(unknown, limit=20)}; "
@@ -244,7 +242,7 @@ def check_keys(tables: Sequence[pd.DataFrame], *, key: str | None) -> None:
 
 
 def encode_cells(
-    table: pd.DataFrame, *, domain: Domain, layout: Layout, file: Path
+    table: pd.DataFrame, *, domain: Domain, layout: CsvSection, file: Path
 ) -> tuple[Floats, NDArray[np.intp] | None, pd.Index]:
     """Codes of the records, of their labels if there are some, and index of those that are kept.
 

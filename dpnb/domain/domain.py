@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from ..checks import check_path
+from ..checks import check_count, check_path
 from ..errors import DataError, DomainError, PrivacyLeakWarning, closest
 from ..files import unreadable, write_whole
 from .attributes import (
@@ -31,12 +31,10 @@ from .attributes import (
     listed,
     repeated,
 )
-from .encoding import decoded, distinct, encoded, moved, moved_positions, positions, spelt_values
+from .encoding import decoded, distinct, encoded, positions, replaced, replaced_positions, spelt_values
 from .frames import as_frame, as_series, columns_of, is_table, objects
 from .hints import another_order, notes, notes_on_index
 from .misfits import joined, lacking, raise_misfits
-
-_LOCAL = "a local check, which is not private and spends no ε"
 
 
 @dataclass(frozen=True)
@@ -189,14 +187,14 @@ class Domain:
         **Privacy.** Each record is encoded by itself: it costs nothing. Errors show values of records, so they are
         for the data holder's eyes only.
         """
-        codes, told = self.moved_and_told(X, bounds=strict)
-        raise_misfits(told)
+        codes, misfits = self.replaced_and_misfits(X, bounds=strict)
+        raise_misfits(misfits)
         return codes
 
-    def moved_and_told(
+    def replaced_and_misfits(
         self, X: pd.DataFrame | ArrayLike, *, bounds: bool = True
     ) -> tuple[NDArray[np.float64], list[str]]:
-        """Records as :meth:`move` gives them, and what of each column did not fit, in words and with values.
+        """Records as :meth:`replaced` gives them, and what of each column did not fit, in words and with values.
 
         Parameters
         ----------
@@ -204,22 +202,22 @@ class Domain:
         bounds : whether to tell of values outside the bounds; if not, they are left where they are.
         """
         columns = self._columns(X)
-        codes, told = self._empty(columns), []
+        codes, misfits = self._empty(columns), []
         for position, (attribute, column) in enumerate(zip(self.attributes, columns, strict=True)):
             try:
                 codes[:, position], misfit = encoded(column, attribute, bounds=bounds)
             except DomainError as error:
-                told.append(str(error))
+                misfits.append(str(error))
             except Exception as error:  # whatever an odd object raises
-                told.append(
+                misfits.append(
                     f"column {attribute.name!r} holds odd objects: {type(error).__name__}; convert them"
                 )
             else:
-                told += [] if misfit is None else [misfit.told(attribute, total=len(column))]
                 if misfit is None:
                     continue
-            codes[:, position] = moved(column, attribute)
-        return codes, told
+                misfits.append(misfit.text(attribute, total=len(column)))
+            codes[:, position] = replaced(column, attribute)
+        return codes, misfits
 
     def check(self, X: pd.DataFrame | ArrayLike, y: Any = None) -> str:
         """Tell the data holder, before a fit, everything that does not fit the domain.
@@ -247,10 +245,11 @@ class Domain:
         **Privacy.** The check is local: its answer depends on single records and is not private. It is for the data
         holder's eyes only, who has the records; it spends no ε.
         """
-        told = self.moved_and_told(X)[1]
+        local = "a local check, which is not private and spends no ε"
+        misfits = self.replaced_and_misfits(X)[1]
         columns = self._columns(X)
-        problems = [joined(told)] if told else []
-        if told and not is_table(X) and (order := another_order(self.attributes, columns)):
+        problems = [joined(misfits)] if misfits else []
+        if misfits and not is_table(X) and (order := another_order(self.attributes, columns)):
             problems.append(order)
         labels = None if y is None else as_series(y)
         if labels is not None and len(labels) != len(columns[0]):
@@ -262,22 +261,22 @@ class Domain:
         except DomainError as error:
             problems.append(str(error))
         if problems:
-            raise DomainError("\n".join([*problems, f"({_LOCAL})"]))
-        return "\n- ".join([f"all {len(columns[0])} records fit the domain ({_LOCAL})", *self.oddities(X, y)])
+            raise DomainError("\n".join([*problems, f"({local})"]))
+        return "\n- ".join([f"all {len(columns[0])} records fit the domain ({local})", *self.oddities(X, y)])
 
     def oddities(self, X: pd.DataFrame | ArrayLike, y: Any = None) -> list[str]:
         """What of records that fit is odd, in words and with values; parameters and privacy as of :meth:`check`."""
         pairs = zip(self.attributes, self._columns(X), strict=True)
         found = [note for attribute, column in pairs for note in notes(attribute, column)]
         if y is not None:
-            counts = np.bincount(self.move_labels(y), minlength=self.n_classes)
+            counts = np.bincount(self.replaced_labels(y), minlength=self.n_classes)
             never = [repr(label) for label, n in zip(self.classes, counts, strict=True) if not n]
             found += [f"no record has the class {', '.join(never)}"] if never and counts.any() else []
             found += notes_on_index(as_frame(X), y)
         return found
 
-    def move(self, X: pd.DataFrame | ArrayLike) -> NDArray[np.float64]:
-        """Records as numbers like :meth:`encode`, with every misfit moved into the domain: what a fit learns from.
+    def replaced(self, X: pd.DataFrame | ArrayLike) -> NDArray[np.float64]:
+        """Records as numbers like :meth:`encode`, every misfit replaced by a value of the domain: what a fit sees.
 
         Numbers go to the next bound, what is no number to the middle of the domain, unknown categories to the level
         "other" or, without one, to the first value, and missing ones to the level "missing" or where unknown ones go.
@@ -293,13 +292,12 @@ class Domain:
 
         Notes
         -----
-        **Privacy.** Each value is moved by itself, to a public place: it costs nothing, and nothing but the model tells
-        that it was moved.
+        **Privacy.** Each value is replaced by itself, by a public one: it costs nothing.
         """
         columns = self._columns(X)
         codes = self._empty(columns)
         for position, (attribute, column) in enumerate(zip(self.attributes, columns, strict=True)):
-            codes[:, position] = moved(column, attribute)
+            codes[:, position] = replaced(column, attribute)
         return codes
 
     def spelt(self, X: pd.DataFrame, *, missing: tuple[str, ...] = ()) -> pd.DataFrame:
@@ -332,13 +330,13 @@ class Domain:
         codes, misfit = positions(labels, self.classes)
         if misfit is not None:
             of = "the labels" if misfit.kind == "missing" else self.classes
-            raise DomainError(misfit.told(of, total=len(labels)))
+            raise DomainError(misfit.text(of, total=len(labels)))
         return codes
 
-    def move_labels(self, y: ArrayLike | pd.Series[Any]) -> NDArray[np.intp]:
+    def replaced_labels(self, y: ArrayLike | pd.Series[Any]) -> NDArray[np.intp]:
         """Labels like :meth:`encode_labels`; one that is missing or unknown counts as the first class."""
         y = objects(y) if isinstance(y, list | tuple) else y  # a label that is a list is an unknown one
-        return moved_positions(as_series(y), self.classes, stand_in=0, missing=0)
+        return replaced_positions(as_series(y), self.classes, stand_in=0, missing=0)
 
     def clip(self, X: pd.DataFrame | ArrayLike) -> pd.DataFrame:
         """A copy of the records with continuous values moved into the bounds.
@@ -362,7 +360,7 @@ class Domain:
                 loose = replace(a, missing=True, clip=True)
                 numbers, misfit = encoded(column, loose, bounds=False)
                 if misfit is not None:
-                    raise DomainError(misfit.told(a, total=len(column)))
+                    raise DomainError(misfit.text(a, total=len(column)))
                 clipped[a.name] = pd.Series(decoded(numbers, loose), index=column.index)
             else:
                 clipped[a.name] = column.copy()
@@ -375,7 +373,7 @@ class Domain:
         ----------
         bins : number of bins, at least 1; the new categorical attribute takes the values ``0 .. bins - 1``.
         """
-        _check_bins(bins)
+        check_count("bins", bins, low=1)
         return replace(
             self,
             attributes=tuple(
@@ -401,7 +399,7 @@ class Domain:
         -----
         **Privacy.** The bins are public and each record is moved by itself: it costs nothing.
         """
-        _check_bins(bins)
+        check_count("bins", bins, low=1)
         columns = self._columns(X)
         codes = self.encode(X, strict=strict)
         binned = {}
@@ -570,8 +568,8 @@ class Domain:
                     f"this order: {listed(self.names, limit=20)}"
                 )
             return list(columns.values())
-        if told := lacking(self.names, columns):
-            raise DomainError(f"X {told}")
+        if problem := lacking(self.names, columns):
+            raise DomainError(f"X {problem}")
         if extra := [name for name in columns if name not in self._positions]:
             raise DomainError(
                 f"X has columns that the domain does not know: {listed(extra, limit=20)}; "
@@ -618,18 +616,13 @@ def _frozen(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-def _check_bins(bins: object) -> None:
-    if isinstance(bins, bool) or not isinstance(bins, int | np.integer) or bins < 1:
-        raise DomainError(f"bins must be an integer of at least 1, got {bins!r}; 10 is usual")
-
-
 def _infer_attribute(name: str, column: pd.Series[Any]) -> Attribute:
     column = column.infer_objects()
     if not pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
         return Categorical(name, distinct(column, of=f"values of column {name!r}"))
     numbers, misfit = encoded(column, Continuous(name, -LARGEST, LARGEST), bounds=False)
     if misfit is not None:
-        raise DomainError(misfit.told(f"column {name!r}", total=len(column)))
+        raise DomainError(misfit.text(f"column {name!r}", total=len(column)))
     low, high = float(numbers.min()), float(numbers.max())
     if low == high:
         # Half a unit vanishes beside a huge number.

@@ -20,9 +20,6 @@ from .encoding import spelt_values
 from .misfits import lacking
 from .yaml_text import dump
 
-_DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}\b")
-_ISO = re.compile(r"\d{4}-\d\d-\d\d")
-
 _HEAD = """\
 # Public domain of the table {name}: fill in every "{UNFILLED}".
 #
@@ -36,11 +33,6 @@ _HEAD = """\
 # Options of an attribute, in lines of their own: `missing: true`; of bounds `clip: true` and `unit: years`; of a list
 # of values `unknown: other`.
 """
-_NOTES = {
-    "continuous": "lowest and highest possible value",
-    "dates": "first and last possible day, such as 2001-12-31",
-    "categorical": "all possible values",
-}
 _END = """\
 # csv:                  # how to read the table; all of it may be left out
 #   ignore: [name]      # columns that are not used
@@ -64,6 +56,11 @@ def draft(table: pd.DataFrame, *, name: str, target: str) -> str:
         If the table has no such column.
     """
     columns = [str(column) for column in table.columns]
+    notes = {
+        "continuous": "lowest and highest possible value",
+        "dates": "first and last possible day, such as 2001-12-31",
+        "categorical": "all possible values",
+    }
     if target not in columns:
         raise DomainError(
             f"no column {target!r} to predict: {name} {lacking([target], columns)}; --target names one"
@@ -79,8 +76,10 @@ def draft(table: pd.DataFrame, *, name: str, target: str) -> str:
             kind = _kind(table[column])
             places = ", ".join([f'"{UNFILLED}"'] * (1 if kind == "categorical" else 2))
             entry = "categorical" if kind == "categorical" else "continuous"
-            lines += [f"- name: {_word(column)}", f"  {entry}: [{places}]  # {_NOTES[kind]}"]
-            if kind == "dates" and not all(_ISO.match(str(day)) for day in table[column].dropna()):
+            lines += [f"- name: {_word(column)}", f"  {entry}: [{places}]  # {notes[kind]}"]
+            if kind == "dates" and not all(
+                re.match(r"\d{4}-\d\d-\d\d", str(day)) for day in table[column].dropna()
+            ):
                 lines.append(f'  format: "{UNFILLED}"  # how they are written, such as "%d/%m/%Y"')
     return "\n".join([*lines, _END])
 
@@ -96,7 +95,8 @@ def _kind(column: pd.Series[Any]) -> str:
 
 
 def _is_date(value: Any) -> bool:
-    return isinstance(value, date) or (isinstance(value, str) and bool(_DATE.match(value)))
+    pattern = r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}\b"
+    return isinstance(value, date) or (isinstance(value, str) and re.match(pattern, value) is not None)
 
 
 def _word(text: str) -> str:

@@ -1,6 +1,6 @@
-"""Columns as numbers: strictly, where the data holder is told what does not fit, or with every misfit moved.
+"""Columns as numbers: strictly, where the data holder is told what does not fit, or with every misfit replaced.
 
-The moved form is what a fit on a given domain learns from. It looks at one value at a time, never raises, and gives
+The second form is what a fit on a given domain learns from. It looks at one value at a time, never raises, and gives
 a value the same number whatever the other records hold, and so whatever type pandas made of the column.
 """
 
@@ -25,10 +25,6 @@ from ..errors import DomainError
 from .attributes import SHOWN, Attribute, Categorical, Continuous
 from .misfits import Misfit
 
-MICROSECONDS = 86_400_000_000  # of a day
-_ISO = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{8})([T ][0-9].*)?")  # a whole day, perhaps with a time
-_RUN = re.compile("%[dmYjHIMSf]%[dmYjHIMSf]")  # numbers of a format with nothing between them
-
 
 def encoded(column: pd.Series[Any], attribute: Attribute, *, bounds: bool) -> tuple[Floats, Misfit | None]:
     """Numbers of a column, or what does not fit.
@@ -42,7 +38,7 @@ def encoded(column: pd.Series[Any], attribute: Attribute, *, bounds: bool) -> tu
         if gone.any() and not attribute.missing:
             return np.zeros(len(column)), Misfit("missing", int(gone.sum()))
         if attribute.unknown == "other":
-            return moved(column, attribute), None
+            return replaced(column, attribute), None
         codes = np.full(len(column), attribute.missing_code)
         codes[~gone], misfit = positions(column[~gone] if gone.any() else column, attribute.levels)
         return codes.astype(float), misfit
@@ -50,10 +46,10 @@ def encoded(column: pd.Series[Any], attribute: Attribute, *, bounds: bool) -> tu
 
 
 @np.errstate(all="ignore")  # what NumPy says of a number depends on it
-def moved(column: pd.Series[Any], attribute: Attribute) -> Floats:
-    """Numbers of a column, every misfit moved into the domain by itself: never raises."""
+def replaced(column: pd.Series[Any], attribute: Attribute) -> Floats:
+    """Numbers of a column, every misfit replaced by a number of the domain, by itself: never raises."""
     if isinstance(attribute, Categorical):
-        codes = moved_positions(
+        codes = replaced_positions(
             column, attribute.levels, stand_in=attribute.stand_in, missing=attribute.missing_code
         )
         return codes.astype(float)
@@ -108,7 +104,7 @@ def positions(column: pd.Series[Any], values: tuple[Hashable, ...]) -> tuple[Int
 
 
 @np.errstate(all="ignore")
-def moved_positions(
+def replaced_positions(
     column: pd.Series[Any], values: tuple[Hashable, ...], *, stand_in: int, missing: int
 ) -> Ints:
     """Position of each entry among the values; what is not listed has that of ``stand_in``."""
@@ -228,7 +224,7 @@ def _loose_dates(column: pd.Series[Any], form: str) -> Floats:
 def _since_epoch(times: Any) -> Floats:
     """Days since 1970-01-01 of NumPy's times, whatever their unit."""
     days = times.astype("datetime64[D]")
-    rest = (times - days).astype("timedelta64[us]").astype(np.int64) / MICROSECONDS
+    rest = (times - days).astype("timedelta64[us]").astype(np.int64) / 86_400_000_000
     since: Floats = np.where(np.isnat(times), np.nan, days.astype(np.int64) + rest)
     return since
 
@@ -254,10 +250,11 @@ def _read_date(text: str, form: str) -> datetime:
     """
     if form:
         moment = datetime.strptime(text, form)
-        if _RUN.search(form) and moment.strftime(form) != text:
-            raise ValueError(text)  # without their zeros, 1112001 could be two days
+        # Numbers with nothing between them and without their zeros, as 1112001, could be two days.
+        if re.search("%[dmYjHIMSf]%[dmYjHIMSf]", form) and moment.strftime(form) != text:
+            raise ValueError(text)
         return moment
-    if not _ISO.fullmatch(text):
+    if not re.fullmatch(r"([0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{8})([T ][0-9].*)?", text):
         raise ValueError(text)
     return datetime.fromisoformat(text)
 
@@ -276,7 +273,7 @@ def distinct(column: pd.Series[Any], *, of: str) -> tuple[Hashable, ...]:
     """Sorted distinct values of a column; raises DomainError if some are missing."""
     missing: NDArray[np.bool_] = column.isna().to_numpy(dtype=np.bool_)
     if missing.any():
-        raise DomainError(Misfit("missing", int(missing.sum())).told(of, total=len(column)))
+        raise DomainError(Misfit("missing", int(missing.sum())).text(of, total=len(column)))
     try:
         values = column.unique().tolist()
     except TypeError as error:

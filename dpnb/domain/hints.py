@@ -12,12 +12,6 @@ from scipy.optimize import linear_sum_assignment
 
 from .attributes import Attribute, Categorical, Continuous
 from .encoding import encoded
-from .misfits import MANY
-
-_PASSED = ("outside", "infinite", "unknown")  # what an option lets pass
-NARROW = 1 / 100  # of the bounds' width
-LOOKED_AT = 200  # records, and
-MOST_COLUMNS = 50  # that are tried in each other's place
 
 
 def notes(attribute: Attribute, column: pd.Series[Any]) -> Iterator[str]:
@@ -28,16 +22,17 @@ def notes(attribute: Attribute, column: pd.Series[Any]) -> Iterator[str]:
     else:
         plain, place = replace(attribute, clip=False), "a bound"
     numbers, misfit = encoded(column, plain, bounds=True)
-    if misfit is not None and misfit.kind in _PASSED and misfit.count > MANY * len(column):
+    passed = misfit is not None and misfit.kind in ("outside", "infinite", "unknown")  # by an option
+    if misfit is not None and passed and misfit.is_common(len(column)):
         what, hint = (tell(attribute, total=len(column)) for tell in (misfit.what, misfit.hint))
         yield f"{what}, which count as {place}{hint}"
     given = numbers[numbers >= attribute.low] if isinstance(attribute, Continuous) else numbers[:0]
     if isinstance(attribute, Continuous) and misfit is None and len(given):
         low, high = float(given.min()), float(given.max())
-        if high - low < NARROW * (attribute.high - attribute.low):
+        if high - low < 0.01 * (attribute.high - attribute.low):
             yield (
                 f"all values of column {attribute.name!r} lie from {attribute.shown(low)} to {attribute.shown(high)}, "
-                f"in less than {NARROW:.0%} of its bounds; is it in another unit, or scaled before the model?"
+                f"in less than 1% of its bounds; is it in another unit, or scaled before the model?"
             )
 
 
@@ -54,9 +49,9 @@ def notes_on_index(X: Any, y: Any) -> Iterator[str]:
 
 def another_order(attributes: Sequence[Attribute], columns: Sequence[pd.Series[Any]]) -> str | None:
     """The order in which an array's columns would fit, if they do not in the one they have."""
-    if len(attributes) > MOST_COLUMNS:
+    if len(attributes) > 50:  # each is tried in each other's place, by its first 200 records
         return None
-    fits = np.array([[_share(column[:LOOKED_AT], a) for column in columns] for a in attributes])
+    fits = np.array([[_share(column[:200], a) for column in columns] for a in attributes])
     places, found = linear_sum_assignment(fits + 1e-6 * np.eye(len(fits)), maximize=True)
     if fits[places, found].sum() < fits.trace() + 1:
         return None

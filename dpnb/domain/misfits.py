@@ -1,4 +1,4 @@
-"""What of a table does not fit the domain, told to the data holder in the words of the domain file."""
+"""What of a table does not fit the domain, in the words of the domain file."""
 
 from __future__ import annotations
 
@@ -9,9 +9,6 @@ from typing import Any, TypeGuard, cast
 
 from ..errors import DomainError, closest
 from .attributes import SHOWN, Attribute, Categorical, Continuous, listed
-
-MANY = 1 / 4  # of the values: a share that is hardly meant
-_KINDS = ("no number", "missing", "infinite", "outside", "unknown")  # in the order in which they are checked
 
 
 @dataclass(frozen=True)
@@ -31,14 +28,19 @@ class Misfit:
 
     def joined(self, other: Misfit | None) -> Misfit:
         """The same for two parts of a table; of different kinds, the one that is checked first."""
-        if other is None or (other.kind != self.kind and _KINDS.index(self.kind) < _KINDS.index(other.kind)):
+        order = ("no number", "missing", "infinite", "outside", "unknown")  # in which they are checked
+        if other is None or order.index(self.kind) < order.index(other.kind):
             return self
         if other.kind != self.kind:
             return other
         first = tuple(dict.fromkeys((*other.first, *self.first)))[: SHOWN + 1]
         return Misfit(self.kind, self.count + other.count, first)
 
-    def told(self, of: Attribute | tuple[object, ...] | str, *, total: int) -> str:
+    def is_common(self, total: int) -> bool:
+        """Whether more than a quarter of all records are misfits, which is hardly meant."""
+        return self.count > total / 4
+
+    def text(self, of: Attribute | tuple[object, ...] | str, *, total: int) -> str:
         """What is wrong, the way out, and what the values were probably meant to be.
 
         Parameters
@@ -49,7 +51,7 @@ class Misfit:
         return f"{self.what(of, total=total)}; {self._way_out(of)}{self.hint(of, total=total)}"
 
     def what(self, of: Attribute | tuple[object, ...] | str, *, total: int) -> str:
-        """What is wrong; parameters as of :meth:`told`."""
+        """What is wrong; parameters as of :meth:`text`."""
         name, share = _name_of(of), f"{self.count} of {total} records"
         if self.kind == "no number":
             date = f"dates written as {of.format or '2001-12-31'}" if _is_date(of) else "numbers"
@@ -89,11 +91,11 @@ class Misfit:
         return way_out
 
     def hint(self, of: Attribute | tuple[object, ...] | str, *, total: int) -> str:
-        """What the values were probably meant to be, empty if they look like nothing; parameters as of :meth:`told`."""
+        """What the values were probably meant to be, empty if they look like nothing; parameters as of :meth:`text`."""
         if self.kind == "no number" and not _is_date(of):
             commas = any("," in str(v) and _is_number(str(v).replace(",", ".")) for v in self.first)
             return ". Are these decimal commas? pd.read_csv(..., decimal=',') reads them" if commas else ""
-        if self.kind == "outside" and self.count > total * MANY:
+        if self.kind == "outside" and self.is_common(total):
             return ". Is it in another unit, or scaled before the model? Bounds are of records as they are"
         if self.kind != "unknown":
             return ""
@@ -107,17 +109,17 @@ class Misfit:
         return ". Are these codes of what is listed? Map them to it" if codes else ""
 
 
-def joined(told: list[str]) -> str:
+def joined(misfits: list[str]) -> str:
     """One text of what does not fit in each column."""
-    if len(told) == 1:
-        return told[0]
-    return f"{len(told)} columns do not fit the domain:\n- " + "\n- ".join(told)
+    if len(misfits) == 1:
+        return misfits[0]
+    return f"{len(misfits)} columns do not fit the domain:\n- " + "\n- ".join(misfits)
 
 
-def raise_misfits(told: list[str]) -> None:
+def raise_misfits(misfits: list[str]) -> None:
     """Raise one DomainError for all that does not fit, if anything does not."""
-    if told:
-        raise DomainError(joined(told))
+    if misfits:
+        raise DomainError(joined(misfits))
 
 
 def lacking(names: Iterable[str], found: Iterable[object]) -> str | None:
@@ -131,15 +133,15 @@ def lacking(names: Iterable[str], found: Iterable[object]) -> str | None:
     there = [*map(str, found)]
     if not (gone := [name for name in names if name not in there]):
         return None
-    told = f"lacks the columns {listed(gone, limit=20)}; it has {listed(there, limit=20) or 'none'}"
+    problem = f"lacks the columns {listed(gone, limit=20)}; it has {listed(there, limit=20) or 'none'}"
     if len(there) == 1 and (separators := [mark for mark in ";\t|" if mark in there[0]]):
-        return f"{told}: its cells seem to be separated by {separators[0]!r}, expected commas"
+        return f"{problem}: its cells seem to be separated by {separators[0]!r}, expected commas"
     spare = {_folded(name): name for name in there if name not in names}
     same = [f"{spare[_folded(name)]!r} to {name!r}" for name in gone if _folded(name) in spare]
     alike = [close for name in gone if (close := closest(name, spare.values()))]
     if same:
-        return f"{told}; rename {', '.join(same)}"
-    return f"{told}; rename or add columns" + (f", is {alike[0]!r} one of them?" if alike else "")
+        return f"{problem}; rename {', '.join(same)}"
+    return f"{problem}; rename or add columns" + (f", is {alike[0]!r} one of them?" if alike else "")
 
 
 def _is_date(of: object) -> TypeGuard[Continuous]:

@@ -11,16 +11,13 @@ from yaml import YAMLError
 __all__ = ["YAMLError", "dump", "parse", "why"]
 
 
-MOST_VALUES = 2**20  # of a document, each as often as it is referred to
-
-
 def parse(text: str) -> Any:
     """Read a document.
 
     Raises
     ------
     YAMLError
-        If it is none, holds itself, or more than ``MOST_VALUES`` values.
+        If it is none, holds itself, or more than a million values, each as often as it is referred to.
     """
     try:
         document = yaml.load(text, Loader=_Loader)
@@ -34,15 +31,13 @@ def parse(text: str) -> Any:
 
 
 def _check_size(document: Any) -> None:
-    pending, seen = [document], 0
-    while pending and seen <= MOST_VALUES:
+    pending, seen, most = [document], 0, 2**20
+    while pending and seen <= most:
         part = pending.pop()
         seen += 1
         pending += part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
     if pending:
-        raise YAMLError(
-            f"it holds itself, or more than {MOST_VALUES} values; write lists out, without & and *"
-        )
+        raise YAMLError(f"it holds itself, or more than {most} values; write lists out, without & and *")
 
 
 def why(error: YAMLError) -> str:
@@ -60,18 +55,6 @@ def dump(document: object) -> str:
         document, Dumper=_Dumper, default_flow_style=None, sort_keys=False, allow_unicode=True, width=100
     )
     return text
-
-
-# YAML 1.1 takes yes, no, on and off for booleans and 1:30 for a number: all plausible categories.
-_RESOLVERS = [
-    ("tag:yaml.org,2002:bool", re.compile(r"^(?:true|false)$"), "tf"),
-    ("tag:yaml.org,2002:int", re.compile(r"^[-+]?(?:0|[1-9][0-9]*)$"), "-+0123456789"),
-    (
-        "tag:yaml.org,2002:float",
-        re.compile(r"^[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?$"),
-        "-+.0123456789",
-    ),
-]
 
 
 class _Loader(yaml.SafeLoader):
@@ -103,9 +86,17 @@ class _Dumper(yaml.SafeDumper):
 _Dumper.add_representer(str, _Dumper.represent_str)
 
 
-# Writer and reader share the rules, so that the writer quotes what the reader would take for a number.
-_Loader.yaml_implicit_resolvers = {}
-_Dumper.yaml_implicit_resolvers = {}
-for _tag, _pattern, _first in _RESOLVERS:
-    _Loader.add_implicit_resolver(_tag, _pattern, list(_first))
-    _Dumper.add_implicit_resolver(_tag, _pattern, list(_first))
+# YAML 1.1 takes yes, no, on and off for booleans and 1:30 for a number: all plausible categories. Writer and reader
+# share other rules, so that the writer quotes what the reader would take for a number.
+for _side in (_Loader, _Dumper):
+    _side.yaml_implicit_resolvers = {}
+    for _tag, _pattern, _first in (
+        ("bool", r"^(?:true|false)$", "tf"),
+        ("int", r"^[-+]?(?:0|[1-9][0-9]*)$", "-+0123456789"),
+        (
+            "float",
+            r"^[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?$",
+            "-+.0123456789",
+        ),
+    ):
+        _side.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(_pattern), list(_first))

@@ -104,7 +104,7 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
     ----------
     strict : whether ``fit`` and ``predict`` raise an error for records that do not fit the domain. An error tells
         whoever sees it something of the records, and no budget pays for it. By default, with a domain given, misfits
-        are moved into the domain (``Domain.move``), and an error depends on parameters and columns alone;
+        are moved into the domain (``Domain.replaced``), and an error depends on parameters and columns alone;
         ``Domain.check`` tells before a fit what would be moved, and ``predict`` warns.
 
     Notes
@@ -314,10 +314,10 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
         }
 
     def __getattr__(self, name: str) -> Any:
-        told = f"{type(self).__name__!r} object has no attribute {name!r}"
+        message = f"{type(self).__name__!r} object has no attribute {name!r}"
         if name.endswith("_") and not name.startswith("_") and "ledger_" not in vars(self):
-            told += " before it is fitted: expected a fitted model, call fit(X, y) first"
-        raise AttributeError(told)
+            message += " before it is fitted: expected a fitted model, call fit(X, y) first"
+        raise AttributeError(message)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -410,12 +410,12 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
         return self._probabilities(self._codes(X))
 
     def _codes(self, X: pd.DataFrame | ArrayLike) -> Floats:
-        """Records as numbers, with misfits moved where ``fit`` moves them, and refused where it refuses them."""
+        """Records as numbers, with misfits replaced as by ``fit``, and refused where it refuses them."""
         if self.strict or getattr(self, "_read_off", False):
             return self.domain_.encode(X, strict=self.strict)
-        codes, told = self.domain_.moved_and_told(X)
-        if told:
-            warnings.warn(f"moved into the domain, as by fit: {joined(told)}", stacklevel=3)
+        codes, misfits = self.domain_.replaced_and_misfits(X)
+        if misfits:
+            warnings.warn(f"moved into the domain, as by fit: {joined(misfits)}", stacklevel=3)
         return codes
 
     def _probabilities(self, codes: Floats) -> Floats:
@@ -451,7 +451,7 @@ def read(path: str | PathLike[str]) -> PrivateClassifier:
 
 
 def _revived(document: dict[str, Any]) -> PrivateClassifier:
-    """The model of a document; DataError for whatever is wrong with it, told as what the document is."""
+    """The model of a document; DataError for whatever is wrong with it, in words that say what the document is."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -12,7 +12,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from itertools import groupby, repeat
 from pathlib import Path
@@ -26,7 +26,7 @@ from ..files import unreadable
 from ..privacy.accounting import KINDS, MOST_STEPS, Choice, Step
 from ..privacy.ledger import Cost, Event, Ledger, PlannedScope, Scope
 
-FORMAT, VERSION = "dpnb model", 2
+VERSION = 2  # of the format; a higher one says that earlier packages cannot read it
 WRITTEN = "expected a whole document, as model.release(path) writes it"
 
 # What stands in documents by its name, and the module that defines it today: a class may move, its name stays.
@@ -56,22 +56,32 @@ ESTIMATORS = {
 }
 """Estimators of the package; :func:`dpnb.estimators.base.register` adds others."""
 
-# What a document may ask for; a model that asks for more is not released.
-MOST_BYTES = 2**24
-MOST_BRACES = 2**17  # lists and objects: an empty one takes thirty times the memory of its text
-MOST_ENTRIES = 2**17  # of a ledger, each as often as it is there
-MOST_NODES = 2**24  # that they name
-MOST_DEPTH = 32  # of scopes in scopes
-MOST_CLASSES = 2**10
-LONGEST_CLASS = 2**12  # characters: an array of texts has room for the longest in each place
-RUN = 16  # steps of a plan that take the accountant as long as to begin with other ones
-_LONG = re.compile(r"[eE]\+?\d{3}|(?<!\d)\d{300}")  # what may be too large for a float
-_NUMBERS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+_NUMBERS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}  # as documents write what JSON has not
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Most of what a document may ask for; a model that asks for more is not released.
+
+    The tests of hostile documents hold reading to a gigabyte and some seconds within these.
+    """
+
+    bytes: int = 2**24
+    braces: int = 2**17  # lists and objects: an empty one takes thirty times the memory of its text
+    entries: int = 2**17  # of a ledger, each as often as it is there
+    nodes: int = 2**24  # that they name
+    steps: int = MOST_STEPS  # of plans, in all that the accountant works out
+    depth: int = 32  # of scopes in scopes
+    classes: int = 2**10
+    letters: int = 2**12  # of a class: an array of texts has room for the longest in each place
+
+
+MOST = Limits()
 
 
 def text_of(document: Mapping[str, Any]) -> str:
     """A model's document as it stands in a file."""
-    head = {"format": FORMAT, "version": VERSION}
+    head = {"format": "dpnb model", "version": VERSION}
     return json.dumps(head | dict(document), ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -85,7 +95,7 @@ def read_document(path: Path) -> dict[str, Any]:
     """
     try:
         with path.open("rb") as file:
-            content = file.read(MOST_BYTES + 1)
+            content = file.read(MOST.bytes + 1)
     except OSError as error:
         raise DataError(unreadable(path, error)) from error
     try:
@@ -96,8 +106,8 @@ def read_document(path: Path) -> dict[str, Any]:
 
 def parsed(content: bytes) -> dict[str, Any]:
     """The document that a file's content is; errors say what the file is instead."""
-    if len(content) > MOST_BYTES:
-        raise DataError(f"is no model: it has more than {MOST_BYTES} bytes; {WRITTEN}")
+    if len(content) > MOST.bytes:
+        raise DataError(f"is no model: it has more than {MOST.bytes} bytes; {WRITTEN}")
     try:
         text = content.decode()
     except UnicodeDecodeError as error:
@@ -105,14 +115,15 @@ def parsed(content: bytes) -> dict[str, Any]:
     if not text.lstrip().startswith("{"):
         what = f"it begins with {text[:20]!r}" if text.strip() else "it is empty"
         raise DataError(f"is not a model's JSON document: {what}; {WRITTEN}")
-    if text.count("[") + text.count("{") > MOST_BRACES:
-        raise DataError(f"is no model: it has more than {MOST_BRACES} lists and objects; {WRITTEN}")
+    if text.count("[") + text.count("{") > MOST.braces:
+        raise DataError(f"is no model: it has more than {MOST.braces} lists and objects; {WRITTEN}")
     try:
         document: dict[str, Any] = json.loads(
             text,
             object_pairs_hook=_once,
             parse_constant=_finite,
-            parse_float=_finite if _LONG.search(text) else None,  # asking for each number takes a while
+            # Asking for each number takes a while: only where one may be too large for a float.
+            parse_float=_finite if re.search(r"[eE]\+?\d{3}|(?<!\d)\d{300}", text) else None,
         )
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
@@ -120,8 +131,8 @@ def parsed(content: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise DataError(f"is not a JSON document: {error}; {WRITTEN}") from error
     _check_letters(document, text)
-    if document.get("format") != FORMAT:
-        raise DataError(f"is not a model: expected format {FORMAT!r}; model.release(path) writes one")
+    if document.get("format") != "dpnb model":
+        raise DataError("is not a model: expected format 'dpnb model'; model.release(path) writes one")
     found = document.get("version")
     if type(found) is not int or not 1 <= found <= VERSION:
         later = type(found) is int and found > VERSION
@@ -216,8 +227,8 @@ def domain_of(document: Mapping[str, Any]) -> Domain:
         If there are too many classes, or one is too long; if it is no domain.
     """
     domain = Domain.from_document(document)
-    if domain.n_classes > MOST_CLASSES or max(len(str(c)) for c in domain.classes) > LONGEST_CLASS:
-        raise DataError(f"more than {MOST_CLASSES} classes, or one of more than {LONGEST_CLASS} characters")
+    if domain.n_classes > MOST.classes or max(len(str(c)) for c in domain.classes) > MOST.letters:
+        raise DataError(f"more than {MOST.classes} classes, or one of more than {MOST.letters} characters")
     return domain
 
 
@@ -286,7 +297,7 @@ def _entry(child: Scope | Event) -> dict[str, Any]:
     nodes = None if child.parts is None else child.n_parts
     bounds = {"sensitivity": plain(child.sensitivity), "change_range": plain(child.change_range)}
     if child.lattice_sd > 0:
-        bounds |= {"lattice_sd": plain(child.lattice_sd), "moved": plain(float(child.moved))}
+        bounds |= {"lattice_sd": plain(child.lattice_sd), "moved": plain(float(child.changed))}
     return entry | {"mechanism": child.mechanism, **bounds, "nodes": nodes}
 
 
@@ -326,18 +337,16 @@ def read_ledger(document: Mapping[str, Any]) -> Ledger:
 
 def _check_size(entries: Sequence[Mapping[str, Any]]) -> None:
     """Raise DataError, before any entry is made, for a ledger that takes too much memory or time."""
-    found = _size(entries)
-    for what, number, most in zip(
-        ("entries", "nodes", "steps of plans"), found, (MOST_ENTRIES, MOST_NODES, MOST_STEPS), strict=True
-    ):
+    limits = {"entries": MOST.entries, "nodes": MOST.nodes, "steps of plans": MOST.steps}
+    for (what, most), number in zip(limits.items(), _size(entries), strict=True):
         if number > most:
             raise DataError(f"its ledger has {number} {what}, more than {most}")
 
 
 def _size(entries: Sequence[Mapping[str, Any]], depth: int = 0) -> tuple[int, int, int]:
     """Entries, nodes, and steps of plans for the tight rule to work out, each as often as it is there."""
-    if depth > MOST_DEPTH:
-        raise DataError(f"its ledger has more than {MOST_DEPTH} scopes in each other")
+    if depth > MOST.depth:
+        raise DataError(f"its ledger has more than {MOST.depth} scopes in each other")
     total = (0, 0, 0)
     for entry in entries:
         times, nodes = _times(entry), entry.get("nodes") or 0
@@ -351,11 +360,12 @@ def _size(entries: Sequence[Mapping[str, Any]], depth: int = 0) -> tuple[int, in
 
 def _work(plans: Sequence[Sequence[Mapping[str, Any]]], below: int) -> int:
     """What plans take the accountant, in steps: alike beginnings are worked out once, releases compared with each."""
-    runs = sum(map(len, plans))
-    if runs * RUN > MOST_STEPS:
-        return runs * RUN
-    heads = {repr(plan[: i + 1]): max(_times(plan[i]), RUN) for plan in plans for i in range(len(plan))}
-    return sum(heads.values()) + len(plans) * below // (4 * RUN)
+    run = 16  # steps that take as long as to begin with other ones
+    least = run * sum(map(len, plans))
+    if least > MOST.steps:
+        return least
+    heads = {repr(plan[: i + 1]): max(_times(plan[i]), run) for plan in plans for i in range(len(plan))}
+    return sum(heads.values()) + len(plans) * below // (4 * run)
 
 
 def _times(entry: Mapping[str, Any]) -> int:
@@ -392,7 +402,7 @@ def _child(entry: Mapping[str, Any], cost: Cost) -> Scope | Event:
         change_range=float(entry["change_range"]),
         parts=None if entry.get("nodes") is None else np.arange(entry["nodes"]),
         lattice_sd=float(entry.get("lattice_sd", math.nan)),
-        moved=float(entry.get("moved", math.inf)),
+        changed=float(entry.get("moved", math.inf)),
     )
 
 

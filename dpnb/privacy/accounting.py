@@ -58,7 +58,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby, pairwise, repeat, takewhile
-from typing import Generic, Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -72,19 +72,12 @@ KINDS = ("selection", "ratio", "gaussian")
 
 SLACK = 1e-12  # share that sums may be off by, for which Gaussians are counted as this much larger
 GUARD = 2.0**-46  # share that a step adds for rounding: 64 units in the last place
-DRAW = 2.0**-44  # total variation between drawn discrete noise and its law: digits whose chances are rounded
-DRAW_SHARE = 2.0**-42  # share by which chances are off, up to 10 standard deviations
 BEND = 4.2  # more than 100/24
 BEYOND = 2.5e-21  # chance of more than 10 standard deviations, less half a unit
 LEAST_SD = 2.0  # in units, for the bound on discrete noise
-FINENESS = 0.063  # spacing in standard deviations of all steps, times the root of their number
-FEW, MANY = 64, 300  # that number, as far as it decides the spacing
-ROUGH = 0.31  # a selection wider than this, in standard deviations of what follows, is looked at finely everywhere,
-STEEP = 0.8  # and so is one along which δ falls by more than about this in the exponent
 MOST_STEPS = 4096  # of a sequence that is worked out
 MOST_GAUSSIANS = 8  # among selections; more of them are taken in groups
 WIDEST = 600.0  # log u that the numbers hold
-NEAR, NEAR_CHOICE = 1e-5, 3e-3  # how far below its claim a planned ε may stay; of choices, which take longer
 
 
 class Step(NamedTuple):
@@ -143,22 +136,23 @@ class Share(NamedTuple):
         return Step(self.kind, size, self.times, sd, self.entries)
 
 
-Part = TypeVar("Part", Step, Share)
+Plans = tuple[tuple[Share, ...], ...]
+"""Sequences in shares, one of which outputs choose; the shares of the dearest one add up to 1."""
 
 
-class Choice(NamedTuple, Generic[Part]):
+class Choice(NamedTuple):
     """One of several declared plans; outputs decide which before the steps in which it differs from others.
 
     Parameters
     ----------
-    plans : each a sequence of steps, or of shares. Who chooses knows what came before, and those first steps that
+    plans : each a sequence of steps. Who chooses knows what came before, and those first steps that
         plans declare alike; nothing later.
     """
 
-    plans: tuple[tuple[Part, ...], ...]
+    plans: tuple[tuple[Step, ...], ...]
 
 
-Sequel = Sequence[Step | Choice[Step]]
+Sequel = Sequence[Step | Choice]
 """Steps in their order, and choices of what follows."""
 
 
@@ -247,7 +241,7 @@ def tight_epsilon(steps: Sequel, *, delta: float) -> float:
 
 
 @lru_cache(maxsize=256)
-def _epsilon(steps: tuple[Step | Choice[Step], ...], delta: float) -> float:
+def _epsilon(steps: tuple[Step | Choice, ...], delta: float) -> float:
     rho = 0.5 * _most(steps, lambda step: step.variance)
     top = rho + 2 * math.sqrt(-rho * math.log(delta / 2))  # zCDP at δ/2 has no larger ε
     if not top < WIDEST:
@@ -268,7 +262,7 @@ def _least(holds: Callable[[float], bool], *, low: float, high: float) -> float:
     return high
 
 
-def doubled(steps: Sequel) -> tuple[Step | Choice[Step], ...]:
+def doubled(steps: Sequel) -> tuple[Step | Choice, ...]:
     """The steps for pairs that are a removal and an addition apart: ranges, ε and shifts twice as large."""
     return tuple(
         Choice(tuple(tuple(map(_doubled, plan)) for plan in step.plans))
@@ -313,7 +307,7 @@ def _most(steps: Sequel, of: Callable[[Step], float]) -> float:
 # --- Discrete noise -------------------------------------------------------------------------------------------
 
 
-def _moved(step: Step) -> float:
+def _changed(step: Step) -> float:
     """Entries with discrete noise in which neighbours differ."""
     if math.isinf(step.sd):
         return 0.0
@@ -326,12 +320,12 @@ def _moved(step: Step) -> float:
 def _log_moment(step: Step) -> float:
     """What the entries add to the logarithm of the second moment."""
     coarse = step.sd < LEAST_SD
-    return math.inf if coarse else _moved(step) * math.log1p(1 / (287 * step.sd**4))
+    return math.inf if coarse else _changed(step) * math.log1p(1 / (287 * step.sd**4))
 
 
 def _bend(step: Step) -> float:
     """What the entries add to nβ."""
-    return math.inf if step.sd < LEAST_SD else _moved(step) * (BEND / step.sd**2 + DRAW_SHARE)
+    return math.inf if step.sd < LEAST_SD else _changed(step) * (BEND / step.sd**2 + 2.0**-42)
 
 
 def _lattice_cost(steps: Sequel, epsilon: float) -> float:
@@ -339,19 +333,20 @@ def _lattice_cost(steps: Sequel, epsilon: float) -> float:
     log_moment = _most(steps, _log_moment)
     if log_moment > 1:
         return math.inf
-    distance = 0.5 * math.sqrt(math.expm1(log_moment)) + _most(steps, _moved) * DRAW
+    # A draw is 2⁻⁴⁴ in total variation from its law: the chances of its digits are rounded.
+    distance = 0.5 * math.sqrt(math.expm1(log_moment)) + _most(steps, _changed) * 2.0**-44
     return (1 + math.exp(epsilon)) * distance * (1 + 1e-12)
 
 
 def _with_lattice(value: Callable[[float], float], steps: Sequel) -> Callable[[float], float]:
     """δ as a function of ε with discrete noise, from what it is with Gaussian noise: the lesser of two bounds."""
-    bend, moved = _most(steps, _bend) * (1 + 1e-12), _most(steps, _moved)
+    bend, changed = _most(steps, _bend) * (1 + 1e-12), _most(steps, _changed)
 
     def delta(epsilon: float) -> float:
         by_distance = value(epsilon) + _lattice_cost(steps, epsilon)
-        if moved == 0 or bend > 1:
+        if changed == 0 or bend > 1:
             return by_distance
-        tails = (1 + math.exp(epsilon)) * moved * BEYOND
+        tails = (1 + math.exp(epsilon)) * changed * BEYOND
         return min(by_distance, math.exp(bend) * value(epsilon - 2 * bend) * (1 + 1e-12) + tails)
 
     return delta
@@ -367,7 +362,7 @@ def shared(plans: Sequence[Sequence[Step]]) -> tuple[Step, ...]:
     )
 
 
-def covers(plan: Sequence[Step], happened: Sequence[Step | Choice[Step]]) -> bool:
+def covers(plan: Sequence[Step], happened: Sequence[Step | Choice]) -> bool:
     """Whether what happened follows from a plan by leaving out, shrinking, and putting off Gaussians.
 
     Parameters
@@ -381,7 +376,7 @@ def covers(plan: Sequence[Step], happened: Sequence[Step | Choice[Step]]) -> boo
 
 def _covers(plan: Sequence[Step], happened: Sequence[Step]) -> bool:
     """Each release takes the first place behind those that are taken; Gaussians what they need of all before."""
-    if any(_most(happened, of) > _most(plan, of) * (1 + SLACK) for of in (_log_moment, _bend, _moved)):
+    if any(_most(happened, of) > _most(plan, of) * (1 + SLACK) for of in (_log_moment, _bend, _changed)):
         return False
     places, left, passed = _one_by_one(plan), 0.0, 0.0
     for step in _one_by_one(happened):
@@ -459,7 +454,9 @@ def _delta_curve(steps: Sequel, *, top: float) -> Callable[[float], float]:
     low, high = max(-4 * deviation, -reach), min(top + 2 * deviation, reach)
     if count > MOST_STEPS or not max(high, -low) < WIDEST:
         return lambda epsilon: 1.0
-    window = _Window(low, high, FINENESS * deviation, STEEP * deviation**2 / max(top, 1e-9))
+    # Spacing of a step in deviations of all steps, times the root of their number, and the width of a selection along
+    # which δ falls by about 0.8 in the exponent: tests/test_accounting.py says how closely exact cases are met so.
+    window = _Window(low, high, 0.063 * deviation, 0.8 * deviation**2 / max(top, 1e-9))
     first = _backwards(steps, _Later(None, 0.0, 0.0, 0), window)
     return lambda epsilon: float(first.at(np.array([epsilon]))[0])
 
@@ -542,7 +539,7 @@ def _through(runs: Sequence[Step], later: _Later, window: _Window) -> _Later:
     """What is left before steps that are arranged."""
     curve, shift, left, after = later
     number = sum(run.times for run in runs if run.kind != "gaussian") + after
-    spacing = window.spacing / math.sqrt(min(max(number, FEW), MANY))
+    spacing = window.spacing / math.sqrt(min(max(number, 64), 300))  # as far as the number decides
     for run in reversed(runs):
         left += run.variance
         if run.kind == "gaussian":
@@ -559,7 +556,7 @@ def _through(runs: Sequence[Step], later: _Later, window: _Window) -> _Later:
             if run.kind == "ratio":
                 curve = _two_point(curve, parts)
             else:
-                rough = width > min(window.narrow, ROUGH * math.sqrt(follows))
+                rough = width > min(window.narrow, 0.31 * math.sqrt(follows))  # in deviations of what follows
                 curve = _selected(curve, _cuts(parts, rough=rough))
             follows += run.variance / run.times
     return _Later(curve, shift, left, number)
@@ -694,29 +691,24 @@ def _spread(curve: _Curve, shift: float) -> _Curve:
 
 @lru_cache(maxsize=256)
 def tight_rho(
-    plan: tuple[Share | Choice[Share], ...], *, epsilon: float, delta: float, neighbours: str = "add-remove"
+    plans: Plans, *, epsilon: float, delta: float, neighbours: str = "add-remove", near: float = 1e-5
 ) -> float:
-    """Largest total ρ that is found for a sequence in shares of ρ, so that its tight ε at δ is at most a claim.
+    """Largest total ρ that is found for plans in shares of ρ, so that their tight ε at δ is at most a claim.
 
     Parameters
     ----------
-    plan : parts of the sequence, in the order in which they happen, and choices among parts; the shares of the dearest
-        way through add up to 1.
+    plans : one of them follows, as outputs choose.
     epsilon, delta : the claim under ``neighbours``.
     neighbours : ``"add-remove"`` or ``"replace"``.
+    near : share of the claim that the ε found may stay below it.
 
     Returns
     -------
     ρ to book for one record more or less, under either relation; never below what :func:`zcdp_rho` allows.
     """
-    shares = [
-        max(math.fsum(one.share for one in way) for way in part.plans)
-        if isinstance(part, Choice)
-        else part.share
-        for part in plan
-    ]
-    if abs(math.fsum(shares) - 1) > 1e-9:
-        raise ValueError(f"shares {shares}: expected numbers that add up to 1")
+    shares = [math.fsum(part.share for part in plan) for plan in plans]
+    if abs(max(shares, default=0.0) - 1) > 1e-9:
+        raise ValueError(f"shares {shares}: expected numbers that add up to 1 in the dearest plan")
     check_choice("neighbours", neighbours, ("add-remove", "replace"))
     replace = neighbours == "replace"
     factor = 4 if replace else 1
@@ -724,11 +716,10 @@ def tight_rho(
     if math.isinf(least):
         return least
     target = epsilon * (1 - 1e-7)  # the last digits of a ledger's sizes may differ from these
-    near = NEAR_CHOICE if any(isinstance(part, Choice) for part in plan) else NEAR
     aim = gaussian_rho(epsilon=target * (1 - 0.6 * near), delta=delta)
     tried, found = aim / factor, least
     for _ in range(8):
-        steps = planned(plan, tried)
+        steps = (Choice(planned(plans, tried)),)
         cost = tight_epsilon(doubled(steps) if replace else steps, delta=delta)
         if math.isinf(cost) or cost <= 0:
             break
@@ -741,7 +732,7 @@ def tight_rho(
 
 
 def budgeted(
-    plans: tuple[tuple[Share, ...], ...], *, epsilon: float, delta: float, neighbours: str = "add-remove"
+    plans: Plans, *, epsilon: float, delta: float, neighbours: str = "add-remove"
 ) -> tuple[float, tuple[tuple[Step, ...], ...]]:
     """The ρ that whichever of several plans may spend, and the plans to declare; none where nothing is protected.
 
@@ -752,22 +743,18 @@ def budgeted(
     plans : in shares, see :func:`tight_rho`.
     epsilon, delta, neighbours : the claim.
     """
-    rho = tight_rho((Choice(plans),), epsilon=epsilon, delta=delta, neighbours=neighbours)
+    # The last .3 % of ε would take several times as long.
+    rho = tight_rho(plans, epsilon=epsilon, delta=delta, neighbours=neighbours, near=3e-3)
     if math.isinf(rho):
         return rho, ()
     rho = min(rho, gaussian_rho(epsilon=epsilon, delta=delta) / (4 if neighbours == "replace" else 1))
     declared = rho * (1 - 1e-10)  # between what may be spent and the claim, whatever is rounded
-    return rho * (1 - 1e-9), tuple(tuple(part.step(declared) for part in plan) for plan in plans)
+    return rho * (1 - 1e-9), planned(plans, declared)
 
 
-def planned(plan: Sequence[Share | Choice[Share]], rho: float) -> tuple[Step | Choice[Step], ...]:
-    """The releases of a plan at a total ρ."""
-    return tuple(
-        Choice(tuple(tuple(one.step(rho) for one in way) for way in part.plans))
-        if isinstance(part, Choice)
-        else part.step(rho)
-        for part in plan
-    )
+def planned(plans: Plans, rho: float) -> tuple[tuple[Step, ...], ...]:
+    """The releases of plans at a total ρ."""
+    return tuple(tuple(part.step(rho) for part in plan) for plan in plans)
 
 
 @lru_cache(maxsize=256)

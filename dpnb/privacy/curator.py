@@ -32,27 +32,13 @@ from .laws import (
     Point,
     TwoSidedGeometric,
 )
-from .ledger import Event, Ledger
+from .ledger import BOUNDED_RANGE, Event, Ledger
 
 T = TypeVar("T")
-
-# ρ of an ε-DP mechanism in units of ε²: 1/2 for any (Bun and Steinke 2016), 1/8 if its range is bounded by ε.
-RHO = {
-    "laplace": 0.5,
-    "geometric": 0.5,
-    "exponential": 0.125,
-    "interval exponential": 0.125,
-    "permute-and-flip": 0.5,
-}
-
 
 # Of every ε and ρ, what pays for the rounding of weights and probabilities, whose logarithms are off by less than
 # 2⁻⁴⁴: a probability is computed from at most a hundred numbers with a relative error of 2⁻⁵² each.
 ROUNDING = 2.0**-40
-MOST_STEPS = 2.0**51  # of a scale of noise: its outcomes, up to 745 scales, are whole numbers of 62 bits
-LARGEST = 2.0**62  # of what noise is added to, so that both together are whole numbers of 64 bits
-
-
 REAL_NOISE = ("laplace", "gaussian")
 """Mechanisms whose outcomes are floating-point numbers around the value that they hide."""
 
@@ -162,7 +148,7 @@ class Curator:
         parts: Ints | None = None,
         unit: float = 1,
         shares: Floats | None = None,
-        moved: float | None = None,
+        changed: float | None = None,
     ) -> NDArray[Any]:
         """Add discrete Gaussian noise of variance about ``sensitivity² / (2 rho)`` to whole numbers.
 
@@ -173,7 +159,7 @@ class Curator:
         sensitivity : L2 sensitivity of the whole vector of one part; with ``shares``, of each of its blocks.
         shares : share in ρ of the block that each value belongs to, shaped as ``values`` or broadcast to them; those of
             the blocks add up to 1.
-        moved : most entries that one record changes, where that is known; by default what the sensitivity allows.
+        changed : most entries that one record changes, where that is known; by default what the sensitivity allows.
 
         **Privacy**: ρ-zCDP (Canonne, Kamath, Steinke 2020), up to rounding, for which 2⁻⁴⁰ of ρ is kept back.
         """
@@ -182,8 +168,8 @@ class Curator:
         sd = _check_spread(sensitivity / unit / np.sqrt(2 * _net(event.rho)), event.rho, unit)
         sd = _by_row(sd, centre) if shares is None else sd / np.sqrt(shares)
         # Of whole steps, each entry that a record changes moves by one at least.
-        most = min(float(centre.size), (sensitivity / unit) ** 2) if moved is None else moved
-        event = replace(event, lattice_sd=float(np.min(sd)), moved=most)
+        most = min(float(centre.size), (sensitivity / unit) ** 2) if changed is None else changed
+        event = replace(event, lattice_sd=float(np.min(sd)), changed=most)
         return self._settle(DiscreteGaussian(centre=centre, sd=sd), event) * unit
 
     def exponential(
@@ -377,7 +363,8 @@ def _whole(values: ArrayLike, unit: float) -> NDArray[np.int64]:
     """
     given = np.asarray(values)
     whole = np.rint(given / unit)
-    if not (np.array_equal(whole * unit, given) and (np.abs(whole) < LARGEST).all()):
+    # Below 2⁶², so that a value and its noise together are whole numbers of 64 bits.
+    if not (np.array_equal(whole * unit, given) and (np.abs(whole) < 2.0**62).all()):
         raise TypeError(
             f"values of dtype {given.dtype}: discrete noise needs multiples of unit={unit!r} of less than 2⁶² units"
         )
@@ -386,10 +373,11 @@ def _whole(values: ArrayLike, unit: float) -> NDArray[np.int64]:
 
 def _check_spread(spread: Floats, budget: Floats, unit: float) -> Floats:
     """Raise ValueError for noise that 64 bits do not hold."""
-    if np.any(spread > MOST_STEPS):
+    most = 2.0**51  # outcomes, up to 745 scales, are whole numbers of 62 bits
+    if np.any(spread > most):
         raise ValueError(
             f"a budget of {float(budget.min()):.3g} is too small for noise in steps of {unit:g}: expected noise of at "
-            f"most {MOST_STEPS:.3g} steps; take a larger epsilon, or fewer releases"
+            f"most {most:.3g} steps; take a larger epsilon, or fewer releases"
         )
     return spread
 
@@ -405,14 +393,14 @@ def _by_row(scale: Floats, values: NDArray[Any]) -> Floats:
 
 
 def _pure(mechanism: str, *, epsilon: ArrayLike, sensitivity: float, what: str, parts: Ints | None) -> Event:
-    """Event of a mechanism that is ε-DP."""
+    """Event of a mechanism that is ε-DP: its ρ is ε²/2 (Bun and Steinke 2016), or ε²/8 if ε bounds its range."""
     epsilons = _budget(epsilon)
     _check_sensitivity(sensitivity)
     return Event(
         what=what,
         mechanism=mechanism,
         epsilon=epsilons,
-        rho=RHO[mechanism] * epsilons**2,
+        rho=(0.125 if mechanism in BOUNDED_RANGE else 0.5) * epsilons**2,
         sensitivity=sensitivity,
         parts=parts,
     )

@@ -8,9 +8,6 @@ import numpy as np
 
 from ..arrays import Floats, Ints
 
-MOST_STEPS = 32  # binary digits of a threshold
-GUARD = 2  # a step is at least 2² distances of floating-point numbers, so that steps differ
-
 
 class Lattice(NamedTuple):
     """Points that cut domains into equal steps, a power of two of them, at most 2³² and fewer where floats are coarse.
@@ -37,8 +34,9 @@ class Lattice(NamedTuple):
         low, high = np.asarray(low, float), np.asarray(high, float)
         finest = np.spacing(np.maximum(np.abs(low), np.abs(high)))
         with np.errstate(divide="ignore", invalid="ignore"):
-            digits = np.floor(np.log2((high - low) / finest)) - GUARD
-        size = np.ldexp(1.0, np.where(digits > 0, np.minimum(digits, MOST_STEPS), 0).astype(np.intp))
+            # A step is at least 2² distances of floating-point numbers, so that steps differ.
+            digits = np.floor(np.log2((high - low) / finest)) - 2
+        size = np.ldexp(1.0, np.where(digits > 0, np.minimum(digits, 32), 0).astype(np.intp))
         return cls(low, high, (high - low) / size, size)
 
     def of_each(self, index: Ints) -> Lattice:

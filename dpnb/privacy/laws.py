@@ -9,6 +9,7 @@ each group, as in ``numpy.add.reduceat``.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -60,6 +61,28 @@ class Laplace:
         return np.where(self.scale == 0, _point_mass(outcome, self.centre), smooth)
 
 
+def _around(
+    centre: NDArray[np.int64],
+    spread: Floats,
+    noise: Callable[[np.random.Generator, Floats], NDArray[np.int64]],
+    rng: np.random.Generator,
+) -> NDArray[np.int64]:
+    """Whole numbers around a centre; where there is no spread, the centre."""
+    spread = np.broadcast_to(np.asarray(spread, float), centre.shape)
+    drawn = np.zeros(spread.shape, np.int64)
+    if (random := spread > 0).any():
+        drawn[random] = noise(rng, spread[random])
+    return np.asarray(centre + drawn, np.int64)
+
+
+def _of_whole(
+    outcome: NDArray[np.int64], centre: NDArray[np.int64], spread: Floats, smooth: Floats
+) -> Floats:
+    """A log density on whole numbers; where there is no spread, that of a point mass."""
+    exact = _point_mass(np.asarray(outcome, float), np.asarray(centre, float))
+    return np.where(spread == 0, exact, np.where(np.equal(outcome, np.round(outcome)), smooth, -np.inf))
+
+
 @dataclass(frozen=True)
 class TwoSidedGeometric:
     """Integers with P(centre + k) proportional to exp(-|k| / scale); a scale of 0 is a point mass.
@@ -73,19 +96,13 @@ class TwoSidedGeometric:
     scale: Floats
 
     def draw(self, rng: np.random.Generator) -> NDArray[np.int64]:
-        scale = np.broadcast_to(np.asarray(self.scale, float), self.centre.shape)
-        noise = np.zeros(scale.shape, np.int64)
-        if (random := scale > 0).any():
-            noise[random] = samplers.two_sided_geometric(rng, scale[random])
-        return np.asarray(self.centre + noise, np.int64)
+        return _around(self.centre, self.scale, samplers.two_sided_geometric, rng)
 
     def log_density(self, outcome: NDArray[np.int64]) -> Floats:
         steps = np.abs(outcome - self.centre)
         with np.errstate(divide="ignore", invalid="ignore"):
             smooth = -steps / self.scale + np.log(np.tanh(0.5 / self.scale))
-        exact = _point_mass(np.asarray(outcome, float), np.asarray(self.centre, float))
-        integral = np.where(np.equal(outcome, np.round(outcome)), smooth, -np.inf)
-        return np.where(self.scale == 0, exact, integral)
+        return _of_whole(outcome, self.centre, self.scale, smooth)
 
 
 @dataclass(frozen=True)
@@ -117,19 +134,13 @@ class DiscreteGaussian:
     sd: Floats
 
     def draw(self, rng: np.random.Generator) -> NDArray[np.int64]:
-        sd = np.broadcast_to(np.asarray(self.sd, float), self.centre.shape)
-        noise = np.zeros(sd.shape, np.int64)
-        if (random := sd > 0).any():
-            noise[random] = samplers.discrete_gaussian(rng, sd[random])
-        return np.asarray(self.centre + noise, np.int64)
+        return _around(self.centre, self.sd, samplers.discrete_gaussian, rng)
 
     def log_density(self, outcome: NDArray[np.int64]) -> Floats:
         steps = np.asarray(outcome, float) - self.centre
         with np.errstate(divide="ignore", invalid="ignore"):
             smooth = -0.5 * (steps / self.sd) ** 2 - _log_theta(np.asarray(self.sd, float))
-        exact = _point_mass(np.asarray(outcome, float), np.asarray(self.centre, float))
-        integral = np.where(steps == np.round(steps), smooth, -np.inf)
-        return np.where(self.sd == 0, exact, integral)
+        return _of_whole(outcome, self.centre, self.sd, smooth)
 
 
 def _log_theta(sd: Floats) -> Floats:

@@ -29,7 +29,6 @@ Neighbours = Literal["add-remove", "replace"]
 BOUNDED_RANGE = ("exponential", "interval exponential")
 """Mechanisms whose ε bounds how far their log-ratios lie apart, not only how large they are."""
 SEQUENTIAL = "sequential"
-ROUNDED = 1e-12  # share by which a sum may pass what was said of it beforehand
 
 
 class Cost(NamedTuple):
@@ -57,7 +56,7 @@ class Event:
     change_range : declared range g of the changes of a choice's scores; NaN where it follows from the sensitivity.
     parts : node numbers of the disjoint parts, or None when all data are concerned.
     lattice_sd : least standard deviation of discrete Gaussian noise in units of its lattice; NaN where unknown.
-    moved : most entries of a noisy vector that one record changes; ``inf`` where it follows from the sensitivity.
+    changed : most entries of a noisy vector that one record changes; ``inf`` where it follows from the sensitivity.
     """
 
     what: str
@@ -68,7 +67,7 @@ class Event:
     change_range: float = math.nan
     parts: Ints | None = None
     lattice_sd: float = math.nan
-    moved: float = math.inf
+    changed: float = math.inf
 
     @property
     def n_parts(self) -> int:
@@ -89,7 +88,7 @@ class Event:
         if self.parts is None and self.mechanism == "gaussian":
             return Step("gaussian", math.sqrt(2 * rho))
         if self.parts is None and self.mechanism == "discrete gaussian" and self.lattice_sd > 0:
-            return Step("gaussian", math.sqrt(2 * rho), sd=self.lattice_sd, entries=self.moved)
+            return Step("gaussian", math.sqrt(2 * rho), sd=self.lattice_sd, entries=self.changed)
         return Step("ratio", epsilon)
 
 
@@ -116,7 +115,7 @@ def _booked(most: Cost | None, happened: Cost) -> Cost:
     """All that might have happened, by what was said beforehand, or what happened if that is more."""
     if most is None:
         return happened
-    over = [cost > limit * (1 + ROUNDED) for cost, limit in zip(happened, most, strict=True)]
+    over = [cost > limit * (1 + 1e-12) for cost, limit in zip(happened, most, strict=True)]
     return Cost(*(cost if more else limit for cost, limit, more in zip(happened, most, over, strict=True)))
 
 
@@ -154,7 +153,7 @@ class Scope:
             else:
                 yield from child.events()
 
-    def steps(self) -> Iterator[Step | Choice[Step]]:
+    def steps(self) -> Iterator[Step | Choice]:
         """Everything below for the tight rule, in order; a scope that is not sequential counts by its pure ε."""
         yield from _steps(self.children)
 
@@ -167,9 +166,9 @@ class Scope:
                 yield from child.trees()
 
 
-def _steps(children: Sequence[Scope | Event]) -> tuple[Step | Choice[Step], ...]:
+def _steps(children: Sequence[Scope | Event]) -> tuple[Step | Choice, ...]:
     """What children of a sequential scope are for the tight rule."""
-    found: list[Step | Choice[Step]] = []
+    found: list[Step | Choice] = []
     for child in children:
         if isinstance(child, Event):
             found.append(child.step)
@@ -200,7 +199,7 @@ class PlannedScope(Scope):
         rho = max(0.5 * math.fsum(step.variance for step in plan) for plan in self.plans)
         return _booked(Cost(epsilon, rho), super().cost)
 
-    def steps(self) -> Iterator[Step | Choice[Step]]:
+    def steps(self) -> Iterator[Step | Choice]:
         """The choice among the plans, if what happened kept to it; else the tight rule does not apply.
 
         Until a plan is named, all plans have to allow what happens.
@@ -265,7 +264,7 @@ class TreeScope(Scope):
         return _booked(self.most, Cost(float(epsilon.max()), float(rho.max())))
 
 
-S = TypeVar("S", bound=Scope)
+Opened = TypeVar("Opened", bound=Scope)
 Fitted = TypeVar("Fitted", bound=Any)
 
 
@@ -326,7 +325,7 @@ class Ledger:
         self._open[-1].children.append(event)
 
     @contextmanager
-    def _scope(self, scope: S) -> Iterator[S]:
+    def _scope(self, scope: Opened) -> Iterator[Opened]:
         self._open[-1].children.append(scope)
         self._open.append(scope)
         try:
@@ -488,9 +487,9 @@ class Ledger:
     def __str__(self) -> str:
         epsilon, rule = self.at(self.delta)
         by_rho = rule != "pure" and math.isfinite(self.rho)  # then no ε of a part adds up to the total
-        total = f"ε = {_number(epsilon)}" + (f", δ = {self.delta:g}" if self.delta else "")
-        total += f" ({rule}, ρ = {_number(self.rho)})" if by_rho else f" ({rule})"
-        head = [f"{total}, {self.neighbours}; claimed ε = {_number(self.claimed)}"]
+        total = f"ε = {shown_number(epsilon)}" + (f", δ = {self.delta:g}" if self.delta else "")
+        total += f" ({rule}, ρ = {shown_number(self.rho)})" if by_rho else f" ({rule})"
+        head = [f"{total}, {self.neighbours}; claimed ε = {shown_number(self.claimed)}"]
         head += [f"  ! no noise: {what} (×{n})" for what, n in self.leaks.items()]
         return "\n".join(head + list(_draw(self.root.children, "", by_rho=by_rho)))
 
@@ -616,15 +615,15 @@ class Budget:
         if first and (model.delta or 1) <= (spent.delta or 0) and most < by_sums < math.inf:
             after.alone = float(model.epsilon)
         if after.epsilon > most:
-            more = f"ε = {_number(model.epsilon)}" + (f", δ = {model.delta:g}" if model.delta else "")
+            more = f"ε = {shown_number(model.epsilon)}" + (f", δ = {model.delta:g}" if model.delta else "")
             hint = ""
             if model.delta and spent.delta is None:
                 hint = "; state a delta for the budget too"
             elif math.isinf(stated.rho) > math.isinf(model.epsilon):
                 hint = "; an option of this model goes beyond its claim: see Privacy in its docstring, and strict"
             raise BudgetExceededError(
-                f"{more} more might make ε = {_number(by_sums)}, and the total is {_number(self.total)}; after "
-                f"{len(spent.root.children)} fits {_number(self.left)} is left. No record was read{hint}"
+                f"{more} more might make ε = {shown_number(by_sums)}, and the total is {shown_number(self.total)}; "
+                f"after {len(spent.root.children)} fits {shown_number(self.left)} is left. No record was read{hint}"
             )
         return after, scope
 
@@ -666,11 +665,11 @@ class Budget:
         with self._lock:
             self._ledger.alone = math.inf  # its claim does not hold: sums count
         was, most = (
-            "ε = {}, ρ = {}, in all ε = {}".format(*map(_number, three)) for three in (booked, stated)
+            "ε = {}, ρ = {}, in all ε = {}".format(*map(shown_number, three)) for three in (booked, stated)
         )
         raise BudgetExceededError(
             f"{scope.what} booked {was}, and had stated {most}: its worst_cost is wrong, report it. The fit counts by "
-            f"what it booked, and {_number(self.left)} is left"
+            f"what it booked, and {shown_number(self.left)} is left"
         )
 
     def book(self, ledger: Ledger, *, what: str = "fit") -> None:
@@ -694,17 +693,18 @@ class Budget:
             self._ledger = self._ledger.and_then(scope)
 
     def __str__(self) -> str:
-        return f"{_number(self.left)} is left of ε = {_number(self.total)}\n{self._ledger}"
+        return f"{shown_number(self.left)} is left of ε = {shown_number(self.total)}\n{self._ledger}"
 
 
-def _number(value: float) -> str:
+def shown_number(value: float) -> str:
+    """Four digits, as a ledger and a card show costs."""
     return "∞" if math.isinf(value) else f"{value:.4g}"
 
 
 def _price(cost: Cost, *, by_rho: bool) -> str:
     """ε of a cost, or its ρ where that adds up to the total, or where it has no pure ε (Gaussian noise)."""
     by_rho = by_rho or math.isinf(cost.epsilon) > math.isinf(cost.rho)
-    return f"ρ = {_number(cost.rho)}" if by_rho else f"ε = {_number(cost.epsilon)}"
+    return f"ρ = {shown_number(cost.rho)}" if by_rho else f"ε = {shown_number(cost.epsilon)}"
 
 
 def _label(child: Scope | Event, *, by_rho: bool) -> str:

@@ -19,10 +19,6 @@ from ..arrays import Bools, Floats, Ints
 Int64s = NDArray[np.int64]
 
 BITS = 53  # of a uniform number
-LEAST = 745.0  # exp(-745) is the least number above 0
-MOST_DIGITS = 62  # of a whole number
-AT_ONCE = 2**17  # digits that are drawn in one step: few enough for a cache
-EXACT_BITS = 300  # weights above 2⁻²⁴⁷ lie on this lattice; smaller ones are rounded down to it
 
 
 def bernoulli(rng: np.random.Generator, probability: Floats, which: Ints | None = None) -> Bools:
@@ -83,8 +79,10 @@ def geometric(rng: np.random.Generator, scale: Floats) -> Int64s:
     Its binary digits are independent, and digit j is 1 with probability 1 / (1 + exp(2ʲ / scale)). Digits that are 1
     with a probability that no floating-point number expresses are left out.
     """
-    digits = min(math.ceil(math.log2(max(LEAST * float(scale.max(initial=0.0)), 1.0))) + 1, MOST_DIGITS)
-    at_once = min(max(AT_ONCE // max(scale.size, 1), 1), BITS)  # so many are added up without rounding
+    most = 745 * float(scale.max(initial=0.0))  # exp(−745) is the least floating-point number above 0
+    digits = min(math.ceil(math.log2(max(most, 1.0))) + 1, 62)  # of whole numbers of 64 bits
+    # 2¹⁷ digits fit a cache, and 53 of a number are added up without rounding.
+    at_once = min(max(2**17 // max(scale.size, 1), 1), BITS)
     scales, which = _distinct(scale)  # of which there are few
     odds = np.exp(-np.ldexp(1 / scales, np.arange(digits)[:, None]))
     chances, drawn = odds / (1 + odds), np.zeros(scale.size, np.int64)
@@ -160,7 +158,8 @@ def chosen(rng: np.random.Generator, weights: Floats, starts: Ints) -> Ints:
 
 def _chosen_exactly(rng: np.random.Generator, weights: Floats, drawn: float) -> int:
     """:func:`chosen` for one group in whole numbers of any size, once the first 53 bits are drawn."""
-    sums = list(accumulate(int(Fraction(weight) * 2**EXACT_BITS) for weight in weights.tolist()))
+    # Weights above 2⁻²⁴⁷ lie on this lattice; smaller ones are rounded down to it.
+    sums = list(accumulate(int(Fraction(weight) * 2**300) for weight in weights.tolist()))
     uniform = int(drawn)
     for more in rng.integers(2**62, size=4, dtype=np.int64).tolist():
         uniform = uniform << 62 | more

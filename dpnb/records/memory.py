@@ -33,7 +33,7 @@ class Records(RecordsDoor):
     y : (n,) labels.
     domain : public domain.
     strict : whether values and labels outside of it raise :class:`~dpnb.errors.DomainError`; else they are moved into
-        it, see :meth:`~dpnb.Domain.move`.
+        it, see :meth:`~dpnb.Domain.replaced`.
     by_content : whether keys follow from values and class too; not where the domain was read off the records, as one
         more of them would change the codes of all.
     """
@@ -47,9 +47,9 @@ class Records(RecordsDoor):
         strict: bool = True,
         by_content: bool = True,
     ) -> None:
-        matrix = domain.encode(X) if strict else domain.move(X)
+        matrix = domain.encode(X) if strict else domain.replaced(X)
         self.domain, self.strict = domain, strict
-        self._y = domain.encode_labels(y) if strict else domain.move_labels(y)
+        self._y = domain.encode_labels(y) if strict else domain.replaced_labels(y)
         if len(matrix) != len(self._y):
             raise ValueError(
                 f"inconsistent numbers of samples: X has {len(matrix)} records, y has {len(self._y)} labels"

@@ -25,7 +25,7 @@ from ..estimators.base import PrivateClassifier, PrivateForest, read
 from ..estimators.documents import read_document
 from ..files import unreadable, write_whole
 from ..privacy.curator import REAL_NOISE
-from ..privacy.ledger import Event, Ledger, Scope
+from ..privacy.ledger import Event, Ledger, Scope, shown_number
 
 RELATIONS = {
     "add-remove": "Two data sets are neighbours if one has one record more than the other.",
@@ -42,23 +42,6 @@ LIMITS = (
     "The guarantee is about what the model adds to what is known. It does not make true facts about groups secret.",
     "Error messages, logs and running times of the training are not part of the release: nobody else should see them.",
     "Accuracy on test records was measured by the data holder, if at all; it is not on this card.",
-)
-ONE_FIT = (
-    "The total is of the releases on this ledger alone. A model that was chosen as the best of k fits on these records "
-    "(by GridSearchCV, say) costs what all k ledgers add up to, and a card cannot tell."
-)
-LARGEST_EPSILON = (
-    10.0  # beyond: "weak to no formal privacy guarantees", Ponomareva et al. (2023), How to DP-fy ML
-)
-LARGEST_EXPOSED = 0.1  # records that a mechanism with this δ may publish, as the mean
-FEW = 100  # records, where a noisy number may be too small by chance
-RANKED = (
-    "Mean absolute deviation of what each attribute adds to the score, as shares of their sum, over records that lie "
-    "where the model's noisy counts say."
-)
-UNRANKED = (
-    "Which attributes matter most is not shown: that takes noisy counts of the records by value, which this model has "
-    "not released. What is drawn of it below may lie where there is no record."
 )
 FINDING = re.compile(
     r".+: (VIOLATED|FLAGGED|no violation found)\n  claimed +ε = .+\n  lower bound +ε ≥ .+"
@@ -165,10 +148,6 @@ def page(
 """
 
 
-def _number(value: float) -> str:
-    return "∞" if math.isinf(value) else f"{value:.4g}"
-
-
 def _paragraph(text: str) -> str:
     return f"<p>{escape(text)}</p>"
 
@@ -195,9 +174,9 @@ def _list(texts: Sequence[str], *, box: bool = False) -> str:
     )
 
 
-def _identity(document: Path | None, told: dict[str, str]) -> str:
+def _identity(document: Path | None, words: dict[str, str]) -> str:
     """When and for what, and which document the card is of: a signature under a card holds for that one only."""
-    parts = [f"{escape(head)} {escape(words)}." for head, words in told.items() if words]
+    parts = [f"{escape(head)} {escape(text)}." for head, text in words.items() if text]
     if document is not None:
         digest = hashlib.sha256(document.read_bytes()).hexdigest()
         parts.append(f"Of the document <code>{escape(document.name)}</code>, SHA-256 <code>{digest}</code>.")
@@ -207,27 +186,33 @@ def _identity(document: Path | None, told: dict[str, str]) -> str:
 def _total(model: PrivateClassifier) -> str:
     ledger = model.ledger_
     delta = f", δ = {ledger.delta:g}" if ledger.delta else ""
-    claim = f"ε = {_number(ledger.epsilon)}{delta}"
+    claim = f"ε = {shown_number(ledger.epsilon)}{delta}"
     if math.isinf(ledger.epsilon):
         leaks = "".join(f"<li>{escape(what)} ({n} times)</li>" for what, n in ledger.leaks.items())
         return f'<div class="total leak"><strong>Not differentially private: {claim}.</strong><ul>{leaks}</ul></div>'
     kind = "(ε, δ)-differential privacy" if ledger.delta else "ε-differential privacy"
-    factor = f"{math.exp(ledger.epsilon):.3g}" if ledger.epsilon < 700 else f"exp({_number(ledger.epsilon)})"
+    factor = (
+        f"{math.exp(ledger.epsilon):.3g}" if ledger.epsilon < 700 else f"exp({shown_number(ledger.epsilon)})"
+    )
     rest = f", and by {ledger.delta:g} beside that" if ledger.delta else ""
     total = (
         f'<p class="total"><strong>{claim}</strong>: {kind}, by the ledger of all releases below. '
         f"One record changes the probability of anything the model shows by a factor of {factor} at most{rest}.</p>"
     )
-    return total + _digits(model) + _paragraph(ONE_FIT)
+    alone = (
+        "The total is of the releases on this ledger alone. A model that was chosen as the best of k fits on these "
+        "records (by GridSearchCV, say) costs what all k ledgers add up to, and a card cannot tell."
+    )
+    return total + _digits(model) + _paragraph(alone)
 
 
 def _cautions(model: PrivateClassifier) -> Iterator[str]:
     """What of a promise is so weak that a reader should know."""
     ledger = model.ledger_
     found = []
-    if LARGEST_EPSILON < ledger.epsilon < math.inf:
+    if 10 < ledger.epsilon < math.inf:  # "weak to no formal privacy guarantees", in the words of that paper
         found.append(
-            f"ε is above {LARGEST_EPSILON:g}, where the formal promise by itself is weak to none "
+            "ε is above 10, where the formal promise by itself is weak to none "
             "(Ponomareva et al., 2023, How to DP-fy ML)"
         )
     if ledger.delta:
@@ -236,7 +221,8 @@ def _cautions(model: PrivateClassifier) -> Iterator[str]:
             found.append(
                 f"compare δ = {ledger.delta:g} with one over the number of records, which was not released"
             )
-        elif ledger.delta * max(number, FEW) > LARGEST_EXPOSED:
+        # A mechanism with this δ may publish a tenth of a record on average. Below 100 noise decides what is counted.
+        elif ledger.delta * max(number, 100) > 0.1:
             found.append(
                 f"δ is not far below one over the number of records, {number:.0f} by noisy counts: what publishes each "
                 f"record with probability {ledger.delta:g}, {ledger.delta * number:.2g} of them on average, keeps "
@@ -275,7 +261,8 @@ def _releases(model: PrivateClassifier) -> str:
         indent = "&nbsp;" * 4 * depth
         what = f"{indent}{f'{times} × ' if times > 1 else ''}{escape(entry.what)}"
         numbers = "".join(
-            f'<td class="number">{n}</td>' for n in (delta, _number(cost.rho if by_rho else cost.epsilon))
+            f'<td class="number">{n}</td>'
+            for n in (delta, shown_number(cost.rho if by_rho else cost.epsilon))
         )
         rows.append(f"<tr><td>{what}</td><td>{escape(how)}</td>{numbers}</tr>")
     total = f" They add up to {_sum(ledger)}."
@@ -293,12 +280,12 @@ def _releases(model: PrivateClassifier) -> str:
 def _sum(ledger: Ledger) -> str:
     """What the releases add up to, by the rule that gave the total."""
     if ledger.rule == "pure":
-        return f"ε = {_number(ledger.pure_epsilon)}"
-    cost = f"ρ = {_number(ledger.rho)} of zero-concentrated differential privacy"
+        return f"ε = {shown_number(ledger.pure_epsilon)}"
+    cost = f"ρ = {shown_number(ledger.rho)} of zero-concentrated differential privacy"
     if ledger.rule == "zCDP":
-        return f"{cost}, which is ε = {_number(ledger.epsilon)} at δ = {ledger.delta:g}"
+        return f"{cost}, which is ε = {shown_number(ledger.epsilon)} at δ = {ledger.delta:g}"
     return (
-        f"{cost}; the worst case of all of them, one after the other, is ε = {_number(ledger.epsilon)} at "
+        f"{cost}; the worst case of all of them, one after the other, is ε = {shown_number(ledger.epsilon)} at "
         + (f"δ = {ledger.delta:g} (tight accounting)")
     )
 
@@ -321,10 +308,10 @@ def _entries(children: Sequence[Scope | Event], depth: int) -> Iterator[tuple[in
 
 
 def _domain(domain: Domain) -> str:
-    alike = groupby(domain.attributes, key=lambda a: (_public(a), _moved(a)))
+    alike = groupby(domain.attributes, key=lambda a: (_public(a), _rule(a)))
     rows = "".join(
-        f"<tr><td>{', '.join(escape(a.name) for a in group)}</td><td>{escape(public)}</td><td>{escape(moved)}</td></tr>"
-        for (public, moved), group in alike
+        f"<tr><td>{', '.join(escape(a.name) for a in group)}</td><td>{escape(public)}</td><td>{escape(rule)}</td></tr>"
+        for (public, rule), group in alike
     )
     classes = ", ".join(map(str, domain.classes))
     return (
@@ -344,7 +331,7 @@ def _public(attribute: Attribute) -> str:
     return shown + (f", … ({len(attribute.levels)} in all)" if len(attribute.levels) > 12 else "")
 
 
-def _moved(attribute: Attribute) -> str:
+def _rule(attribute: Attribute) -> str:
     if isinstance(attribute, Continuous):
         missing = "a place of its own" if attribute.missing else "the middle"
         return f"outside: the next bound; missing: {missing}"
@@ -363,7 +350,17 @@ def _drawn(model: PrivateClassifier) -> tuple[str, list[str]]:
         return none, [none]
     with pictures.drawn_names(model):
         figure = pictures.of_importances(model)
-        first = _paragraph(UNRANKED) if figure is None else _picture(figure, RANKED)
+        if figure is None:
+            first = _paragraph(
+                "Which attributes matter most is not shown: that takes noisy counts of the records by value, which "
+                "this model has not released. What is drawn of it below may lie where there is no record."
+            )
+        else:
+            words = (
+                "Mean absolute deviation of what each attribute adds to the score, as shares of their sum, over "
+                "records that lie where the model's noisy counts say."
+            )
+            first = _picture(figure, words)
         return first, [_picture(*drawn) for drawn in pictures.of_model(model)]
 
 

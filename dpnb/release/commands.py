@@ -26,7 +26,6 @@ from ..privacy.ledger import Neighbours
 from . import card
 
 CHUNK = 50_000  # records that are held at a time
-SUFFIXES = (".csv", ".parquet")  # of what is written
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -102,7 +101,7 @@ def fit(
     """
     check_new(out)
     model = PrivateBooster(epsilon=epsilon, delta=delta, neighbours=neighbours)
-    model._check_parameters()
+    model.worst_cost()  # raises for a parameter out of range
     data = load(f"csv:{table}", domain=domain)
     (X, y), (more, labels) = data.train, data.test
     X, y = pd.concat([X, more]), pd.concat([y, labels])
@@ -126,8 +125,8 @@ def predict(
     Raises
     ------
     DataError, DomainError
-        If the table cannot be read, or lacks columns of the model's domain. Values that do not fit it are moved, which
-        is told on standard error; a model that is ``strict`` refuses them.
+        If the table cannot be read, or lacks columns of the model's domain. Values that do not fit it are
+        replaced, which standard error says; a model that is ``strict`` refuses them.
 
     **Privacy**: post-processing of the released model, free.
     """
@@ -149,8 +148,8 @@ def _is_read(out: Path, table: str | None) -> bool:
 
 def _predicted(model: PrivateClassifier, part: pd.DataFrame, *, missing: tuple[str, ...]) -> pd.DataFrame:
     domain = model.domain_
-    if told := lacking(domain.names, part):
-        raise DomainError(f"the table {told}")
+    if problem := lacking(domain.names, part):
+        raise DomainError(f"the table {problem}")
     if taken := [name for name in map(str, part) if name == "prediction" or name.startswith("probability ")]:
         raise DomainError(
             f"the table has a column {taken[0]!r} already, which is to be added: rename or remove it"
@@ -207,8 +206,8 @@ class _Sink:
         self._path = None if out is None else Path(out)
         if self._path is not None:
             check_writable(self._path)
-            if self._path.suffix not in SUFFIXES:
-                raise DataError(f"cannot write {out}: expected a name that ends in {' or '.join(SUFFIXES)}")
+            if self._path.suffix not in (".csv", ".parquet"):
+                raise DataError(f"cannot write {out}: expected a name that ends in .csv or .parquet")
         self._part = (
             None if self._path is None else self._path.with_name(f".{self._path.name}.{token_hex(4)}")
         )

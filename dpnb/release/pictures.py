@@ -23,10 +23,7 @@ from ..records.grid import Additive, Shape
 from ..records.shapes import PairShape, Shapes
 from ..trees.tree import literal
 
-LEAST_SHOWN = 1e-5  # of a logarithmic axis, as a share of its upper end
 FAINT = 0.3  # opacity where no record may lie
-LEAST_SHARE = 0.01  # of the importances, of what is drawn
-BARS = 12  # most bars of a picture
 
 
 @contextmanager
@@ -127,7 +124,7 @@ def _plot_steps(axis: Axes, attribute: Continuous, shape: Shape, faint: Bools, *
     if attribute.is_date:
         axis.set_xticks(*_days(attribute))
     if log:
-        least = max(float(np.diff(edges).min()), attribute.high * LEAST_SHOWN)
+        least = max(float(np.diff(edges).min()), attribute.high * 1e-5)  # five decades are drawn at most
         axis.set_xscale("symlog", linthresh=10.0 ** np.ceil(np.log10(least)))
     axis.set(xlabel=literal(f"{attribute.name}, from {attribute.span}"), ylabel="added to the score")
 
@@ -187,7 +184,7 @@ def plot_importances(shares: Mapping[str, float], *, xlabel: str, width: float =
     xlabel : what a share is of.
     width : of the figure, in inches.
     """
-    ordered = sorted(shares.items(), key=lambda item: item[1])[-BARS:]
+    ordered = sorted(shares.items(), key=lambda item: item[1])[-12:]
     figure, axis = plt.subplots(figsize=(width, 0.6 + 0.22 * len(ordered)), layout="constrained")
     axis.barh([literal(name) for name, _ in ordered], [share for _, share in ordered], color="C0")
     axis.margins(y=0.01)
@@ -225,7 +222,7 @@ def of_model(model: PrivateClassifier, *, shapes: int = 6) -> Iterator[tuple[Fig
         if not isinstance(booster, Additive | Shapes):
             return
         sizes = booster.importances()
-        least = LEAST_SHARE * float(sizes.sum())
+        least = 0.01 * float(sizes.sum())  # an attribute that moves the score by less is not drawn
         largest = sorted(np.flatnonzero(sizes > least).tolist(), key=lambda a: -sizes[a])[:shapes]
         for a in sorted(largest):
             yield _of_attribute(booster, a, label)
@@ -240,7 +237,7 @@ def _of_attribute(booster: Additive | Shapes, attribute: int, label: object) -> 
         mean, empty = booster.shares(attribute, at) @ score, booster.empty(attribute, at)
     words = f"What {own.name} adds to the score of class {label}, against the mean{_faint(empty)}."
     shape = {own.name: (own, Shape(at, score - mean))}
-    return plot_shapes(shape, bars=BARS, columns=1, empty={own.name: empty}), words
+    return plot_shapes(shape, bars=12, columns=1, empty={own.name: empty}), words
 
 
 def _of_pairs(booster: Shapes, label: object, *, least: float, most: int) -> Iterator[tuple[Figure, str]]:

@@ -251,8 +251,8 @@ class Encoding:
             for place, misfit in pickle.loads(row["misfits"]).items():
                 found[place] = misfit.joined(found.get(place))
         labels = found.pop(-1, None)
-        raise_misfits([found[a].told(domain.attributes[a], total=n) for a in sorted(found)])
-        raise_misfits([] if labels is None else [labels.told(domain.classes, total=n)])
+        raise_misfits([found[a].text(domain.attributes[a], total=n) for a in sorted(found)])
+        raise_misfits([] if labels is None else [labels.text(domain.classes, total=n)])
         if repeated := sum(row["repeated"] for row in rows):
             raise ValueError(f"column {self._encoder.key!r} has at least {repeated} repeated keys: {ONE_KEY}")
 

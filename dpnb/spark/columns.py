@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 
 from ..arrays import Floats, Ints
 from ..domain import Attribute, Categorical, Continuous, Domain, Misfit
-from ..domain.encoding import encoded, moved, moved_positions, positions
+from ..domain.encoding import encoded, positions, replaced, replaced_positions
 from ..errors import DomainError
 
 SHOWN = 3  # values that an error names
@@ -64,7 +64,7 @@ def encode_column(column: pa.Array, attribute: Attribute) -> tuple[Floats, Misfi
 
 def moved_column(column: pa.Array, attribute: Attribute) -> Floats:
     """Numbers of a column as :meth:`~dpnb.domain.Domain.move` gives them."""
-    return moved(column.to_pandas(), attribute)
+    return replaced(column.to_pandas(), attribute)
 
 
 def label_column(
@@ -73,7 +73,7 @@ def label_column(
     """Codes of the labels, moved or, if ``strict``, as they are; or what does not fit."""
     if strict:
         return positions(column.to_pandas(), classes)
-    return moved_positions(column.to_pandas(), classes, stand_in=0, missing=0), None
+    return replaced_positions(column.to_pandas(), classes, stand_in=0, missing=0), None
 
 
 def key_column(column: pa.Array) -> Any:

@@ -63,7 +63,7 @@ def _predict_batches(batches: Iterable[pa.RecordBatch], *, model: Any) -> Iterat
             column = batch.column(attribute.name)
             if model.strict:
                 codes[:, a], misfit = encode_column(column, attribute)
-                raise_misfits([] if misfit is None else [misfit.told(attribute, total=batch.num_rows)])
+                raise_misfits([] if misfit is None else [misfit.text(attribute, total=batch.num_rows)])
             else:
                 codes[:, a] = moved_column(column, attribute)
         shares = model._probabilities(codes)

@@ -13,7 +13,7 @@ export OPENBLAS_CORETYPE := Haswell
 export PYTHONHASHSEED := 0
 
 .DEFAULT_GOAL := help
-.PHONY: help book pdf test test-spark serve lint results notebooks bench clean
+.PHONY: help book pdf test test-all test-spark serve lint results notebooks bench clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */  make \1\t/' | expand -t 20
@@ -56,10 +56,14 @@ no-spark:
 	touch $@
 
 # Java's first compiler and one thread for its memory: jobs of a second are over before others pay.
-test-spark: export SPARK_SUBMIT_OPTS := -XX:+UseSerialGC -XX:TieredStopAtLevel=1
-test-spark: .venv/.spark  ## compare models trained through Spark with those in memory, also while workers die; needs Java 17 or later
+test-spark test-all: export SPARK_SUBMIT_OPTS := -XX:+UseSerialGC -XX:TieredStopAtLevel=1
+test-spark: .venv/.spark  ## compare models trained through Spark with those in memory, bit for bit; needs Java 17 or later
 	$(BIN)/python -c 'from dpnb.spark import check_java; check_java()'
-	$(BIN)/python -m pytest tests/test_spark.py tests/test_spark_cluster.py
+	$(BIN)/python -m pytest tests/test_spark.py
+
+test-all: test  ## run `make test`, and then what is marked `nightly`: long studies, all partitionings, a broken cluster
+	$(BIN)/python -m pytest tests -m nightly -n 2 --dist worksteal --durations=25 --ignore-glob "tests/test_spark*.py"
+	$(if $(SPARK),$(BIN)/python -m pytest -m nightly tests/test_spark.py tests/test_spark_cluster.py)
 
 lint: .venv/.installed  ## check style and types
 	$(BIN)/ruff check .

@@ -40,7 +40,10 @@ from spark_cluster import (
 )
 from spark_models import parts_of, table_of, three_classes
 
-pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas"),
+]
 
 PARTS = 4
 TO_SEND = (sys.modules[__name__], spark_cluster)  # modules that the executors cannot import

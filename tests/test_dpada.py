@@ -30,7 +30,7 @@ from dpnb.papers.dpada import (
     noise_round_distribution,
     swing,
 )
-from dpnb.papers.rounds import RoundBudget
+from dpnb.papers.stumps import RoundBudget
 from dpnb.privacy.curator import opening
 from dpnb.records.grid import public_grid
 from dpnb.records.memory import Records, WeightedRecords

@@ -591,7 +591,7 @@ def _common(layout: Layout, slope: Floats, curvature: Floats, sd: Floats, *, rid
     return found
 
 
-class Ways(NamedTuple):
+class Planner(NamedTuple):
     """What public parameters leave open, of :class:`~dpnb.PrivateBooster`; the rest follows from the records' number.
 
     Parameters
@@ -666,7 +666,7 @@ def most_pairs(domain: Domain) -> int:
 def boost(
     data: ScoredDoor,
     curator: Curator,
-    ways: Ways,
+    planner: Planner,
     *,
     rho: float,
     epsilon: float,
@@ -674,10 +674,10 @@ def boost(
     geometric: int,
 ) -> list[Shapes]:
     """All stages with a budget of ``rho``; other parameters as of :class:`~dpnb.PrivateBooster`."""
-    stages = Stages(data, curator, ways.domain, rho, ways.settings)
+    stages = Stages(data, curator, planner.domain, rho, planner.settings)
     n = stages.thresholds(uniform=uniform, geometric=geometric)
-    plan = ways.plan(evidence(n, epsilon))
-    curator.ledger.follow(ways.number(plan))
+    plan = planner.plan(evidence(n, epsilon))
+    curator.ledger.follow(planner.number(plan))
     stages.stumps(plan)
     more = stages.fine_attributes(plan) + stages.pairs(plan)
     stages.sweeps(plan, more)

@@ -19,7 +19,7 @@ from ..privacy.ledger import Cost
 from ..records.doors import RecordsDoor, WeightedDoor
 from ..records.grid import Additive, Stump, grid_of, public_grid
 from ..records.splits import LEAF
-from .rounds import half_log_odds, half_logistic, publish_stump
+from .stumps import half_log_odds, half_logistic, publish_stump
 
 CLIP = 1e-10  # least distance of an error from 0 and 1
 DRAWS = 100  # of the demo's noisy count, which is their mean

@@ -25,7 +25,7 @@ from ..privacy.ledger import Cost, Neighbours
 from ..records.doors import RecordsDoor, WeightedDoor
 from ..records.grid import Additive, Grid, Stump, public_grid
 from ..records.losses import FIXED_POINT
-from .rounds import RoundBudget, half_log_odds, half_logistic, publish_stump, round_budget, select_stump
+from .stumps import RoundBudget, half_log_odds, half_logistic, publish_stump, round_budget, select_stump
 
 SCHEDULES = ("all", "swing", "random", "improved")
 RULES = ("definition7", "causal")

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from dpnb import PrivacyLeakWarning
+from dpnb import Categorical, Domain, PrivacyLeakWarning
+from dpnb.audit import replay
 from dpnb.papers.diffprfs import CHOICES, DiffPRFs
 from dpnb.records.bags import MODES
 from dpnb.records.splits import MULTIWAY, ONE_VS_REST, THRESHOLD
+from dpnb.trees.scores import SCORES
 from mixed import MIXED as DOMAIN
 from mixed import sample
 
@@ -137,6 +140,26 @@ def test_multiway_nodes_have_one_child_a_value() -> None:
             seen = True
             assert len(tree.children(node, DOMAIN)) == DOMAIN.cardinalities[tree.splits.attribute[node]]
     assert seen
+
+
+@pytest.mark.parametrize("utility", ["max", "gini"])
+def test_the_sensitivity_of_a_split_is_what_it_costs(utility: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One record of another class makes one of thirty attributes better than the others by nearly Δ."""
+    names = [f"a{i}" for i in range(30)]
+    domain = Domain(tuple(Categorical(name, (0, 1)) for name in names), (0, 1))
+    X, y = pd.DataFrame(0, index=range(41), columns=names), pd.Series([0] * 40 + [1])
+    X.loc[40, "a3"] = 1
+    forest = DiffPRFs(
+        domain=domain, epsilon=4.0, n_trees=1, max_depth=1, max_features="all", bags="full", utility=utility
+    )
+
+    def worst() -> float:
+        return max(replay(forest, (X, y), (X[:40], y[:40]), seed=s).lower_bound for s in range(40))
+
+    assert 2 < worst() <= 4
+    halved = replace(SCORES[utility], sensitivity=SCORES[utility].sensitivity / 2)
+    monkeypatch.setitem(SCORES, utility, halved)
+    assert worst() > 4.2
 
 
 def test_exact_forest_is_greedy() -> None:

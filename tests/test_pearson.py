@@ -19,9 +19,6 @@ from dpnb.audit.pairs import Pair
 from dpnb.audit.replay import replay_estimator
 from dpnb.papers import pearson
 from dpnb.papers.pearson import (
-    ARG_MAX,
-    ONE_CLASS,
-    POINTS,
     STATISTICS,
     VARIANTS,
     PearsonTree,
@@ -41,6 +38,9 @@ from private_trees.studies.pearson import overtaken, shifted
 from test_scores import change_range, tables, units
 
 TERNARY = Domain((Continuous("x", 0, 1), Categorical("c", (0, 1, 2))), (0, 1, 2), target="label")
+ARG_MAX = "option of largest probability, taken without a draw (step 5)"
+POINTS = "split point made from the values of a node's records (steps 3 and 4)"
+ONE_CLASS = "one class only, tested without noise (step 6)"
 FEW_SHARDS: dict[str, Any] = VARIANTS["S"] | {"n_shards": 3}
 PRIVATE: dict[str, dict[str, Any]] = {
     "C": VARIANTS["C"],

@@ -553,6 +553,15 @@ def test_extreme_claims_are_kept(claim: tuple[float, float]) -> None:
         assert ledger.rule in ("tight", "zCDP", "pure")
 
 
+@pytest.mark.parametrize("bins", ["public", "ranks"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_gradients_spend_their_claim(bins: str, n_classes: int) -> None:
+    data = Encoded(*sample(np.random.default_rng(0), 300, n_classes), domain_of(n_classes))
+    model = LogisticRegression(epsilon=0.7, n_rounds=9, clip=0.3, bins=bins, random_state=0).fit(data)
+    assert 0.996 * 0.7 < model.ledger_.epsilon <= 0.7
+    assert model.ledger_.rule == "tight"
+
+
 def test_many_stumps_and_no_data_give_models() -> None:
     domain = domain_of(3)
     nobody = Encoded(np.zeros((0, 5)), np.zeros(0), domain)

@@ -19,8 +19,6 @@ from .blocks import Counted, EncodedRecords, Int64s, dense
 if TYPE_CHECKING:
     from .table import SparkTable
 
-UNITS = int(FIXED_POINT)
-
 
 @dataclass(frozen=True)
 class FixedPointScores:
@@ -42,7 +40,7 @@ class FixedPointScores:
 
     def plus(self, layout: Layout, table: Floats, constant: Floats) -> FixedPointScores:
         """The scores and what a table adds."""
-        added, more = (np.rint(part * UNITS).astype(np.int64) for part in (table, constant))
+        added, more = (np.rint(part * FIXED_POINT).astype(np.int64) for part in (table, constant))
         tables, layouts = self.tables, self.layouts
         if layout in layouts:
             at = layouts.index(layout)

@@ -47,8 +47,8 @@ class Encoded(Records):
 
     def __init__(self, codes: np.ndarray, labels: np.ndarray, domain: Domain) -> None:
         self.domain = domain
-        self._y = np.asarray(labels, np.intp)
-        self._columns = np.ascontiguousarray(codes.T)
+        self.labels = np.asarray(labels, np.intp)
+        self.columns = np.ascontiguousarray(codes.T)
 
 
 def neighbour(

@@ -31,7 +31,7 @@ FOLDERS: dict[str, set[str]] = {
     "dpnb": {"domain", "privacy", "estimators", "boosting", "data"},  # dpnb/__init__.py
 }
 FOLDERS["private_trees"] = set(FOLDERS)
-PAPERS_SHARE = {"dpnb.papers", "dpnb.papers.rounds"}
+PAPERS_SHARE = {"dpnb.papers", "dpnb.papers.stumps"}
 
 Modules = Mapping[str, tuple[str, bool]]
 

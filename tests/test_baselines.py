@@ -201,18 +201,3 @@ def test_degenerate_data(name: str) -> None:
     assert model.set_params(n_rounds=2).fit(X.iloc[:3], y.iloc[:3]).score(X.iloc[:3], y.iloc[:3]) == 1
     X, y = sample(50)
     assert model.set_params(n_rounds=100).fit(X, (X["x"] > 0.4).astype(int)).score(X, X["x"] > 0.4) > 0.9
-
-
-@pytest.mark.parametrize("make", [AdaBoost, DPAdaBoost, CARTDPsAdaBoost])
-def test_errors_name_the_value(make: Any) -> None:
-    X, y = PAIR.first
-    with pytest.raises(ValueError, match="n_rounds=0"):
-        make(n_rounds=0, domain=DOMAIN).fit(X, y)
-    with pytest.raises(ValueError, match=f"3 classes: {make.__name__}"):
-        make(domain=Domain(DOMAIN.attributes, (0, 1, 2))).fit(X, y)
-    if make is not CARTDPsAdaBoost:
-        with pytest.raises(ValueError, match="thresholds='all'"):
-            make(thresholds="all", domain=DOMAIN).fit(X, y)
-    if make is not AdaBoost:
-        with pytest.raises(ValueError, match="epsilon=0"):
-            make(epsilon=0, domain=DOMAIN).fit(X, y)

@@ -17,7 +17,7 @@ from dpnb.audit.pairs import DOMAIN, pair_of, random_pair
 from dpnb.audit.replay import replay_estimator
 from dpnb.boosting import stages
 from dpnb.boosting.booster import logistic
-from dpnb.papers.rounds import round_budget
+from dpnb.papers.stumps import round_budget
 from dpnb.records import memory as counts
 from dpnb.records.grid import public_grid
 from dpnb.records.memory import Records, WeightedRecords

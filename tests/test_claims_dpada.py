@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import math
-import re
-from collections.abc import Callable
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -25,14 +22,9 @@ from dpnb.privacy.ledger import Ledger
 from dpnb.records.grid import public_grid
 from dpnb.records.memory import Records, WeightedRecords
 from private_trees import runs
-from private_trees.site.claims import notebooks_of, text_of
-from private_trees.site.observations import FALSE, observe
 from private_trees.studies import dpada as grids
-from test_observations import nowhere, observations, plain, read
 
 ROOT = Path(__file__).parents[1]
-CHAPTER = notebooks_of(ROOT / "notebooks" / "04_dpada.ipynb")
-APPENDIX = CHAPTER[1]
 
 
 def noised(weights: np.ndarray, *, seed: int, epsilon: float = 1.0) -> np.ndarray:
@@ -221,27 +213,6 @@ def test_uniform_weights_have_the_probability_of_the_formula(n: int, wrong: int,
         assert abs(found - 0.25) > error(0.25)
 
 
-@pytest.mark.parametrize("name", READINGS)
-def test_one_record_makes_uniform_weights_unlikely_in_every_reading(name: str) -> None:
-    """On D every stump has e = 1/2 and Algorithm 2 releases uniform weights; on D' mostly it does not."""
-    pair, seen = grids.BALANCED, []
-    for part in (pair.first, pair.second):
-        uniform = 0
-        for seed in range(200):
-            curator = Curator(rng=np.random.default_rng(seed), ledger=Ledger(claimed=1.0))
-            written = Written(DPAda.as_written(epsilon=1.0, n_rounds=50), READINGS[name], curator)
-            data = WeightedRecords(
-                Records(*part, domain=grids.DOMAIN), public_grid(grids.DOMAIN, uniform=3), positive=1
-            )
-            written.start(data)
-            for noise in (False, True):
-                written.round(data, noise=noise)
-            uniform += np.ptp(data.weights) < 1e-12
-        seen.append(uniform / 200)
-    assert seen[0] == 1
-    assert seen[1] < 0.5
-
-
 def test_a_round_is_one_pass_over_records_and_attributes() -> None:
     """The counts of a round read each record's bin of each attribute once."""
     for n, d in ((50, 3), (100, 3), (100, 6)):
@@ -250,27 +221,6 @@ def test_a_round_is_one_pass_over_records_and_attributes() -> None:
         X = pd.DataFrame(rng.random((n, d)), columns=domain.names)
         records = Records(X, rng.integers(0, 2, n), domain=domain)
         assert records.one_hot(public_grid(domain)).nnz == n * d
-
-
-def test_permute_and_flip_has_a_wider_range_than_the_exponential_mechanism() -> None:
-    """Scores (0, 0) and (1, 0) at rate 1: largest minus smallest log-ratio."""
-
-    def spread(before: list[float], after: list[float]) -> float:
-        loss = np.log(before) - np.log(after)
-        return float(loss.max() - loss.min())
-
-    flip = math.exp(-1) / 2  # the second is asked first, and taken
-    assert spread([0.5, 0.5], [1 - flip, flip]) > 1.4
-    odds = math.e / (1 + math.e)
-    assert spread([0.5, 0.5], [odds, 1 - odds]) == pytest.approx(1)  # bounded range 1
-
-
-def test_a_weak_learner_that_is_wrong_on_more_than_half_stops() -> None:
-    """Theorem `dpada-white` wants fewer than N/2 wrong records: then the error of N + 1 is at most 1/2."""
-    assert all((c + 1) / (n + 1) <= 0.5 for n in range(2, 60) for c in range(1, n) if c < n / 2)
-    assert any(
-        (c + 1) / (n + 1) > 0.5 for n in range(2, 60) for c in range(1, n) if c <= n / 2
-    )  # broken twin
 
 
 @pytest.mark.parametrize("rounds", [3, 10, 50])
@@ -467,9 +417,6 @@ def test_improved_is_behind_the_baselines() -> None:
     assert improved["sd"].mean() > 5 * repaired["sd"].mean()
 
 
-# --- false sentences that the chapter once had ----------------------------------------------------------------
-
-
 def readings_points() -> pd.DataFrame:
     """Means and standard errors of the twelve readings, (reading, schedule, epsilon)."""
     table = runs.points_of(runs.read("dpada_readings", ROOT / "results"), repeats=10)
@@ -487,13 +434,6 @@ def response(name: str) -> float:
     return lead(mine.xs(5.0, level="epsilon"), mine.xs(0.1, level="epsilon"))[1]
 
 
-def trend(dataset: str) -> dict[float, float]:
-    """DP-AdaBoost: change from 30 to 100 rounds at each ε, in standard errors."""
-    mine = points().loc["DP-AdaBoost", dataset]
-    with np.errstate(divide="ignore"):  # at ε = 5 all runs agree
-        return {e: lead(*(mine.loc[m].loc[[e]] for m in (100, 30)))[1] for e in grids.BUDGETS}
-
-
 def test_all_twelve_readings_were_run_and_five_rise() -> None:
     names = {
         ", ".join(c) for c in product(("literal", "flat"), ("same", "indep", "first"), ("signed", "clip0"))
@@ -508,144 +448,4 @@ def test_all_twelve_readings_were_run_and_five_rise() -> None:
     assert sum(rise[name] > 4 for name in nine) == 4  # broken twin: what nine readings would say
 
 
-def moved() -> np.ndarray:
-    """Largest change of a weight between B = 0.1 and 5, m = 50, for the same random numbers."""
-    weights = np.random.default_rng(2023).random(2000)
-    weights /= weights.sum()
-
-    def after(budget: float, seed: int) -> np.ndarray:
-        curator = Curator(rng=np.random.default_rng(seed), ledger=Ledger(claimed=budget))
-        return Written(DPAda.as_written(epsilon=budget, n_rounds=50), Reading(), curator).noised(weights)
-
-    return np.array([np.abs(after(0.1, seed) - after(5.0, seed)).max() for seed in range(100)])
-
-
-FALSE_SENTENCES: dict[str, tuple[Callable[..., bool], Callable[[], Any]]] = {
-    "A fifty times larger budget moves no weight by more than 0.0002 of a total of 1.": (
-        lambda moves: moves.max() <= 2.5e-4,
-        moved,
-    ),
-    "In the literal reading accuracy does not respond to $B$; rising curves need another algorithm.": (
-        lambda z: all(abs(value) < 2 for value in z.values()),
-        lambda: {name: response(name) for name in READINGS if name.startswith("literal")},
-    ),
-    "All readings with signed weights stay below the majority class at every $B$.": (
-        lambda lead: all(value < 0 for value in lead.values()),
-        lambda: {
-            name: readings_points().loc[name]["mean"].max() - 0.7496 for name in READINGS if "signed" in name
-        },
-    ),
-    "Of the readings tried, those with weights cut off at 0 rise.": (
-        lambda z: all(value > 2 for value in z.values()),
-        lambda: {name: response(name) for name in READINGS if "clip0" in name},
-    ),
-    "`flat, first, clip0` varies least at $B=5$.": (
-        lambda sd: min(sd, key=sd.__getitem__) == "flat, first, clip0",
-        lambda: {
-            name: readings_points().loc[name].xs(5.0, level="epsilon")["sd"].mean() for name in READINGS
-        },
-    ),
-    "DP-AdaBoost falls at the smallest $\\varepsilon$ only; elsewhere it rises.": (
-        lambda *sets: all(z[0.1] < 0 and all(z[e] > 0 for e in z if e > 0.1) for z in sets),
-        lambda: tuple(trend(dataset) for dataset in grids.SETS),
-    ),
-    "Improved leads Swing at each $m$ on both data sets.": (
-        lambda gap: all(value > 0 for value in gap.values()),
-        lambda: {
-            (d, m): lead(*(points().loc[VARIANT + s, d, m] for s in ("improved", "swing")))[0]
-            for d, m in product(grids.SETS, grids.ROUNDS)
-        },
-    ),
-    "The booster is level with AdaBoost of 100 rounds from $\\varepsilon=1$ on.": (
-        lambda ours, theirs: all(a >= b for a, b in zip(ours, theirs, strict=True)),
-        lambda: tuple(
-            [table.loc[d] for d in grids.SETS]
-            for table in (
-                runs.points_of(runs.read("dpada_ladder", ROOT / "results"), repeats=50)
-                .query("method.str.startswith('9') and epsilon == 1")
-                .set_index("dataset")["mean"],
-                points().loc["AdaBoost"].xs(100, level="n_rounds").droplevel("epsilon")["mean"],
-            )
-        ),
-    ),
-}
-
-
-@pytest.mark.parametrize("sentence", FALSE_SENTENCES)
-def test_a_false_sentence_gets_a_cross(sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
-    holds, data = FALSE_SENTENCES[sentence]
-    found = data()
-    observe("dpada-false", sentence, holds, *(found if isinstance(found, tuple) else (found,)))
-    assert capsys.readouterr().out.startswith(FALSE)
-    for notebook in map(read, CHAPTER):
-        words = plain(
-            " ".join(c.source for c in notebook.cells if c.cell_type == "markdown") + notebook.notes
-        )
-        assert plain(sentence).rstrip(".") not in words
-
-
 # What stands in the chapter instead of a false sentence → the false one.
-PUT_BACK = {
-    "at ten repeats the literal, signed readings rise with $B$ by less than two standard errors; a literal reading "
-    "with weights cut off at 0 and noise on a single record rises by more than four": (
-        "in the literal reading $B$ cancels; rising curves need another algorithm"
-    ),
-    "The same five exceed the majority class in some variant and at some $B$; no other reading does in any.": (
-        "All readings with signed weights stay below the majority class."
-    ),
-    "Our DP-AdaBoost falls with $m$ at $\\varepsilon=0.1$ and 0.3 on both data sets, and on Bank also at 0.5.": (
-        "DP-AdaBoost falls at the smallest $\\varepsilon$ only; elsewhere it rises."
-    ),
-    "On Adult five of twelve readings rise clearly, six by less than two standard errors.": (
-        "Rising curves need another algorithm."
-    ),
-}
-
-
-@pytest.mark.parametrize("right", PUT_BACK)
-def test_a_false_sentence_that_is_put_back_fails_the_build(right: str) -> None:
-    chapter = read(APPENDIX)
-    assert nowhere(chapter) == []
-    broken = copy.deepcopy(chapter)
-    (cell,) = (c for c in broken.cells if c.cell_type == "markdown" and right in c.source)
-    cell.source = cell.source.replace(right, PUT_BACK[right])
-    assert nowhere(broken) != []
-
-
-def test_false_chinese_fails_the_build() -> None:
-    broken = copy.deepcopy(read(APPENDIX))
-    right = "十二种解读中有五种的准确率随 $B$ 明显上升，一种略升，六种在十次重复中的升幅不到两个标准误"
-    assert right in broken.cells[0].source
-    broken.cells[0].source = broken.cells[0].source.replace(
-        right, "准确率若随 $B$ 上升，所用的必是另一种算法"
-    )
-    assert nowhere(broken) != []
-
-
-def test_every_observation_of_the_chapter_is_true() -> None:
-    found = [observation for path in CHAPTER for observation in observations(read(path))]
-    assert len(found) >= 75
-    assert {outcome for outcome, _, _ in found} == {"✓"}
-
-
-CLOSEST_WORKS = {
-    "freund1997decision",
-    "friedman2000additive",
-    "domingo2000madaboost",
-    "chaudhuri2011erm",
-    "bun2020boosting",
-    "asadi2023boosted",
-    "shen2017dpadaboost",
-    "jia2020cart",
-    "jia2021ensemble",
-    "qiu2021thesis",
-}
-
-
-def test_the_closest_prior_works_are_cited() -> None:
-    text = " ".join(map(text_of, CHAPTER))
-    cited = {key.strip() for keys in re.findall(r"\{cite(?::t)?\}`([^`]+)`", text) for key in keys.split(",")}
-    assert cited >= CLOSEST_WORKS
-    references = (ROOT / "book" / "references.bib").read_text(encoding="utf-8")
-    assert all(f"{{{key}," in references for key in cited)
-    assert not cited - {"asadi2023boosted"} >= CLOSEST_WORKS  # broken twin

@@ -20,7 +20,6 @@ from dpnb.records.memory import Records
 from dpnb.records.splits import BINNED, no_splits
 from dpnb.trees.scores import GINI, GINI_NORMALISED
 from private_trees import runs
-from private_trees.runs import Cell
 from private_trees.studies import edprf as grids
 
 ROOT = Path(__file__).parents[1]
@@ -321,37 +320,6 @@ def test_the_grids_hold_what_they_name() -> None:
     for data in grids.SETS:
         cells = [cell for cell in grids.edprf_grid().cells if cell.dataset == data]
         assert {cell.max_depth for cell in cells if cell.method in grids.WRITTEN} == {3, 4, 5, 6, 7}
-
-
-def test_a_cell_can_be_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame(rng.integers(0, 2, (120, 3)), columns=list("pqr"))
-    y = X["p"].to_numpy()
-    small = Records(X, y, domain=TINY), TINY.encode(X), y
-    monkeypatch.setattr(runs, "records_of", lambda name: small)
-    for method in (*grids.METHODS, *grids.TABLE_2, grids.MAJORITY):
-        found = grids.edprf_grid().measure(Cell(method=method, dataset="small", max_depth=2, epsilon=50.0))
-        assert 0.4 < found["lowest"] <= found["accuracy"] <= found["highest"] <= 1
-        if method in grids.WRITTEN:
-            assert math.isinf(found["ledger_epsilon"])
-            assert found["auc"] > 0.9
-    votes = np.array([[3.0, 1, 0], [0, 2, 0], [1, 0, 3]])
-    assert runs.mean_auc(votes, np.array([0, 1, 2])) == 1.0
-    assert runs.mean_auc(votes[:, ::-1], np.array([0, 1, 2])) < 0.7  # broken twin
-
-
-def test_encoded_records_give_the_same_forest() -> None:
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame(rng.integers(0, 2, (60, 3)), columns=list("pqr"))
-    y = rng.integers(0, 2, 60)
-    for make in (EDPRF, EDPRF.as_written, grids.RandomSplitForest):
-        plain = make(domain=TINY, random_state=1).fit(X, y)
-        encoded = make(domain=None, random_state=1).fit(Records(X, y, domain=TINY))
-        np.testing.assert_array_equal(plain.predict_proba(X), encoded.predict_proba(X))
-    with pytest.raises(ValueError, match="they carry their labels"):
-        EDPRF().fit(Records(X, y, domain=TINY), y)
-    with pytest.raises(ValueError, match="requires y"):
-        EDPRF(domain=TINY).fit(X)
 
 
 # --- Measurements -------------------------------------------------------------------------------------------

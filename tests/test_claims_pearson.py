@@ -19,7 +19,6 @@ from dpnb.privacy.laws import Exponential
 from dpnb.records.memory import Records
 from dpnb.trees.scores import ABS_PHI, ABS_S_XY, PHI
 from private_trees import runs
-from private_trees.runs import Cell
 from private_trees.studies import pearson as grids
 from private_trees.targets import LONELY
 from test_scores import tables
@@ -453,27 +452,6 @@ def test_the_grids_hold_what_they_name() -> None:
         *grids.METHODS, *grids.BY_SHARDS, *grids.OTHERS, grids.NO_NOISE, grids.CART, grids.MAJORITY,
     }  # fmt: skip
     assert len(set(grids.pearson_grid().cells)) == len(grids.pearson_grid().cells)
-
-
-def test_a_cell_can_be_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    X, y = binary_sample()
-    small = Records(X, y, domain=TINY), TINY.encode(X), y.astype(int)
-    monkeypatch.setattr(runs, "records_of", lambda name: small)
-    monkeypatch.setattr(grids, "REPEATS", 3)
-
-    def cell(method: str, depth: int, epsilon: float = 50.0) -> Cell:
-        return Cell(method=method, dataset="small", max_depth=depth, epsilon=epsilon)
-
-    for method in (*grids.METHODS, *grids.BY_SHARDS, *grids.OTHERS, grids.NO_NOISE, grids.MAJORITY):
-        depth = 2 if method in grids.METHODS | grids.BY_SHARDS else 0
-        found = grids.measure_pearson(cell(method, depth))
-        assert 0.4 < found["lowest"] <= found["accuracy"] <= found["highest"] <= 1
-        if method in (grids.AS_WRITTEN, grids.CHOICES_DRAWN):
-            assert math.isinf(found["ledger_epsilon"])
-        if method in ("C", grids.MADE_PRIVATE, *grids.OTHERS):
-            assert found["ledger_epsilon"] <= 50 + 1e-9
-    assert grids.measure_pearson(cell("C", 2))["accuracy"] > 0.85
-    assert grids.measure_pearson(cell("C", 2, epsilon=1e-3))["accuracy"] < 0.85  # broken twin: only noise
 
 
 def test_errors_of_cells_with_fewer_repeats() -> None:

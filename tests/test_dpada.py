@@ -28,9 +28,8 @@ from dpnb.papers.dpada import (
     causal,
     definition7,
     noise_round_distribution,
-    swing,
 )
-from dpnb.papers.rounds import RoundBudget
+from dpnb.papers.stumps import RoundBudget
 from dpnb.privacy.curator import opening
 from dpnb.records.grid import public_grid
 from dpnb.records.memory import Records, WeightedRecords
@@ -72,16 +71,6 @@ def test_noise_rounds_equal_enumeration(m: int, rule: str) -> None:
     np.testing.assert_allclose(
         noise_round_distribution(m, rule), np.bincount(counted, minlength=m) / 2**m, atol=1e-15
     )
-
-
-def test_theorem_1_has_a_counterexample_of_three_rounds() -> None:
-    assert definition7([0, 1, 1]).tolist() == [0, 1, 1]
-    assert definition7([0, 1, 1])[1:].sum() > swing(3)[1:].sum() == 1
-    assert definition7([0, 1, 1, 1, 0]).tolist() == [0, 1, 0, 0, 0]
-    assert definition7([1, 1, 0, 1, 1]).tolist() == [1, 1, 0, 1, 1]
-    assert swing(6).tolist() == [0, 1, 0, 1, 0, 1]
-    with pytest.raises(ValueError, match="rule='none'"):
-        noise_round_distribution(3, "none")
 
 
 @given(st.lists(st.integers(0, 1), min_size=1, max_size=40))
@@ -155,21 +144,6 @@ def test_only_active_rounds_read_the_data(schedule: str, monkeypatch: pytest.Mon
     assert len(reads) == model.schedule_.sum() == len(model.model_.stumps)
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES)
-@pytest.mark.parametrize("rate", [None, 0.4])
-def test_replay_stays_below_the_ledger(schedule: str, rate: float | None) -> None:
-    """Ten random pairs for each of four schedules, and the families."""
-    rng = np.random.default_rng(1)
-    model = DPAda(schedule=schedule, learning_rate=rate, epsilon=2.0, n_rounds=5, uniform=5, geometric=2)
-    losses = []
-    for seed, pair in enumerate([*families(), *(random_pair(rng) for _ in range(10))]):
-        sides = (pair.first, pair.second) if seed % 2 else (pair.second, pair.first)
-        outcome, _ = replay_estimator(model.set_params(domain=pair.domain), *sides, seed=seed, encoded=True)
-        assert outcome.loss <= outcome.ledger.epsilon * (1 + 1e-9)
-        losses.append(outcome.loss)
-    assert max(losses) > 0.2
-
-
 @pytest.mark.parametrize("relation", ["add-remove", "replace"])
 @pytest.mark.parametrize("rate", [None, 0.4])
 def test_the_individual_filter_keeps_the_budget(relation: str, rate: float | None) -> None:
@@ -228,24 +202,6 @@ def test_no_record_spends_more_than_the_filter_allows() -> None:
     assert spent(4).max() > 3  # broken twin: a round more
 
 
-def test_the_individual_filter_refuses_what_it_is_not_for() -> None:
-    X, y = families()[0].first
-    for wrong in ({"delta": 1e-5}, {"reading": Reading()}):
-        with pytest.raises(ValueError, match="filter_rounds=2"):
-            DPAda(filter_rounds=2, domain=DOMAIN, **wrong).fit(X, y)
-    with pytest.raises(ValueError, match="filter_rounds=0"):
-        DPAda(filter_rounds=0, domain=DOMAIN).fit(X, y)
-
-
-def test_replace_pairs_stay_below_the_ledger() -> None:
-    rng = np.random.default_rng(2)
-    model = DPAda(neighbours="replace", epsilon=2.0, n_rounds=4, uniform=5, geometric=2, domain=DOMAIN)
-    for seed in range(20):
-        pair = random_pair(rng, neighbours="replace")
-        outcome, _ = replay_estimator(model, pair.first, pair.second, seed=seed, encoded=True)
-        assert outcome.loss <= outcome.ledger.epsilon * (1 + 1e-9)
-
-
 def test_the_auditor_catches_a_doubled_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     pair = pair_of("ties", [(0.2, 0, 0)] * 3 + [(0.8, 1, 1)] * 3, (0.2, 0, 1), neighbours="add-remove")
     model = DPAda(n_rounds=1, learning_rate=0.5, uniform=3, geometric=1, domain=DOMAIN, random_state=0)
@@ -288,17 +244,6 @@ def test_every_reading_leaks_without_bound(schedule: str, name: str) -> None:
     assert "weight α_k, without noise (step 6)" in ledger.leaks
 
 
-def test_as_written_first_weight_is_deterministic() -> None:
-    part = pair_of(
-        "", [(1.0, 1, 1)] * 3 + [(1.0, 1, 0)] + [(0.0, 0, 0)] * 3, (0.0, 0, 1), neighbours="add-remove"
-    )
-    alphas = [
-        DPAda.as_written(n_rounds=3, domain=DOMAIN, random_state=s).fit(*part.second).model_.alpha[0]
-        for s in range(10)
-    ]
-    assert alphas == pytest.approx([0.5 * math.log(3)] * 10)
-
-
 def test_noise_scales_after_round_1_are_equal() -> None:
     """Both are m/B (1 − 2 e₁), and uniform weights get none."""
     seen = []
@@ -321,40 +266,6 @@ def test_noise_scales_after_round_1_are_equal() -> None:
     assert math.isinf(curator.ledger.epsilon)
 
 
-def changes(reading: Reading, epsilon: float, seeds: int = 40) -> np.ndarray:
-    """Largest change of a weight between ε/50 and ε, for the same random numbers."""
-    weights = np.random.default_rng(0).random(2000)
-    weights /= weights.sum()
-
-    def noised(epsilon: float, seed: int) -> np.ndarray:
-        curator = Curator(rng=np.random.default_rng(seed), ledger=Ledger(claimed=epsilon))
-        return Written(DPAda.as_written(epsilon=epsilon, n_rounds=50), reading, curator).noised(weights)
-
-    return np.array([np.abs(noised(epsilon, s) - noised(epsilon / 50, s)).max() for s in range(seeds)])
-
-
-def test_the_literal_reading_does_not_depend_on_epsilon() -> None:
-    """In the limit, with a difference of order B/m; the flat scale has the same limit, but much later."""
-    for epsilon in (1e-4, 1e-6):
-        assert changes(Reading(), epsilon).max() < 1000 * epsilon / 50
-        assert changes(Reading(scale="flat"), epsilon / 20_000).max() < 1000 * epsilon / 50
-    assert changes(Reading(), 5.0).max() > 0.3  # broken twin: no limit yet
-    assert changes(Reading(scale="flat"), 1e-2).max() > 0.3
-
-
-def test_scales_in_rounds_with_more_than_two_weights() -> None:
-    """m/B (1 - 1/(N M)) grows with M below m/B; a smallest weight below 1/(2 N) has a scale above m/B."""
-    scales = []
-    for largest, smallest in ((0.2, 0.04), (0.4, 0.04), (0.2, 0.06)):
-        rest = (1 - largest - smallest) / 8
-        weights = np.array([largest, *[rest] * 8, smallest])
-        gaps, budgets = (weights.max() - 0.1, 0.1 - weights.min()), (weights.max(), weights.min())
-        scales.append([gap / budget for gap, budget in zip(gaps, budgets, strict=True)])
-        assert scales[-1] == pytest.approx([1 - 1 / (10 * largest), 1 / (10 * smallest) - 1])
-    assert scales[0][0] < scales[1][0] < 1 < scales[0][1]
-    assert scales[2][1] < 1  # broken twin: 0.06 is above 1/20
-
-
 def test_without_privacy_it_learns() -> None:
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"x": rng.random(400), "c": rng.integers(0, 2, 400)})
@@ -365,28 +276,6 @@ def test_without_privacy_it_learns() -> None:
         reading=Reading(scale="flat", ties="first", clamp="clip0", thresholds="data"), epsilon=1e9
     )
     assert written.set_params(domain=DOMAIN, random_state=0).fit(X, y).score(X, y) > 0.9
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"schedule": "never"}, "schedule='never'"),
-        ({"n_rounds": 0}, "n_rounds=0"),
-        ({"learning_rate": -1}, "learning_rate=-1"),
-        ({"selection_share": 1.0}, "selection_share=1.0"),
-        ({"delta": 1.0}, "delta=1.0"),
-        ({"epsilon": 0}, "epsilon=0"),
-        ({"delta": 1e-5, "reading": Reading()}, "pure ε only"),
-        ({"domain": Domain((Continuous("x", 0, 1),), (0, 1, 2))}, "3 classes"),
-    ],
-)
-def test_errors_name_the_value(wrong: dict[str, object], message: str) -> None:
-    X, y = families()[0].first
-    domain = wrong.get("domain", DOMAIN)
-    with pytest.raises(ValueError, match=message):
-        DPAda(**({"domain": domain} | wrong)).fit(X[list(domain.names)], y)
-    with pytest.raises(ValueError, match="clip=2"):
-        Reading(clip=2)
 
 
 @pytest.mark.parametrize("delta", [None, 1e-5])

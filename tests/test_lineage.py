@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import pickle
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,11 +14,10 @@ from sklearn.base import clone
 from dpnb import Categorical, Continuous, Domain, load
 from dpnb.audit.pairs import Pair, families, random_pair
 from dpnb.audit.replay import MULTIPLICITY, Part, Replay, replay_estimator
-from dpnb.privacy.ledger import TreeScope
-from dpnb.records.memory import Records
-from dpnb.records.splits import LEAF, MULTIWAY, THRESHOLD, Splits
+from dpnb.records.splits import LEAF, MULTIWAY, THRESHOLD
 from dpnb.trees.scores import CONDITIONAL_ENTROPY, MAX_CLASS_SUM
 from dpnb.trees.tree import Tree
+from mixed import MIXED, sample
 from private_trees.lineage import growth as lineage_growth
 from private_trees.lineage import trees as lineage
 from private_trees.lineage.growth import Front, Run
@@ -28,15 +25,6 @@ from private_trees.lineage.trees import N_LEAK, PINQID3, DiffGen, DiffPC45, Diff
 from private_trees.runs import data_of, read
 from private_trees.studies.lineage import LINEAGE, lineage_table
 
-MIXED = Domain(
-    (
-        Continuous("x", -5, 20),
-        Categorical("c", ("a", "b", "d")),
-        Continuous("z", -1, 1),
-        Categorical("g", (0, 1)),
-    ),
-    ("no", "yes"),
-)
 DISCRETE = MIXED.discretise(4)
 HONEST: dict[str, Any] = {
     "PINQ-ID3": PINQID3(max_depth=2),
@@ -47,19 +35,6 @@ HONEST: dict[str, Any] = {
     "DiffPRF": DiffPRF(max_depth=2, n_trees=3),
 }
 PRIVATE = {"SuLQ-ID3": SuLQID3(max_depth=2)} | HONEST
-
-
-def sample(n: int = 300, seed: int = 0) -> Part:
-    rng = np.random.default_rng(seed)
-    frame = pd.DataFrame(
-        {
-            "x": rng.uniform(0, 10, n),
-            "c": rng.choice(["a", "b", "d"], n),
-            "z": rng.uniform(-1, 1, n),
-            "g": rng.integers(0, 2, n),
-        }
-    )
-    return frame, pd.Series(np.where((frame["x"] > 4) & (frame["c"] != "a"), "yes", "no"), name="class")
 
 
 def fitted(model: Any, part: Part | None = None, **parameters: Any) -> Any:
@@ -81,12 +56,8 @@ def spent(model: Any) -> float:
 
 
 @pytest.mark.parametrize("name", HONEST)
-@pytest.mark.parametrize("epsilon", [0.05, 1.0, 5.0])
-def test_the_ledger_equals_the_claim(name: str, epsilon: float) -> None:
-    ledger = fitted(HONEST[name], epsilon=epsilon).ledger_
-    assert ledger.epsilon == pytest.approx(epsilon, rel=1e-12)
-    assert ledger.claimed == epsilon
-    assert ledger.leaks == {}
+def test_the_ledger_equals_the_claim(name: str) -> None:
+    assert fitted(HONEST[name], epsilon=0.7).ledger_.epsilon == pytest.approx(0.7, rel=1e-12)
 
 
 @pytest.mark.parametrize("name", HONEST)
@@ -185,10 +156,9 @@ def worst_share(model: Any, trials: int = 30) -> float:
 
 
 @pytest.mark.parametrize("name", PRIVATE)
-@pytest.mark.parametrize("epsilon", [0.5, 30.0])
-def test_replay_stays_within_the_ledger(name: str, epsilon: float) -> None:
-    """At 30 the trees of these small data sets have splits, at 0.5 most are one leaf."""
-    assert 0.1 < worst_share(clone(PRIVATE[name]).set_params(epsilon=epsilon)) <= 1 + 1e-9
+def test_replay_stays_within_the_ledger(name: str) -> None:
+    """At ε = 30, where the trees of these small data sets have splits; the contract has them at 2."""
+    assert 0.1 < worst_share(clone(PRIVATE[name]).set_params(epsilon=30.0)) <= 1 + 1e-9
 
 
 def _pure_stop(run: Run, front: Front, size: np.ndarray, *, max_depth: int) -> np.ndarray:
@@ -421,32 +391,6 @@ def test_forest_draws_attributes_and_bags() -> None:
 # --- Use ------------------------------------------------------------------------------------------------------
 
 
-@cache
-def standin(*, discrete: bool) -> tuple[Records, np.ndarray, np.ndarray]:
-    """The stand-in, encoded once for all fits: training records, codes of the test records, and their classes."""
-    data = load("adult-standin")
-    data = data.discretised(lineage.BINS) if discrete else data
-    (X, y), domain = data.test, data.domain
-    return Records(*data.train, domain=domain, strict=False), domain.encode(X, strict=False), y.to_numpy()
-
-
-def accuracy(model: Any) -> float:
-    """Of a model on the test records of the stand-in."""
-    train, codes, classes = standin(discrete=model.discrete_only)
-    chosen = model.fit(train)._probabilities(codes).argmax(axis=1)
-    return float((model.classes_[chosen] == classes).mean())
-
-
-@pytest.mark.parametrize("name", PRIVATE)
-def test_accuracy_grows_with_epsilon(name: str) -> None:
-    """In the mean over seeds, on the stand-in; least for the gain of DiffGen, whose Δ is its whole range."""
-    scores = [
-        np.mean([accuracy(clone(PRIVATE[name]).set_params(epsilon=e, random_state=s)) for s in range(12)])
-        for e in (0.005, 500.0)
-    ]
-    assert scores[1] > scores[0] + (0.003 if name == "DiffGen info_gain" else 0.01)
-
-
 MAJORITY_ONLY = {
     "DiffPRF",
     "DiffPRF, bootstrap",
@@ -484,48 +428,6 @@ def test_table_of_the_lineage() -> None:
     assert table.drop(columns=["year", "claimed", "true"]).map(len).to_numpy().min() > 0
 
 
-@pytest.mark.parametrize("name", PRIVATE)
-def test_same_seed_same_model_pickle_and_clone(name: str) -> None:
-    X, y = sample()
-    order = np.random.default_rng(0).permutation(len(X))
-    model, again = fitted(PRIVATE[name]), fitted(PRIVATE[name], (X.iloc[order], y.iloc[order]))
-    X = MIXED.discretise_records(X, 4) if model.discrete_only else X
-    unpickled = pickle.loads(pickle.dumps(model)).set_params(random_state=model.random_state)
-    for other in (again, unpickled, clone(model).fit(X, y)):
-        np.testing.assert_array_equal(model.predict_proba(X), other.predict_proba(X))
-        assert str(other.ledger_) == str(model.ledger_)
-        assert other.get_params() == model.get_params()
-    assert isinstance(model.ledger_.root.children[-1], TreeScope) or name == "DiffPRF"
-
-
-@pytest.mark.parametrize(
-    ("model", "message"),
-    [
-        (PINQID3(epsilon=0), "epsilon=0"),
-        (SuLQID3(max_depth=-1), "max_depth=-1"),
-        (DiffPID3(utility="entropy"), "utility='entropy'"),
-        (DiffPID3(max_records=0), "max_records=0"),
-        (DiffPID3(max_records=299), "max_records=299: there are 300 records"),
-        (DiffPC45(utility="gain_ratio"), "utility='gain_ratio'"),
-        (DiffGen(n_specialisations=1.5), "n_specialisations=1.5"),
-        (DTDiff(utility="gini"), "utility='gini'"),
-        (DiffPRF(n_trees=0), "n_trees=0"),
-        (DiffPRF(bags="poisson"), "bags='poisson'"),
-    ],
-)
-def test_errors_name_the_value(model: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        fitted(model)
-
-
-def test_continuous_attributes_are_refused_where_the_method_has_none() -> None:
-    X, y = sample()
-    with pytest.raises(
-        ValueError, match=r"DiffPID3 takes discrete attributes only, and x, z .*discretise\(10\)"
-    ):
-        DiffPID3(domain=MIXED).fit(X, y)
-
-
 def test_discretised_data() -> None:
     data = load("adult-standin")
     binned = data.discretised(5)
@@ -534,15 +436,6 @@ def test_discretised_data() -> None:
     for (X, y), (before, labels) in zip((binned.train, binned.test), (data.train, data.test), strict=True):
         pd.testing.assert_frame_equal(X, data.domain.discretise_records(before, 5))
         assert y is labels
-
-
-def test_leaves_have_values_and_inner_nodes_have_none() -> None:
-    for model in PRIVATE.values():
-        for tree in fitted(model, epsilon=20.0).trees_:
-            leaf = tree.splits.kind == LEAF
-            assert not np.isnan(tree.value[leaf]).any()
-            assert np.isnan(tree.value[~leaf]).all()
-            assert isinstance(tree.splits, Splits)
 
 
 @pytest.mark.parametrize("kind", [DiffGen, DTDiff])

@@ -45,6 +45,11 @@ from spark_models import DOMAIN, N, check_equal, parts_of, table_of, three_class
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
 
 
+def nightly(*values: object) -> Any:
+    """A row that repeats another one elsewhere: it runs once a night."""
+    return pytest.param(*values, marks=pytest.mark.nightly)
+
+
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     own = str(tmp_path_factory.mktemp("spark"))
@@ -93,14 +98,14 @@ def test_the_same_seed_gives_the_same_model(name: str, three: Any, tables: Any) 
 
 
 @pytest.mark.parametrize("name", [*MAIN, *TWO_CLASSES])
-@pytest.mark.parametrize("parts", [1, 2, 7])
+@pytest.mark.parametrize("parts", [2, nightly(1), nightly(7)])
 def test_partitions_and_order_do_not_matter(name: str, parts: int, adult: Any, tables: Any) -> None:
     X, y, domain = adult
     check_equal(MODELS[name], Records(X, y, domain=domain), tables["adult"][parts])
 
 
 @pytest.mark.parametrize(
-    ("sample", "parts", "relation"), [("three", 7, "add-remove"), ("adult", 2, "replace")]
+    ("sample", "parts", "relation"), [("three", 7, "add-remove"), nightly("adult", 2, "replace")]
 )
 def test_every_stage_gives_the_same_document(
     sample: str,
@@ -200,8 +205,6 @@ class FailsTwice:
 
 
 def test_a_task_that_fails_twice_changes_nothing(session: SparkSession, three: Any, tmp_path: Path) -> None:
-    import sys
-
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
     X, y, domain = three
     frame = table_of(session, X, y, parts=2)
@@ -321,11 +324,11 @@ OPTIONS = Domain(
 @pytest.mark.parametrize(
     "name",
     [
-        "PrivateBooster, pure",
+        nightly("PrivateBooster, pure"),
         "PrivateBooster, with δ",
-        "PearsonTree, C",
+        nightly("PearsonTree, C"),
         "EDPRF, default",
-        "DiffPRFs, full bags",
+        nightly("DiffPRFs, full bags"),
     ],
 )
 def test_misfits_are_moved_as_in_memory(session: SparkSession, three: Any, name: str) -> None:
@@ -741,6 +744,7 @@ def test_blocks_know_bins_as_the_memory_does() -> None:
     )
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("chapter", ["03_pearson", "08_scale"])
 @pytest.mark.filterwarnings("ignore::UserWarning:papermill", "ignore::DeprecationWarning")
 def test_chapters_print_the_same_through_spark(chapter: str, root: Path, tmp_path: Path) -> None:

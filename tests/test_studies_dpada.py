@@ -13,7 +13,7 @@ from dpnb import load
 from dpnb.boosting.booster import PrivateBooster, logistic
 from dpnb.papers.baselines import AdaBoost
 from dpnb.papers.dpada import DPAda
-from dpnb.papers.rounds import half_logistic
+from dpnb.papers.stumps import half_logistic
 from dpnb.records.losses import bounded_weights
 from dpnb.records.memory import Records
 from private_trees.runs import KEYS, Cell, points_of

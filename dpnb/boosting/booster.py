@@ -23,7 +23,7 @@ from ..records.doors import RecordsDoor
 from ..records.grid import Shape
 from ..records.losses import loss_of, softmax
 from ..records.shapes import PairShape, Shapes
-from .stages import Settings, Ways, boost, boost_purely, finest_cuts, most_purely
+from .stages import Planner, Settings, boost, boost_purely, finest_cuts, most_purely
 
 
 def logistic(score: Floats) -> Floats:
@@ -31,7 +31,7 @@ def logistic(score: Floats) -> Floats:
 
     The weights are the slopes of MadaBoost's loss φ(z) = 1 − z for z < 0 and exp(−z) for z ≥ 0. Where a share p is
     positive, p φ(F) + (1 − p) φ(−F) is least at F = ln(p / (1 − p)). AdaBoost's exponential loss has half of it, see
-    :func:`~dpnb.papers.rounds.half_logistic`.
+    :func:`~dpnb.papers.stumps.half_logistic`.
     """
     return 0.5 * (1 + np.tanh(score / 2))
 
@@ -125,7 +125,7 @@ class PrivateBooster(PrivateClassifier):
                 how |= {"n_rounds": self.n_rounds, "learning_rate": self.learning_rate}
                 self.models_ = boost_purely(data, curator, self.domain_, epsilon=budget, **how)
             return
-        ways = Ways(
+        planner = Planner(
             self._settings,
             self.domain_,
             data.loss.n_problems,
@@ -134,10 +134,10 @@ class PrivateBooster(PrivateClassifier):
             additive=self.additive,
         )
         rho, plans = budgeted(
-            ways.declared(), epsilon=self.epsilon, delta=self.delta, neighbours=self.neighbours
+            planner.declared(), epsilon=self.epsilon, delta=self.delta, neighbours=self.neighbours
         )
         with curator.ledger.adaptive("booster", plans=plans):
-            self.models_ = boost(data, curator, ways, rho=rho, epsilon=budget, **how)
+            self.models_ = boost(data, curator, planner, rho=rho, epsilon=budget, **how)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

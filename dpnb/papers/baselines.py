@@ -19,11 +19,9 @@ from ..privacy.ledger import Cost
 from ..records.doors import RecordsDoor, WeightedDoor
 from ..records.grid import Additive, Stump, grid_of, public_grid
 from ..records.splits import LEAF
-from .rounds import half_log_odds, half_logistic, publish_stump
+from .stumps import half_log_odds, half_logistic, publish_stump
 
-CLIP = 1e-10  # least distance of an error from 0 and 1
-DRAWS = 100  # of the demo's noisy count, which is their mean
-MOST = 300.0  # log of the largest sensitivity booked: a larger one would overflow and say no more
+DRAWS = 100  # of a noisy count, which is their mean: as in the published demo
 EVERYWHERE = Stump(LEAF, -1, np.nan, 1.0)
 
 
@@ -75,13 +73,14 @@ class _Boosted(PrivateClassifier):
                     to_n = curator.exact(to_n, why="normaliser of the weights, without noise")
                 data.weights = data.weights * math.exp(to_n)
                 unit += to_n
-            bound = math.exp(min(unit + sum(map(abs, alphas)), MOST))
+            # A larger sensitivity than e³⁰⁰ would overflow in the ledger and say no more.
+            bound = math.exp(min(unit + sum(map(abs, alphas)), 300.0))
             learnt, released = self._learn(_Round(curator, data, bound))
             right, wrong = data.outcome(learnt)
             share = (
                 wrong / (right + wrong) if right + wrong > 0 else 0.5
             )  # without records, or weights, a tie
-            error = float(np.clip(share, CLIP, 1 - CLIP))
+            error = float(np.clip(share, 1e-10, 1 - 1e-10))  # [INF]: as a perfect stump would weigh ∞
             alpha = half_log_odds(error) / (math.log(10) if self.demo else 1)
             alpha = curator.exact(alpha, why="weight α_t of a stump, from its exact weighted error")
             data.reweigh(learnt, alpha)

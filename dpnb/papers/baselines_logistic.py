@@ -21,8 +21,7 @@ from ..records.doors import RecordsDoor
 from ..records.losses import Clipped, fixed
 from ..records.shapes import Block, Layout, Shapes, category_axis, interval_axis
 
-MOMENTUM = 0.9
-OF_COUNTS = 0.1  # share of the budget for the bins and the number of records
+OF_COUNTS = 0.1  # share of ρ for the bins and the number of records; no run chose it
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -111,13 +110,13 @@ class LogisticRegression(PrivateClassifier):
         shares = np.full(layout.total, 1 / d)
         table = np.zeros((data.loss.n_problems, layout.total))
         speed, mean = np.zeros_like(table), np.zeros_like(table)
-        half = self.n_rounds // 2
+        half, momentum = self.n_rounds // 2, 0.9  # the usual one; no run chose it
         for k in range(self.n_rounds):
             slope = stages.noisy(
                 layout, data.residuals(layout), each, math.sqrt(data.loss.square), shares, "gradient"
             )
-            speed = MOMENTUM * speed + slope / n
-            moved = fixed(self.learning_rate * (1 - MOMENTUM) * speed)
+            speed = momentum * speed + slope / n
+            moved = fixed(self.learning_rate * (1 - momentum) * speed)
             data.move(layout, moved, np.zeros(len(table)))
             table += moved
             mean += table * (k >= half) / (self.n_rounds - half)

@@ -25,13 +25,10 @@ from ..privacy.ledger import Cost, Neighbours
 from ..records.doors import RecordsDoor, WeightedDoor
 from ..records.grid import Additive, Grid, Stump, public_grid
 from ..records.losses import FIXED_POINT
-from .rounds import RoundBudget, half_log_odds, half_logistic, publish_stump, round_budget, select_stump
+from .stumps import RoundBudget, half_log_odds, half_logistic, publish_stump, round_budget, select_stump
 
 SCHEDULES = ("all", "swing", "random", "improved")
 RULES = ("definition7", "causal")
-UNIT = 1 / FIXED_POINT  # sums of weights are multiples of it
-STEPS_A_SCALE = 2.0**40  # at most; coarser steps than that of weights where the noise is large
-LEAST_ERROR = 0.05  # the repaired α is at most that of this error
 
 
 class Written:
@@ -148,11 +145,12 @@ class Repaired:
         """Steps 5 and 6: α from noisy weights of right and wrong records; a record is in one of them, so Δ = 1."""
         curator, budget, share = self.curator, self.budget, 1 - self.owner.selection_share
         scale = 1 / (share * budget.epsilon) if budget.rho is None else 1 / np.sqrt(2 * share * budget.rho)
-        unit = min(max(UNIT, 2.0 ** np.ceil(np.log2(max(scale, UNIT))) / STEPS_A_SCALE), 1.0)
-        if self.owner.filter_rounds is not None:
-            unit = (
-                UNIT  # a record pays for its weight, and rounded down to coarser steps it might change more
-            )
+        # Sums of weights are multiples of 2⁻²⁸; where the noise is large, steps of a 2⁴⁰th of its scale are enough.
+        unit = 1 / FIXED_POINT
+        if (
+            self.owner.filter_rounds is None
+        ):  # else a record pays for its weight: coarser steps might change more
+            unit = min(max(unit, 2.0 ** np.ceil(np.log2(max(scale, unit))) / 2.0**40), 1.0)
         how: dict[str, Any] = {"sensitivity": 1.0, "unit": unit, "what": "weight of right and wrong records"}
         outcome = np.floor(outcome / unit) * unit  # 1 is a multiple of the step: Δ stays 1
         if budget.rho is None:
@@ -160,8 +158,8 @@ class Repaired:
         else:
             noisy = curator.discrete_gaussian(outcome, rho=share * budget.rho, **how)
         total = float(noisy.sum())
-        error = 0.5 if total <= 0 else float(np.clip(noisy[1] / total, LEAST_ERROR, 0.5))
-        return half_log_odds(error)
+        # So α ≤ ½ ln 19, whatever the noise makes of a small error; no run chose that.
+        return half_log_odds(0.5 if total <= 0 else float(np.clip(noisy[1] / total, 0.05, 0.5)))
 
 
 def swing(m: int) -> Ints:

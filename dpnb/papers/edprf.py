@@ -26,8 +26,7 @@ from ..trees.growth import NOISES, TreeBuilder, leaf_counts, leaf_labels, noisy_
 from ..trees.scores import SCORES
 from ..trees.tree import Tree
 
-SPLIT_SENSITIVITY = 2.0  # Algorithm 2
-LEAST_OTHERS = 3.0  # a noisy stop asks for that many noise scales of records outside the largest class
+SPLIT_SENSITIVITY = 2.0  # Δ of the Gini score by counts under add or remove (Algorithm 2)
 
 
 class Stop(NamedTuple):
@@ -121,7 +120,7 @@ class BuildTree:
         what, noise = "class counts for the stop", self.forest.noise
         noisy = noisy_counts(self.curator, counts, nodes=nodes, epsilon=epsilon, noise=noise, what=what)
         others = noisy.sum(axis=1) - noisy.max(axis=1)
-        return Stop(leaf | (others < LEAST_OTHERS / epsilon), noisy, asked)
+        return Stop(leaf | (others < 3 / epsilon), noisy, asked)  # three noise scales; no run chose that
 
     def build_split(self, drawn: Bools, share: float) -> Splits:
         """Steps 4 and 6, Algorithm 2: a split for each node."""

@@ -26,10 +26,6 @@ from ..trees.growth import NOISES, TreeBuilder, leaf_counts, select_offered
 from ..trees.scores import ABS_PHI, ABS_S_XY, PHI, PHI_RANGE_MANY
 from ..trees.tree import Tree
 
-ARG_MAX = "option of largest probability, taken without a draw (step 5)"
-POINTS = "split point made from the values of a node's records (steps 3 and 4)"
-ONE_CLASS = "one class only, tested without noise (step 6)"
-
 
 class Options(NamedTuple):
     """Splits that each node of a front can choose from.
@@ -98,7 +94,8 @@ class BuildTree:
         leaf: Bools = np.full(len(counts), level == self.depth) | ~free.any(axis=1)
         if self.options.stop == "one-class":
             one = (counts > 0).sum(axis=1) <= 1
-            leaf |= self.curator.exact(one, why=ONE_CLASS, parts=self.builder.nodes)
+            why = "one class only, tested without noise (step 6)"
+            leaf |= self.curator.exact(one, why=why, parts=self.builder.nodes)
         return leaf
 
     def leaf_values(self, counts: Floats, free: Bools, leaf: Bools, level: int) -> Floats:
@@ -117,7 +114,8 @@ class BuildTree:
         at = self.select(found.score, free[:, found.attribute])
         cut = found.cut[np.arange(len(at)), at]
         if self.binned is None:
-            cut = self.curator.exact(cut, why=POINTS, parts=self.builder.nodes)
+            why = "split point made from the values of a node's records (steps 3 and 4)"
+            cut = self.curator.exact(cut, why=why, parts=self.builder.nodes)
         return Splits(found.kind[at], found.attribute[at], cut)
 
     def score(self) -> Options:
@@ -158,7 +156,8 @@ class BuildTree:
         options, nodes = self.options, self.builder.nodes
         if options.selection == "arg-max":
             best: Ints = np.where(offered, scores, -np.inf).argmax(axis=1)
-            return self.curator.exact(best, why=ARG_MAX, parts=nodes)
+            why = "option of largest probability, taken without a draw (step 5)"
+            return self.curator.exact(best, why=why, parts=nodes)
         flip = options.selection == "permute-and-flip"
         # One record more can shift all blocks by position: m times the change, and m times the cost at the same rate.
         moved = options.n_shards if options.shards == "position" else 1

@@ -260,13 +260,11 @@ def drawing(rule: DrawRule) -> Iterator[None]:
         _drawing.reset(token)
 
 
-_POISSON = poisson.cdf(np.arange(20), 1.0)
-
-
 def _poisson_numbers(uniform: Floats) -> Copies:
     """A Poisson(1) number for each uniform one: how many cumulative probabilities are not above it."""
+    limits = poisson.cdf(np.arange(20), 1.0)  # 20 copies and more have a probability below 2⁻⁵³
     numbers = np.zeros(len(uniform), np.int8)
-    for limit in _POISSON[uniform.max(initial=0.0) >= _POISSON]:
+    for limit in limits[uniform.max(initial=0.0) >= limits]:
         numbers += uniform >= limit
     return numbers.astype(np.int64)
 

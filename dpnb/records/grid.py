@@ -15,9 +15,9 @@ from ..arrays import Floats, Ints
 from ..domain import Categorical, Continuous, Domain
 from .splits import LEAF, ONE_VS_REST, THRESHOLD
 
-LARGEST_WEIGHT = 1e100  # of a stump: sums of weights, and pictures of them, stay finite
-MOST_WORK = 2**22  # stumps times the attributes that they ask, or their square over 64: what a score takes
-DECADES = 4  # the finest geometric threshold lies at 10⁻⁴ of the domain's width
+LARGEST_WEIGHT = (
+    1e100  # of a stump, in units of the score: sums of weights, and pictures of them, stay finite
+)
 
 
 class Stump(NamedTuple):
@@ -158,7 +158,7 @@ def public_grid(domain: Domain, *, uniform: int = 31, geometric: int = 24) -> Gr
 def grid_shares(*, uniform: int, geometric: int) -> Floats:
     """Where :func:`public_grid` cuts, as shares of a domain's width, increasing."""
     even = np.arange(1, uniform + 1) / (uniform + 1)
-    return np.unique(np.append(even, 10.0 ** (-DECADES * np.arange(1, geometric + 1) / max(geometric, 1))))
+    return np.unique(np.append(even, _powers(geometric)))
 
 
 def grid_at(domain: Domain, shares: Floats) -> Grid:
@@ -202,7 +202,8 @@ def _cuts_of(a: Continuous, *, uniform: int, geometric: int) -> Floats:
 
 
 def _powers(n: int) -> Floats:
-    return 10.0 ** (-DECADES * np.arange(1, n + 1) / max(n, 1))
+    """Shares of a width, the finest one 10⁻⁴; no run chose that."""
+    return 10.0 ** (-4 * np.arange(1, n + 1) / max(n, 1))
 
 
 class Shape(NamedTuple):
@@ -239,7 +240,8 @@ class Additive:
         if self.alpha.shape != (len(self.stumps),) or not (np.abs(self.alpha) < LARGEST_WEIGHT).all():
             raise ValueError(f"{len(self.stumps)} stumps have weights that are not as many finite numbers")
         used = len({stump.attribute for stump in self.stumps})
-        if len(self.stumps) * max(used, len(self.stumps) // 64) > MOST_WORK:
+        # What a score takes: stumps times the attributes that they ask, or their square over 64.
+        if len(self.stumps) * max(used, len(self.stumps) // 64) > 2**22:
             raise ValueError(f"{len(self.stumps)} stumps on {used} attributes are too many to score with")
         for place, stump in enumerate(self.stumps):
             if stump.kind == LEAF:

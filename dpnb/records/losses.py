@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ..arrays import Floats, Ints
 
-FIXED_POINT = 2.0**28
+FIXED_POINT = 2.0**28  # a score's units in 1: sums of 2²⁵ residuals are then below 2⁵³ units, exact in floats
 
 
 class Loss(Protocol):

@@ -49,25 +49,25 @@ class Records(RecordsDoor):
     ) -> None:
         matrix = domain.encode(X) if strict else domain.replaced(X)
         self.domain, self.strict = domain, strict
-        self._y = domain.encode_labels(y) if strict else domain.replaced_labels(y)
-        if len(matrix) != len(self._y):
+        self.labels = domain.encode_labels(y) if strict else domain.replaced_labels(y)
+        if len(matrix) != len(self.labels):
             raise ValueError(
-                f"inconsistent numbers of samples: X has {len(matrix)} records, y has {len(self._y)} labels"
+                f"inconsistent numbers of samples: X has {len(matrix)} records, y has {len(self.labels)} labels"
             )
         self._index = X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(len(matrix))
         self._by_content = by_content
         self._binned: tuple[Grid, Ints] | None = None
         self._one_hot: tuple[Grid, csr_array] | None = None
-        self._columns = np.ascontiguousarray(matrix.T)
+        self.columns = np.ascontiguousarray(matrix.T)
 
     @cached_property
     def keys(self) -> Keys:  # type: ignore[override]
         labels = label_keys(self._index)
-        return numbered(record_keys(labels, self._columns, self._y) if self._by_content else labels)
+        return numbered(record_keys(labels, self.columns, self.labels) if self._by_content else labels)
 
     def _placed(self, attribute: int) -> tuple[Floats, Ints]:
         """Values that occur of a continuous attribute, all codes of a categorical one; each record's place in them."""
-        column = self._columns[attribute]
+        column = self.columns[attribute]
         if not self.domain.continuous[attribute]:
             return np.arange(self.domain.cardinalities[attribute], dtype=float), column.astype(np.intp)
         places, values = pd.factorize(column, sort=True)
@@ -76,11 +76,11 @@ class Records(RecordsDoor):
     @cached_property
     def _table(self) -> tuple[list[Floats], NDArray[np.integer[Any]]]:
         """Values of each attribute; place among them, times the number of classes, plus the class, (n, attributes)."""
-        values, places = zip(*map(self._placed, range(len(self._columns))), strict=True)
+        values, places = zip(*map(self._placed, range(len(self.columns))), strict=True)
         classes = self.domain.n_classes
-        cells = np.empty(self._columns.shape[::-1], np.min_scalar_type(max(map(len, values)) * classes))
+        cells = np.empty(self.columns.shape[::-1], np.min_scalar_type(max(map(len, values)) * classes))
         for a, place in enumerate(places):
-            cells[:, a] = place * classes + self._y
+            cells[:, a] = place * classes + self.labels
         return list(values), cells
 
     @cached_property
@@ -109,7 +109,7 @@ class Records(RecordsDoor):
             record = np.concatenate([np.argsort(b, kind="stable").astype(np.int32) for b in bins])
             sizes = [np.bincount(b, minlength=size) for b, size in zip(bins, grid.sizes, strict=True)]
             starts = np.cumsum(np.concatenate([[0], *sizes]), dtype=np.int32)
-            shape = (len(starts) - 1, len(self._y))
+            shape = (len(starts) - 1, len(self.labels))
             self._one_hot = grid, csr_array((np.ones(len(record)), record, starts), shape=shape)
         return self._one_hot[1]
 
@@ -117,14 +117,14 @@ class Records(RecordsDoor):
         """Bin of every value, (attributes, n); kept for the next question about the same grid."""
         if self._binned is None or self._binned[0] is not grid:
             small = np.min_scalar_type(grid.sizes.max(initial=0))
-            pairs = zip(self._columns, grid.cuts, strict=True)
+            pairs = zip(self.columns, grid.cuts, strict=True)
             self._binned = grid, np.stack([_bin_numbers(c, cuts).astype(small) for c, cuts in pairs])
         return self._binned[1]
 
     def observed_bounds(self) -> tuple[Floats, Floats]:
-        if not len(self._y):
+        if not len(self.labels):
             return np.nan_to_num(self.domain.lows), np.nan_to_num(self.domain.highs)
-        return self._columns.min(axis=1), self._columns.max(axis=1)
+        return self.columns.min(axis=1), self.columns.max(axis=1)
 
     def binned(self, grid: Grid) -> BinnedRecords:
         self._bins(grid)
@@ -141,11 +141,11 @@ class Cohort(CohortDoor):
     def __init__(self, records: Records, copies: Copies | None) -> None:
         self._classes = records.domain.n_classes
         self._records = records
-        self._columns = records._columns
-        self._row = np.arange(len(records._y)) if copies is None else np.flatnonzero(copies > 0)
+        self._columns = records.columns
+        self._row = np.arange(len(records.labels)) if copies is None else np.flatnonzero(copies > 0)
         once = copies is None or copies.max(initial=0) <= 1
         self._copies = None if copies is None or once else copies.take(self._row).astype(float)
-        self._label = records._y.take(self._row)
+        self._label = records.labels.take(self._row)
         self._slot = np.zeros(len(self._row), np.intp)
         self._repeated: tuple[Ints, Floats | None] | None = None
 
@@ -298,8 +298,8 @@ class WeightedRecords(WeightedDoor):
             )
             grid = grid_of(domain, tuple(midpoints))
         self.grid = grid
-        self._columns = records._columns
-        self._sign: Floats = np.where(records._y == positive, 1.0, -1.0)
+        self._columns = records.columns
+        self._sign: Floats = np.where(records.labels == positive, 1.0, -1.0)
         self._margin = np.zeros(len(self._sign))
         self._spent = np.zeros(len(self._sign))
         self._asked: tuple[Stump, Floats] | None = None
@@ -360,8 +360,8 @@ class ScoredRecords(ScoredDoor):
 
     def __init__(self, records: Records, loss: Loss) -> None:
         self.loss = loss
-        self._columns = records._columns
-        self._labels = records._y
+        self._columns = records.columns
+        self._labels = records.labels
         self._score = np.zeros((self.loss.n_problems, len(self._labels)))
         self._kept: dict[int, tuple[Layout, list[Ints], csr_array]] = {}
         self._sorted: dict[int, Floats] = {}

@@ -130,22 +130,22 @@ def _whole(column: pa.ChunkedArray) -> pa.Array:
     return pa.concat_arrays(column.chunks)
 
 
-class Block(Records):
+class EncodedRecords(Records):
     """A block as records of the in-memory door; a continuous value is replaced by the number of cuts below it."""
 
     def __init__(self, row: dict[str, Any], encoder: Encoder) -> None:
         self.domain = encoder.domain
-        self._y = np.frombuffer(row["labels"], _label_type(encoder.domain)).astype(np.intp)
+        self.labels = np.frombuffer(row["labels"], _label_type(encoder.domain)).astype(np.intp)
         self.keys = np.frombuffer(row.get("keys", b""), np.uint64)
-        self._columns = np.frombuffer(row["codes"], encoder.dtype).reshape(-1, row["n"])
-        self._sizes = sizes_of(encoder)
+        self.columns = np.frombuffer(row["codes"], encoder.dtype).reshape(-1, row["n"])
+        self.sizes = sizes_of(encoder)
 
     def _bins(self, grid: Grid) -> Ints:
         # The codes are the bins of the grid that the block was encoded for.
-        return cast("Ints", self._columns)
+        return cast("Ints", self.columns)
 
     def _placed(self, attribute: int) -> tuple[Floats, Ints]:
-        return np.arange(self._sizes[attribute], dtype=float), self._columns[attribute].astype(np.intp)
+        return np.arange(self.sizes[attribute], dtype=float), self.columns[attribute].astype(np.intp)
 
 
 def _label_type(domain: Domain) -> np.dtype[Any]:
@@ -158,7 +158,7 @@ def sizes_of(encoder: Encoder) -> Ints:
     return np.array([card if cuts is None else len(cuts) + 1 for cuts, card in pairs], np.intp)
 
 
-Task = Callable[[Block], Counted]
+Task = Callable[[EncodedRecords], Counted]
 
 
 def _count_blocks(
@@ -166,7 +166,7 @@ def _count_blocks(
 ) -> Iterator[pa.RecordBatch]:
     """Answer a question for every block of a partition, added up."""
     _spare_the_collector()
-    parts = [task(Block(row, encoder)) for batch in batches for row in batch.to_pylist()]
+    parts = [task(EncodedRecords(row, encoder)) for batch in batches for row in batch.to_pylist()]
     yield counted_batch(add_up(parts))
 
 

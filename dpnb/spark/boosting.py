@@ -14,7 +14,7 @@ from ..records.doors import WeightedDoor
 from ..records.grid import Grid, Stump
 from ..records.losses import FIXED_POINT, bounded_weights, fixed, weight_right
 from ..records.splits import LEAF, Splits
-from .blocks import Block, Counted, Int64s, OnlyInMemory, dense, not_answered
+from .blocks import Counted, EncodedRecords, Int64s, OnlyInMemory, dense, not_answered
 
 if TYPE_CHECKING:
     from .table import SparkTable
@@ -37,11 +37,11 @@ class FixedPointScore:
     positive: int
     first: Ints
 
-    def weigh(self, block: Block) -> tuple[Int64s, Int64s]:
+    def weigh(self, records: EncodedRecords) -> tuple[Int64s, Int64s]:
         """Weights in units of 2⁻²⁸, and signs of the labels, of a block's records."""
-        sign = np.where(block._y == self.positive, 1, -1)
+        sign = np.where(records.labels == self.positive, 1, -1)
         total = np.full(len(sign), self.constant)
-        for codes, first, size in zip(block._columns, self.first, block._sizes, strict=True):
+        for codes, first, size in zip(records.columns, self.first, records.sizes, strict=True):
             scores = self.by_bin[first : first + size]
             if scores.any():
                 total += scores.take(codes)
@@ -49,23 +49,23 @@ class FixedPointScore:
         return (weights * FIXED_POINT).astype(np.int64), sign
 
 
-def _signed_bins(block: Block, *, score: FixedPointScore) -> Counted:
+def _signed_bins(records: EncodedRecords, *, score: FixedPointScore) -> Counted:
     """Weight times label by bin, then the sums of weights and of weights times label."""
-    weights, sign = score.weigh(block)
+    weights, sign = score.weigh(records)
     signed = weights * sign
     # Sums of a block are below 2⁵³, where floats are whole numbers.
     bins = [
         np.bincount(codes, signed, minlength=size)
-        for codes, size in zip(block._columns, block._sizes, strict=True)
+        for codes, size in zip(records.columns, records.sizes, strict=True)
     ]
     counts = np.concatenate([*bins, [weights.sum(), signed.sum()]]).astype(np.int64)
     return np.arange(len(counts)), counts
 
 
-def _right_and_wrong(block: Block, *, score: FixedPointScore, answer: FixedPointScore) -> Counted:
-    weights, sign = score.weigh(block)
+def _right_and_wrong(records: EncodedRecords, *, score: FixedPointScore, answer: FixedPointScore) -> Counted:
+    weights, sign = score.weigh(records)
     total = np.full(len(sign), answer.constant)
-    for codes, first, size in zip(block._columns, answer.first, block._sizes, strict=True):
+    for codes, first, size in zip(records.columns, answer.first, records.sizes, strict=True):
         total += answer.by_bin[first : first + size].take(codes)
     return np.arange(2), np.array([weights[total * sign > 0].sum(), weights[total * sign < 0].sum()])
 
@@ -85,7 +85,7 @@ class SparkWeighted(WeightedDoor):
 
     def __init__(self, table: SparkTable, grid: Grid, *, positive: int) -> None:
         self.grid = grid
-        self._encoding = table._encoding(grid)
+        self._encoding = table.encoding(grid)
         first = np.cumsum(grid.sizes) - grid.sizes
         nothing = np.zeros(int(grid.sizes.sum()), np.int64)
         self._score = FixedPointScore(by_bin=nothing, constant=0, positive=positive, first=first)

@@ -13,14 +13,11 @@ from numpy.typing import NDArray
 from ..arrays import Floats, Ints
 from ..records.doors import ScoredDoor
 from ..records.losses import FIXED_POINT, Loss, fixed
-from ..records.shapes import Block as Cells
-from ..records.shapes import Cuts, Layout
-from .blocks import Block, Counted, Int64s, dense
+from ..records.shapes import Block, Cuts, Layout
+from .blocks import Counted, EncodedRecords, Int64s, dense
 
 if TYPE_CHECKING:
     from .table import SparkTable
-
-UNITS = int(FIXED_POINT)
 
 
 @dataclass(frozen=True)
@@ -32,18 +29,18 @@ class FixedPointScores:
     layouts: tuple[Layout, ...] = ()
     tables: tuple[Int64s, ...] = field(default=())
 
-    def of(self, block: Block) -> Floats:
+    def of(self, records: EncodedRecords) -> Floats:
         """Scores of a block's records, (problems, n)."""
-        total = np.repeat(self.constant[:, None], len(block._y), axis=1)
+        total = np.repeat(self.constant[:, None], len(records.labels), axis=1)
         for layout, table in zip(self.layouts, self.tables, strict=True):
-            for cells, part in zip(layout.blocks, np.split(table, layout.starts[1:], axis=1), strict=True):
+            for block, part in zip(layout.blocks, np.split(table, layout.starts[1:], axis=1), strict=True):
                 if part.any():
-                    total += part.take(_cells(cells, block), axis=1)
+                    total += part.take(_cells(block, records), axis=1)
         return total / FIXED_POINT
 
     def plus(self, layout: Layout, table: Floats, constant: Floats) -> FixedPointScores:
         """The scores and what a table adds."""
-        added, more = (np.rint(part * UNITS).astype(np.int64) for part in (table, constant))
+        added, more = (np.rint(part * FIXED_POINT).astype(np.int64) for part in (table, constant))
         tables, layouts = self.tables, self.layouts
         if layout in layouts:
             at = layouts.index(layout)
@@ -53,42 +50,44 @@ class FixedPointScores:
         return replace(self, constant=self.constant + more, layouts=layouts, tables=tables)
 
 
-Question = Callable[[FixedPointScores, Block], Floats]  # → (problems, n) multiples of 2⁻²⁸
+Question = Callable[[FixedPointScores, EncodedRecords], Floats]  # → (problems, n) multiples of 2⁻²⁸
 
 
-def _ones(scores: FixedPointScores, block: Block) -> Floats:
-    return np.ones((1, len(block._y)))
+def _ones(scores: FixedPointScores, records: EncodedRecords) -> Floats:
+    return np.ones((1, len(records.labels)))
 
 
-def _residuals(scores: FixedPointScores, block: Block) -> Floats:
-    return scores.loss.residuals(scores.of(block), block._y)
+def _residuals(scores: FixedPointScores, records: EncodedRecords) -> Floats:
+    return scores.loss.residuals(scores.of(records), records.labels)
 
 
-def _squares(scores: FixedPointScores, block: Block) -> Floats:
-    return fixed(_residuals(scores, block) ** 2)
+def _squares(scores: FixedPointScores, records: EncodedRecords) -> Floats:
+    return fixed(_residuals(scores, records) ** 2)
 
 
-def _curvatures(scores: FixedPointScores, block: Block) -> Floats:
-    return scores.loss.curvatures(scores.of(block))
+def _curvatures(scores: FixedPointScores, records: EncodedRecords) -> Floats:
+    return scores.loss.curvatures(scores.of(records))
 
 
-def _cells(cells: Cells, block: Block) -> Ints:
+def _cells(block: Block, records: EncodedRecords) -> Ints:
     """Cell of each record; the bins of codes are looked up, for to search a bin for each record takes much longer."""
-    sizes, codes = block._sizes, block._columns
-    return cells.joined(
-        [axis.bins(np.arange(sizes[axis.attribute]))[codes[axis.attribute]] for axis in cells.axes]
+    sizes, codes = records.sizes, records.columns
+    return block.joined(
+        [axis.bins(np.arange(sizes[axis.attribute]))[codes[axis.attribute]] for axis in block.axes]
     )
 
 
-def _sums(block: Block, *, scores: FixedPointScores, layout: Layout, question: Question) -> Counted:
-    values: NDArray[np.float64] = question(scores, block) * FIXED_POINT
+def _sums(
+    records: EncodedRecords, *, scores: FixedPointScores, layout: Layout, question: Question
+) -> Counted:
+    values: NDArray[np.float64] = question(scores, records) * FIXED_POINT
     found = np.zeros((len(values), layout.total), np.int64)
-    for cells, start in zip(layout.blocks, layout.starts, strict=True):
-        cell = _cells(cells, block)
+    for block, start in zip(layout.blocks, layout.starts, strict=True):
+        cell = _cells(block, records)
         for problem, value in enumerate(values):
             # Sums of a block are below 2⁵³, where floats are whole numbers.
-            part = np.bincount(cell, value, minlength=cells.size)
-            found[problem, start : start + cells.size] = part.astype(np.int64)
+            part = np.bincount(cell, value, minlength=block.size)
+            found[problem, start : start + block.size] = part.astype(np.int64)
     return np.arange(found.size), found.reshape(-1)
 
 
@@ -102,7 +101,7 @@ class SparkScored(ScoredDoor):
     def __init__(self, table: SparkTable, finest: Cuts, loss: Loss) -> None:
         self.loss = loss
         self._finest = finest
-        self._encoding = table._encoding_at(finest)
+        self._encoding = table.encoding_at(finest)
         self._scores = FixedPointScores(self.loss, np.zeros(self.loss.n_problems, np.int64))
         self._coded: dict[int, tuple[Layout, Layout]] = {}
 

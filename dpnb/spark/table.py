@@ -130,14 +130,14 @@ class SparkTable(RecordsDoor):
 
     def check_keys(self) -> None:
         """Raise ValueError if two records have the same key; this shuffles the keys once."""
-        self._check_keyed("check_keys()")
+        self.check_keyed("check_keys()")
         repeated = self._frame.groupBy(f"`{self._key}`").count().where("count > 1").limit(SHOWN).toArrow()
         if len(repeated):
             first = repeated.column(0).to_pylist()
             raise ValueError(f"column {self._key!r} has repeated keys, first {first}: {ONE_KEY}")
 
     def binned(self, grid: Grid) -> BinnedRecords:
-        self._encoding(grid)
+        self.encoding(grid)
         return BinnedRecords(grid)
 
     def weighted(self, grid: Grid | None, *, positive: int) -> SparkWeighted:
@@ -156,7 +156,7 @@ class SparkTable(RecordsDoor):
             )
         if bags.mode == "full":
             return SparkCohort(self, None)
-        self._check_keyed(f"bags={bags.mode!r}")
+        self.check_keyed(f"bags={bags.mode!r}")
         return SparkCohort(self, Bag(bags, seed, tree))
 
     def cohort(self, copies: Any = None) -> SparkCohort:
@@ -164,32 +164,30 @@ class SparkTable(RecordsDoor):
             raise DataError("copies of each record by position: draw the bag by record, with SparkTable.bag")
         return SparkCohort(self, None)
 
-    def _check_keyed(self, what: str) -> None:
+    def check_keyed(self, what: str) -> None:
         if self._key is None:
             raise DataError(f"{what} needs a key for each record: SparkTable(..., key='name of a column')")
 
-    def _root_counts(self, bag: Bag) -> Floats:
+    def root_counts(self, bag: Bag) -> Floats:
         """Class counts of the bags of all trees, (trees, classes), in one pass for the forest."""
         asked = bag._replace(tree=0)
         if self._roots is None or self._roots[0] != asked:
-            counted = self._encoding_for(()).run(
-                partial(count_roots, bags=bag.bags, seed=bag.seed), keys=True
-            )
+            counted = self.encoding_for(()).run(partial(count_roots, bags=bag.bags, seed=bag.seed), keys=True)
             self._roots = asked, dense(counted, (bag.bags.n_trees, self.domain.n_classes))
         return self._roots[1]
 
-    def _encoding_at(self, cuts: Cuts) -> Encoding:
+    def encoding_at(self, cuts: Cuts) -> Encoding:
         """Blocks in which a value is replaced by the number of given cuts below it; those that are there already."""
         for encoding in self._encodings:
             if encoding.grid is not None and _same(encoding.cuts, cuts):
                 return encoding
         return self._encoded(cuts, cuts)
 
-    def _encoding(self, grid: Grid) -> Encoding:
+    def encoding(self, grid: Grid) -> Encoding:
         """Blocks in the bins of a grid."""
-        return self._encoding_at(grid.cuts)
+        return self.encoding_at(grid.cuts)
 
-    def _all_values(self) -> Encoding:
+    def all_values(self) -> Encoding:
         """Blocks in which every value that occurs has a code."""
         for encoding in self._encodings:
             if encoding.grid is None:
@@ -198,13 +196,13 @@ class SparkTable(RecordsDoor):
         pairs = zip(self.domain.names, continuous, strict=True)
         return self._encoded(tuple(self._distinct(name) if c else None for name, c in pairs), None)
 
-    def _encoding_for(self, route: tuple[Move, ...]) -> Encoding:
+    def encoding_for(self, route: tuple[Move, ...]) -> Encoding:
         """Blocks that can be sent along a way; those that are there already, if possible."""
         splits = [move.splits for move in route if isinstance(move, Descend)]
         for encoding in reversed(self._encodings):
             if all(encoding.resolves(s) for s in splits):
                 return encoding
-        return self._all_values()
+        return self.all_values()
 
     def _encoded(self, cuts: Cuts, grid: Cuts | None) -> Encoding:
         encoder = Encoder(self.domain, self._key, cuts, self.strict)

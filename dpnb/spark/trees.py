@@ -16,7 +16,7 @@ from ..records.bags import Bags
 from ..records.doors import BinnedRecords, CohortDoor, ValueCounts
 from ..records.memory import Cohort
 from ..records.splits import Splits
-from .blocks import Block, Counted, Encoding, OnlyInMemory, dense, sparse
+from .blocks import Counted, EncodedRecords, Encoding, OnlyInMemory, dense, sparse
 
 if TYPE_CHECKING:
     from .table import SparkTable
@@ -29,8 +29,8 @@ class Bag(NamedTuple):
     seed: int
     tree: int
 
-    def cohort(self, block: Block) -> Cohort:
-        return block.cohort(self.bags.hashed(block.keys, self.seed, self.tree))
+    def cohort(self, records: EncodedRecords) -> Cohort:
+        return records.cohort(self.bags.hashed(records.keys, self.seed, self.tree))
 
 
 class Keep(NamedTuple):
@@ -75,8 +75,8 @@ class TreeTask:
     route: tuple[Move, ...]
     count: Callable[[Cohort], Counted]
 
-    def __call__(self, block: Block) -> Counted:
-        cohort = block.cohort() if self.bag is None else self.bag.cohort(block)
+    def __call__(self, records: EncodedRecords) -> Counted:
+        cohort = records.cohort() if self.bag is None else self.bag.cohort(records)
         for move in self.route:
             cohort = move.apply(cohort)
         return self.count(cohort)
@@ -86,10 +86,10 @@ def _count_classes(cohort: Cohort, *, n_slots: int) -> Counted:
     return sparse(cohort.class_counts(n_slots))
 
 
-def count_roots(block: Block, *, bags: Bags, seed: int) -> Counted:
+def count_roots(records: EncodedRecords, *, bags: Bags, seed: int) -> Counted:
     """Class counts of the bags of all trees."""
     trees = range(bags.n_trees)
-    return sparse(np.stack([Bag(bags, seed, tree).cohort(block).class_counts(1)[0] for tree in trees]))
+    return sparse(np.stack([Bag(bags, seed, tree).cohort(records).class_counts(1)[0] for tree in trees]))
 
 
 def _count_bins(cohort: Cohort, *, binned: BinnedRecords, n_slots: int) -> Counted:
@@ -142,14 +142,14 @@ class SparkCohort(CohortDoor):
 
     def class_counts(self, n_slots: int) -> Floats:
         if self._totals is None and self._bag is not None and not self._route:
-            self._totals = self._table._root_counts(self._bag)[[self._bag.tree]]
+            self._totals = self._table.root_counts(self._bag)[[self._bag.tree]]
         if self._totals is None:
             counted = self._pass(partial(_count_classes, n_slots=n_slots))
             self._totals = dense(counted, (n_slots, self._table.domain.n_classes))
         return self._totals.copy()
 
     def bin_counts(self, binned: BinnedRecords, n_slots: int) -> Floats:
-        encoding = self._table._encoding(binned.grid)
+        encoding = self._table.encoding(binned.grid)
         counted = self._pass(partial(_count_bins, binned=binned, n_slots=n_slots), encoding)
         table = dense(counted, (n_slots, self._table.domain.n_classes, int(encoding.sizes.sum())))
         owner, by_node = self, table
@@ -166,7 +166,7 @@ class SparkCohort(CohortDoor):
         return table
 
     def value_counts(self, asked: Ints) -> ValueCounts:
-        encoding = self._table._all_values()
+        encoding = self._table.all_values()
         most, classes = int(encoding.sizes.max()), self._table.domain.n_classes
         cells, counts = self._pass(partial(_count_values, asked=asked, most=most), encoding)
         rows, row = np.unique(cells // classes, return_inverse=True)
@@ -190,7 +190,7 @@ class SparkCohort(CohortDoor):
         return ValueCounts(question, value, by_class)
 
     def branch_counts(self, splits: Splits, n_branches: int) -> Floats:
-        encoding = self._table._encoding_for((*self._route, Descend(splits, np.empty(0, np.intp))))
+        encoding = self._table.encoding_for((*self._route, Descend(splits, np.empty(0, np.intp))))
         count = partial(_count_branches, splits=encoding.coded(splits), n_branches=n_branches)
         shape = (len(splits.kind), n_branches, self._table.domain.n_classes)
         return dense(self._pass(count, encoding), shape)
@@ -208,7 +208,7 @@ class SparkCohort(CohortDoor):
             raise DataError(
                 "blocks by position: a distributed table has no order of its own; divide by record keys"
             )
-        self._table._check_keyed("shards")
+        self._table.check_keyed("shards")
         divided = copy(self)
         divided._route = (*self._route, Divide(n_shards, seed))
         divided._totals, divided._whole = None, self
@@ -236,7 +236,7 @@ class SparkCohort(CohortDoor):
         return totals
 
     def _pass(self, count: Callable[[Cohort], Counted], encoding: Encoding | None = None) -> Counted:
-        encoding = encoding or self._table._encoding_for(self._route)
+        encoding = encoding or self._table.encoding_for(self._route)
         route = tuple(
             move._replace(splits=encoding.coded(move.splits)) if isinstance(move, Descend) else move
             for move in self._route

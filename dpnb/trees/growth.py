@@ -15,9 +15,8 @@ from ..records.doors import CohortDoor
 from ..records.splits import LEAF, THRESHOLD, Splits
 from .tree import Tree
 
-MOST_NODES = 2**20  # of a tree of two classes: a gigabyte for a forest of 25
+MOST_NODES = 2**20  # of a tree of two classes: a gigabyte for a forest of 25; no run chose it
 NOISES = ("geometric", "laplace")
-NODE_CELLS = 6  # numbers that a node takes beside one a class
 
 
 class TreeBuilder:
@@ -96,7 +95,7 @@ class TreeBuilder:
             are released.
         """
         branches = splits.n_branches(self.domain.cardinalities)
-        most = MOST_NODES * (2 + NODE_CELLS) // (self.domain.n_classes + NODE_CELLS)
+        most = MOST_NODES * 8 // (self.domain.n_classes + 6)  # a node takes six numbers, and one a class
         if (size := len(self._depth) + int(branches.sum())) > most:
             depth = int(self._depth[self.nodes[0]]) + 1
             raise ValueError(

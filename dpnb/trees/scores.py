@@ -176,9 +176,10 @@ def _phi_apart(branches: int, classes: int) -> float:
     return PHI_RANGE if max(branches, classes) <= 2 else 2.0
 
 
-PHI_RANGE = 0.5 + 1 / math.sqrt(3)
-PHI_RANGE_MANY = 1.5
-"""Range of the changes of |φ|, and of the largest |φ| of a class against the rest: each lies in [−½, 1]."""
+PHI_RANGE = 0.5 + 1 / math.sqrt(3)  # of the changes of |φ| by one record, two classes (chapter 3)
+PHI_RANGE_MANY = (
+    1.5  # of the largest |φ| of a class against the rest: each change lies in [−½, 1] (chapter 3)
+)
 
 
 INFO_GAIN = Score(

@@ -20,9 +20,6 @@ from dpnb.trees.candidates import Candidates
 from dpnb.trees.growth import TreeBuilder, leaf_counts, noisy_counts, ranges_below
 from dpnb.trees.tree import Tree, leaf_votes
 
-PRUNING_CONFIDENCE = 0.25  # C4.5's
-PRUNING_SLACK = 0.1
-
 
 @dataclass(frozen=True)
 class Run:
@@ -149,7 +146,7 @@ def pruned(tree: Tree, sizes: Floats, domain: Domain) -> Tree:
     best, cut = errors.copy(), np.zeros(len(errors), bool)
     for node in reversed(inner):
         best[node] = best[below[node]].sum()
-        cut[node] = errors[node] <= best[node] + PRUNING_SLACK
+        cut[node] = errors[node] <= best[node] + 0.1  # C4.5's slack, in records
         best[node] = min(best[node], errors[node])
     return _without_subtrees(tree, cut, np.where(cut[:, None], counts, tree.value), branches)
 
@@ -158,7 +155,8 @@ def error_bound(counts: Floats) -> Floats:
     """Upper confidence limit of a leaf's number of errors: C4.5's N · U(E, N)."""
     n = counts.sum(axis=1)
     errors = np.clip(n - counts.max(axis=1), 0.0, None)
-    bound: Floats = n * beta.ppf(1 - PRUNING_CONFIDENCE, errors + 1, np.maximum(n - errors, 1e-9))
+    confidence = 0.25  # C4.5's
+    bound: Floats = n * beta.ppf(1 - confidence, errors + 1, np.maximum(n - errors, 1e-9))
     return bound
 
 

@@ -14,7 +14,6 @@ from dpnb.records.memory import Records
 from dpnb.trees.candidates import binary_candidates, multiway_scores
 from dpnb.trees.scores import SCORES
 
-LOWEST = -30.0  # log of the smallest s of the integrals: what lies below weighs less than 1e-12
 GRID = 0.25  # step in log s: the error of the trapezoid rule is about exp(-π² / GRID)
 
 
@@ -83,7 +82,8 @@ class TwoSteps:
         self._laws = [
             o.measure * w / (o.measure @ w) for o, w in zip(root.offers, self._weights, strict=True)
         ]
-        self._s = np.exp(np.arange(LOWEST, np.log(60 / min(w.min() for w in self._weights)), GRID))
+        # What lies below e⁻³⁰ weighs less than 1e-12, and so does what lies above the last s.
+        self._s = np.exp(np.arange(-30.0, np.log(60 / min(w.min() for w in self._weights)), GRID))
         self._decays = [np.exp(-w[:, None] * self._s) for w in self._weights]
         self._transforms = np.array([p @ decay for p, decay in zip(self._laws, self._decays, strict=True)])
 

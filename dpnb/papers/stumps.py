@@ -14,7 +14,9 @@ from ..privacy.curator import Curator
 from ..privacy.ledger import Neighbours, zcdp_rho
 from ..records.grid import Stump
 
-BELOW = 1 - 1e-12  # with δ, rounding in sums must not carry the total past ε
+BELOW = (
+    1 - 1e-12
+)  # share of a budget with δ that rounds get: rounding in sums must not carry the total past ε
 
 
 class RoundBudget(NamedTuple):

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpnb.audit.many import holm
+from dpnb.audit.multiplicity import holm
 from private_trees.exercises.board import check_holm, check_take
 from private_trees.standings import MUCH
 

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from dpnb.audit.many import holm
+from dpnb.audit.multiplicity import holm
 from private_trees import standings
 from private_trees.rivals import PUBLIC, RIVALS, best_setting
 from private_trees.runs import Cell, read, wide

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from dpnb.audit.many import holm
+from dpnb.audit.multiplicity import holm
 
 from .rivals import BOARD, MANY_CLASSES, RIVALS, TUNING, Rival, choices
 from .runs import read, wide

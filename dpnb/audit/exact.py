@@ -29,8 +29,8 @@ from ..privacy.laws import (
     TwoSidedGeometric,
 )
 from ..privacy.ledger import Event, Ledger
-from .bounds import check_levels
 from .result import Finding
+from .settings import check_levels
 
 Noise = Laplace | TwoSidedGeometric | Gaussian
 Run = Callable[[Any], object]

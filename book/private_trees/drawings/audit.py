@@ -19,7 +19,7 @@ from .common import (
     LEAK,
     LINES,
     MARKERS,
-    SMALL,
+    SIZE,
     WIDTH,
     Look,
     arrow,
@@ -92,10 +92,10 @@ def plot_climbing(table: pd.DataFrame, truth: Mapping[str, float], *, claim: flo
         one = mine[mine["audit"] == 0]
         axis.plot(one["runs"], one["bound"], LINES[i], color=f"C{i}", label=f"{name} coin", linewidth=2.2)
         axis.axhline(value, color=f"C{i}", linestyle="--", linewidth=1)
-        axis.annotate(f"true ε = {value:g}", (10, value), (0, 3), textcoords="offset points", fontsize=SMALL)
+        axis.annotate(f"true ε = {value:g}", (10, value), (0, 3), textcoords="offset points", fontsize=SIZE)
     axis.axhspan(claim, 1.15 * max(truth.values()), color="0.93", zorder=0)
     axis.annotate(
-        "claim refuted", (10, claim), (0, 22), textcoords="offset points", fontsize=SMALL, color="0.25"
+        "claim refuted", (10, claim), (0, 22), textcoords="offset points", fontsize=SIZE, color="0.25"
     )
     axis.set(xscale="log", xlabel="runs", ylabel="lower bound for ε, 95 %")
     axis.set_ylim(0, 1.15 * max(truth.values()))
@@ -138,17 +138,17 @@ def plot_exact(chances: Mapping[str, Floats], depths: Mapping[str, Mapping[int, 
         place = np.arange(len(chance)) + 0.38 * (i - 0.5)
         left.bar(place, chance, width=0.36, color=f"C{i}", hatch=HATCHES[i], edgecolor="white", label=name)
         for x, p in zip(place, chance, strict=True):
-            left.text(x, p + 0.01, f"{p:.3f}".lstrip("0"), ha="center", fontsize=SMALL)
+            left.text(x, p + 0.01, f"{p:.3f}".lstrip("0"), ha="center", fontsize=SIZE)
     left.set_xticks(range(2), ["first", "second"])
     left.set(title="permute-and-flip", ylabel="probability", ylim=(0, 1.3), xlabel="candidate")
-    left.legend(loc="upper right", ncols=2, fontsize=SMALL, handlelength=1.2, columnspacing=1)
+    left.legend(loc="upper right", ncols=2, fontsize=SIZE, handlelength=1.2, columnspacing=1)
     for i, (name, losses) in enumerate(depths.items()):
         look: dict[str, Any] = {"color": f"C{i + 2}", "marker": MARKERS[i], "label": name}
         right.plot(list(losses), list(losses.values()), LINES[i], **look)
     dotted(right, y=1)
     right.set_xticks([0, 1, 2])
     right.set(title="small trees", xlabel="depth", ylabel="exact loss", ylim=(0, 1.3))
-    right.legend(loc="lower left", fontsize=SMALL)
+    right.legend(loc="lower left", fontsize=SIZE)
     return figure
 
 
@@ -207,7 +207,7 @@ def plot_ceiling(attacks: pd.DataFrame, curve: pd.DataFrame, groups: Mapping[str
     axis.set(
         xscale="log", xlabel="runs on each data set", ylabel="lower bound for ε, 95 %", ylim=(-0.3, None)
     )
-    legend_below(figure, 2, fontsize=SMALL)
+    legend_below(figure, 2, fontsize=SIZE)
     return figure
 
 
@@ -238,7 +238,7 @@ def plot_canaries(
     axis.plot(list(ceiling), list(ceiling.values()), color="black", label="all guesses right")
     dotted(axis, y=1)
     axis.set(xscale="log", xlabel="canaries in one run", ylabel="lower bound for ε, 95 %")
-    axis.legend(loc="upper left", fontsize=SMALL)
+    axis.legend(loc="upper left", fontsize=SIZE)
     return figure
 
 
@@ -282,6 +282,6 @@ def plot_rivals(table: pd.DataFrame) -> Figure:
     dotted(axis, x=1)
     axis.set(xscale="log", xlabel="lower bound over the claim; dotted: 1")
     ticks(axis, x=[0.1, 0.2, 0.5, 1, 2, 5])
-    axis.set_yticks(range(len(names)), [wrapped(name, 26) for name in reversed(names)], fontsize=SMALL)
+    axis.set_yticks(range(len(names)), [wrapped(name, 26) for name in reversed(names)], fontsize=SIZE)
     legend_below(figure, 2)
     return figure

@@ -14,7 +14,7 @@ from dpnb.arrays import Floats
 
 from ..auditing.curves import Tradeoff
 from ..tables.audit import BROKEN
-from .common import LINES, MARKERS, SMALL, WIDTH, dotted, legend_below, rows, ticks
+from .common import LINES, MARKERS, SIZE, WIDTH, dotted, legend_below, rows, ticks
 
 
 def plot_games(games: pd.DataFrame, *, enough: float) -> Figure:
@@ -34,7 +34,7 @@ def plot_games(games: pd.DataFrame, *, enough: float) -> Figure:
         )
     axis.axhline(enough, color="black", linestyle=":", linewidth=1.4, label=f"{enough:g}: refuted")
     axis.set(yscale="log", ylim=(1e-3, 1e6), xlabel="runs", ylabel="wealth, from 1")
-    axis.legend(loc="upper left", fontsize=SMALL)
+    axis.legend(loc="upper left", fontsize=SIZE)
     return figure
 
 
@@ -84,7 +84,7 @@ def plot_conviction(runs: pd.DataFrame) -> Figure:
         axis.plot(runs[name], height, MARKERS[i], color=f"C{i}", label=label, markersize=6)
     axis.set(xscale="log", xlabel="runs in all, on both data sets")
     ticks(axis, x=[100, 300, 1000, 3000])
-    legend_below(figure, 2, fontsize=SMALL)
+    legend_below(figure, 2, fontsize=SIZE)
     return figure
 
 
@@ -111,7 +111,7 @@ def plot_tradeoff(curve: Tradeoff, truth: tuple[Floats, Floats], lines: Mapping[
         least = np.maximum(np.maximum(1 - grow * x, (1 - x) / grow), 0)
         axis.plot(x, least, LINES[3], color=f"C{i + 2}", linewidth=2, label=name)
     axis.set(xlabel="false positives: D′ is said on D", ylabel="false negatives", xlim=(0, 1), ylim=(0, 1))
-    axis.legend(loc="upper right", fontsize=SMALL)
+    axis.legend(loc="upper right", fontsize=SIZE)
     return figure
 
 

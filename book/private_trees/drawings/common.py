@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from dpnb.arrays import Floats
 
 WIDTH = 5.3  # inches of a figure: a telephone of 390 px shows no less than 60 % of it
-SIZE = 10  # points of the text in a drawing
+SIZE = 10  # points of the text in a drawing, and of what stands beside axes
 INK = "0.25"  # grey of arrows
 LEAK = "C3"  # colour of what leaves without noise
-SMALL, SMALLER = 10, "x-small"  # text beside axes: in points, and a size of Matplotlib for narrow panels
+SMALLER = "x-small"  # size of the text in narrow panels
 ERROR_BARS = 2.0  # standard errors
 LINES = ("-", "--", "-.", ":")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<")
@@ -182,7 +182,7 @@ def rows(axis: Axes, names: Iterable[str], *, length: int | None = None) -> Floa
     """Name the rows of a panel from top to bottom, in lines of about ``length`` letters; returns their heights."""
     told = [name if length is None else wrapped(name, length) for name in names]
     height = np.arange(len(told), dtype=float)[::-1]
-    axis.set_yticks(height, told, fontsize=SMALL)
+    axis.set_yticks(height, told, fontsize=SIZE)
     axis.grid(axis="y", visible=False)
     return height
 

@@ -43,7 +43,6 @@ SIDE = 10  # the points live in a square of this side
 GRID = {"uniform": 9, "geometric": 0}  # thresholds 1 to 9
 DISC = 2600.0  # area of a disc of weight 1, in square points
 CLASSES = {1: ("C0", "o"), -1: ("C1", "s")}  # colour and marker
-_FEW = (0.1, 0.3, 1.0, 5.0)  # budgets with a tick where panels are small
 
 _POINTS = (
     *((4.5, 7.5, 1), (2.5, 0.5, 1), (9.5, 5.5, 1), (2.5, 9.5, 1), (4.5, 2.5, 1)),
@@ -351,6 +350,7 @@ def plot_by_schedule(points: pd.DataFrame, *, levels: Mapping[str, float]) -> Fi
     points : columns dataset, schedule, n_rounds, epsilon, mean, error.
     levels : data set → accuracy of its majority class.
     """
+    few = (0.1, 0.3, 1.0, 5.0)  # budgets with a tick where panels are small
     schedules = list(points["schedule"].unique())
     size = (WIDTH, 2.3 * len(schedules) + 0.8)
     figure, axes = plt.subplots(
@@ -363,7 +363,7 @@ def plot_by_schedule(points: pd.DataFrame, *, levels: Mapping[str, float]) -> Fi
                 draw_curve(axis, curve, index=i, label=f"m = {m}")
             draw_levels(axis, {"majority class": level})
             axis.set_title(f"{dataset}, {schedule}", fontsize=11)
-            epsilon_axis(axis, _FEW, "claimed ε" if schedule == schedules[-1] else "")
+            epsilon_axis(axis, few, "claimed ε" if schedule == schedules[-1] else "")
     for axis in axes[0]:
         axis.set_ylabel("test accuracy")
     legend_below(figure, 3)

@@ -16,7 +16,7 @@ from dpnb.domain import Domain
 from dpnb.trees.tree import Tree
 
 from .audit import KINDS, PAST_THE_DOOR
-from .common import LINES, MARKERS, SMALL, WIDTH, arrow, box, legend_below, look_of, say, sheet, ticks
+from .common import LINES, MARKERS, SIZE, WIDTH, arrow, box, legend_below, look_of, say, sheet, ticks
 
 
 def draw_one_pass(
@@ -60,7 +60,7 @@ def draw_tree(axis: Axes, tree: Tree, domain: Domain) -> None:
         boxes[node] = box(axis, (x, y), condition.replace(" = ", " =\n"), KINDS["noisy"])
     for node, side, answer in ((left, "right", "yes  "), (right, "left", "  no")):
         arrow(axis, boxes[0], boxes[node])
-        axis.text((5 + places[node][0]) / 2, 0.7, answer, ha=side, fontsize=SMALL)
+        axis.text((5 + places[node][0]) / 2, 0.7, answer, ha=side, fontsize=SIZE)
         for shift in (-1.2, 1.2):
             more = say(axis, places[node][0] + shift, 0.1, "…", fontsize=14)
             arrow(axis, boxes[node], more)
@@ -141,5 +141,5 @@ def plot_billion(guesses: pd.DataFrame) -> Figure:
         )
     axis.set(xscale="log", yscale="log", xlabel="machines of two cores", ylabel="minutes")
     ticks(axis, x=sorted(guesses["machines"].unique()), y=[0.01, 0.1, 1, 10, 100])
-    legend_below(figure, 2, fontsize=SMALL)
+    legend_below(figure, 2, fontsize=SIZE)
     return figure

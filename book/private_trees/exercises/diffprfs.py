@@ -13,18 +13,17 @@ from numpy.typing import ArrayLike
 Node = tuple[int, int]  # records of class 0, of class 1
 RIGHT = "all right"
 
-_CHOICES: dict[str, tuple[Sequence[float], Sequence[float], float, float]] = {
-    "equal lengths": ((0, 1, 2), (0, 3), 1.0, 1.0),
-    "a short interval with the best score": ((0, 0.2, 0.4, 0.7, 0.8, 1), (2, 3, 4, 3, 2), 2.0, 1.0),
-    "equal scores": ((0, 1, 4), (5, 5), 1.0, 1.0),
-    "a sensitivity of 2": ((0, 1, 2), (0, 3), 1.0, 2.0),
-    "scores of thousands": ((0, 1, 2), (20_000, 20_001), 1.0, 1.0),
-}
-
 
 def check_intervals(mine: Callable[[Any, Any, float, float], ArrayLike]) -> str:
     """Check a function of ends, scores, ε and Δ that returns the probabilities of the intervals."""
-    for case, (ends, scores, epsilon, delta) in _CHOICES.items():
+    choices: dict[str, tuple[Sequence[float], Sequence[float], float, float]] = {
+        "equal lengths": ((0, 1, 2), (0, 3), 1.0, 1.0),
+        "a short interval with the best score": ((0, 0.2, 0.4, 0.7, 0.8, 1), (2, 3, 4, 3, 2), 2.0, 1.0),
+        "equal scores": ((0, 1, 4), (5, 5), 1.0, 1.0),
+        "a sensitivity of 2": ((0, 1, 2), (0, 3), 1.0, 2.0),
+        "scores of thousands": ((0, 1, 2), (20_000, 20_001), 1.0, 1.0),
+    }
+    for case, (ends, scores, epsilon, delta) in choices.items():
         with np.errstate(all="ignore"):
             said = np.asarray(mine(np.array(ends, float), np.array(scores, float), epsilon, delta), float)
         exponent = epsilon * (np.array(scores) - max(scores)) / (2 * delta)
@@ -39,17 +38,15 @@ def check_intervals(mine: Callable[[Any, Any, float, float], ArrayLike]) -> str:
     return RIGHT
 
 
-_STOPS: dict[str, Callable[[Node], bool]] = {
-    "stop if all records have one class": lambda node: min(node) == 0,
-    "stop below ten records": lambda node: sum(node) < 10,
-    "stop if nine in ten have one class": lambda node: 10 * max(node) >= 9 * sum(node),
-    "stop if class 1 is the larger": lambda node: node[1] > node[0],
-}
-
-
 def check_stop_rule(mine: Callable[[Callable[[Node], bool]], tuple[Node, Node]]) -> str:
     """Check a function that finds, for an exact stopping rule, two neighbours' class counts that it tells apart."""
-    for case, stops in _STOPS.items():
+    all_stops: dict[str, Callable[[Node], bool]] = {
+        "stop if all records have one class": lambda node: min(node) == 0,
+        "stop below ten records": lambda node: sum(node) < 10,
+        "stop if nine in ten have one class": lambda node: 10 * max(node) >= 9 * sum(node),
+        "stop if class 1 is the larger": lambda node: node[1] > node[0],
+    }
+    for case, stops in all_stops.items():
         first, second = (tuple(int(n) for n in node) for node in mine(stops))
         one, other = (first[0], first[1]), (second[0], second[1])
         assert min(*one, *other) >= 0, f"{case}: {one}, {other}: counts cannot be negative"
@@ -63,17 +60,15 @@ def check_stop_rule(mine: Callable[[Callable[[Node], bool]], tuple[Node, Node]])
     return RIGHT
 
 
-_BAGS: dict[str, tuple[float, int, float]] = {
-    "B = 1, 25 trees, rate 1": (1.0, 25, 1.0),
-    "a large budget: B = 5, one tree, rate 1": (5.0, 1, 1.0),
-    "a rate of one half": (1.0, 5, 0.5),
-    "a rate of 2": (2.0, 10, 2.0),
-}
-
-
 def check_poisson(mine: Callable[[float, int, float], float]) -> str:
     """Check a function of B, t and λ: the budget of a copy with Poisson(λ) bags."""
-    for case, (budget, n_trees, rate) in _BAGS.items():
+    bags: dict[str, tuple[float, int, float]] = {
+        "B = 1, 25 trees, rate 1": (1.0, 25, 1.0),
+        "a large budget: B = 5, one tree, rate 1": (5.0, 1, 1.0),
+        "a rate of one half": (1.0, 5, 0.5),
+        "a rate of 2": (2.0, 10, 2.0),
+    }
+    for case, (budget, n_trees, rate) in bags.items():
         copy = float(mine(budget, n_trees, rate))
         total = n_trees * rate * expm1(copy)
         right = log(1 + budget / (n_trees * rate))
@@ -86,17 +81,15 @@ def check_poisson(mine: Callable[[float, int, float], float]) -> str:
     return RIGHT
 
 
-_VALUES: dict[str, Sequence[float]] = {
-    "two values": (0.2, 0.6),
-    "three values": (0.2, 0.4, 0.6),
-    "one value twice": (0.5, 0.5),
-    "a value at the end": (0.0, 0.5),
-}
-
-
 def check_midpoints(mine: Callable[[Sequence[float]], Collection[float]]) -> str:
     """Check a function that lists all midpoints that a bag drawn with replacement can give on [0, 1]."""
-    for case, values in _VALUES.items():
+    all_values: dict[str, Sequence[float]] = {
+        "two values": (0.2, 0.6),
+        "three values": (0.2, 0.4, 0.6),
+        "one value twice": (0.5, 0.5),
+        "a value at the end": (0.0, 0.5),
+    }
+    for case, values in all_values.items():
         said, right = (
             {round(float(m), 9) for m in found} for found in (mine(list(values)), _midpoints(values))
         )

@@ -16,12 +16,6 @@ from dpnb.domain import Continuous, Domain
 from dpnb.papers.edprf import EDPRF, level_shares
 from dpnb.privacy.laws import PermuteAndFlip
 
-MOST_RUNS = 5000  # of an enumeration; four coins in all orders need far fewer
-CHOICES = (((6, 4, 2), 0.5), ((0, -2, -4), 0.5), ((3, 3), 1.0), ((-1,), 0.3), ((5, 6, 4, 5), 0.7))
-PATHS = ((3, 3, 1.0), (2, 3, 1.0), (1, 3, 1.0), (4, 6, 0.5), (8, 8, 2.0))
-LINE = Domain((Continuous("x", 0, 1),), (0, 1))
-SEEDS = 10
-
 Flip = Callable[[Sequence[float], float, Callable[[int], list[int]], Callable[[float], bool]], int]
 
 
@@ -57,6 +51,7 @@ class _Tape:
 
 def law_of(run: Callable[[_Tape], int], n: int, case: str) -> Floats:
     """Probabilities of the outcomes 0 to n − 1 of a run, over all ways that its coins can fall."""
+    most_runs = 5000  # of an enumeration; four coins in all orders need far fewer
     law, runs = np.zeros(n), 0
     open_prefixes = deque[tuple[int, ...]]([()])
     while open_prefixes:
@@ -65,7 +60,7 @@ def law_of(run: Callable[[_Tape], int], n: int, case: str) -> Floats:
         assert outcome in range(n), (
             f"{case}: you return {outcome!r}; expected the position of a candidate, 0 to {n - 1}"
         )
-        assert runs <= MOST_RUNS, (
+        assert runs <= most_runs, (
             f"{case}: the flips never end; a candidate that was refused must not come back. "
             "With replacement the same coins give the exponential mechanism"
         )
@@ -83,7 +78,8 @@ def check_permute_and_flip(your_function: Flip) -> None:
     your_function : takes ``(scores, rate, shuffled, coin)`` and returns the position of the chosen candidate.
         ``shuffled(n)`` is 0 to n − 1 in random order, ``coin(p)`` is true with probability p.
     """
-    for scores, rate in CHOICES:
+    choices = (((6, 4, 2), 0.5), ((0, -2, -4), 0.5), ((3, 3), 1.0), ((-1,), 0.3), ((5, 6, 4, 5), 0.7))
+    for scores, rate in choices:
         case = f"scores {scores} at rate {rate}"
 
         def run(tape: _Tape, scores: Any = scores, rate: float = rate) -> int:
@@ -94,7 +90,7 @@ def check_permute_and_flip(your_function: Flip) -> None:
         assert np.allclose(law, right, atol=1e-9), (
             f"{case}: your law is {law.round(4)}, permute-and-flip has {right.round(4)}"
         )
-    print(f"{len(CHOICES)} cases agree, each over all orders and all falls of the coins.")
+    print(f"{len(choices)} cases agree, each over all orders and all falls of the coins.")
 
 
 def check_path_budgets(your_function: Callable[[int, int, float], Sequence[float]]) -> None:
@@ -105,7 +101,8 @@ def check_path_budgets(your_function: Callable[[int, int, float], Sequence[float
     your_function : takes ``(leaf_level, n_levels, epsilon)``, levels from 1, and returns a budget for each node of the
         path, the leaf's last.
     """
-    for leaf, levels, epsilon in PATHS:
+    paths = ((3, 3, 1.0), (2, 3, 1.0), (1, 3, 1.0), (4, 6, 0.5), (8, 8, 2.0))
+    for leaf, levels, epsilon in paths:
         case = f"leaf on level {leaf} of {levels}, epsilon {epsilon:g}"
         budgets = np.asarray(your_function(leaf, levels, epsilon), float)
         assert budgets.shape == (leaf,), f"{case}: {budgets.size} budgets; the path has {leaf} nodes"
@@ -118,7 +115,7 @@ def check_path_budgets(your_function: Callable[[int, int, float], Sequence[float
             f"{case}: the path spends {budgets.sum():.4f}; "
             "by equation (10) the leaf takes all that the path has not spent"
         )
-    print(f"{len(PATHS)} paths spend exactly their budget.")
+    print(f"{len(paths)} paths spend exactly their budget.")
 
 
 def check_broken_stop(your_function: Callable[[int], tuple[Sequence[int], int]]) -> None:
@@ -129,13 +126,15 @@ def check_broken_stop(your_function: Callable[[int], tuple[Sequence[int], int]])
     your_function : takes the number of trees; returns the labels of D, each 0 or 1, and the label of the record that D′
         has besides.
     """
+    seeds = 10
+    line = Domain((Continuous("x", 0, 1),), (0, 1))
     for trees in (2, 3, 5):
         labels, more = your_function(trees)
         for name, y in (("D", [*labels]), ("D'", [*labels, more])):
             X = pd.DataFrame({"x": np.linspace(0, 1, len(y))})
-            for seed in range(SEEDS):
+            for seed in range(seeds):
                 forest = EDPRF.as_written(
-                    domain=LINE, n_trees=trees, bags="parts", bins="public", epsilon=0.1, random_state=seed
+                    domain=line, n_trees=trees, bags="parts", bins="public", epsilon=0.1, random_state=seed
                 )
                 split = any(tree.n_nodes > 1 for tree in forest.fit(X, np.array(y)).trees_)
                 wrong = f"{trees} trees, seed {seed}: "
@@ -145,7 +144,7 @@ def check_broken_stop(your_function: Callable[[int], tuple[Sequence[int], int]])
                     assert split, (
                         f"{wrong}no tree splits on D'; the new record must meet another label in its part"
                     )
-    print(f"On D no tree split, on D' some tree did: 2, 3 and 5 trees, {SEEDS} seeds each.")
+    print(f"On D no tree split, on D' some tree did: 2, 3 and 5 trees, {seeds} seeds each.")
 
 
 def check_right_label(your_function: Callable[[float, float, int], float]) -> None:

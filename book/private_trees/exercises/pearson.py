@@ -57,20 +57,18 @@ def path_loss(epsilon: float, attributes: int, apart: int, h: int) -> float:
     return float(np.log(kept + (1 - kept) * np.exp(epsilon / 2)).sum())
 
 
-PHI_CASES = {
-    "the cut says the class": [[5, 0], [0, 7]],
-    "the cut says the opposite": [[0, 4], [6, 0]],
-    "all records in one branch": [[3, 2], [0, 0]],
-    "all records of one class": [[3, 0], [4, 0]],
-    "branches that do not help": [[2, 4], [3, 6]],
-    "some help": [[30, 10], [5, 15]],
-    "no record": [[0, 0], [0, 0]],
-}
-
-
 def check_phi(mine: Callable[[Floats], float]) -> str:
     """Check a function of a (2, 2) table of counts, branch by class, that gives the coefficient without its sign."""
-    for name, table in PHI_CASES.items():
+    phi_cases = {
+        "the cut says the class": [[5, 0], [0, 7]],
+        "the cut says the opposite": [[0, 4], [6, 0]],
+        "all records in one branch": [[3, 2], [0, 0]],
+        "all records of one class": [[3, 0], [4, 0]],
+        "branches that do not help": [[2, 4], [3, 6]],
+        "some help": [[30, 10], [5, 15]],
+        "no record": [[0, 0], [0, 0]],
+    }
+    for name, table in phi_cases.items():
         said, right = float(mine(np.array(table, float))), float(ABS_PHI(table))
         assert np.isclose(said, right, atol=1e-9), f"{name}, {table}: yours {said:.4f}, expected {right:.4f}"
     return RIGHT
@@ -142,17 +140,15 @@ def check_pair(mine: Callable[[], tuple[Sequence[Row], Row]]) -> str:
     return RIGHT
 
 
-BUDGETS = [  # total, epsilon_2, h, m, blocks by position
-    (1.0, 0.5, 4, 8, True),
-    (1.0, 0.5, 4, 8, False),
-    (2.0, 0.6, 1, 16, True),
-    (0.5, 0.1, 6, 1, True),
-]
-
-
 def check_share(mine: Callable[[float, float, int, int, bool], float]) -> str:
     """Check a function that gives the budget of one choice, so that the total is what the ledger books."""
-    for total, leaf, h, m, by_position in BUDGETS:
+    budgets = [  # total, epsilon_2, h, m, blocks by position
+        (1.0, 0.5, 4, 8, True),
+        (1.0, 0.5, 4, 8, False),
+        (2.0, 0.6, 1, 16, True),
+        (0.5, 0.1, 6, 1, True),
+    ]
+    for total, leaf, h, m, by_position in budgets:
         case = (
             f"total {total:g}, leaves {leaf:g}, h = {h}, m = {m}, {'blocks' if by_position else 'by record'}"
         )

@@ -60,16 +60,6 @@ class Attempt(NamedTuple):
     table: Ints
 
 
-_FIRST, _SECOND = Attempt(0, True, np.array([3, 1])), Attempt(1, True, np.array([0, 2]))
-ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
-    "no failure": (_FIRST, _SECOND),
-    "a task fails, then ends": (_FIRST, Attempt(1, False, np.array([0, 1])), _SECOND),
-    "a slow task is run twice, and both end": (_FIRST, _SECOND, _FIRST),
-    "a copy fails after its task has ended": (_FIRST, _SECOND, Attempt(1, False, np.array([0, 0]))),
-}
-TOTAL = np.array([3, 3])
-
-
 def check_total(your_function: Callable[[Sequence[Attempt]], Ints]) -> None:
     """Check a sum of tables over tasks, some of which failed or ran twice.
 
@@ -77,17 +67,25 @@ def check_total(your_function: Callable[[Sequence[Attempt]], Ints]) -> None:
     ----------
     your_function : takes the attempts in the order of their ends and returns the counts of all records, each once.
     """
-    for case, attempts in ATTEMPTS.items():
+    first, second = Attempt(0, True, np.array([3, 1])), Attempt(1, True, np.array([0, 2]))
+    all_attempts: dict[str, tuple[Attempt, ...]] = {
+        "no failure": (first, second),
+        "a task fails, then ends": (first, Attempt(1, False, np.array([0, 1])), second),
+        "a slow task is run twice, and both end": (first, second, first),
+        "a copy fails after its task has ended": (first, second, Attempt(1, False, np.array([0, 0]))),
+    }
+    total = np.array([3, 3])
+    for case, attempts in all_attempts.items():
         yours = np.asarray(your_function(attempts))
         why = (
             "some records count more than once, and so would one of them in the noise's sensitivity"
-            if yours.sum() > TOTAL.sum()
+            if yours.sum() > total.sum()
             else "records are missing: use an attempt that ended"
         )
-        assert np.array_equal(yours, TOTAL), (
-            f"{case}: you count {yours.tolist()}, expected {TOTAL.tolist()}; {why}"
+        assert np.array_equal(yours, total), (
+            f"{case}: you count {yours.tolist()}, expected {total.tolist()}; {why}"
         )
-    print(f"{len(ATTEMPTS)} histories give the same table.")
+    print(f"{len(all_attempts)} histories give the same table.")
 
 
 def check_shards(your_function: Callable[[NDArray[np.uint64], int], Ints]) -> None:

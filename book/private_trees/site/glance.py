@@ -32,8 +32,6 @@ LINES = {  # on the picture of AUC: name there → on the board
     "eDPRF, repaired": "eDPRF-R",
     "diffprivlib logistic": "diffprivlib logistic",
 }
-LOOKS = ("primary", "success", "warning", "danger")  # colours of the theme; dashes and markers tell as well
-DASHES = ("", "8 3", "3 3", "9 3 2 3")
 
 
 def _text(
@@ -97,6 +95,9 @@ def exposed_picture(folder: Path) -> str:
 
 def auc_picture(folder: Path) -> str:
     """Lines: AUC against ε for a few methods, and the best without privacy."""
+    # Colours of the theme; dashes tell as well.
+    looks = ("primary", "success", "warning", "danger")
+    dashes = ("", "8 3", "3 3", "9 3 2 3")
     table, best = adult(folder), top(folder)
     low, high = 0.65, 0.95
     epsilons = table[LINES["this book's booster"]]
@@ -118,8 +119,8 @@ def auc_picture(folder: Path) -> str:
     for i, (name, method) in enumerate(LINES.items()):
         points = [(x(epsilon), y(auc)) for epsilon, auc in table[method].items()]
         path = "L".join(f"{a:.1f} {b:.1f}" for a, b in points)
-        colour = f"var(--pst-color-{LOOKS[i]}, #333)"
-        line = f'stroke-width="2.5" stroke-dasharray="{DASHES[i]}" style="fill: none; stroke: {colour}"'
+        colour = f"var(--pst-color-{looks[i]}, #333)"
+        line = f'stroke-width="2.5" stroke-dasharray="{dashes[i]}" style="fill: none; stroke: {colour}"'
         at = BOTTOM - 66 + 17 * i
         parts += [
             f'<path d="M{path}" {line}/>',

@@ -21,7 +21,6 @@ from dpnb.errors import closest
 from dpnb.files import write_whole
 
 _IPYTHON = frozenset({"In", "Out", "exit", "quit", "get_ipython", "open"})
-_TIMEOUT = 600  # seconds a cell: ten times what a whole notebook should take
 
 
 class ParameterError(ValueError):
@@ -143,6 +142,7 @@ def execute(path: Path) -> float:
     nbclient.exceptions.CellExecutionError
         If a cell fails.
     """
+    timeout = 600  # seconds a cell: ten times what a whole notebook should take
     import nbclient
     import nbformat
 
@@ -152,7 +152,7 @@ def execute(path: Path) -> float:
         notebook,
         cwd=str(path.parent),
         kernel_name="python3",
-        timeout=_TIMEOUT,
+        timeout=timeout,
         record_timing=False,
         coalesce_streams=True,
     )

@@ -63,7 +63,7 @@ _NUMBERS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}  # as documents
 class Limits:
     """Most of what a document may ask for; a model that asks for more is not released.
 
-    The tests of hostile documents hold reading to a gigabyte and some seconds within these.
+    Within these, reading keeps to the seconds and megabytes of tests/test_hostile_documents.py.
     """
 
     bytes: int = 2**24

@@ -73,10 +73,10 @@ KINDS = ("selection", "ratio", "gaussian")
 SLACK = 1e-12  # share that sums may be off by, for which Gaussians are counted as this much larger
 GUARD = 2.0**-46  # share that a step adds for rounding: 64 units in the last place
 BEND = 4.2  # more than 100/24
-BEYOND = 2.5e-21  # chance of more than 10 standard deviations, less half a unit
+BEYOND = 2.5e-21  # chance of more than 10 standard deviations, less half a unit; see *Discrete Gaussian* above for both
 LEAST_SD = 2.0  # in units, for the bound on discrete noise
 MOST_STEPS = 4096  # of a sequence that is worked out
-MOST_GAUSSIANS = 8  # among selections; more of them are taken in groups
+MOST_GAUSSIANS = 8  # among selections; more are taken in groups, which costs .5 % of ε at most in the tests
 WIDEST = 600.0  # log u that the numbers hold
 
 
@@ -743,7 +743,7 @@ def budgeted(
     plans : in shares, see :func:`tight_rho`.
     epsilon, delta, neighbours : the claim.
     """
-    # The last .3 % of ε would take several times as long.
+    # Several plans take longer to work out: .3 % of ε may be left.
     rho = tight_rho(plans, epsilon=epsilon, delta=delta, neighbours=neighbours, near=3e-3)
     if math.isinf(rho):
         return rho, ()

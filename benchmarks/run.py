@@ -65,7 +65,7 @@ class Data:
 
 
 @dataclass(frozen=True)
-class Case:
+class TimedCase:
     """One measurement.
 
     Parameters
@@ -112,20 +112,20 @@ def binning(data: Data) -> Work:
 PEERS = {"forest": forest, "binning": binning}
 ROUNDS = {"n_rounds": 60}
 CASES = (
-    Case("diffprfs", "forest", fit(DiffPRFs)),
-    Case("diffprfs-disjoint", "forest", fit(DiffPRFs, bags="disjoint")),
-    Case("diffprfs-as-written", "forest", fit(DiffPRFs.as_written)),
-    Case("edprf", "forest", fit(EDPRF)),
-    Case("pearson-c", "forest", fit(PearsonTree, **VARIANTS["C"])),
-    Case("pearson-s", "forest", fit(PearsonTree, **VARIANTS["S"])),
-    Case("booster", "forest", fit(PrivateBooster, **ROUNDS)),
-    Case("booster-delta", "forest", fit(PrivateBooster, **ROUNDS, delta=1e-5)),
-    Case("booster-defaults", "forest", fit(PrivateBooster), copies=(1,)),
-    Case("booster-delta-defaults", "forest", fit(PrivateBooster, delta=1e-5), copies=(1,)),
-    Case("booster-delta-5", "forest", fit(PrivateBooster, delta=1e-5, epsilon=5.0), copies=(1,)),
-    Case("booster-binning", "binning", fit(PrivateBooster, **ROUNDS), copies=(1, 4, 16, 33)),
-    Case("door-bins", "binning", bins_of_the_door),
-    Case("door-level", "binning", level_of_the_door),
+    TimedCase("diffprfs", "forest", fit(DiffPRFs)),
+    TimedCase("diffprfs-disjoint", "forest", fit(DiffPRFs, bags="disjoint")),
+    TimedCase("diffprfs-as-written", "forest", fit(DiffPRFs.as_written)),
+    TimedCase("edprf", "forest", fit(EDPRF)),
+    TimedCase("pearson-c", "forest", fit(PearsonTree, **VARIANTS["C"])),
+    TimedCase("pearson-s", "forest", fit(PearsonTree, **VARIANTS["S"])),
+    TimedCase("booster", "forest", fit(PrivateBooster, **ROUNDS)),
+    TimedCase("booster-delta", "forest", fit(PrivateBooster, **ROUNDS, delta=1e-5)),
+    TimedCase("booster-defaults", "forest", fit(PrivateBooster), copies=(1,)),
+    TimedCase("booster-delta-defaults", "forest", fit(PrivateBooster, delta=1e-5), copies=(1,)),
+    TimedCase("booster-delta-5", "forest", fit(PrivateBooster, delta=1e-5, epsilon=5.0), copies=(1,)),
+    TimedCase("booster-binning", "binning", fit(PrivateBooster, **ROUNDS), copies=(1, 4, 16, 33)),
+    TimedCase("door-bins", "binning", bins_of_the_door),
+    TimedCase("door-level", "binning", level_of_the_door),
 )
 
 
@@ -136,7 +136,7 @@ def seconds(work: Work) -> float:
     return time.process_time() - began
 
 
-def pairs(case: Case, name: str, copies: int, n: int) -> Iterator[tuple[float, float]]:
+def pairs(case: TimedCase, name: str, copies: int, n: int) -> Iterator[tuple[float, float]]:
     """Seconds of the case and of its peer, taking turns; both run once before, on the data as they are."""
     data = Data.load(name, 1)
     for prepare in (case.prepare, PEERS[case.peer]):
@@ -150,7 +150,7 @@ def pairs(case: Case, name: str, copies: int, n: int) -> Iterator[tuple[float, f
         yield taken[ours], taken[theirs]
 
 
-def peak_memory(case: Case, name: str, copies: int) -> float:
+def peak_memory(case: TimedCase, name: str, copies: int) -> float:
     """Most MB that Python and NumPy allocate at a time for the case, above its prepared data."""
     work = case.prepare(Data.load(name, copies))
     tracemalloc.start()
@@ -158,7 +158,7 @@ def peak_memory(case: Case, name: str, copies: int) -> float:
     return tracemalloc.get_traced_memory()[1] / 2**20
 
 
-def own_process(case: Case, name: str, copies: int) -> float:
+def own_process(case: TimedCase, name: str, copies: int) -> float:
     """Peak memory in a process of its own."""
     command = [sys.executable, __file__, "memory", case.name, name, str(copies)]
     return float(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
@@ -187,7 +187,7 @@ def about() -> dict[str, Any]:
     }
 
 
-def measure(case: Case, name: str, copies: int, n: int, bar: tqdm[Any]) -> dict[str, Any]:
+def measure(case: TimedCase, name: str, copies: int, n: int, bar: tqdm[Any]) -> dict[str, Any]:
     """Columns of one row that are measured."""
     label = name if copies == 1 else f"{name} x{copies}"
     bar.set_description(f"{case.name}, {label}")

@@ -160,7 +160,7 @@ def run(data: Path, rows: int, cores: int, model: str, attributes: int) -> dict[
         table = spark.SparkTable(session.read.parquet(*files), domain, key="id", strict=True)
         began = time.perf_counter()
         if model == "DiffPRFs":
-            table._all_values()
+            table.all_values()
         elif model.startswith("booster"):
             table.scored(finest_cuts(domain, uniform=31, geometric=24), loss_of(domain.n_classes))
         else:

@@ -104,7 +104,7 @@ class Settings(NamedTuple):
 
     The run ``settings`` compares the numbers of stumps, pairs, fine attributes and sweeps, ``of_stumps``, ``crowded``,
     ``quartiles``, ``first_sweep`` and ``ridge`` with one or two others each. No run chose the shares of counts,
-    thresholds and curvatures. Without quartiles AUC changes by +.0007 ± .0015 over 135 cells.
+    thresholds and curvatures. In that run AUC without quartiles is .0006 higher, with a standard error of .0008.
 
     Parameters
     ----------

@@ -237,7 +237,7 @@ def test_runs_go_where_the_margin_is() -> None:
 def test_the_bets_take_what_is_left_and_no_outputs_of_the_scouting(monkeypatch: pytest.MonkeyPatch) -> None:
     """The game gets the pair that was chosen, the rest of the budget, and fits of its own."""
     module, seen = sys.modules["dpnb.audit.examine"], []
-    play = module.monitor  # type: ignore[attr-defined]
+    play = module.monitor
 
     def counted(*sides: Any, most_runs: int, **how: Any) -> Any:
         before = CountedFits.fits

@@ -26,7 +26,7 @@ from .settings import AuditSettings, Keywords
 Observe = Callable[[Any], ArrayLike]
 Data = tuple[Any, Any]
 
-MOST_QUERIES = 48  # a fit's answers to more of them cost more than the fit of a small model
+MOST_QUERIES = 48  # records that a model is asked for, beside corners; each is a column of a class or more
 
 
 class AttackError(RuntimeError):

@@ -27,10 +27,7 @@ from ..arrays import Floats
 from .settings import check_levels
 
 STEP = 1e-3  # of the grid of ε on which claims are refuted
-LARGEST = 50.0  # no number of guesses in reach shows more
-SPACING = 0.1  # of stakes, in log-odds
 LEAST_LOG_ODDS = -5.0  # of the smallest stake of the coin game
-MOST_LOG_ODDS = 4.5
 AT_ONCE = 128  # points of the grid
 HEDGE = 0.1  # share of the wealth that lies on all stakes alike, whatever past rounds suggest
 
@@ -40,7 +37,8 @@ HEDGE = 0.1  # share of the wealth that lies on all stakes alike, whatever past 
 
 def stakes(least: float = LEAST_LOG_ODDS) -> Floats:
     """Stakes from near 0 to 1, equally spaced in log-odds, and 1 itself; all of the same weight."""
-    return np.append(expit(np.arange(least, MOST_LOG_ODDS + SPACING / 2, SPACING)), 1.0)
+    most, spacing = 4.5, 0.1  # in log-odds
+    return np.append(expit(np.arange(least, most + spacing / 2, spacing)), 1.0)
 
 
 STAKES = stakes()
@@ -205,7 +203,7 @@ class CoinGame:
     def look(self) -> float:
         """Refute what can be refuted by now, and return the bound."""
         count = 1
-        while self._refuted * STEP < LARGEST:
+        while self._refuted * STEP < 50.0:  # no number of guesses in reach shows more
             near = self._near
             if near is None or self._refuted + 1 >= near.first + AT_ONCE:
                 near = self._near = self._view(self._refuted + 1)

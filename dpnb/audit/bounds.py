@@ -25,7 +25,7 @@ from .settings import AuditSettings, Keywords, check_levels
 Counts = NDArray[np.int_]
 Statistic = Callable[[Floats], Floats]
 
-MIN_RUNS = 40  # on each data set: an eighth, five, learn, five choose, and 30 can show ε up to 1.6 at 99 %
+MIN_RUNS = 40  # on each data set: five learn, five choose an event, and thirty measure it
 CHOICE_LEVEL = 0.99  # at which an event is chosen, at most: few outputs tell events apart at no higher one
 MOST_CUTS = 200  # thresholds, and frequent values, that are tried of each number
 

@@ -35,7 +35,7 @@ from .settings import SURE, AuditSettings, Keywords
 
 BANDS = tuple(2.0**k for k in range(-3, 5))
 """Limits below which the lowest bits of a number are looked at on their own."""
-MOST_BITS = 32  # numbers of a model whose last bits are looked at: the first leaves are enough
+MOST_BITS = 32  # numbers of a model whose last bits are looked at, the first ones
 
 
 def lowest_bit(values: ArrayLike) -> Floats:

@@ -37,7 +37,6 @@ from .scan import scan
 from .sequential import MonitoredFinding, monitor
 from .settings import AuditSettings
 
-SCOUT_SHARE = 0.25  # of all fits
 FIRST_SHARE = 0.5  # of the scouting fits, on all pairs; the later rounds share the rest
 LEAST_RUNS = 4  # of a pair in a round, on each data set: two halves choose and measure
 KEPT = 1 / 3  # of the pairs after each round
@@ -285,7 +284,7 @@ def bet_on_pairs(factory: Callable[[], Any], pairs: Sequence[Pair], settings: Au
     AttackError
         If the estimator fails in every run on all pairs that were tried.
     """
-    fits = min(int(2 * SCOUT_SHARE * settings.runs), 2 * (settings.runs - MIN_RUNS))
+    fits = min(int(0.5 * settings.runs), 2 * (settings.runs - MIN_RUNS))  # a quarter of 2 · runs
     best, tried, spent = scout(factory, pairs, fits=fits, settings=settings)
     pair, most_runs = pairs[best], 2 * (settings.runs - -(-spent // 2))
     known = OnDomain(factory, pair.domain)

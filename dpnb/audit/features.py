@@ -16,7 +16,6 @@ from .constant import ABSENT, Constant
 from .contents import PICKLED, TOTALS, Fact, group
 
 FAILS = "the fit"  # the path of its error
-WRITTEN = ".release()['model']"
 STATISTICS = ("mean", "min", "max", "sum", "median", "std", "var")
 PLAIN = ("numbers without noise", "texts", "what is there for one data set only")
 
@@ -129,7 +128,7 @@ def explained(facts: list[Constant], first: Data, second: Data) -> list[tuple[st
     """Path, what is there, and its two values, for each attribute that is convicted."""
     known, places = Computable(first, second), defaultdict(list)
     # A document repeats what the model holds; an error stands for all that is missing.
-    other = [fact for fact in facts if WRITTEN not in fact.path] or facts
+    other = [fact for fact in facts if ".release()['model']" not in fact.path] or facts
     for fact in [fact for fact in facts if fact.path == FAILS] or other:
         places[group(in_memory(_place(fact.path)))].append(fact)
     found = []

@@ -182,7 +182,7 @@ class Lesson:
         aim = _aim(epsilon, kappa, self.delta)
         guesses: list[Guess] = []
         judges = slice(None)
-        # A rule of more than four guesses is hard to read, and later ones gain little.
+        # A rule of more than four guesses is hard to read.
         while len(guesses) < 4 and (best := _best_guess(offers, rates, aim, len(guesses))):
             offer, guess = best
             guesses.append(guess)
@@ -388,7 +388,7 @@ class Monitor:
             self._next_lesson = self.runs + 1
             return
         for rows in self._kept:
-            del rows[:-8192]  # more teach little and take memory and time
+            del rows[:-8192]  # the latest ones; a rule need not be learned from more
         width = max(len(row) for rows in self._kept for row in rows)
         first, second = (np.array([_fitted(row[None], width)[0] for row in rows]) for rows in self._kept)
         lots = int(self._lots.integers(2**31))

@@ -14,8 +14,9 @@ import pytest
 
 from dpnb import Curator, Ledger, PrivacyLeakWarning
 from dpnb.audit import Finding, exact, families, replay, replay_mechanism
+from dpnb.audit.neighbours import split_pair
 from dpnb.audit.pairs import DOMAIN, random_pair
-from dpnb.audit.replay import replay_estimator, split_pair
+from dpnb.audit.replay import replay_estimator
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.privacy.curator import ROUNDING, open_curator
 from dpnb.records.bags import Bags, drawing

@@ -18,8 +18,9 @@ from dpnb.audit import Plan, adapted, as_estimator, attack, campaign, own_pair, 
 from dpnb.audit import pairs as made
 from dpnb.audit.__main__ import main
 from dpnb.audit.campaign import measured_by_attack, promise, scout
-from dpnb.audit.pairs import DOMAIN, KINDS, NEIGHBOURS, ON_REQUEST, STRATA, NeighbourError, Pair
-from dpnb.audit.replay import split_pair
+from dpnb.audit.files import NeighbourError
+from dpnb.audit.neighbours import split_pair
+from dpnb.audit.pairs import DOMAIN, KINDS, NEIGHBOURS, ON_REQUEST, STRATA, Pair
 from dpnb.papers.diffprfs import DiffPRFs
 
 SURE = 1 - 1e-6

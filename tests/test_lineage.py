@@ -14,8 +14,9 @@ import pytest
 from sklearn.base import clone
 
 from dpnb import Categorical, Continuous, Domain, load
+from dpnb.audit.neighbours import Part
 from dpnb.audit.pairs import Pair, families, random_pair
-from dpnb.audit.replay import MULTIPLICITY, Part, Replay, replay_estimator
+from dpnb.audit.replay import MULTIPLICITY, Replay, replay_estimator
 from dpnb.privacy.ledger import TreeScope
 from dpnb.records.memory import Records
 from dpnb.records.splits import LEAF, MULTIWAY, THRESHOLD, Splits

@@ -8,9 +8,10 @@ from .bounds import compare, epsilon_bound, largest_bound
 from .campaign import Campaign, Plan, campaign
 from .channels import LowBits, generators, low_bits, timing
 from .exact import exact
+from .files import own_pair
 from .many import e_average, e_bh, e_closed, holm, shared, together
 from .monitor import Monitor, MonitoredFinding, monitor, monitor_mechanism
-from .pairs import families, own_pair, pairs
+from .pairs import families, pairs
 from .replay import replay, replay_mechanism
 from .result import Finding
 from .scan import scan, scan_by_replay

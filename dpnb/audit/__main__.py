@@ -32,7 +32,8 @@ from .betting import most_refutable
 from .bounds import MIN_RUNS, largest_bound
 from .campaign import Campaign, OnDomain, Plan, campaign, measured_by_attack, own_domain, replayed
 from .constant import SURE
-from .pairs import DOMAIN, KINDS, NEIGHBOURS, ON_REQUEST, Pair, families, kinds_in_words, own_pair, pairs
+from .files import own_pair
+from .pairs import DOMAIN, KINDS, NEIGHBOURS, ON_REQUEST, Pair, families, kinds_in_words, pairs
 from .result import Finding
 from .scan import HeldFinding
 

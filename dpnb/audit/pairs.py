@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -176,14 +177,10 @@ def random_pair(
 ) -> Pair:
     """A pair of 1 to ``most`` random common records and one more, on a coarse grid so that values tie."""
     n = int(rng.integers(1, most + 1))
-    return _random(rng, n, neighbours=neighbours, domain=domain, name=f"random, {n} common records")
-
-
-def _random(rng: np.random.Generator, n: int, *, neighbours: str, domain: Domain, name: str) -> Pair:
     places = rng.integers(0, 11, n + 1) / 10
     ends, labels = rng.integers(0, 2, n + 1), rng.integers(0, domain.n_classes, n + 1)
     rows: Rows = [(float(x), int(c), int(label)) for x, c, label in zip(places, ends, labels, strict=True)]
-    return pair_of(name, rows[1:], rows[0], neighbours=neighbours, domain=domain)
+    return pair_of(f"random, {n} common records", rows[1:], rows[0], neighbours=neighbours, domain=domain)
 
 
 def _randoms(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pair]:
@@ -205,41 +202,23 @@ def _randoms(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[
 
 def _ends(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pair]:
     """A record in the corner that is farthest from all others, of a class of its own."""
-    last = domain.n_classes - 1
-    rows: Rows = [(0.0, 0, 0)] * 6
-    far = _unit((1.0, 1, last), domain)
-    near = _unit((0.0, 0, 0), domain)
-    units = [_unit(row, domain) for row in rows]
-    return [
-        neighbours_of(
-            "all records at one end, one at the other", units, far,
-            neighbours=neighbours, domain=domain, instead=near,
-        )
-    ]  # fmt: skip
+    near, far = _unit((0.0, 0, 0), domain), _unit((1.0, 1, domain.n_classes - 1), domain)
+    name = "all records at one end, one at the other"
+    return [neighbours_of(name, [near] * 6, far, neighbours=neighbours, domain=domain, instead=near)]
 
 
 def _duplicates(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pair]:
     """Copies of one record, and one copy more."""
-    return [
-        pair_of(f"{n} copies of one record, one more", [(0.5, 1, 1)] * n, (0.5, 1, 1),
-                neighbours=neighbours, domain=domain)
-        for n in (1, 30)
-    ]  # fmt: skip
+    pair, record = partial(pair_of, neighbours=neighbours, domain=domain), (0.5, 1, 1)
+    return [pair(f"{n} copies of one record, one more", [record] * n, record) for n in (1, 30)]
 
 
 def _large(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pair]:
     """More records than the others have, at random on the coarse grid; the record of its own stands apart."""
     found = []
     for n in LARGE:
-        rows: Rows = [
-            (0.1 + 0.05 * int(x), int(c), int(label))
-            for x, c, label in zip(
-                rng.integers(0, 15, n),
-                rng.integers(0, 2, n),
-                rng.integers(0, domain.n_classes, n),
-                strict=True,
-            )
-        ]
+        drawn = (rng.integers(0, most, n) for most in (15, 2, domain.n_classes))
+        rows: Rows = [(0.1 + 0.05 * int(x), int(c), int(label)) for x, c, label in zip(*drawn, strict=True)]
         found.append(pair_of(f"{n} common records", rows, (0.95, 1, 1), neighbours=neighbours, domain=domain))
     return found
 
@@ -317,7 +296,8 @@ def _malformed(neighbours: str, domain: Domain, rng: np.random.Generator) -> lis
     for name, column, value in _misfits(domain):
         X, y = clean.second[0].copy(), clean.second[1].copy()
         table = y if column is None else X[column]
-        values = table.astype(object) if not _fits(table, value) else table.copy()
+        keeps_type = isinstance(value, float) and pd.api.types.is_float_dtype(table.dtype)
+        values = table.copy() if keeps_type else table.astype(object)
         values.iloc[0] = value
         if column is None:
             y = values
@@ -325,11 +305,6 @@ def _malformed(neighbours: str, domain: Domain, rng: np.random.Generator) -> lis
             X[column] = values
         found.append(Pair(name, clean.first, (X, y), domain, malformed=True))
     return found
-
-
-def _fits(values: pd.Series[Any], value: object) -> bool:
-    """Whether a column keeps its type with a value in it."""
-    return isinstance(value, float) and pd.api.types.is_float_dtype(values.dtype)
 
 
 def _misfits(domain: Domain) -> list[tuple[str, str | None, object]]:

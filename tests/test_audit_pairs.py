@@ -19,8 +19,9 @@ from dpnb.audit import AuditSettings, adapted, as_estimator, attack, own_pair, r
 from dpnb.audit import pairs as made
 from dpnb.audit.__main__ import main
 from dpnb.audit.examine import bet_on_pairs, promise, scout
-from dpnb.audit.pairs import DOMAIN, KINDS, NEIGHBOURS, ON_REQUEST, STRATA, NeighbourError, Pair
-from dpnb.audit.replay import split_pair
+from dpnb.audit.files import NeighbourError
+from dpnb.audit.neighbours import split_pair
+from dpnb.audit.pairs import DOMAIN, KINDS, NEIGHBOURS, ON_REQUEST, STRATA, Pair
 from dpnb.papers.diffprfs import DiffPRFs
 
 SURE = 1 - 1e-6

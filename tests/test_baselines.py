@@ -14,8 +14,8 @@ from sklearn.ensemble import AdaBoostClassifier
 
 from dpnb import Categorical, Continuous, Domain
 from dpnb.audit import replay
+from dpnb.audit.neighbours import Part
 from dpnb.audit.pairs import DOMAIN, pair_of
-from dpnb.audit.replay import Part
 from dpnb.papers import baselines
 from dpnb.papers.baselines import AdaBoost, CARTDPsAdaBoost, DPAdaBoost
 from dpnb.privacy.curator import Curator

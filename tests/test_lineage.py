@@ -12,8 +12,9 @@ import pytest
 from sklearn.base import clone
 
 from dpnb import Categorical, Continuous, Domain, load
+from dpnb.audit.neighbours import Part
 from dpnb.audit.pairs import Pair, families, random_pair
-from dpnb.audit.replay import MULTIPLICITY, Part, Replay, replay_estimator
+from dpnb.audit.replay import MULTIPLICITY, Replay, replay_estimator
 from dpnb.records.splits import LEAF, MULTIWAY, THRESHOLD
 from dpnb.trees.scores import CONDITIONAL_ENTROPY, MAX_CLASS_SUM
 from dpnb.trees.tree import Tree

@@ -28,7 +28,7 @@ from private_trees.auditing.rebuild import (
     LARGEST_RATE,
     Kinds,
     Rebuilt,
-    Told,
+    TreeReport,
     cells_of,
     count_rows,
     guess_bound,
@@ -38,10 +38,10 @@ from private_trees.auditing.rebuild import (
     reach_of,
     rebuild,
     records_for,
+    reports_of,
     share_right,
     shared_out,
     stacked,
-    told_by,
 )
 from private_trees.drawings import plots
 from private_trees.drawings import rebuild as drawings_rebuild
@@ -61,10 +61,10 @@ HALVES = Tree(  # a = 0 | a = 1
 KINDS = Kinds(np.array([0, 3, 4, 7]), np.array([0, 1, 1, 0]), np.zeros((8, 2), int))  # a = 0, 0, 1, 1
 
 
-def told(**changes: Any) -> Told:
+def told(**changes: Any) -> TreeReport:
     none = np.empty(0, int)
     reach = reach_of(HALVES, CELLS)
-    one = Told(reach, np.array([1, 2]), HALVES.value[1:], np.array([0.5, 2.0]), none, np.zeros(2, bool))
+    one = TreeReport(reach, np.array([1, 2]), HALVES.value[1:], np.array([0.5, 2.0]), none, np.zeros(2, bool))
     return one._replace(**changes)
 
 
@@ -102,30 +102,30 @@ def test_a_tree_is_followed_as_it_predicts() -> None:
 
 
 def test_rates_are_those_of_the_ledger() -> None:
-    (one, *_) = told_by(forest(epsilon=6.0))
+    (one, *_) = reports_of(forest(epsilon=6.0))
     np.testing.assert_allclose(one.rate, 0.5)
-    (one, *_) = told_by(forest(DiffPRFs, epsilon=6.0, bags="full"))
+    (one, *_) = reports_of(forest(DiffPRFs, epsilon=6.0, bags="full"))
     np.testing.assert_allclose(one.rate, 0.1)
-    (one, *_) = told_by(forest(EDPRF, epsilon=6.0, stop="depth", leaf="label", monotone_rate=False))
+    (one, *_) = reports_of(forest(EDPRF, epsilon=6.0, stop="depth", leaf="label", monotone_rate=False))
     np.testing.assert_allclose(one.rate, 0.6)  # half of the 1.2 that a level gets
-    (drawn, *_) = told_by(forest(DiffPRFs, epsilon=6.0, bags="bootstrap"))
+    (drawn, *_) = reports_of(forest(DiffPRFs, epsilon=6.0, bags="bootstrap"))
     assert (drawn.rate < 0.1).all()  # the bag is noise too
-    assert (told_by(forest())[0].rate == LARGEST_RATE).all()
+    assert (reports_of(forest())[0].rate == LARGEST_RATE).all()
 
 
 def test_two_noisy_counts_of_a_leaf_count_by_their_variances() -> None:
     model = forest(EDPRF, n_trees=1, epsilon=5.0, stop="noisy")
-    (one,) = told_by(model)
+    (one,) = reports_of(model)
     early = model.trees_[0].depth[one.leaf] == 0
     assert early.all()
     np.testing.assert_allclose(one.rate, np.hypot(0.2, 4.8))
 
 
 def test_only_exact_stops_tell_more_than_counts() -> None:
-    written = told_by(forest(DiffPRFs.as_written, n_trees=3))
+    written = reports_of(forest(DiffPRFs.as_written, n_trees=3))
     assert any(len(one.split) for one in written)
     assert any(one.pure.any() for one in written)
-    repaired = told_by(forest(EDPRF, n_trees=3))
+    repaired = reports_of(forest(EDPRF, n_trees=3))
     assert not any(len(one.split) or one.pure.any() for one in repaired)
 
 
@@ -165,7 +165,7 @@ def test_kinds_are_what_the_trees_tell_apart() -> None:
     kinds = kinds_of([told()])
     assert_array_equal(CELLS[kinds.cell, 0], [0, 0, 1, 1])
     assert_array_equal(kinds.of, np.stack([2 * CELLS[:, 0], 2 * CELLS[:, 0] + 1], axis=1))
-    assert len(kinds_of(told_by(forest())).cell) == 16  # all of them
+    assert len(kinds_of(reports_of(forest())).cell) == 16  # all of them
 
 
 def test_records_are_the_likeliest_of_each_kind() -> None:
@@ -225,7 +225,7 @@ def log_posterior(model: Any, counts: np.ndarray, shared_by: Any, prior: np.ndar
     held = np.concatenate([np.full(k, i) for i, k in enumerate(counts.reshape(-1))])
     cell, label = held // 2, held % 2
     total = -sum(math.lgamma(k + 1) for k in counts.reshape(-1)) + np.log(prior[cell, label]).sum()
-    for number, one in enumerate(told_by(model)):
+    for number, one in enumerate(reports_of(model)):
         mine = np.ones(len(held), bool) if shared_by is None else np.array(shared_by) == number
         for leaf, value, rate in zip(one.leaf, one.value, one.rate, strict=True):
             here = one.reach[leaf, cell] & mine
@@ -276,7 +276,7 @@ def test_misuse_is_told() -> None:
     with pytest.raises(ValueError, match="1 attributes, 0 of them categorical"):
         cells_of(numbers)
     with pytest.raises(ValueError, match="bags='bernoulli'"):
-        told_by(SimpleNamespace(bags="bernoulli"))
+        reports_of(SimpleNamespace(bags="bernoulli"))
     with pytest.raises(ValueError, match="expected equal ones"):
         share_right(np.zeros((2, 3)), np.zeros((3, 3)))
 

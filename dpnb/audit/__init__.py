@@ -8,8 +8,9 @@ from .bounds import compare, epsilon_bound, largest_bound
 from .channels import LowBits, generators, low_bits
 from .exact import exact
 from .examine import Examination, examine
+from .files import own_pair
 from .multiplicity import e_average, e_bh, e_closed, holm, shared, together
-from .pairs import families, own_pair, pairs
+from .pairs import families, pairs
 from .replay import replay, replay_mechanism
 from .result import Finding
 from .scan import scan, scan_by_replay

@@ -30,7 +30,8 @@ from .attack import AttackError
 from .betting import most_refutable
 from .bounds import MIN_RUNS
 from .examine import Bets, OnDomain, examine, own_domain, replayed
-from .pairs import DOMAIN, KINDS, NEIGHBOURS, ON_REQUEST, Pair, families, kinds_in_words, own_pair, pairs
+from .files import own_pair
+from .pairs import DOMAIN, KINDS, NEIGHBOURS, ON_REQUEST, Pair, families, kinds_in_words, pairs
 from .result import Finding
 from .scan import ScanFinding
 from .settings import SURE, USUAL_RUNS, AuditSettings

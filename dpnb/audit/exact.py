@@ -28,6 +28,7 @@ from ..privacy.laws import (
     TwoSidedGeometric,
 )
 from .engine import Fit, Question, answering
+from .releases import cost_of_noise
 from .result import Finding
 from .settings import check_levels
 
@@ -183,20 +184,13 @@ def _short(outcome: Any) -> Any:
     return np.asarray(outcome).tolist()
 
 
-def _worst_shift(a: Noise, b: Noise) -> float:
+def _worst_shift(a: Any, b: Any) -> float:
     """Supremum over outputs of the log-ratio of two additive noises of the same kind."""
-    same_scale = type(a) is type(b) and a.centre.shape == b.centre.shape
-    scales = [
-        np.broadcast_to(law.sd if isinstance(law, Gaussian) else law.scale, law.centre.shape)
-        for law in (a, b)
-    ]
-    if not same_scale or not np.array_equal(scales[0], scales[1]):
+    if type(a) is not type(b):
         return math.inf
-    shift = np.abs(np.asarray(a.centre, float) - b.centre)
     if isinstance(a, Gaussian):
-        return math.inf if shift.any() else 0.0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return float(np.where(shift == 0, 0.0, shift / scales[0]).sum())
+        return math.inf if cost_of_noise(a.centre, b.centre, a.sd, b.sd, power=1) else 0.0
+    return cost_of_noise(a.centre, b.centre, a.scale, b.scale, power=1)
 
 
 def _outcomes(a: Law[Any], b: Law[Any]) -> Iterator[Any]:

@@ -6,29 +6,25 @@ that every kind of pair exists for every domain.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
-from pathlib import Path
-from typing import Any, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from ..domain import Attribute, Categorical, Continuous, Domain
-from ..domain.cells import CsvSection, check_columns, check_keys, encode_cells, read_cells, read_layout
 from ..domain.encoding import decoded
 from ..errors import closest
 from .attack import BlackBox, black_box
-from .replay import Part
+from .neighbours import Part
 
 DOMAIN = Domain((Continuous("x", 0, 1), Categorical("c", (0, 1))), (0, 1), target="label")
 NEIGHBOURS = ("add-remove", "replace")
 LARGE = (60, 200, 1_000)  # common records
 STRATA = 40  # places that a rare value is tried at, over the whole range of every attribute
-SHOWN_ROWS = 3
-MOST_CELLS = 6  # of a row that is shown
+SHOWN = 3  # attributes of a record in a pair's name
 
 
 @dataclass(frozen=True)
@@ -181,14 +177,10 @@ def random_pair(
 ) -> Pair:
     """A pair of 1 to ``most`` random common records and one more, on a coarse grid so that values tie."""
     n = int(rng.integers(1, most + 1))
-    return _random(rng, n, neighbours=neighbours, domain=domain, name=f"random, {n} common records")
-
-
-def _random(rng: np.random.Generator, n: int, *, neighbours: str, domain: Domain, name: str) -> Pair:
     places = rng.integers(0, 11, n + 1) / 10
     ends, labels = rng.integers(0, 2, n + 1), rng.integers(0, domain.n_classes, n + 1)
     rows: Rows = [(float(x), int(c), int(label)) for x, c, label in zip(places, ends, labels, strict=True)]
-    return pair_of(name, rows[1:], rows[0], neighbours=neighbours, domain=domain)
+    return pair_of(f"random, {n} common records", rows[1:], rows[0], neighbours=neighbours, domain=domain)
 
 
 def _randoms(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pair]:
@@ -210,41 +202,23 @@ def _randoms(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[
 
 def _ends(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pair]:
     """A record in the corner that is farthest from all others, of a class of its own."""
-    last = domain.n_classes - 1
-    rows: Rows = [(0.0, 0, 0)] * 6
-    far = _unit((1.0, 1, last), domain)
-    near = _unit((0.0, 0, 0), domain)
-    units = [_unit(row, domain) for row in rows]
-    return [
-        neighbours_of(
-            "all records at one end, one at the other", units, far,
-            neighbours=neighbours, domain=domain, instead=near,
-        )
-    ]  # fmt: skip
+    near, far = _unit((0.0, 0, 0), domain), _unit((1.0, 1, domain.n_classes - 1), domain)
+    name = "all records at one end, one at the other"
+    return [neighbours_of(name, [near] * 6, far, neighbours=neighbours, domain=domain, instead=near)]
 
 
 def _duplicates(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pair]:
     """Copies of one record, and one copy more."""
-    return [
-        pair_of(f"{n} copies of one record, one more", [(0.5, 1, 1)] * n, (0.5, 1, 1),
-                neighbours=neighbours, domain=domain)
-        for n in (1, 30)
-    ]  # fmt: skip
+    pair, record = partial(pair_of, neighbours=neighbours, domain=domain), (0.5, 1, 1)
+    return [pair(f"{n} copies of one record, one more", [record] * n, record) for n in (1, 30)]
 
 
 def _large(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pair]:
     """More records than the others have, at random on the coarse grid; the record of its own stands apart."""
     found = []
     for n in LARGE:
-        rows: Rows = [
-            (0.1 + 0.05 * int(x), int(c), int(label))
-            for x, c, label in zip(
-                rng.integers(0, 15, n),
-                rng.integers(0, 2, n),
-                rng.integers(0, domain.n_classes, n),
-                strict=True,
-            )
-        ]
+        drawn = (rng.integers(0, most, n) for most in (15, 2, domain.n_classes))
+        rows: Rows = [(0.1 + 0.05 * int(x), int(c), int(label)) for x, c, label in zip(*drawn, strict=True)]
         found.append(pair_of(f"{n} common records", rows, (0.95, 1, 1), neighbours=neighbours, domain=domain))
     return found
 
@@ -303,7 +277,7 @@ def _words(unit: Unit, domain: Domain) -> str:
             attribute.shown(code) if isinstance(attribute, Continuous) else repr(attribute.values[int(code)])
         )
         shown.append(f"{attribute.name} = {value}")
-    return ", ".join(shown[:SHOWN_ROWS]) + (", …" if len(shown) > SHOWN_ROWS else "")
+    return ", ".join(shown[:SHOWN]) + (", …" if len(shown) > SHOWN else "")
 
 
 def _empty(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pair]:
@@ -322,7 +296,8 @@ def _malformed(neighbours: str, domain: Domain, rng: np.random.Generator) -> lis
     for name, column, value in _misfits(domain):
         X, y = clean.second[0].copy(), clean.second[1].copy()
         table = y if column is None else X[column]
-        values = table.astype(object) if not _fits(table, value) else table.copy()
+        keeps_type = isinstance(value, float) and pd.api.types.is_float_dtype(table.dtype)
+        values = table.copy() if keeps_type else table.astype(object)
         values.iloc[0] = value
         if column is None:
             y = values
@@ -330,11 +305,6 @@ def _malformed(neighbours: str, domain: Domain, rng: np.random.Generator) -> lis
             X[column] = values
         found.append(Pair(name, clean.first, (X, y), domain, malformed=True))
     return found
-
-
-def _fits(values: pd.Series[Any], value: object) -> bool:
-    """Whether a column keeps its type with a value in it."""
-    return isinstance(value, float) and pd.api.types.is_float_dtype(values.dtype)
 
 
 def _misfits(domain: Domain) -> list[tuple[str, str | None, object]]:
@@ -443,121 +413,3 @@ def asked(alike: Sequence[Pair]) -> BlackBox:
     tables = [pair.second for pair in clean] or [(X, y)]
     box = black_box((X, y), (pd.concat([t for t, _ in tables]), pd.concat([t for _, t in tables])))
     return replace(box, classes=domain.classes)
-
-
-# --- The user's own ---------------------------------------------------------------------------------------------
-
-
-class NeighbourError(ValueError):
-    """Two files do not hold neighbouring data sets; the message says which rows differ."""
-
-
-def own_pair(
-    first: Path, second: Path, *, domain_file: Path, neighbours: str = "add-remove", target: str | None = None
-) -> Pair:
-    """The pair of two CSV files.
-
-    Parameters
-    ----------
-    first, second : CSV files of D and D′, with a header.
-    domain_file : the domain file that describes both.
-    neighbours : relation in which they have to stand.
-    target : column of the labels, by default the domain's.
-
-    Raises
-    ------
-    NeighbourError
-        If they are no neighbours: the message names the rows that only one file holds.
-    DataError, DomainError
-        If a file cannot be read or does not fit the domain.
-    """
-    if neighbours not in NEIGHBOURS:
-        raise ValueError(f"neighbours={neighbours!r}: expected one of {', '.join(NEIGHBOURS)}")
-    domain, layout = read_layout(domain_file)
-    domain = domain if target is None else replace(domain, target=target)
-    parts = [_read(file, domain, layout) for file in (first, second)]
-    own = _own_rows(*parts, keyed=layout.key is not None)
-    _check_neighbours((first, second), parts, own, neighbours)
-    if layout.key is None:
-        parts = [_labelled(part, rows) for part, rows in zip(parts, own, strict=True)]
-    return Pair(f"{first.name} and {second.name}", parts[0], parts[1], domain)
-
-
-def _read(file: Path, domain: Domain, layout: CsvSection) -> Part:
-    cells = read_cells(file)
-    check_columns(cells.columns, domain=domain, layout=layout, file=file)
-    if layout.key is not None:
-        cells = cells.set_axis(cells[layout.key], axis=0)
-        check_keys([cells], key=layout.key)
-    codes, labels, index = encode_cells(cells, domain=domain, layout=layout, file=file)
-    assert labels is not None  # check_columns asks for them
-    columns = {a.name: decoded(codes[:, j], a) for j, a in enumerate(domain.attributes)}
-    classes = decoded(labels, Categorical(domain.target, domain.classes))
-    X = pd.DataFrame(columns).set_axis(index, axis=0)
-    return X, pd.Series(classes, index=index, name=domain.target)
-
-
-def row_keys(part: Part, *, labels: bool = False) -> list[Hashable]:
-    """Records by value, a missing one by None; with their index labels on demand."""
-    X, y = part
-    rows = zip(X.index, *(X[name] for name in X), y, strict=True)
-    return [
-        tuple(None if value is not None and value != value else value for value in row[1 - labels :])
-        for row in rows
-    ]
-
-
-def _own_rows(first: Part, second: Part, *, keyed: bool = False) -> tuple[list[int], list[int]]:
-    """Positions of the rows that the other data set does not hold, or not as often."""
-    rows = [row_keys(part, labels=keyed) for part in (first, second)]
-    only: list[list[int]] = []
-    for mine, others in (rows, rows[::-1]):
-        left = Counter(others)
-        lone = []
-        for position, row in enumerate(mine):
-            left[row] -= 1
-            if left[row] < 0:
-                lone.append(position)
-        only.append(lone)
-    return only[0], only[1]
-
-
-def _check_neighbours(
-    files: tuple[Path, Path], parts: Sequence[Part], own: tuple[list[int], list[int]], neighbours: str
-) -> None:
-    sizes = len(own[0]), len(own[1])
-    allowed = [(1, 1)] if neighbours == "replace" else [(0, 1), (1, 0)]
-    if sizes in allowed:
-        return
-    told = f"{files[0].name} and {files[1].name} are no neighbours under {neighbours}"
-    if sizes == (0, 0):
-        raise NeighbourError(f"{told}: they hold the same rows; add a record to one of them")
-    want = "one row of its own in each" if neighbours == "replace" else "one row more in one of them"
-    shown = [
-        f"only in {file.name}: " + (_told(part, rows) if rows else "none")
-        for file, part, rows in zip(files, parts, own, strict=True)
-    ]
-    other = "replace" if neighbours == "add-remove" else "add-remove"
-    fits = sizes in ([(1, 1)] if other == "replace" else [(0, 1), (1, 0)])
-    way_out = f"; they are neighbours under {other}" if fits else ""
-    raise NeighbourError(f"{told}: expected {want}; {'; '.join(shown)}{way_out}")
-
-
-def _told(part: Part, rows: list[int]) -> str:
-    X, y = part
-    words = []
-    for position in rows[:SHOWN_ROWS]:
-        cells = [*islice(X.iloc[position].items(), MOST_CELLS), (y.name, y.iloc[position])]
-        words.append(f"row {position + 1} (" + ", ".join(f"{name}={value}" for name, value in cells) + ")")
-    return ", ".join(words) + (f" and {len(rows) - SHOWN_ROWS} more" if len(rows) > SHOWN_ROWS else "")
-
-
-def _labelled(part: Part, own: list[int]) -> Part:
-    """The records with index labels that common ones share: exact copies in the order in which they come."""
-    rows, seen = row_keys(part), Counter[Hashable]()
-    labels = []
-    for position, row in enumerate(rows):
-        labels.append(("own", position) if position in own else (row, seen[row]))
-        seen[row] += position not in own
-    index = pd.Index([f"{label}" for label in labels], dtype=object)
-    return part[0].set_axis(index, axis=0), part[1].set_axis(index, axis=0)

@@ -140,9 +140,9 @@ def _cost(law: Any, other: Any) -> float:
         case (Exponential(), Exponential()) | (PermuteAndFlip(), PermuteAndFlip()):
             return _cost_of_choice(law, other)
         case (Gaussian(), Gaussian()) | (DiscreteGaussian(), DiscreteGaussian()):
-            return _cost_of_noise(law.centre, other.centre, law.sd, other.sd, power=2)
+            return cost_of_noise(law.centre, other.centre, law.sd, other.sd, power=2)
         case (Laplace(), Laplace()) | (TwoSidedGeometric(), TwoSidedGeometric()):
-            return _cost_of_noise(law.centre, other.centre, law.scale, other.scale, power=1)
+            return cost_of_noise(law.centre, other.centre, law.scale, other.scale, power=1)
         case (Exact(), Exact()):
             return 0.0 if np.array_equal(law.value, other.value) else math.inf
     raise TypeError(f"{type(law).__name__} and {type(other).__name__}: expected choices or additive noise")
@@ -168,7 +168,7 @@ def _cost_of_choice(law: Exponential | PermuteAndFlip, other: Exponential | Perm
     return float((high - low).sum())
 
 
-def _cost_of_noise(here: Any, there: Any, scale: Any, other: Any, *, power: int) -> float:
+def cost_of_noise(here: Any, there: Any, scale: Any, other: Any, *, power: int) -> float:
     """Sum of the shifts over the scales; for Gaussians half of the sum of their squares."""
     if here.shape != there.shape or not np.array_equal(scale, other):
         return math.inf

@@ -10,15 +10,13 @@ The log-ratio at any output bounds the true ε from below (for pure differential
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-import pandas as pd
 from scipy.special import gammaln, logsumexp
 from scipy.stats import bernoulli, poisson
 from sklearn.base import clone
@@ -29,9 +27,9 @@ from ..privacy.ledger import Ledger
 from ..records.bags import PARTS, POSITIONAL, Bags, Copies, Keys, drawing
 from ..records.memory import Records
 from .engine import Answer, Fit, Question, Request, answering, drawn
+from .neighbours import Part, split_pair
 from .result import Finding
 
-Part = tuple[pd.DataFrame, "pd.Series[Any]"]
 MULTIPLICITY = "bootstrap multiplicity: a bag may hold a record several times"
 MOVES = "parts of equal size: one record more moves another"
 BagRule = Callable[[Bags, Keys, int, int], Copies | None]
@@ -340,46 +338,6 @@ def _blame(first: Tape, second: Tape, bags: Bags | None) -> tuple[tuple[str, ...
     if bags is not None and bags.mode in POSITIONAL:
         names.append(MOVES if bags.mode == PARTS else MULTIPLICITY)
     return tuple(names), worst[0].place if worst else ""
-
-
-def split_pair(first: Part, second: Part) -> tuple[Part, tuple[bool, bool], str]:
-    """Common records, which of two data sets that differ in one record has one of its own, and their relation.
-
-    Raises
-    ------
-    ValueError
-        If they are not neighbours under add/remove or replace.
-    """
-    rows = [_rows(part) for part in (first, second)]
-    shared = set(rows[0]) & set(rows[1])
-    sizes = (len(rows[0]) - len(shared), len(rows[1]) - len(shared))
-    if sizes not in ((0, 1), (1, 0), (1, 1)):
-        raise ValueError(
-            f"first has {sizes[0]} records of its own and second has {sizes[1]}: neighbours differ in one record "
-            "that is added, removed or replaced; records are told apart by their index labels and their values"
-        )
-    keep = np.array([row in shared for row in rows[0]], np.bool_)
-    common = (first[0][keep], first[1][keep])
-    return common, (sizes[0] > 0, sizes[1] > 0), "replace" if sizes == (1, 1) else "add-remove"
-
-
-def _rows(part: Part) -> list[Hashable]:
-    """What tells the records of a data set apart: label, values and class; exact copies by their number."""
-    X, y = part
-    rows: list[Hashable] = []
-    seen: Counter[Hashable] = Counter()
-    for label, values, target in zip(X.index, X.astype(object).to_numpy(), y, strict=True):
-        row = (label, *(_comparable(value) for value in (*values, target)))
-        rows.append((row, seen[row]))
-        seen[row] += 1
-    return rows
-
-
-def _comparable(value: Any) -> Hashable:
-    """A value that equals itself, as NaN does not, and can be looked up."""
-    if isinstance(value, Hashable) and np.ndim(cast("Any", value)) == 0:
-        return None if pd.isna(cast("Any", value)) else value
-    return repr(value)
 
 
 def replay_mechanism(

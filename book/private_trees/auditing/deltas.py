@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 
 from dpnb.audit.betting import average_e_value, exp, log_mean_e_value
-from dpnb.audit.replay import Part, Replay, replay_estimator, replay_fit, split_pair
+from dpnb.audit.neighbours import Part, split_pair
+from dpnb.audit.replay import Replay, replay_estimator, replay_fit
 from dpnb.audit.result import Finding
 from dpnb.audit.settings import check_claim, check_levels
 

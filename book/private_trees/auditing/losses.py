@@ -49,12 +49,17 @@ def excess(losses: ArrayLike, epsilon: float) -> Floats:
     return -np.expm1(np.minimum(gaps, 0.0))
 
 
-def largest(refuted: Callable[[float], bool], high: float) -> float:
-    """Nearly the largest number that is refuted, where all smaller ones are as well; 0 if none is."""
+def largest(
+    refuted: Callable[[float], bool], high: float = LARGEST, *, within: float = PRECISION / 4
+) -> float:
+    """Nearly the largest number that is refuted, where all smaller ones are as well; 0 if none is.
+
+    By halves and not by a root finder: what is returned is always refuted, so that rounding errs on the safe side.
+    """
     if not refuted(0.0):
         return 0.0
     low = 0.0
-    while high - low > PRECISION / 4:
+    while high - low > within:
         middle = (low + high) / 2
         low, high = (middle, high) if refuted(middle) else (low, middle)
     return low
@@ -94,7 +99,7 @@ class Losses:
         """Nearly the largest ε at which the least δ exceeds ``delta``; ``inf`` if it does at any in reach."""
         if self.delta(LARGEST) > delta:
             return math.inf
-        return largest(lambda epsilon: self.delta(epsilon) > delta, LARGEST)
+        return largest(lambda epsilon: self.delta(epsilon) > delta)
 
     @classmethod
     def rounded(cls, losses: Floats, mass: Floats, *, step: float, up: bool) -> Losses:
@@ -199,8 +204,8 @@ def _of_pair(law: Any, other: Any, *, step: float, up: bool) -> Iterator[Losses]
             "noise of another shape or width on the other data set: its losses are not worked out"
         )
     shift = np.abs(np.asarray(law.centre, float) - other.centre)
-    moved = shift > 0
-    shift, width = shift[moved], np.broadcast_to(width, shift.shape)[moved]
+    changed = shift > 0
+    shift, width = shift[changed], np.broadcast_to(width, shift.shape)[changed]
     if (width == 0).any():
         yield Losses(step, 0, np.zeros(1), 1.0)
     elif isinstance(law, Gaussian):

@@ -19,8 +19,8 @@ from dpnb.audit.result import Finding
 from dpnb.audit.settings import check_claim, check_levels
 from dpnb.domain import Categorical, Domain
 
-PRECISION = 1e-6
-LARGEST = 50.0  # no number of guesses in reach shows more
+from .losses import largest
+
 SHARES = (2, 4, 8, 16, 32)  # of the canaries that are guessed where δ asks for a number fixed beforehand
 LEAST_LEARNT = 40
 
@@ -60,7 +60,7 @@ def one_run_epsilon(
         law = _Approximate(epsilon, delta)
         return not tail_fits(law, correct, guesses=guesses, canaries=canaries, tail=1 - confidence)
 
-    return _largest(refuted)
+    return largest(refuted, within=1e-6)
 
 
 def one_run_mu(correct: int, guesses: int, *, confidence: float, canaries: int | None = None) -> float:
@@ -85,7 +85,7 @@ def one_run_mu(correct: int, guesses: int, *, confidence: float, canaries: int |
     def refuted(mu: float) -> bool:
         return not tail_fits(_Gaussian(mu), correct, guesses=guesses, canaries=canaries, tail=1 - confidence)
 
-    return _largest(refuted)
+    return largest(refuted, within=1e-6)
 
 
 def _checked(correct: int, guesses: int, canaries: int | None) -> int:
@@ -96,17 +96,6 @@ def _checked(correct: int, guesses: int, canaries: int | None) -> int:
             "expected 0 <= correct <= guesses <= canaries and at least one guess"
         )
     return canaries
-
-
-def _largest(refuted: Callable[[float], bool]) -> float:
-    """The largest number that is refuted, with all smaller ones; 0 if none is."""
-    low, high = 0.0, LARGEST
-    if not refuted(low):
-        return 0.0
-    while high - low > PRECISION:
-        middle = (low + high) / 2
-        low, high = (middle, high) if refuted(middle) else (low, middle)
-    return low
 
 
 def _p_value(correct: int, *, guesses: int, canaries: int, epsilon: float, delta: float) -> float:
@@ -194,8 +183,8 @@ def own_label(model: Any, X: Any, y: Any) -> Floats:
     if not hasattr(model, "predict_proba"):
         return np.array(
             [
-                float(told == label)
-                for told, label in zip(np.asarray(model.predict(X)).tolist(), labels, strict=True)
+                float(guess == label)
+                for guess, label in zip(np.asarray(model.predict(X)).tolist(), labels, strict=True)
             ]
         )
     known = {label: j for j, label in enumerate(np.asarray(model.classes_).tolist())}
@@ -386,12 +375,12 @@ def _calibrated(
     """How clear each hidden canary is, what is guessed, and how many guesses promise the largest bound."""
     fitted = IsotonicRegression(out_of_bounds="clip").fit(scores[shown], inside[shown])
     levels, at = np.unique(fitted.predict(scores[shown]), return_inverse=True)
-    held = np.bincount(at)
-    chance = (np.bincount(at, weights=inside[shown]) + 1) / (held + 2)
+    known = np.bincount(at)
+    chance = (np.bincount(at, weights=inside[shown]) + 1) / (known + 2)
     clear = np.abs(chance - 0.5)
     best, guessed, right = (-1.0, 0.0), 0.0, 0.0
     for block in np.argsort(-clear, kind="stable"):
-        guessed, right = guessed + held[block], right + held[block] * (0.5 + clear[block])
+        guessed, right = guessed + known[block], right + known[block] * (0.5 + clear[block])
         worth = one_run_epsilon(int(right), int(guessed), confidence=confidence)
         best = max(best, (worth, clear[block]))
     nearest = np.abs(fitted.predict(scores[hidden])[:, None] - levels).argmin(axis=1)

@@ -31,7 +31,7 @@ MOST_CELLS = 2**12
 GAP = 1e-3  # share of its log probability by which a data set that counts as the best may miss it
 
 
-class Told(NamedTuple):
+class TreeReport(NamedTuple):
     """What a tree tells of the records that it has seen.
 
     Parameters
@@ -81,7 +81,7 @@ def reach_of(tree: Tree, cells: Floats) -> Bools:
     return reach
 
 
-def told_by(model: Any) -> list[Told]:
+def reports_of(model: Any) -> list[TreeReport]:
     """What each tree of a fitted forest of this package tells, from the model and its ledger alone.
 
     Parameters
@@ -95,10 +95,10 @@ def told_by(model: Any) -> list[Told]:
             "of copies other than 1 is not reckoned with"
         )
     cells, scopes = cells_of(model.domain_), model.ledger_.root.trees()
-    return [_told(model, tree, scope, cells) for tree, scope in zip(model.trees_, scopes, strict=True)]
+    return [_report(model, tree, scope, cells) for tree, scope in zip(model.trees_, scopes, strict=True)]
 
 
-def _told(model: Any, tree: Tree, scope: TreeScope, cells: Floats) -> Told:
+def _report(model: Any, tree: Tree, scope: TreeScope, cells: Floats) -> TreeReport:
     leaf = np.flatnonzero(tree.splits.kind == LEAF)
     squares = np.zeros(tree.n_nodes)  # two counts of a node are weighted by 1/variance: rates add in squares
     for event in scope.events():
@@ -113,7 +113,7 @@ def _told(model: Any, tree: Tree, scope: TreeScope, cells: Floats) -> Told:
     split = np.flatnonzero(tree.splits.kind != LEAF)
     early = tree.depth[leaf] < min(model.max_depth, model.domain_.n_attributes)  # attributes may run out
     rate = np.minimum(rate, LARGEST_RATE)
-    return Told(reach_of(tree, cells), leaf, value, rate, split[: tested * len(split)], early & tested)
+    return TreeReport(reach_of(tree, cells), leaf, value, rate, split[: tested * len(split)], early & tested)
 
 
 def _are_labels(model: Any) -> bool:
@@ -133,25 +133,25 @@ class Kinds(NamedTuple):
     label: Ints
     of: Ints
 
-    def at(self, told: Told, nodes: Ints) -> Floats:
+    def at(self, report: TreeReport, nodes: Ints) -> Floats:
         """Which kinds are counted at some nodes, by class: (nodes, classes, kinds)."""
-        classes = np.arange(told.value.shape[1])
-        counted: Floats = told.reach[nodes][:, None, self.cell] * (self.label == classes[:, None]).astype(
+        classes = np.arange(report.value.shape[1])
+        counted: Floats = report.reach[nodes][:, None, self.cell] * (self.label == classes[:, None]).astype(
             float
         )
         return counted
 
 
-def kinds_of(told: Sequence[Told]) -> Kinds:
+def kinds_of(reports: Sequence[TreeReport]) -> Kinds:
     """The kinds that all trees together tell apart."""
-    leaves = np.stack([one.reach[one.leaf].argmax(axis=0) for one in told])
+    leaves = np.stack([one.reach[one.leaf].argmax(axis=0) for one in reports])
     _, first, alike = np.unique(leaves, axis=1, return_index=True, return_inverse=True)
-    classes = told[0].value.shape[1]
+    classes = reports[0].value.shape[1]
     of = alike.reshape(-1, 1) * classes + np.arange(classes)
     return Kinds(first.repeat(classes), np.tile(np.arange(classes), len(first)), of)
 
 
-class Records(NamedTuple):
+class PossibleRecords(NamedTuple):
     """Records that a data set may hold: the first of a cell, the second, and so on.
 
     Parameters
@@ -165,7 +165,7 @@ class Records(NamedTuple):
     gain: Floats
 
 
-def records_for(kinds: Kinds, *, n: int, prior: Floats) -> Records:
+def records_for(kinds: Kinds, *, n: int, prior: Floats) -> PossibleRecords:
     """The records that ``n`` of them may be.
 
     Parameters
@@ -185,7 +185,7 @@ def records_for(kinds: Kinds, *, n: int, prior: Floats) -> Records:
     order = np.lexsort((-gain, kind))
     rank = np.arange(len(order)) - np.searchsorted(kind[order], kind[order])
     kept = order[rank < 10 + 3 * expected[kind[order]]]
-    return Records(cell[kept], label[kept], gain[kept])
+    return PossibleRecords(cell[kept], label[kept], gain[kept])
 
 
 # --- The program ----------------------------------------------------------------------------------------------
@@ -212,33 +212,33 @@ class Rows(NamedTuple):
     whole: Bools
 
 
-def count_rows(told: Told, kinds: Kinds) -> Rows:
+def count_rows(report: TreeReport, kinds: Kinds) -> Rows:
     """Count of records + slack = released count, for each leaf and class; the slack costs its size times the rate."""
-    counted = csr_array(kinds.at(told, told.leaf).reshape(told.value.size, -1))
-    one, value = eye_array(told.value.size), told.value.reshape(-1)
-    cost = np.tile(told.rate.repeat(told.value.shape[1]), 2)
+    counted = csr_array(kinds.at(report, report.leaf).reshape(report.value.size, -1))
+    one, value = eye_array(report.value.size), report.value.reshape(-1)
+    cost = np.tile(report.rate.repeat(report.value.shape[1]), 2)
     free = np.full(len(cost), np.inf)
     return Rows(counted, csr_array(hstack([one, -one])), value, value, cost, free, free < 0)
 
 
-def label_rows(told: Told, kinds: Kinds) -> Rows:
+def label_rows(report: TreeReport, kinds: Kinds) -> Rows:
     """No class has more records than a leaf's label has, beyond the slack: permute-and-flip by its exponents."""
-    counted, label = kinds.at(told, told.leaf), told.value.argmax(axis=1)
-    leaves, classes = told.value.shape
+    counted, label = kinds.at(report, report.leaf), report.value.argmax(axis=1)
+    leaves, classes = report.value.shape
     ahead = counted - counted[np.arange(leaves), label][:, None]
     slack = -csr_array(eye_array(leaves).tocsr()[np.arange(leaves).repeat(classes)])
     free = np.full(leaves, np.inf)
-    low, high = np.full(told.value.size, -np.inf), np.zeros(told.value.size)
-    return Rows(csr_array(ahead.reshape(len(low), -1)), slack, low, high, told.rate, free, free < 0)
+    low, high = np.full(report.value.size, -np.inf), np.zeros(report.value.size)
+    return Rows(csr_array(ahead.reshape(len(low), -1)), slack, low, high, report.rate, free, free < 0)
 
 
-def purity_rows(told: Told, kinds: Kinds, *, n: int, drawn: bool) -> Rows:
+def purity_rows(report: TreeReport, kinds: Kinds, *, n: int, drawn: bool) -> Rows:
     """A node that was split has both classes; a leaf above the last level has one: a test without noise said so.
 
     Which one is a slack of 0 or 1 for each leaf. A bag that was drawn misses a record with probability 1/e.
     """
-    both = kinds.at(told, told.split).reshape(2 * len(told.split), len(kinds.cell))
-    one = kinds.at(told, told.leaf[told.pure])
+    both = kinds.at(report, report.split).reshape(2 * len(report.split), len(kinds.cell))
+    one = kinds.at(report, report.leaf[report.pure])
     leaves = len(one)
     which, missed = eye_array(leaves), eye_array(2 * leaves)
     both_ways = vstack([-n * which, n * which])
@@ -310,7 +310,7 @@ def rebuild(model: Any, *, n: int, prior: Floats, nodes: int = 100, seconds: flo
 
     Parameters
     ----------
-    model : fitted forest of this package, over categorical attributes, see :func:`told_by`.
+    model : fitted forest of this package, over categorical attributes, see :func:`reports_of`.
     n : number of training records, taken as known.
     prior : (cells, classes) positive probabilities of a record, as far as they are known without the forest.
     nodes, seconds : limits of the branch and bound; with ``nodes`` alone the result does not depend on the machine.
@@ -325,25 +325,25 @@ def rebuild(model: Any, *, n: int, prior: Floats, nodes: int = 100, seconds: flo
     Gorgé, Ferry, Gambs, Vidal (2026), Training set reconstruction from differentially private forests: how effective
     is DP?, arXiv:2502.05307. They maximise the likelihood by constraint programming, record by record.
     """
-    told, apart = told_by(model), model.bags in APART
-    kinds = kinds_of(told)
-    rows = stacked([rows_of(model, one, kinds, n=n) for one in told], apart=apart)
-    rows = shared_out(rows, trees=len(told), n=n) if apart else rows
+    reports, apart = reports_of(model), model.bags in APART
+    kinds = kinds_of(reports)
+    rows = stacked([rows_of(model, one, kinds, n=n) for one in reports], apart=apart)
+    rows = shared_out(rows, trees=len(reports), n=n) if apart else rows
     rows = stacked([rows, total_rows(len(kinds.cell), n, n)], apart=False)
     records = records_for(kinds, n=n, prior=prior)
-    held, gap = _solved(
+    found, gap = _solved(
         rows, records.gain, kinds.of[records.cell, records.label], nodes=nodes, seconds=seconds
     )
     counts = np.zeros(prior.shape, int)
-    np.add.at(counts, (records.cell, records.label), held)
+    np.add.at(counts, (records.cell, records.label), found)
     return Rebuilt(counts, gap)
 
 
-def rows_of(model: Any, told: Told, kinds: Kinds, *, n: int) -> Rows:
+def rows_of(model: Any, report: TreeReport, kinds: Kinds, *, n: int) -> Rows:
     """All conditions of one tree."""
-    rows = [(label_rows if _are_labels(model) else count_rows)(told, kinds)]
-    if len(told.split) or told.pure.any():
-        rows.append(purity_rows(told, kinds, n=n, drawn=model.bags in DRAWN))
+    rows = [(label_rows if _are_labels(model) else count_rows)(report, kinds)]
+    if len(report.split) or report.pure.any():
+        rows.append(purity_rows(report, kinds, n=n, drawn=model.bags in DRAWN))
     if model.bags == "parts":
         share = n / len(model.trees_)
         rows.append(total_rows(len(kinds.cell), math.floor(share), math.ceil(share)))

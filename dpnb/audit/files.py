@@ -1,0 +1,107 @@
+"""The pair of neighbours that a user brings as two CSV files."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+import pandas as pd
+
+from ..domain import Categorical, Domain
+from ..domain.cells import CsvSection, check_columns, check_keys, encode_cells, read_cells, read_layout
+from ..domain.encoding import decoded
+from .neighbours import SIZES, Part, own_rows, row_keys
+from .pairs import NEIGHBOURS, Pair
+
+MOST_ROWS = 3  # that an error shows
+MOST_CELLS = 6  # of a row that is shown
+
+
+class NeighbourError(ValueError):
+    """Two files do not hold neighbouring data sets; the message says which rows differ."""
+
+
+def own_pair(
+    first: Path, second: Path, *, domain_file: Path, neighbours: str = "add-remove", target: str | None = None
+) -> Pair:
+    """The pair of two CSV files.
+
+    Parameters
+    ----------
+    first, second : CSV files of D and D′, with a header.
+    domain_file : the domain file that describes both.
+    neighbours : relation in which they have to stand.
+    target : column of the labels, by default the domain's.
+
+    Raises
+    ------
+    NeighbourError
+        If they are no neighbours: the message names the rows that only one file holds.
+    DataError, DomainError
+        If a file cannot be read or does not fit the domain.
+    """
+    if neighbours not in NEIGHBOURS:
+        raise ValueError(f"neighbours={neighbours!r}: expected one of {', '.join(NEIGHBOURS)}")
+    domain, layout = read_layout(domain_file)
+    domain = domain if target is None else replace(domain, target=target)
+    parts = [_read(file, domain, layout) for file in (first, second)]
+    own = own_rows(parts[0], parts[1], labels=layout.key is not None)
+    _check_neighbours((first, second), parts, own, neighbours)
+    if layout.key is None:
+        parts = [_labelled(part, rows) for part, rows in zip(parts, own, strict=True)]
+    return Pair(f"{first.name} and {second.name}", parts[0], parts[1], domain)
+
+
+def _read(file: Path, domain: Domain, layout: CsvSection) -> Part:
+    cells = read_cells(file)
+    check_columns(cells.columns, domain=domain, layout=layout, file=file)
+    if layout.key is not None:
+        cells = cells.set_axis(cells[layout.key], axis=0)
+        check_keys([cells], key=layout.key)
+    codes, labels, index = encode_cells(cells, domain=domain, layout=layout, file=file)
+    assert labels is not None  # check_columns asks for them
+    columns = {a.name: decoded(codes[:, j], a) for j, a in enumerate(domain.attributes)}
+    classes = decoded(labels, Categorical(domain.target, domain.classes))
+    X = pd.DataFrame(columns).set_axis(index, axis=0)
+    return X, pd.Series(classes, index=index, name=domain.target)
+
+
+def _check_neighbours(
+    files: tuple[Path, Path], parts: Sequence[Part], own: tuple[list[int], list[int]], neighbours: str
+) -> None:
+    sizes = len(own[0]), len(own[1])
+    if SIZES.get(sizes) == neighbours:
+        return
+    words = f"{files[0].name} and {files[1].name} are no neighbours under {neighbours}"
+    if sizes == (0, 0):
+        raise NeighbourError(f"{words}: they hold the same rows; add a record to one of them")
+    want = "one row of its own in each" if neighbours == "replace" else "one row more in one of them"
+    shown = [
+        f"only in {file.name}: " + (_shown(part, rows) if rows else "none")
+        for file, part, rows in zip(files, parts, own, strict=True)
+    ]
+    way_out = f"; they are neighbours under {SIZES[sizes]}" if sizes in SIZES else ""
+    raise NeighbourError(f"{words}: expected {want}; {'; '.join(shown)}{way_out}")
+
+
+def _shown(part: Part, rows: list[int]) -> str:
+    X, y = part
+    words = []
+    for position in rows[:MOST_ROWS]:
+        cells = [*islice(X.iloc[position].items(), MOST_CELLS), (y.name, y.iloc[position])]
+        words.append(f"row {position + 1} (" + ", ".join(f"{name}={value}" for name, value in cells) + ")")
+    return ", ".join(words) + (f" and {len(rows) - MOST_ROWS} more" if len(rows) > MOST_ROWS else "")
+
+
+def _labelled(part: Part, own: list[int]) -> Part:
+    """The records with index labels that common ones share: exact copies in the order in which they come."""
+    rows, seen = row_keys(part, labels=False), Counter[Hashable]()
+    labels = []
+    for position, row in enumerate(rows):
+        labels.append(("own", position) if position in own else (row, seen[row]))
+        seen[row] += position not in own
+    index = pd.Index([f"{label}" for label in labels], dtype=object)
+    return part[0].set_axis(index, axis=0), part[1].set_axis(index, axis=0)

@@ -10,7 +10,7 @@ from scipy.stats import laplace, norm
 
 from dpnb.arrays import Floats, Ints
 
-from ..runs import Cell, Study, cells
+from .runs import Cell, Study, cells
 
 POINTS = 20_001
 STAKES = np.linspace(0.01, 0.99, 99)

@@ -30,8 +30,8 @@ from dpnb.papers.pearson import PearsonTree
 
 from ..auditing.deltas import LossSample
 from ..auditing.steer import steered
-from ..runs import DELTA, Cell, Study, cells, wide
-from ..targets import ADD
+from .runs import DELTA, Cell, Study, cells, wide
+from .targets import ADD
 
 CONFIDENCE = 0.99
 EPSILON = 1.0

@@ -496,7 +496,7 @@ def _checksum(dataset: str) -> str:
 def data_of(name: str) -> Dataset:
     """Data set of a cell, kept in memory: a name, or a name and a split such as ``adult/merged``.
 
-    The sets of :data:`private_trees.sets.MORE` come in their first split.
+    The sets of :data:`private_trees.studies.sets.MORE` come in their first split.
 
     ``adult/us`` is the standard split of the US-born records without ``fnlwgt``; ``adult/10`` has its continuous
     attributes in ten public bins.

@@ -14,8 +14,8 @@ from typing import Any
 
 import pandas as pd
 
-from .runs import DELTA, Cell, Study, cells, missing
-from .sets import EPSILONS, MORE, SEEDS, SETS, STANDIN
+from ..studies.runs import DELTA, Cell, Study, cells, missing
+from ..studies.sets import EPSILONS, MORE, SEEDS, SETS, STANDIN
 
 BOARD, TUNING = "board_peers", "board_peers_tuning"
 PUBLIC = (STANDIN, *MORE)  # what settings are chosen on

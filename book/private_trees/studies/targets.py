@@ -99,7 +99,7 @@ def attack_study(name: str, targets: Mapping[str, Target], **axes: Any) -> Study
 
 
 def attack_cells(targets: Mapping[str, Target], **axes: Any) -> list[Cell]:
-    """A cell for each target and claim; ``axes`` as of :func:`~private_trees.runs.cells`."""
+    """A cell for each target and claim; ``axes`` as of :func:`~private_trees.studies.runs.cells`."""
     return [
         cell
         for name, target in targets.items()
@@ -163,7 +163,7 @@ def replay_study(
 
     Parameters
     ----------
-    axes : as of :func:`~private_trees.runs.cells`.
+    axes : as of :func:`~private_trees.studies.runs.cells`.
     """
     measure = partial(_measure_all, make, triples=triples, relations=relations)
     early = partial(early_replays, make, relations=relations)

@@ -23,7 +23,7 @@ from dpnb.audit import (
 from dpnb.audit.attack import AttackError
 from dpnb.audit.betting import CoinGame, Tally, average_e_value, log_e_values, log_mean_e_value, log_wealth
 from dpnb.audit.bounds import OutputEvent, clopper_pearson
-from dpnb.audit.monitor import Lesson, Rule
+from dpnb.audit.sequential import Lesson, Rule
 from private_trees.auditing.twins import TWINS, Twin
 
 SURE = 1 - 1e-6

@@ -6,6 +6,7 @@ Convictions of honest subjects are checked at confidence 1 - 1e-6, with fixed se
 from __future__ import annotations
 
 import math
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,10 @@ import pandas as pd
 import pytest
 
 from dpnb import Categorical, Continuous, Domain
-from dpnb.audit import Plan, adapted, as_estimator, attack, campaign, own_pair, released
+from dpnb.audit import AuditSettings, adapted, as_estimator, attack, own_pair, released
 from dpnb.audit import pairs as made
 from dpnb.audit.__main__ import main
-from dpnb.audit.campaign import measured_by_attack, promise, scout
+from dpnb.audit.examine import bet_on_pairs, promise, scout
 from dpnb.audit.pairs import DOMAIN, KINDS, NEIGHBOURS, ON_REQUEST, STRATA, NeighbourError, Pair
 from dpnb.audit.replay import split_pair
 from dpnb.papers.diffprfs import DiffPRFs
@@ -168,8 +169,8 @@ def test_an_unknown_kind_is_told() -> None:
 
 
 def audit(subject: Any, *, runs: int = 600, seed: int = 0, **chosen: Any) -> Any:
-    plan = Plan(claimed=1.0, runs=runs, confidence=SURE, seed=seed)
-    return campaign(subject, made(**chosen), plan, measure=measured_by_attack)
+    settings = AuditSettings(claimed=1.0, runs=runs, confidence=SURE, seed=seed)
+    return bet_on_pairs(subject, made(**chosen), settings)
 
 
 @pytest.mark.parametrize(
@@ -182,9 +183,9 @@ def audit(subject: Any, *, runs: int = 600, seed: int = 0, **chosen: Any) -> Any
     ],
 )
 def test_leaks_are_found_where_they_are(subject: Any, kinds: list[str], runs: int, words: str) -> None:
-    held = audit(subject, runs=runs, kinds=kinds, seed=1)
-    assert held.finding.violated
-    assert words in held.pair.name
+    bets = audit(subject, runs=runs, kinds=kinds, seed=1)
+    assert bets.finding.violated
+    assert words in bets.pair.name
     assert not audit(
         subject, runs=240, kinds=["duplicates"]
     ).finding.violated  # broken twin: other pairs only
@@ -195,16 +196,16 @@ def test_an_honest_subject_passes_all_kinds() -> None:
 
 
 def test_malformed_records_are_events() -> None:
-    held = audit(Refusing, runs=200, kinds=["malformed"])
-    assert held.finding.violated
-    assert "fit raised ValueError: x holds NaN" in held.finding.event
-    assert "is an output too" in held.finding.why
+    bets = audit(Refusing, runs=200, kinds=["malformed"])
+    assert bets.finding.violated
+    assert "fit raised ValueError: x holds NaN" in bets.finding.event
+    assert "is an output too" in bets.finding.why
     assert not audit(Refusing, runs=200, kinds=["duplicates"]).finding.violated  # broken twin: clean records
 
 
 def test_repaired_forests_bear_malformed_records_and_no_records() -> None:
-    held = audit(lambda: DiffPRFs(epsilon=1, n_trees=1, max_depth=1), runs=60, kinds=["empty"])
-    assert not held.finding.violated
+    bets = audit(lambda: DiffPRFs(epsilon=1, n_trees=1, max_depth=1), runs=60, kinds=["empty"])
+    assert not bets.finding.violated
 
 
 class CountedFits(Counts):
@@ -218,31 +219,41 @@ class CountedFits(Counts):
 @pytest.mark.parametrize("runs", [40, 47, 150])
 def test_fits_never_exceed_the_budget(runs: int) -> None:
     CountedFits.fits = 0
-    held = audit(CountedFits, runs=runs)
-    assert CountedFits.fits == held.fits <= 2 * runs
-    assert held.measured >= 40
-    assert len(held.tried) == len(made())
+    bets = audit(CountedFits, runs=runs)
+    assert CountedFits.fits == bets.fits <= 2 * runs
+    assert bets.most_runs >= 80
+    assert len(bets.tried) == len(made())
 
 
 def test_runs_go_where_the_margin_is() -> None:
     offered = made(kinds=["structured", "rare"])
-    best, tried, spent = scout(RareValue, offered, fits=500, plan=Plan(claimed=1.0, runs=1_000))
+    best, tried, spent = scout(RareValue, offered, fits=500, settings=AuditSettings(claimed=1.0, runs=1_000))
     assert spent <= 500
     assert tried[best].runs == max(one.runs for one in tried) > 4 * min(one.runs for one in tried)
-    again = scout(RareValue, offered, fits=500, plan=Plan(claimed=1.0, runs=1_000))
+    again = scout(RareValue, offered, fits=500, settings=AuditSettings(claimed=1.0, runs=1_000))
     assert again[0] == best
 
 
-def test_the_measurement_can_be_exchanged_and_is_fresh() -> None:
-    """It gets the pair that was chosen, what is left of the budget, and no outputs of the scouting."""
-    seen = []
+def test_the_bets_take_what_is_left_and_no_outputs_of_the_scouting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The game gets the pair that was chosen, the rest of the budget, and fits of its own."""
+    module, seen = sys.modules["dpnb.audit.examine"], []
+    play = module.monitor  # type: ignore[attr-defined]
 
-    def measure(factory: Any, pair: Pair, plan: Plan) -> Any:
-        seen.append((pair.name, plan.runs))
-        return audit(Counts, runs=40, kinds=["duplicates"]).finding
+    def counted(*sides: Any, most_runs: int, **how: Any) -> Any:
+        before = CountedFits.fits
+        finding = play(*sides, most_runs=most_runs, **how)
+        seen.append((how["pair"], before, most_runs, CountedFits.fits - before == finding.trials))
+        return finding
 
-    held = campaign(RareValue, made(kinds=["rare"]), Plan(claimed=1.0, runs=300), measure=measure)
-    assert seen == [(held.pair.name, held.measured)]
+    monkeypatch.setattr(module, "monitor", counted)
+    CountedFits.fits = 0
+    bets = audit(CountedFits, runs=300, kinds=["rare"])
+    ((pair, before, most_runs, fresh),) = seen
+    assert fresh
+    assert pair == bets.pair.name
+    assert 0 < before <= 150
+    assert before + most_runs <= 600
+    assert most_runs == bets.most_runs
 
 
 def test_promise_is_fair_to_unequal_numbers() -> None:
@@ -390,8 +401,8 @@ def test_foreign_estimators_are_adapted() -> None:
         model.model_.noise
         == factory().set_params(random_state=3, domain=MIXED).fit(*pair.second).model_.noise
     )
-    held = audit(factory, runs=200, domain=MIXED, kinds=["classes"])
-    assert held.finding.violated
+    bets = audit(factory, runs=200, domain=MIXED, kinds=["classes"])
+    assert bets.finding.violated
     assert not audit(adapted(Counts), runs=200, kinds=["duplicates"]).finding.violated
     with pytest.raises(ValueError, match="encoded=True needs the public domain"):
         factory().fit(*pair.second)

@@ -27,9 +27,10 @@ from sklearn.tree import DecisionTreeClassifier
 from dpnb import PrivateBooster
 from dpnb.audit.attack import AttackError
 from dpnb.audit.constant import BURN_IN, agreement, constant_bound, constant_on_each, runs_needed
-from dpnb.audit.held import agree, held
+from dpnb.audit.contents import agree, contents
 from dpnb.audit.pairs import Pair, families, pair_of
-from dpnb.audit.scan import HeldFinding, scan, scan_by_replay
+from dpnb.audit.scan import ScanFinding, scan, scan_by_replay
+from dpnb.audit.settings import AuditSettings
 from dpnb.estimators.base import PrivateClassifier
 from dpnb.papers.diffprfs import DiffPRFs
 from registered import ENTRIES, Entry
@@ -166,11 +167,11 @@ BROKEN: dict[str, tuple[More, str, str]] = {  # more, path, what is there
 }  # fmt: skip
 
 
-def scanned(subject: Callable[[], Any], **more: Any) -> list[HeldFinding]:
+def scanned(subject: Callable[[], Any], **more: Any) -> list[ScanFinding]:
     return scan(subject, *SIDES, claimed=1.0, **more)
 
 
-# --- What is held -------------------------------------------------------------------------------------------
+# --- What a model contains -------------------------------------------------------------------------------------------
 
 
 def test_an_honest_model_passes() -> None:
@@ -279,12 +280,12 @@ def test_fits_that_all_fail_are_no_verdict() -> None:
 
 
 def test_a_model_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpnb.audit.held.MOST_OBJECTS", 100)
-    assert held([[] for _ in range(90)]).facts
+    monkeypatch.setattr("dpnb.audit.contents.MOST_OBJECTS", 100)
+    assert contents([[] for _ in range(90)]).facts
     with pytest.raises(
         ValueError, match="more than 100 objects are reachable from model, the last one at model"
     ):
-        held([[] for _ in range(110)])
+        contents([[] for _ in range(110)])
 
 
 def test_numbers_agree_with_themselves() -> None:
@@ -374,17 +375,22 @@ def response(rng: np.random.Generator, *, truth: float, size: int) -> Callable[[
     return run
 
 
+def settings(claimed: float, **more: Any) -> AuditSettings:
+    return AuditSettings(claimed=claimed, **more)
+
+
 @pytest.mark.parametrize("truth", [0.5, 1.0, 2.0])
 def test_coverage_on_randomised_response(truth: float) -> None:
     """The bound exceeds the truth in at most 30 % of 1 000 repetitions: 5 standard errors are 7 points."""
     rng = np.random.default_rng(0)
     wrong = sum(
-        constant_on_each(response(rng, truth=truth, size=1), claimed=truth, confidence=0.7, seed=i)[1] > truth
+        constant_on_each(response(rng, truth=truth, size=1), settings(truth, confidence=0.7, seed=i))[1]
+        > truth
         for i in range(1_000)
     )
     assert wrong / 1_000 <= 0.37
     broken = sum(  # twin: the claim is half of the truth
-        constant_on_each(response(rng, truth=6, size=1), claimed=truth / 4, confidence=0.7, seed=i)[1]
+        constant_on_each(response(rng, truth=6, size=1), settings(truth / 4, confidence=0.7, seed=i))[1]
         > truth / 4
         for i in range(200)
     )
@@ -395,7 +401,7 @@ def test_many_honest_numbers_are_not_convicted() -> None:
     """300 noisy bits: some are constant in the first fits, none in all that the claim needs."""
     rng = np.random.default_rng(0)
     run = response(rng, truth=1.0, size=300)
-    found, bound, fits = constant_on_each(run, claimed=1.0)
+    found, bound, fits = constant_on_each(run, settings(1.0, confidence=1 - 1e-6))
     assert (found, bound) == ([], 0.0)
     assert fits < 2 * (BURN_IN + runs_needed(claimed=1.0, candidates=300))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 import pickle
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -17,11 +18,10 @@ import pandas as pd
 import pytest
 
 from audit_subjects import SUBJECTS, Honest, Subject
-from dpnb.audit import AttackError, Finding, PrivacyViolation, assert_private, assertion
-from dpnb.audit.assertion import USUAL_RUNS, examined
-from dpnb.audit.campaign import Plan
-from dpnb.audit.many import shared
+from dpnb.audit import AttackError, AuditSettings, Finding, PrivacyViolation, assert_private, examine
+from dpnb.audit.multiplicity import shared
 from dpnb.audit.pairs import KINDS, pairs
+from dpnb.audit.settings import USUAL_RUNS
 from dpnb.domain import Categorical, Continuous, Domain
 
 RUNS = {
@@ -103,21 +103,21 @@ def test_it_is_the_game_on_last_bits_that_convicts(monkeypatch: pytest.MonkeyPat
     with pytest.raises(PrivacyViolation) as caught:
         audited(subject)
     assert "fineness" in caught.value.finding.event
-    monkeypatch.setattr(assertion, "fineness", lambda *_, **__: [])  # broken twin
+    monkeypatch.setattr(sys.modules["dpnb.audit.examine"], "fineness", lambda *_, **__: [])  # broken twin
     assert not audited(subject)[-1].violated
 
 
 def test_last_bits_take_nothing_from_the_other_instruments(monkeypatch: pytest.MonkeyPatch) -> None:
     """All that comes before them is the same with and without; the share of the error is reserved either way."""
-    plan = Plan(claimed=1.0, runs=100, confidence=0.99)
+    settings = AuditSettings(claimed=1.0, runs=100, confidence=0.99)
     tried = pairs("add-remove")
-    with_bits = examined(Honest, tried, plan)
+    with_bits = examine(Honest, tried, settings)
     assert len(with_bits.findings) == 2
     assert {finding.confidence for finding in with_bits.findings} == {shared(0.99, 5)}
-    monkeypatch.setattr(assertion, "fineness", lambda *_, **__: [])
-    without = examined(Honest, tried, plan)
+    monkeypatch.setattr(sys.modules["dpnb.audit.examine"], "fineness", lambda *_, **__: [])
+    without = examine(Honest, tried, settings)
     assert without.findings == with_bits.findings[1:]
-    assert without.held == with_bits.held
+    assert without.bets == with_bits.bets
 
 
 def test_the_docstring_tells_how_many_pairs_are_tried() -> None:

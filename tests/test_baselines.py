@@ -182,7 +182,7 @@ def test_gini_indices_equal_a_direct_sum() -> None:
     X, y = sample(60)
     X = X.assign(c=np.random.default_rng(0).choice(["a", "b", "d"], 60))
     domain = Domain((Continuous("x", 0, 1), Categorical("c", ("a", "b", "d"))), (0, 1))
-    data = Records(X, y, domain=domain).weighted(None, positive=1)
+    data = Records(X, y, domain=domain).weighted(None)
     data.weights = weights = np.random.default_rng(1).random(60)
     found = baselines._gini(data.tables())
     for j in range(len(found)):

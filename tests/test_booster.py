@@ -202,7 +202,7 @@ def test_sums_of_weights_do_not_depend_on_the_order_of_the_records(monkeypatch: 
     order = np.random.default_rng(1).permutation(len(X))
 
     def right(X: pd.DataFrame, y: pd.Series) -> np.ndarray:
-        data = WeightedRecords(Records(X, y, domain=THREE), public_grid(THREE), positive=1)
+        data = WeightedRecords(Records(X, y, domain=THREE), public_grid(THREE))
         for candidate, step in ((3, 0.37), (60, 0.21), (9, 0.11)):
             data.advance(data.grid.stump(candidate), step)
         return data.right()

@@ -38,7 +38,7 @@ def test_round_1_leaves_two_weights_and_equal_scales() -> None:
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"x": rng.random(200), "c": rng.integers(0, 2, 200)})
     y = np.where(rng.random(200) < 0.2, X["x"] < 0.5, X["x"] >= 0.5).astype(int)
-    data = WeightedRecords(Records(X, y, domain=grids.DOMAIN), public_grid(grids.DOMAIN), positive=1)
+    data = WeightedRecords(Records(X, y, domain=grids.DOMAIN), public_grid(grids.DOMAIN))
     data.weights = data.weights / 200
     stump = data.grid.stump(int(np.argmax(data.right())))
     wrong = data.outcome(stump)[1]

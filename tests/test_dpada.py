@@ -98,7 +98,7 @@ def test_weighted_counts_equal_a_direct_sum(seed: int) -> None:
         }
     )
     for grid in (public_grid(domain, uniform=7, geometric=3), None):
-        data = WeightedRecords(Records(X, rng.integers(0, 2, n), domain=domain), grid, positive=1)
+        data = WeightedRecords(Records(X, rng.integers(0, 2, n), domain=domain), grid)
         data.weights = weights = rng.random(n)
         stumps = [data.grid.stump(j) for j in range(data.grid.n_candidates)]
         direct = [weights[data._answers(stump) == data._sign].sum() for stump in stumps]
@@ -189,7 +189,7 @@ def test_no_record_spends_more_than_the_filter_allows() -> None:
     records = Records(X, [0, 1, 1, 0, 1] * 2, domain=DOMAIN)
 
     def spent(total: float) -> Any:
-        data = records.weighted(public_grid(DOMAIN, uniform=3, geometric=0), positive=1)
+        data = records.weighted(public_grid(DOMAIN, uniform=3, geometric=0))
         stump, sums = data.grid.stump(0), np.zeros(10)
         for _ in range(20):
             data.afford(total=total)

@@ -18,7 +18,7 @@ import pytest
 from scipy.stats import beta
 
 from dpnb.audit import compare
-from dpnb.audit.many import holm
+from dpnb.audit.multiplicity import holm
 from dpnb.papers.dpada import causal, definition7
 from dpnb.trees.scores import Score
 from private_trees.board.standings import MUCH

@@ -153,15 +153,6 @@ def test_gaussian_has_no_pure_epsilon_but_is_no_leak() -> None:
     )
 
 
-def test_delta_takes_the_least_account() -> None:
-    few, many = (Ledger(claimed=1.0, delta=1e-5) for _ in range(2))
-    count(curator(few), 0.1)
-    assert few.epsilon == 0.1
-    for _ in range(400):
-        count(curator(many), 0.05)
-    assert many.epsilon < many.pure_epsilon / 2
-
-
 @pytest.mark.parametrize("rho", [1e-4, 0.01, 0.3, 2.0])
 @pytest.mark.parametrize("delta", [1e-9, 1e-5, 0.01])
 def test_conversion_against_dp_accounting(rho: float, delta: float) -> None:
@@ -215,12 +206,6 @@ def test_budget_tree_groups_equal_branches() -> None:
     assert text.count("count, laplace") == 1
     assert text.startswith("ε = 1 (pure), add-remove; claimed ε = 1")
     assert "<pre" in ledger._repr_html_()
-
-
-@pytest.mark.parametrize("bad", [{"neighbours": "swap"}, {"delta": 0.0}, {"delta": 1.0}])
-def test_bad_ledgers(bad: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match=next(iter(bad))):
-        Ledger(claimed=1.0, **bad)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, float("nan"), [0.5, 0.0]])
@@ -309,21 +294,6 @@ def test_a_tree_costs_what_any_path_might() -> None:
         with over.tree("tree", most=most):
             curator(over).laplace([[1.0]], epsilon=epsilon, sensitivity=1, what="w", parts=np.array([0]))
         assert over.epsilon == epsilon
-
-
-def test_noise_responds_to_epsilon() -> None:
-    spread = []
-    for epsilon in (0.1, 1.0, 10.0):
-        noise = curator(Ledger(claimed=1.0)).laplace(
-            np.zeros(4000), epsilon=epsilon, sensitivity=2.0, what="count"
-        )
-        spread.append(np.abs(noise).mean() * epsilon)
-    np.testing.assert_allclose(spread, 2.0, rtol=0.15)
-    assert np.all(
-        curator(Ledger(claimed=1.0)).laplace([3.0], epsilon=np.inf, sensitivity=1.0, what="count") == 3.0
-    )
-    whole = curator(Ledger(claimed=1.0)).geometric(np.arange(5), epsilon=1.0, sensitivity=1, what="count")
-    assert whole.dtype.kind == "i"
 
 
 def test_a_filter_caps_the_cost_but_hides_no_leak() -> None:

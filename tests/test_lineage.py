@@ -304,7 +304,7 @@ def pruned_by_hand(tree: Tree, size: np.ndarray, domain: Domain) -> tuple[dict[i
         below = sum(visit(child, w * fitted_size) for child, w in zip(children, weights, strict=True))
         counts[node] = counts[children].sum(axis=0)
         alone = float(lineage_growth.error_bound(counts[node][None])[0])
-        ends[node] = alone <= below + lineage_growth.PRUNING_SLACK
+        ends[node] = alone <= below + 0.1
         return min(alone, below)
 
     visit(0, max(float(size[0]), 0.0))

@@ -385,31 +385,6 @@ def by_keys(page: Page) -> list[str]:
     return found
 
 
-def test_keys_move_the_figures(site: str, context: BrowserContext) -> None:
-    page = opened(context, site)
-    assert page.locator(f"{FIGURE} input").count() == 9
-    assert by_keys(page) == []
-
-
-@pytest.mark.parametrize(
-    ("name", "right", "wrong", "expected"),
-    [
-        ("moving.js", 'input.addEventListener("input", () => set(input.value));', "", "the picture stays"),
-        (
-            "moving.js",
-            'input.setAttribute("aria-valuetext"',
-            'input.setAttribute("title"',
-            "of the screen stays",
-        ),
-        ("moving.css", "outline: 3px solid", "outline: 0 solid", "focus does not show"),
-    ],
-)
-def test_a_figure_that_keys_do_not_move_is_caught(
-    name: str, right: str, wrong: str, expected: str, site: str, context: BrowserContext
-) -> None:
-    assert any(expected in problem for problem in by_keys(opened(context, site, name, (right, wrong))))
-
-
 def readable(page: Page) -> list[str]:
     """What cannot be read at some width, with some font, at some end of the sliders."""
     found = []
@@ -421,24 +396,6 @@ def readable(page: Page) -> list[str]:
                 page.evaluate("spacing => { document.body.style.letterSpacing = spacing }", spacing)
                 found += [f"{width} px, {way}, {font}: {x}" for x in page.evaluate(READABLE, font == "own")]
     return found
-
-
-def test_labels_can_be_read(site: str, context: BrowserContext) -> None:
-    assert readable(opened(context, site)) == []
-
-
-@pytest.mark.parametrize(
-    ("name", "right", "wrong", "expected"),
-    [
-        ("moving.css", "font-size: 12px", "font-size: 9px", "390 px, defaultValue, own: noise: 9"),
-        ("lost-record.js", "text(at(0), 240", "text(at(0) - 40, 240", "outside: privacy loss"),
-        ("path-budget.js", "text(10, y - 7", "text(240, y - 7", "is on top of"),
-    ],
-)
-def test_a_label_that_cannot_be_read_is_caught(
-    name: str, right: str, wrong: str, expected: str, site: str, context: BrowserContext
-) -> None:
-    assert any(expected in problem for problem in readable(opened(context, site, name, (right, wrong))))
 
 
 def barriers(page: Page) -> list[str]:
@@ -453,22 +410,49 @@ def barriers(page: Page) -> list[str]:
     return found
 
 
-def test_figures_have_no_barriers(site: str, context: BrowserContext) -> None:
-    assert barriers(opened(context, site)) == []
+# A check, a file, a change to it, and what is found then.
+SPOILT: list[tuple[Callable[[Page], list[str]], str, Change, str]] = [
+    (
+        by_keys,
+        "moving.js",
+        ('input.addEventListener("input", () => set(input.value));', ""),
+        "the picture stays",
+    ),
+    (
+        by_keys,
+        "moving.js",
+        ('input.setAttribute("aria-valuetext"', 'input.setAttribute("title"'),
+        "of the screen stays",
+    ),
+    (by_keys, "moving.css", ("outline: 3px solid", "outline: 0 solid"), "focus does not show"),
+    (readable, "moving.css", ("font-size: 12px", "font-size: 9px"), "390 px, defaultValue, own: noise: 9"),
+    (readable, "lost-record.js", ("text(at(0), 240", "text(at(0) - 40, 240"), "outside: privacy loss"),
+    (readable, "path-budget.js", ("text(10, y - 7", "text(240, y - 7"), "is on top of"),
+    (barriers, "moving.js", ('<label for="${id}">', "<label>"), "1280 px, light: label"),
+    (barriers, "moving.js", ('role: "img", "aria-label": alt', 'role: "img"'), "390 px, dark: svg-img-alt"),
+    (barriers, "moving.css", ("--moving-on: #10151c", "--pst-color-text-base: #333"), "dark: color-contrast"),
+]
 
 
-@pytest.mark.parametrize(
-    ("name", "right", "wrong", "expected"),
-    [
-        ("moving.js", '<label for="${id}">', "<label>", "1280 px, light: label"),
-        ("moving.js", 'role: "img", "aria-label": alt', 'role: "img"', "390 px, dark: svg-img-alt"),
-        ("moving.css", "--moving-on: #10151c", "--pst-color-text-base: #333", "dark: color-contrast"),
-    ],
-)
-def test_a_barrier_is_caught(
-    name: str, right: str, wrong: str, expected: str, site: str, context: BrowserContext
+@pytest.mark.parametrize("check", [by_keys, readable, barriers])
+def test_figures_follow_keys_and_can_be_read_by_all(
+    check: Callable[[Page], list[str]], site: str, context: BrowserContext
 ) -> None:
-    assert any(expected in problem for problem in barriers(opened(context, site, name, (right, wrong))))
+    page = opened(context, site)
+    assert page.locator(f"{FIGURE} input").count() == 9
+    assert check(page) == []
+
+
+@pytest.mark.parametrize(("check", "name", "change", "expected"), SPOILT)
+def test_a_spoilt_figure_is_caught(
+    check: Callable[[Page], list[str]],
+    name: str,
+    change: Change,
+    expected: str,
+    site: str,
+    context: BrowserContext,
+) -> None:
+    assert any(expected in problem for problem in check(opened(context, site, name, change)))
 
 
 def without_scripts(page: Page) -> list[str]:

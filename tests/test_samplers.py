@@ -11,7 +11,6 @@ from fractions import Fraction
 import numpy as np
 import opendp.prelude as dp
 import pytest
-from scipy.special import expit
 from scipy.stats import chi2_contingency
 
 from dpnb import Curator, Ledger
@@ -69,13 +68,6 @@ def test_bernoulli_takes_the_branch_that_the_binary_digits_say(p: float) -> None
         left, weight = left * 2**53 - whole, weight / 2**53
     assert mass == Fraction(p)
     assert left == 0
-
-
-def test_bernoulli_shares() -> None:
-    drawn = samplers.bernoulli(np.random.default_rng(1), np.full(DRAWS, 0.2))
-    counts = np.array([drawn.sum(), (~drawn).sum()])
-    assert fits(counts, np.array([0.2, 0.8]))
-    assert not fits(counts, np.array([0.21, 0.79]))
 
 
 def test_below_divides_the_unit_interval_into_equal_parts() -> None:
@@ -147,16 +139,6 @@ def test_groups_are_chosen_by_their_own_weights() -> None:
     counts = np.bincount(samplers.chosen(np.random.default_rng(4), weights, starts) - starts, minlength=5)
     assert fits(counts, np.array([0, 0.125, 0.375, 0, 0.5]))
     assert not fits(counts, np.array([0, 0.125, 0.4, 0, 0.475]))
-
-
-@pytest.mark.parametrize("scale", [0.05, 0.4, 1.5, 25.0])
-def test_geometric_digits_make_the_law(scale: float) -> None:
-    """The probabilities of independent binary digits multiply to exp(−k / scale), exactly."""
-    bits = range(14)
-    one = [expit(-(2**j) / scale) for j in bits]
-    for k in range(40):
-        product = np.prod([p if k >> j & 1 else 1 - p for j, p in zip(bits, one, strict=True)])
-        assert product == pytest.approx(np.exp(-k / scale) * -np.expm1(-1 / scale), rel=1e-12, abs=1e-300)
 
 
 def distribution(

@@ -150,15 +150,6 @@ def test_no_copy_draws_the_noise_of_another(stream: str, copied: str) -> None:
     assert proba(COPIES[copied](seeded)) == proba(seeded) == proba(seeded)
 
 
-def test_a_pickle_of_a_generator_that_is_read_twice() -> None:
-    held = pickle.dumps(noisy(np.random.default_rng(0)))
-    assert proba(pickle.loads(held)) != proba(pickle.loads(held))
-    twin = pickle.dumps(vars(noisy(np.random.default_rng(0))))  # broken twin: with its Generator
-    assert proba(noisy(pickle.loads(twin)["random_state"])) == proba(
-        noisy(pickle.loads(twin)["random_state"])
-    )
-
-
 def test_clones_of_a_generator_repeat_with_their_script() -> None:
     runs = []
     for _ in range(2):
@@ -228,11 +219,6 @@ def test_bagging_seeds_its_members_with_31_bits() -> None:
     assert all(0 <= member.random_state < 2**31 for member in model.estimators_)
 
 
-def test_cross_validation() -> None:
-    X, y = sample()
-    assert cross_val_score(learner(), X, y, scoring="roc_auc").mean() > 0.9
-
-
 def spoilt() -> tuple[pd.DataFrame, pd.Series[Any]]:
     """Records of which some lack a value, are outside, or are no number."""
     X, y = sample()
@@ -293,21 +279,6 @@ def test_tags() -> None:
         assert get_tags(entry.estimator()).classifier_tags.multi_class is not entry.estimator.two_classes
 
 
-def test_two_class_estimators_refuse_three() -> None:
-    X, y = sample(3)
-    with pytest.raises(
-        ValueError, match=r"Only binary classification is supported.*PrivateBooster takes any number"
-    ):
-        DPAda(domain=DOMAINS[3], n_rounds=2).fit(X, y)
-
-
-def test_parameters_are_set() -> None:
-    model = learner().set_params(n_rounds=2, epsilon=0.5, strict=True)
-    assert (model.n_rounds, model.epsilon, model.strict) == (2, 0.5, True)
-    with pytest.raises(ValueError, match="Invalid parameter 'rounds'"):
-        model.set_params(rounds=3)
-
-
 def test_names_of_features() -> None:
     X, y = sample()
     assert learner().fit(X, y).feature_names_in_.tolist() == ["x", "c"]
@@ -322,42 +293,6 @@ def test_reordered_frames_are_read_by_name(kind: Any) -> None:
     np.testing.assert_array_equal(model.predict_proba(X[["c", "x"]]), model.predict_proba(X))
     with pytest.raises(dpnb.DomainError, match="lacks the columns 'c'"):
         model.predict(X[["x"]])
-
-
-@pytest.mark.parametrize(
-    ("domain", "message"),
-    [
-        ("domain.yml", r"of type str: .*Domain.from_yaml\('domain.yml'\) reads"),
-        ({"x": (0, 1)}, r"of type dict: .*Domain.from_document"),
-        (DOMAINS[2].attributes, r"of type tuple: .*Domain\(attributes, classes\) makes"),
-        (sample()[0], "of type DataFrame: .*see dpnb.Domain"),
-        (dpnb.load("adult-standin"), "of type Dataset: .*pass its attribute domain"),
-        (3, "of type int"),
-    ],
-    ids=["path", "dict", "attributes", "frame", "data set", "number"],
-)
-def test_what_is_no_domain(domain: Any, message: str) -> None:
-    with pytest.raises(TypeError, match=message) as error:
-        PrivateBooster(domain=domain).fit(*sample())
-    assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize("delta", [0.5, 0.02])
-def test_a_large_delta_is_refused_with_the_reason(delta: float) -> None:
-    for kind in (PrivateBooster, DPAda):
-        with pytest.raises(
-            ValueError, match=r"to publish each record with probability δ would be allowed.*1e-6"
-        ):
-            kind(domain=DOMAINS[2], delta=delta).fit(*sample())
-
-
-def test_a_forest_that_would_fill_the_memory_is_refused() -> None:
-    X, y = sample()
-    forest = ENTRIES["DiffPRFs"].estimator(domain=DOMAINS[2], max_depth=40, n_trees=1, random_state=0)
-    with pytest.raises(
-        ValueError, match=r"would have \d+ nodes at depth \d+, more than 1048576: lower max_depth"
-    ):
-        forest.fit(X[:29], y[:29])
 
 
 def test_the_type_of_a_column_decides_nothing() -> None:

@@ -38,7 +38,7 @@ from dpnb.records.bags import Bags, label_keys
 from dpnb.records.doors import CohortDoor, RecordsDoor, ScoredDoor, WeightedDoor
 from dpnb.records.grid import public_grid
 from dpnb.records.memory import Cohort, Records, ScoredRecords, WeightedRecords
-from dpnb.spark import blocks, boosting, columns, scoring, trees
+from dpnb.spark import blocks, boosting, columns, trees
 from dpnb.spark import table as table_module
 from spark_models import DOMAIN, N, check_equal, parts_of, table_of, three_classes
 
@@ -529,7 +529,7 @@ DOORS = (
     (spark.SparkTable, Records, RecordsDoor),
     (trees.SparkCohort, Cohort, CohortDoor),
     (boosting.SparkWeighted, WeightedRecords, WeightedDoor),
-    (scoring.SparkScored, ScoredRecords, ScoredDoor),
+    (boosting.SparkScored, ScoredRecords, ScoredDoor),
 )
 
 
@@ -551,7 +551,7 @@ def test_a_question_of_no_door_is_an_ordinary_error(tables: Any) -> None:
         _ = tables["three"][1].anything
     with pytest.raises(DataError, match="asks its records for 'keys'"):
         _ = tables["three"][1].keys
-    weighted = tables["adult"][1].weighted(public_grid(tables["adult"][1].domain), positive=1)
+    weighted = tables["adult"][1].weighted(public_grid(tables["adult"][1].domain))
     with pytest.raises(DataError, match="asks its records for 'weights'"):
         _ = weighted.weights
     with pytest.raises(DataError, match="asks its records for 'outcome by other weights'"):

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from dpnb.audit.many import holm
+from dpnb.audit.multiplicity import holm
 from private_trees.board import learners, settings, standings, stress
 from private_trees.board.rivals import PUBLIC, RIVALS, best_setting
 from private_trees.board.standings import OURS, Source, decisions, leads, over_best, ranking

@@ -5,24 +5,25 @@ from .assertion import PrivacyViolation, assert_private
 from .attack import AttackError, attack, black_box, white_box
 from .betting import betting_bound, e_value, least_guesses
 from .bounds import compare, epsilon_bound, largest_bound
-from .campaign import Campaign, Plan, campaign
-from .channels import LowBits, generators, low_bits, timing
+from .channels import LowBits, generators, low_bits
 from .exact import exact
-from .many import e_average, e_bh, e_closed, holm, shared, together
-from .monitor import Monitor, MonitoredFinding, monitor, monitor_mechanism
+from .examine import Examination, examine
+from .multiplicity import e_average, e_bh, e_closed, holm, shared, together
 from .pairs import families, own_pair, pairs
 from .replay import replay, replay_mechanism
 from .result import Finding
 from .scan import scan, scan_by_replay
+from .sequential import Monitor, MonitoredFinding, monitor, monitor_mechanism
+from .settings import AuditSettings
 
 __all__ = [
     "AttackError",
-    "Campaign",
+    "AuditSettings",
+    "Examination",
     "Finding",
     "LowBits",
     "Monitor",
     "MonitoredFinding",
-    "Plan",
     "PrivacyViolation",
     "adapted",
     "as_estimator",
@@ -30,7 +31,6 @@ __all__ = [
     "attack",
     "betting_bound",
     "black_box",
-    "campaign",
     "compare",
     "e_average",
     "e_bh",
@@ -38,6 +38,7 @@ __all__ = [
     "e_value",
     "epsilon_bound",
     "exact",
+    "examine",
     "families",
     "generators",
     "holm",
@@ -54,7 +55,6 @@ __all__ = [
     "scan",
     "scan_by_replay",
     "shared",
-    "timing",
     "together",
     "white_box",
 ]

@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -26,18 +26,14 @@ from ..domain.cells import read_layout
 from ..errors import DataError, DomainError, closest
 from ..estimators.base import PrivateClassifier
 from ..files import check_writable
-from .assertion import USUAL_RUNS, examined
 from .attack import AttackError
 from .betting import most_refutable
-from .bounds import MIN_RUNS, largest_bound
-from .campaign import Campaign, OnDomain, Plan, campaign, measured_by_attack, own_domain, replayed
-from .constant import SURE
+from .bounds import MIN_RUNS
+from .examine import Bets, OnDomain, examine, own_domain, replayed
 from .pairs import DOMAIN, KINDS, NEIGHBOURS, ON_REQUEST, Pair, families, kinds_in_words, own_pair, pairs
 from .result import Finding
-from .scan import HeldFinding
-
-INTERRUPTED = 130  # the status that shells give to Ctrl-C
-SHOWN_TRIED = 3
+from .scan import ScanFinding
+from .settings import SURE, USUAL_RUNS, AuditSettings
 
 
 class MisuseError(Exception):
@@ -55,88 +51,59 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         description="Try to refute an estimator's privacy claim with many fits on worst-case neighbours.",
         epilog="Exit status: 0 no violation found, 1 violation, 2 misuse or no verdict, 130 interrupted.",
     )
-    parser.add_argument("factory", nargs="?", help="module:function that returns an unfitted estimator")
-    parser.add_argument("--epsilon", type=float, help="claimed ε, required")
-    parser.add_argument(
-        "--runs",
-        type=int,
-        default=USUAL_RUNS,
-        help="most fits on each side, scouting included (default %(default)s)",
-    )
-    parser.add_argument("--delta", type=float, default=0.0, help="claimed δ (default 0)")
-    parser.add_argument(
-        "--confidence",
-        type=float,
-        default=SURE,
-        help="with which a private estimator passes (default %(default)s)",
-    )
-    parser.add_argument(
-        "--by",
-        choices=("bets", "attack"),
-        default="bets",
-        help="scans, bets that stop early, and last bits (default), or one attack with all runs, for the largest bound",
-    )
-    parser.add_argument(
-        "--neighbours", choices=NEIGHBOURS, default="add-remove", help="relation of the claim"
-    )
-    parser.add_argument(
-        "--domain", type=Path, metavar="D.yml", help="public domain of the data, by default the auditor's own"
-    )
-    parser.add_argument(
-        "--pair", type=Path, nargs=2, metavar=("A.csv", "B.csv"), help="your own neighbours, with --domain"
-    )
-    parser.add_argument("--target", help="column of the labels in these files, by default the domain's")
-    parser.add_argument(
-        "--pairs", default="", metavar="KINDS", help="kinds of pairs, such as structured,rare; list shows all"
-    )
-    parser.add_argument(
-        "--malformed", action="store_true", help="also records outside of the domain, and no records at all"
-    )
-    parser.add_argument("--jobs", type=int, default=1, help="number of processes (default 1)")
-    parser.add_argument("--seed", type=int, default=0, help="of all runs (default 0)")
-    parser.add_argument("--report", type=Path, help="file to write, .html or .png")
+    add = parser.add_argument
+    add("factory", nargs="?", help="module:function that returns an unfitted estimator")
+    add("--epsilon", type=float, help="claimed ε, required")
+    most = "most fits on each side, scouting included (default %(default)s)"
+    add("--runs", type=int, default=USUAL_RUNS, help=most)
+    add("--delta", type=float, default=0.0, help="claimed δ (default 0)")
+    sure = "with which a private estimator passes (default %(default)s)"
+    add("--confidence", type=float, default=SURE, help=sure)
+    add("--neighbours", choices=NEIGHBOURS, default="add-remove", help="relation of the claim")
+    own = "public domain of the data, by default the auditor's own"
+    add("--domain", type=Path, metavar="D.yml", help=own)
+    files = ("A.csv", "B.csv")
+    add("--pair", type=Path, nargs=2, metavar=files, help="your own neighbours, with --domain")
+    add("--target", help="column of the labels in these files, by default the domain's")
+    kinds = "kinds of pairs, such as structured,rare; list shows all"
+    add("--pairs", default="", metavar="KINDS", help=kinds)
+    malformed = "also records outside of the domain, and no records at all"
+    add("--malformed", action="store_true", help=malformed)
+    add("--jobs", type=int, default=1, help="number of processes (default 1)")
+    add("--seed", type=int, default=0, help="of all runs (default 0)")
+    add("--report", type=Path, help="file to write, .html or .png")
     options = parser.parse_args(arguments)
-    if options.pairs == "list":
-        return options
-    missing = [name for name in ("factory", "epsilon") if getattr(options, name) is None]
+    if options.pairs != "list":
+        _check(parser, options)
+    return options
+
+
+def _check(parser: _Parser, options: argparse.Namespace) -> None:
+    """Raise MisuseError unless all options are in range and fit together."""
+    required = {"module:function": options.factory, "--epsilon": options.epsilon}
+    missing = [name for name, value in required.items() if value is None]
     if missing:
-        told = ", ".join({"factory": "module:function", "epsilon": "--epsilon"}[name] for name in missing)
-        parser.error(f"the following arguments are required: {told}")
+        parser.error(f"the following arguments are required: {', '.join(missing)}")
+    o = options
     checks = (
+        (0 < o.epsilon < math.inf, f"--epsilon {o.epsilon:g}: expected a positive number, such as 1"),
+        (o.runs >= MIN_RUNS, f"--runs {o.runs}: expected at least {MIN_RUNS}; {USUAL_RUNS} is usual"),
+        (0 <= o.delta < 1, f"--delta {o.delta:g}: expected a number from 0 to below 1, such as 1e-6"),
+        (0 < o.confidence < 1, f"--confidence {o.confidence:g}: expected between 0 and 1, such as 0.99"),
+        (o.jobs >= 1, f"--jobs {o.jobs}: expected at least 1"),
+        (o.seed >= 0, f"--seed {o.seed}: expected at least 0"),
+        (o.pair is None or o.domain is not None, "--pair needs --domain, the public domain of both files"),
         (
-            0 < options.epsilon < math.inf,
-            f"--epsilon {options.epsilon:g}: expected a positive number, such as 1",
-        ),
-        (
-            options.runs >= MIN_RUNS,
-            f"--runs {options.runs}: expected at least {MIN_RUNS}; {USUAL_RUNS} is usual",
-        ),
-        (
-            0 <= options.delta < 1,
-            f"--delta {options.delta:g}: expected a number from 0 to below 1, such as 1e-6",
-        ),
-        (
-            0 < options.confidence < 1,
-            f"--confidence {options.confidence:g}: expected between 0 and 1, such as 0.99",
-        ),
-        (options.jobs >= 1, f"--jobs {options.jobs}: expected at least 1"),
-        (options.seed >= 0, f"--seed {options.seed}: expected at least 0"),
-        (
-            options.pair is None or options.domain is not None,
-            "--pair needs --domain, the public domain of both files",
-        ),
-        (
-            options.pair is None or not (options.pairs or options.malformed),
+            o.pair is None or not (o.pairs or o.malformed),
             "--pair stands for all pairs: leave out --pairs and --malformed",
         ),
-        (options.target is None or options.pair is not None, "--target names a column of --pair: give both"),
+        (o.target is None or o.pair is not None, "--target names a column of --pair: give both"),
     )
     for holds, complaint in checks:
         if not holds:
             raise MisuseError(complaint)
     if options.report is not None:
         _check_report(options.report)
-    return options
 
 
 def _check_report(path: Path) -> None:
@@ -208,17 +175,17 @@ class Audited:
 
     Parameters
     ----------
-    finding : what is shown first: a conviction by a scan, else what the runs on the most promising pair measured.
+    finding : what is shown first: a conviction by a scan, else what the bets on the most promising pair showed.
     others : further findings.
     pair : the data sets of the first one.
-    held : the runs that measured, None if a scan was enough.
+    bets : None if a scan was enough.
     skipped : scans that could not be made.
     """
 
     finding: Finding
     others: list[Finding]
     pair: Pair
-    held: Campaign[Any] | None
+    bets: Bets | None
     skipped: tuple[str, ...] = ()
 
     @property
@@ -228,42 +195,25 @@ class Audited:
 
 
 def audited(factory: Callable[[], Any], options: argparse.Namespace) -> Audited:
-    """Examine the estimator or attack it, and replay it where that is possible."""
+    """Examine the estimator as a test does, and replay it or read its ledger where that is possible."""
     domain, offered = _pairs(factory, options)
-    plan = Plan(
+    names = ("runs", "confidence", "delta", "neighbours", "jobs", "seed")
+    settings = AuditSettings(
         claimed=options.epsilon,
-        runs=options.runs,
-        confidence=options.confidence,
-        delta=options.delta,
-        neighbours=options.neighbours,
-        jobs=options.jobs,
-        seed=options.seed,
         progress=sys.stderr.isatty(),
         subject=options.factory,
+        **{name: getattr(options, name) for name in names},
     )
-    found = (_by_bets if options.by == "bets" else _by_attack)(factory, offered, plan)
+    found = examine(factory, offered, settings)
+    # What convicts comes first, else the bets, which are the last.
+    ordered = sorted(reversed(found.findings), key=lambda finding: not finding.violated)
+    pair = next(pair for pair in offered if pair.name == ordered[0].pair)
     if options.delta > 0:
-        more = _by_ledger(factory, found, options)
+        more = _by_ledger(factory, pair, found.bets, settings)
     else:
         structured = offered if options.pair else families(options.neighbours, domain=domain)
-        more = replayed(
-            factory, structured, claimed=options.epsilon, seed=options.seed, subject=options.factory
-        )
-    return replace(found, others=[*found.others, *more])
-
-
-def _by_bets(factory: Callable[[], Any], offered: Sequence[Pair], plan: Plan) -> Audited:
-    """The examination of :func:`~dpnb.audit.assertion.assert_private`."""
-    found = examined(factory, offered, plan)
-    # What convicts comes first, else the bets, which are the last.
-    told = sorted(reversed(found.findings), key=lambda finding: not finding.violated)
-    pair = next(pair for pair in offered if pair.name == told[0].pair)
-    return Audited(told[0], told[1:], pair, found.held, found.skipped)
-
-
-def _by_attack(factory: Callable[[], Any], offered: Sequence[Pair], plan: Plan) -> Audited:
-    held = campaign(factory, offered, plan, measure=measured_by_attack)
-    return Audited(held.finding, [], held.pair, held)
+        more = replayed(factory, structured, settings)
+    return Audited(ordered[0], [*ordered[1:], *more], pair, found.bets, found.skipped)
 
 
 def _pairs(factory: Callable[[], Any], options: argparse.Namespace) -> tuple[Domain, list[Pair]]:
@@ -283,24 +233,26 @@ def _pairs(factory: Callable[[], Any], options: argparse.Namespace) -> tuple[Dom
     return domain, pairs(options.neighbours, domain=domain, kinds=kinds, seed=options.seed)
 
 
-def _by_ledger(factory: Callable[[], Any], found: Audited, options: argparse.Namespace) -> list[Finding]:
-    """What the runs found, held against the ε at δ that the ledger of an estimator of this package states."""
-    model = OnDomain(factory, found.pair.domain)()
-    if found.held is None or not isinstance(model, PrivateClassifier):
+def _by_ledger(
+    factory: Callable[[], Any], pair: Pair, bets: Bets | None, settings: AuditSettings
+) -> list[Finding]:
+    """What the bets found, held against the ε at δ that the ledger of an estimator of this package states."""
+    model = OnDomain(factory, pair.domain)()
+    if bets is None or not isinstance(model, PrivateClassifier):
         return []
-    ledger = copy(model.fit(*found.pair.first).ledger_)
-    ledger.neighbours = options.neighbours  # costs are booked for one record more or less
-    stated, rule = ledger.at(options.delta)
+    ledger = copy(model.fit(*pair.first).ledger_)
+    relation: Any = settings.neighbours
+    ledger.neighbours = relation  # costs are booked for one record more or less
+    stated, rule = ledger.at(settings.delta)
     if math.isinf(stated):
         return []
-    measured = {field.name: getattr(found.held.finding, field.name) for field in fields(Finding)}
-    return [
-        Finding(**measured | {"claimed": stated, "subject": f"{options.factory}, by its ledger ({rule})"})
-    ]
+    measured = {field.name: getattr(bets.finding, field.name) for field in fields(Finding)}
+    by_ledger = {"claimed": stated, "subject": f"{settings.subject}, by its ledger ({rule})"}
+    return [Finding(**measured | by_ledger)]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Command line: attack, report, and say by the exit status whether the claim is refuted."""
+    """Command line: audit, report, and say by the exit status whether the claim is refuted."""
     try:
         status = _main(arguments)
         sys.stdout.flush()
@@ -309,14 +261,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - else Python complains again when it ends
         return 2
     except KeyboardInterrupt:
-        return _told("interrupted; no verdict", INTERRUPTED)
+        return _failed("interrupted; no verdict", 130)  # the status that shells give to Ctrl-C
 
 
 def _main(arguments: Sequence[str] | None) -> int:
     try:
         options = _options(arguments)
     except MisuseError as error:
-        return _told(str(error))
+        return _failed(str(error))
     except SystemExit:  # --help; what the subject does comes later
         return 0
     try:
@@ -326,36 +278,36 @@ def _main(arguments: Sequence[str] | None) -> int:
         factory = _load(options.factory, jobs=options.jobs)
         found = audited(factory, options)
     except (MisuseError, AttackError, DataError, DomainError, ValueError) as error:
-        return _told(str(error))
+        return _failed(str(error))
     except (BrokenPipeError, KeyboardInterrupt):
         raise
     except SystemExit:  # with whatever status: 0 is no pass
-        return _told("the subject ended the program; no verdict")
+        return _failed("the subject ended the program; no verdict")
     except BaseException as error:  # an audit that breaks off is no violation, and must not look like one
-        return _told(f"unexpected {type(error).__name__}: {error}; no verdict")
+        return _failed(f"unexpected {type(error).__name__}: {error}; no verdict")
     notes = _notes(options, found)
     print("\n".join([*map(str, (found.finding, *found.others)), _tried(found), "", *notes]))
     if options.report is not None:
-        from .report import write_report
+        from .report import Report, write_report
 
+        report = Report(
+            finding=found.finding,
+            others=found.others,
+            settings=_settings(options, found),
+            notes=notes,
+            violated=found.violated,
+            pair=found.pair,
+            tried=found.bets.tried if found.bets else (),
+        )
         try:
-            write_report(
-                options.report,
-                found.finding,
-                others=found.others,
-                settings=_settings(options, found),
-                notes=notes,
-                violated=found.violated,
-                pair=found.pair,
-                tried=found.held.tried if found.held else (),
-            )
+            write_report(options.report, report)
         except OSError as error:
-            return _told(f"cannot write the report: {error}")
+            return _failed(f"cannot write the report: {error}")
         print(f"Report: {options.report}")
     return int(found.violated)
 
 
-def _told(complaint: str, status: int = 2) -> int:
+def _failed(complaint: str, status: int = 2) -> int:
     print(f"dpnb.audit: {' '.join(complaint.split())}", file=sys.stderr)
     return status
 
@@ -364,39 +316,39 @@ def _settings(options: argparse.Namespace, found: Audited) -> dict[str, str]:
     return {
         "subject": options.factory,
         "claim": f"ε = {options.epsilon:g}, δ = {options.delta:g}, {options.neighbours}",
-        "runs": _runs(options, found),
+        "runs": _runs(found),
         "confidence": f"{options.confidence:.10g}",
         "seed": f"{options.seed}",
     }
 
 
-def _runs(options: argparse.Namespace, found: Audited) -> str:
+def _runs(found: Audited) -> str:
     """What was spent."""
-    held = found.held
-    if held is None:
+    bets = found.bets
+    if bets is None:
         return f"{found.finding.trials} fits of the scan that convicts; no bets were needed"
-    if options.by == "attack":
-        return f"{held.fits} fits in all, {held.measured} on each data set of the measurement"
-    bets = held.finding.trials
-    spent = f"{held.fits - bets} fits to scout, then {bets} of at most {2 * held.measured} to bet"
+    runs = bets.finding.trials
+    spent = f"{bets.fits - runs} fits to scout, then {runs} of at most {bets.most_runs} to bet"
     return f"{spent}, beside those of the scans and of the game on last bits"
 
 
 def _tried(found: Audited) -> str:
     """How many pairs were tried, and which failed."""
-    if found.held is None:
+    if found.bets is None:
         return "  tried        scans only; a fitted model shows enough"
-    fitted = [one for one in found.held.tried if one.runs]
-    told = f"  tried        {len(fitted) or 1} of {len(found.held.tried)} pairs, {found.held.fits} fits"
+    fitted = [one for one in found.bets.tried if one.runs]
+    line = f"  tried        {len(fitted) or 1} of {len(found.bets.tried)} pairs, {found.bets.fits} fits"
     failed = [one for one in fitted if one.note]
     if failed:
-        told += f"; {len(failed)} pairs failed in every run, first {failed[0].pair!r}: {failed[0].note}"
-    return told
+        line += f"; {len(failed)} pairs failed in every run, first {failed[0].pair!r}: {failed[0].note}"
+    return line
 
 
 def _notes(options: argparse.Namespace, found: Audited) -> list[str]:
+    """What the findings mean, and what they do not."""
+    findings = (found.finding, *found.others)
     notes = [
-        f"False alarms: the {'audit' if options.by == 'bets' else 'attack'} flags a private estimator with probability "
+        "False alarms: the audit flags a private estimator with probability "
         f"{1 - options.confidence:.3g} at most. A replay is exact."
     ]
     if any(one.instrument == "replay" and one.given for one in found.others):
@@ -404,14 +356,13 @@ def _notes(options: argparse.Namespace, found: Audited) -> list[str]:
             "The replay took the bootstrap bags as known. With secret bags the loss can be smaller: "
             "a finite loss of this kind does not count against the claim."
         )
-    if options.by == "bets" and not any(
-        isinstance(one, HeldFinding) for one in (found.finding, *found.others)
-    ):
+    if not any(isinstance(one, ScanFinding) for one in findings):
         notes.append("The scans found nothing in the fitted models that the claim does not allow.")
     notes += [f"Not looked at: {note}" for note in found.skipped]
-    if found.held is None:
+    if found.bets is None:
         return notes
-    runs, limit = _limit(found.held)
+    runs = found.bets.most_runs
+    limit = most_refutable(runs, confidence=found.bets.finding.confidence)
     if limit <= options.epsilon:
         notes.append(
             f"{runs} measured runs can show ε ≥ {limit:.3g} at most, less than the claim: take more runs."
@@ -422,14 +373,6 @@ def _notes(options: argparse.Namespace, found: Audited) -> list[str]:
             f"With {runs} measured runs no loss above {limit:.3g} can be seen."
         )
     return notes
-
-
-def _limit(held: Campaign[Any]) -> tuple[int, float]:
-    """Number of runs that measured, on each data set or in all for bets, and the largest loss that they can show."""
-    confidence = held.finding.confidence
-    if held.finding.instrument == "attack":
-        return held.measured, largest_bound(held.measured, confidence=confidence)
-    return 2 * held.measured, most_refutable(2 * held.measured, confidence=confidence)
 
 
 if __name__ == "__main__":

@@ -7,31 +7,26 @@ import random
 import warnings
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
 from ..arrays import Floats
-from .bounds import MIN_RUNS, OutputEvent, SampledFinding, check_claim, check_levels, compare
-
-if TYPE_CHECKING:
-    from tqdm import tqdm
+from ..checks import check_count
+from .bounds import MIN_RUNS, OutputEvent, SampledFinding, compare
+from .settings import AuditSettings, Keywords
 
 Observe = Callable[[Any], ArrayLike]
 Data = tuple[Any, Any]
 
-MAX_QUERIES = 48
-MAX_NOTES = 3  # exceptions or warnings of an event that are told
-MAX_TEXT = 160  # characters of their messages
-WORKER_DIED = "a worker process died: it ran out of memory, or could not import the factory; use jobs=1"
-CORNER_COLUMNS = 4  # all corners of the data up to so many columns, else two
+MOST_QUERIES = 48  # a fit's answers to more of them cost more than the fit of a small model
 
 
 class AttackError(RuntimeError):
@@ -101,12 +96,12 @@ def black_box(first: Data, second: Data) -> BlackBox:
 def _queries(a: Any, b: Any) -> Any:
     tables = [pd.DataFrame(X) if isinstance(X, np.ndarray) and X.ndim == 2 else X for X in (a, b)]
     if not all(isinstance(X, pd.DataFrame) for X in tables):
-        return [*dict.fromkeys([*a, *b])][:MAX_QUERIES] if _hashable(a, b) else [*a, *b][:MAX_QUERIES]
+        return [*dict.fromkeys([*a, *b])][:MOST_QUERIES] if _hashable(a, b) else [*a, *b][:MOST_QUERIES]
     rows = pd.concat(tables, ignore_index=True)
     # A record that only one data set holds shows up an odd number of times: ask for it first.
     often = rows.astype(object).groupby(list(rows.columns), dropna=False, sort=False)[rows.columns[0]]
     odd = (often.transform("size") % 2 == 1).to_numpy()
-    rows = pd.concat([rows[odd], rows[~odd]]).drop_duplicates().head(MAX_QUERIES)
+    rows = pd.concat([rows[odd], rows[~odd]]).drop_duplicates().head(MOST_QUERIES)
     queries = pd.concat([rows, _corners(rows)], ignore_index=True).drop_duplicates(ignore_index=True)
     queries = queries.astype(tables[0].dtypes.to_dict())
     return queries if isinstance(a, pd.DataFrame) else queries.to_numpy(np.asarray(a).dtype)
@@ -128,7 +123,8 @@ def _corners(rows: pd.DataFrame) -> pd.DataFrame:
             ends.append((values.min(), values.max()))
         else:
             ends.append((column.iloc[0], column.iloc[-1]))
-    corners = list(product(*ends)) if len(ends) <= CORNER_COLUMNS else list(zip(*ends, strict=True))
+    # All 2^d corners of up to four columns, else the two where all are smallest or largest.
+    corners = list(product(*ends)) if len(ends) <= 4 else list(zip(*ends, strict=True))
     return pd.DataFrame(corners, columns=rows.columns)
 
 
@@ -203,19 +199,18 @@ class Sample:
     name: str
     failures: bool = False
 
-    def run(self, seeds: Sequence[int], start: int) -> Iterator[Seen]:
-        """What is seen of runs ``start``, ``start + 1``, ..."""
+    def run(self, seed: int, number: int) -> Seen:
+        """What is seen of a fit; its number is for errors."""
         with kept_generators():
-            for number, seed in enumerate(seeds, start):
-                seed_globals(seed)  # subjects that draw from them would repeat themselves in forked processes
-                try:
-                    yield self._noted(seed) if self.failures else (self._observed(self._fitted(seed)), SILENT)
-                except AttackError:
-                    raise
-                except Exception as error:
-                    raise AttackError(
-                        f"run {number} on the {self.name} data set failed: {type(error).__name__}: {error}"
-                    ) from error
+            seed_globals(seed)  # subjects that draw from them would repeat themselves in forked processes
+            try:
+                return self._noted(seed) if self.failures else (self._observed(self._fitted(seed)), SILENT)
+            except AttackError:
+                raise
+            except Exception as error:
+                raise AttackError(
+                    f"run {number} on the {self.name} data set failed: {type(error).__name__}: {error}"
+                ) from error
 
     def _fitted(self, seed: int) -> Any:
         model = seeded(self.factory(), seed)
@@ -282,7 +277,7 @@ def _raised(what: str, error: Exception) -> tuple[str, str]:
 
 def _text(message: object) -> str:
     text = " ".join(str(message).split())
-    return text if len(text) <= MAX_TEXT else text[:MAX_TEXT] + "…"
+    return text if len(text) <= 160 else text[:160] + "…"  # two lines
 
 
 def seeded(model: Any, seed: int) -> Any:
@@ -296,7 +291,7 @@ def seeded(model: Any, seed: int) -> Any:
     return model
 
 
-_samples: Sequence[Sample] = ()
+_samples: Sequence[Sample] = ()  # of a worker process, sent once
 
 
 def _prepare(samples: Sequence[Sample]) -> None:
@@ -304,8 +299,55 @@ def _prepare(samples: Sequence[Sample]) -> None:
     _samples = samples
 
 
-def _chunk(place: int, seeds: Sequence[int], start: int) -> list[Seen]:
-    return list(_samples[place].run(seeds, start))
+def _run(place: int, seed: int, number: int) -> Seen:
+    return _samples[place].run(seed, number)
+
+
+Runs = Sequence[tuple[int, int, int]]  # place of the sample, seed and number of each run
+
+
+@contextmanager
+def fitting(
+    samples: Sequence[Sample], *, jobs: int, at_once: int = 1
+) -> Iterator[Callable[[Runs], Iterator[Seen]]]:
+    """A function that makes runs in this process or in several and tells what is seen, in the order of the runs.
+
+    Parameters
+    ----------
+    at_once : runs that a process is handed at a time.
+
+    Raises
+    ------
+    AttackError
+        If samples cannot be sent to a process, or one dies.
+    """
+    check_count("jobs", jobs, low=1)
+    if jobs == 1:
+        yield lambda runs: (samples[place].run(seed, number) for place, seed, number in runs)
+        return
+    try:
+        pickle.dumps(samples)
+    except Exception as error:
+        raise AttackError(
+            f"jobs={jobs} needs a factory and an observation that can be pickled, such as functions of a module; "
+            f"use jobs=1 or move them: {error}"
+        ) from error
+    with ProcessPoolExecutor(jobs, initializer=_prepare, initargs=(samples,)) as pool:
+        try:
+            yield lambda runs: pool.map(_run, *zip(*runs, strict=True), chunksize=at_once)
+        except BrokenProcessPool as error:
+            raise AttackError(
+                "a worker process died: it ran out of memory, or could not import the factory; use jobs=1"
+            ) from error
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def progress_bar(total: int, *, title: str, unit: str, shown: bool) -> Any:
+    """A bar that is updated with every run."""
+    from tqdm import tqdm  # here, so that the package is imported fast
+
+    return tqdm(total=total, desc=title, unit=unit, disable=not shown)
 
 
 def drawn(
@@ -319,19 +361,19 @@ def drawn(
 ) -> list[list[Seen]]:
     """Fit each sample as often as ``runs`` says, every fit with a seed of its own, and return what is seen of them."""
     rng = np.random.default_rng(np.random.SeedSequence(seed))
-    flat = rng.choice(2**32, size=sum(runs), replace=False)
-    seeds = [part.tolist() for part in np.split(flat, np.cumsum(runs)[:-1])]
-    found: list[list[Any]] = [[None] * count for count in runs]
-    from tqdm import tqdm
-
-    with tqdm(total=sum(runs), desc=title, unit="fit", disable=not progress) as bar:
-        if jobs == 1:
-            for sample, own, rows in zip(samples, seeds, found, strict=True):
-                for number, seen in enumerate(sample.run(own, 0)):
-                    rows[number] = seen
-                    bar.update()
-        else:
-            _run_in_processes(samples, seeds, found, jobs, bar)
+    seeds = rng.choice(2**32, size=sum(runs), replace=False).tolist()
+    places = [(place, number) for place, count in enumerate(runs) for number in range(count)]
+    asked = [(place, own, number) for (place, number), own in zip(places, seeds, strict=True)]
+    found: list[list[Seen]] = [[] for _ in samples]
+    # Few enough hand-outs to cost little, and four a process at least, so that none waits long for the others.
+    at_once = max(1, min(200, max(runs) // (4 * jobs)))
+    with (
+        progress_bar(len(asked), title=title, unit="fit", shown=progress) as bar,
+        fitting(samples, jobs=jobs, at_once=at_once) as made,
+    ):
+        for (place, _), seen in zip(places, made(asked), strict=True):
+            found[place].append(seen)
+            bar.update()
     return found
 
 
@@ -365,18 +407,13 @@ def observations(
     AttackError
         If a fit or an observation fails.
     """
-    _check_runs(runs, jobs)
+    check_count("runs", runs, low=MIN_RUNS)
+    check_count("jobs", jobs, low=1)
     samples = two_samples(factory, first, second, observe)
     found = drawn(samples, [runs, runs], jobs=jobs, seed=seed, progress=progress)
     width = max(len(row) for rows in found for row, _ in rows)
     a, b = (table([row for row, _ in rows], width) for rows in found)
     return a, b
-
-
-def _check_runs(runs: int, jobs: int) -> None:
-    for name, value, low in (("runs", runs, MIN_RUNS), ("jobs", jobs, 1)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
-            raise ValueError(f"{name}={value!r}: expected a whole number of at least {low}")
 
 
 def with_notes(sides: Sequence[Sequence[Seen]]) -> tuple[list[Floats], Texts]:
@@ -403,14 +440,8 @@ def words_of(event: OutputEvent, texts: Texts) -> str:
         return str(event)
     column = sorted((number, text) for (name, number), text in texts.items() if name == event.statistic)
     inside = [text or "none" for number, text in column if event.holds(np.array([number]))[0]]
-    listed = "” or “".join(inside[:MAX_NOTES]) + ("” or others" if len(inside) > MAX_NOTES else "”")
+    listed = "” or “".join(inside[:3]) + ("” or others" if len(inside) > 3 else "”")  # enough for a line
     return f"{event.statistic}: “{listed}"
-
-
-def in_words(finding: SampledFinding, texts: Texts) -> SampledFinding:
-    """A finding whose event is told in words."""
-    where = finding.event.removeprefix(str(finding.shown))
-    return replace(finding, event=f"{words_of(finding.shown, texts)}{where}")
 
 
 def side_by_side(seen: Seen, texts: Texts) -> Floats:
@@ -430,57 +461,13 @@ def check_some_succeed(sides: Sequence[Sequence[Seen]]) -> None:
         raise AttackError(f"all {sum(map(len, sides))} runs failed on both data sets: {why}")
 
 
-def check_pickles(samples: Sequence[Sample], jobs: int) -> None:
-    """Raise AttackError unless samples can be sent to a process."""
-    try:
-        pickle.dumps(samples)
-    except Exception as error:
-        raise AttackError(
-            f"jobs={jobs} needs a factory and an observation that can be pickled, such as functions of a module; "
-            f"use jobs=1 or move them: {error}"
-        ) from error
-
-
-def _run_in_processes(
-    samples: Sequence[Sample], seeds: list[list[int]], found: list[list[Any]], jobs: int, bar: tqdm[Any]
-) -> None:
-    check_pickles(samples, jobs)
-    size = max(1, min(200, max(map(len, seeds)) // (4 * jobs)))
-    with ProcessPoolExecutor(jobs, initializer=_prepare, initargs=(samples,)) as pool:
-        try:
-            running = {
-                pool.submit(_chunk, place, own[start : start + size], start): (place, start)
-                for place, own in enumerate(seeds)
-                for start in range(0, len(own), size)
-            }
-            for done in as_completed(running):
-                place, start = running[done]
-                rows = done.result()
-                found[place][start : start + len(rows)] = rows
-                bar.update(len(rows))
-        except BrokenProcessPool as error:
-            raise AttackError(WORKER_DIED) from error
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
 def attack(
     factory: Callable[[], Any],
     first: Data,
     second: Data,
     *,
-    claimed: float,
-    runs: int,
-    confidence: float = 0.99,
-    delta: float = 0.0,
-    neighbours: str = "add-remove",
-    pair: str = "",
     observe: Observe | None = None,
-    jobs: int = 1,
-    seed: int = 0,
-    progress: bool = True,
-    subject: str = "",
+    **settings: Unpack[Keywords],
 ) -> SampledFinding:
     """Attack any scikit-learn-like estimator on one pair of neighbours.
 
@@ -490,19 +477,10 @@ def attack(
     ----------
     factory : returns an unfitted estimator; every parameter ``random_state`` of it gets a fresh seed for each run.
     first, second : (X, y) of the data sets D and D′.
-    claimed, confidence, delta, neighbours, pair : as of :func:`~dpnb.audit.bounds.compare`; whether the pair fits the
-        relation is not checked.
-    runs : number of fits on each data set, at least 40. They can show ε up to about ln(runs / 6) only.
     observe : fitted model → one-dimensional numbers, by default the model's answers (:func:`black_box`);
         :func:`white_box` reads the trees of a forest. Its attribute ``names``, if it has one, names the numbers.
-    jobs : number of processes.
-    seed : decides all runs of subjects that take a seed.
-    progress : whether to show a progress bar.
-    subject : what is audited, by default the estimator's class.
-
-    Returns
-    -------
-    Finding
+    settings : of :class:`~dpnb.audit.settings.AuditSettings`, by default with a progress bar. ``runs``, at least 40,
+        can show ε up to about ln(runs / 6) only.
 
     Raises
     ------
@@ -511,27 +489,20 @@ def attack(
     ValueError
         For numbers out of range.
     """
-    check_levels(confidence, delta)
-    check_claim(claimed)
-    _check_runs(runs, jobs)
+    settings.setdefault("progress", True)
+    asked = AuditSettings(**settings).about(subject=type(factory()).__name__)
+    check_count("runs", asked.runs, low=MIN_RUNS)
+    check_count("jobs", asked.jobs, low=1)
     observe = black_box(first, second) if observe is None else observe
     samples = two_samples(factory, first, second, observe, failures=True)
-    found = drawn(samples, [runs, runs], jobs=jobs, seed=seed, progress=progress)
+    found = drawn(
+        samples, [asked.runs, asked.runs], jobs=asked.jobs, seed=asked.seed, progress=asked.progress
+    )
     check_some_succeed(found)
     (a, b), texts = with_notes(found)
-    result = compare(
-        a,
-        b,
-        claimed=claimed,
-        confidence=confidence,
-        delta=delta,
-        neighbours=neighbours,
-        subject=subject or type(factory()).__name__,
-        pair=pair,
-        names=noted_names(observe, a.shape[1]),
-        seed=seed,
-    )
-    return in_words(result, texts)
+    result = compare(a, b, names=noted_names(observe, a.shape[1]), **vars(asked))
+    where = result.event.removeprefix(str(result.shown))
+    return replace(result, event=f"{words_of(result.shown, texts)}{where}")
 
 
 def names_of(observe: Observe, width: int) -> list[str]:

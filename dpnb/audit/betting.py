@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from ..arrays import Floats
-from .bounds import check_levels
+from .settings import check_levels
 
 STEP = 1e-3  # of the grid of ε on which claims are refuted
 LARGEST = 50.0  # no number of guesses in reach shows more

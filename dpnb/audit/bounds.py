@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,13 +20,14 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from ..arrays import Bools, Floats
 from .result import Finding
+from .settings import AuditSettings, Keywords, check_levels
 
 Counts = NDArray[np.int_]
 Statistic = Callable[[Floats], Floats]
 
-MIN_RUNS = 40
+MIN_RUNS = 40  # on each data set: an eighth, five, learn, five choose, and 30 can show ε up to 1.6 at 99 %
 CHOICE_LEVEL = 0.99  # at which an event is chosen, at most: few outputs tell events apart at no higher one
-MAX_CUTS = 200  # thresholds tried for each number observed
+MOST_CUTS = 200  # thresholds, and frequent values, that are tried of each number
 
 
 # --- Counts ---------------------------------------------------------------------------------------------------
@@ -90,20 +92,6 @@ def largest_bound(runs: int, *, confidence: float) -> float:
     return epsilon_bound(measured, 0, measured, measured, confidence=confidence)
 
 
-def check_levels(confidence: float, delta: float) -> None:
-    """Raise ValueError unless the confidence and δ are in range."""
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence={confidence!r}: expected a number between 0 and 1, such as 0.99")
-    if not 0 <= delta < 1:
-        raise ValueError(f"delta={delta!r}: expected a number from 0 to below 1")
-
-
-def check_claim(claimed: float) -> None:
-    """Raise ValueError unless the claim is a positive ε."""
-    if isinstance(claimed, bool) or not claimed > 0:
-        raise ValueError(f"claimed={claimed!r}: expected a positive ε")
-
-
 # --- Events -------------------------------------------------------------------------------------------------
 
 
@@ -144,22 +132,20 @@ class SampledFinding(Finding):
     ----------
     shown : the event that tells the data sets apart.
     on_first, on_second : (n,) the event's statistic in the runs that measured it, on D and D′.
-    margin : the bound before it is cut off at 0, to rank pairs.
     """
 
     shown: OutputEvent = OutputEvent("", "=", math.nan)
     on_first: Floats = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
     on_second: Floats = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
-    margin: float = -math.inf
 
 
 def _cuts(a: Floats, b: Floats) -> Floats:
     """Thresholds worth trying: all values if few, else spread over the ranks and dense in the tails."""
     pooled = np.unique(np.concatenate([a, b]))
-    if len(pooled) <= MAX_CUTS:
+    if len(pooled) <= MOST_CUTS:
         return pooled
-    ranks = np.geomspace(1, len(pooled) // 2, MAX_CUTS // 3).astype(int)
-    even = np.linspace(0, len(pooled) - 1, MAX_CUTS // 3).astype(int)
+    ranks = np.geomspace(1, len(pooled) // 2, MOST_CUTS // 3).astype(int)
+    even = np.linspace(0, len(pooled) - 1, MOST_CUTS // 3).astype(int)
     spread = pooled[np.concatenate([ranks - 1, len(pooled) - 1 - ranks, even])]
     # The largest values of each side are where disjoint supports part.
     ends = [edge(side) for side in (a, b) if len(side) for edge in (np.min, np.max)]
@@ -175,7 +161,7 @@ def _equal(values: Floats, points: Floats) -> Counts:
 
 
 @dataclass(frozen=True)
-class Candidates:
+class Events:
     """Events of one statistic that are worth trying, and how many values on D and D′ are in each.
 
     Parameters
@@ -198,26 +184,26 @@ class Candidates:
         return OutputEvent(name, relation, float(self.value[at]))
 
 
-def candidates(a: Floats, b: Floats) -> Candidates:
+def events(a: Floats, b: Floats) -> Events:
     """Thresholds, frequent values, and missing values, of a statistic with the values ``a`` on D and ``b`` on D′."""
     x, y = np.sort(a[~np.isnan(a)]), np.sort(b[~np.isnan(b)])
     cuts = _cuts(x, y)
     points, often = np.unique(np.concatenate([x, y]), return_counts=True)
     points, often = points[often > 1], often[often > 1]
-    points = points[np.argsort(-often, kind="stable")[:MAX_CUTS]]
+    points = points[np.argsort(-often, kind="stable")[:MOST_CUTS]]
     first, second = (
         np.concatenate([_above(z, cuts), _equal(z, points), [n - len(z)]])
         for z, n in ((x, len(a)), (y, len(b)))
     )
     relation = [">"] * len(cuts) + ["="] * (len(points) + 1)
-    return Candidates(relation, np.concatenate([cuts, points, [np.nan]]), first, second)
+    return Events(relation, np.concatenate([cuts, points, [np.nan]]), first, second)
 
 
 def _best_event(
     name: str, a: Floats, b: Floats, *, confidence: float, delta: float
 ) -> tuple[float, OutputEvent]:
     """Event of one statistic with the largest bound on the values ``a`` and ``b``."""
-    offered = candidates(a, b)
+    offered = events(a, b)
     bound = partial(_log_ratios, runs=(len(a), len(b)), confidence=confidence, delta=delta)
     inside = bound(offered.first, offered.second)
     outside = bound(len(a) - offered.first, len(b) - offered.second)
@@ -226,11 +212,12 @@ def _best_event(
     return float(max(inside[best], outside[best])), event
 
 
-def _column(j: int) -> Statistic:
+def column(j: int) -> Statistic:
+    """The statistic that is one of the numbers."""
     return lambda outputs: outputs[:, j]
 
 
-def _classifiers(a: Floats, b: Floats, *, seed: int) -> Iterator[tuple[str, Statistic]]:
+def classifiers(a: Floats, b: Floats, *, seed: int) -> Iterator[tuple[str, Statistic]]:
     """Statistics learnt from outputs on the two data sets: log-odds of the second one."""
     X, z = np.concatenate([a, b]), np.repeat([0, 1], [len(a), len(b)])
     finite = np.where(np.isfinite(X), X, np.nan)
@@ -279,7 +266,7 @@ def scouted_margin(first: Floats, second: Floats, *, confidence: float, delta: f
     Both sides count as if they had as many outputs, so that pairs with unequal numbers can be compared. The events of
     the two halves may differ: this is no confidence bound.
     """
-    names = [(str(j), _column(j)) for j in range(first.shape[1])]
+    names = [(str(j), column(j)) for j in range(first.shape[1])]
     halves = [(first[::2], second[::2]), (first[1::2], second[1::2])]
     likely, unlikely, runs = 0.0, 0.0, min(len(first), len(second))
     for chosen, measured in (halves, halves[::-1]):
@@ -334,15 +321,8 @@ def compare(
     first: ArrayLike,
     second: ArrayLike,
     *,
-    claimed: float,
-    confidence: float = 0.99,
-    delta: float = 0.0,
-    neighbours: str = "add-remove",
-    subject: str = "",
-    pair: str = "",
     names: Sequence[str] | None = None,
-    seed: int = 0,
-    paired: bool = False,
+    **settings: Unpack[Keywords],
 ) -> SampledFinding:
     """Bound ε from independent outputs on two neighbours D and D′.
 
@@ -355,19 +335,8 @@ def compare(
     Parameters
     ----------
     first, second : (n, q) or (n,) outputs on D and D′, a row a run; NaN where an output lacks a number.
-    claimed : ε of the claim.
-    confidence : probability in (0, 1) that the bound holds: a private subject is flagged with probability
-        1 − ``confidence`` at most.
-    delta : δ of the claim, in [0, 1).
-    neighbours : relation of the claim, ``"add-remove"`` or ``"replace"``.
-    subject, pair : what is audited, and the two data sets, in words.
     names : (q,) names of the numbers, for the event.
-    seed : of the split and of the classifiers.
-    paired : whether rows of the same number belong together; they then stay in the same part, as many on each side.
-
-    Returns
-    -------
-    Finding, with the numbers behind it.
+    settings : of :class:`~dpnb.audit.settings.AuditSettings`; the seed is that of the split and of the classifiers.
 
     Raises
     ------
@@ -378,38 +347,27 @@ def compare(
     ----------
     Bichsel, Steffen, Bogunovic, Vechev (2021), DP-Sniper; Jagielski, Ullman, Oprea (2020), Auditing DP-SGD.
     """
-    check_levels(confidence, delta)
-    check_claim(claimed)
+    asked = AuditSettings(**settings)
     a, b, names = as_outputs(first, second, names)
-    rng = np.random.default_rng(seed)
-    if paired and len(a) != len(b):
-        raise ValueError(f"{len(a)} and {len(b)} rows: expected as many on both, for they are paired")
-    order = rng.permutation(len(a)) if paired else None
-    mixed = (rng.permutation(side) if order is None else side[order] for side in (a, b))
-    learn, choose, measure = zip(*map(_split, mixed), strict=True)
-    columns = [(name, _column(j)) for j, name in enumerate(names)]
+    rng = np.random.default_rng(asked.seed)
+    learn, choose, measure = zip(*(_split(rng.permutation(side)) for side in (a, b)), strict=True)
+    columns = [(name, column(j)) for j, name in enumerate(names)]
     # One thread: the answer does not depend on the machine, and processes forked later inherit no thread pool.
     with threadpool_limits(1):
-        statistics = [*columns, *_classifiers(*learn, seed=int(rng.integers(2**31)))]
-        level = min(confidence, CHOICE_LEVEL)
-        event, statistic = _chosen(statistics, *choose, confidence=level, delta=delta)
+        statistics = [*columns, *classifiers(*learn, seed=int(rng.integers(2**31)))]
+        level = min(asked.confidence, CHOICE_LEVEL)
+        event, statistic = _chosen(statistics, *choose, confidence=level, delta=asked.delta)
         on_first, on_second = (statistic(side) for side in measure)
     runs = len(on_first), len(on_second)
     k, l = (event.holds(side).sum(keepdims=True) for side in (on_first, on_second))  # noqa: E741
-    margin = float(_log_ratios(k, l, runs=runs, confidence=confidence, delta=delta)[0])
-    return SampledFinding(
+    bound = float(_log_ratios(k, l, runs=runs, confidence=asked.confidence, delta=asked.delta)[0])
+    return asked.finding(
+        SampledFinding,
         instrument="attack",
-        subject=subject,
-        claimed=claimed,
-        lower_bound=max(margin, 0.0),
-        confidence=confidence,
-        neighbours=neighbours,
-        pair=pair,
+        lower_bound=max(bound, 0.0),
         event=f"{event}: {k[0]} of {runs[0]} on D, {l[0]} of {runs[1]} on D′",
-        delta=delta,
         trials=len(a) + len(b),
         shown=event,
         on_first=on_first,
         on_second=on_second,
-        margin=margin,
     )

@@ -1,7 +1,7 @@
-"""Below the mathematics: low bits of released numbers, where noise comes from, and, if asked for, time.
+"""Below the mathematics: low bits of released numbers, and where noise comes from.
 
-A proof speaks of real numbers and of noise that nobody can draw again. A program releases floating-point numbers, seeds
-its generators, and takes time.
+A proof speaks of real numbers and of noise that nobody can draw again. A program releases floating-point numbers and
+seeds its generators. It also takes time, of which few proofs speak: that is not audited.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from types import ModuleType
-from typing import Any
+from typing import Any, Unpack
 from unittest import mock
 
 import numpy as np
@@ -23,21 +23,19 @@ from numpy.typing import ArrayLike
 
 from ..arrays import Floats
 from ..trees.tree import Tree
-from .attack import Data, Observe, black_box, kept_generators, names_of, seed_globals, seeded, two_samples
-from .bounds import MIN_RUNS, SampledFinding, check_claim, check_levels, compare
-from .constant import MOST_RUNS, SURE, constant_on_each
-from .described import told
-from .many import shared
-from .monitor import MonitoredFinding, monitor
-from .scan import HeldFinding, facts_of
+from .attack import Data, Observe, kept_generators, names_of, seed_globals, two_samples
+from .constant import MOST_RUNS, constant_on_each
+from .features import explained
+from .multiplicity import shared
+from .scan import ScanFinding, facts_of, sizes_of
+from .sequential import MonitoredFinding, monitor
+from .settings import SURE, AuditSettings, Keywords
 
 # --- Low bits ---------------------------------------------------------------------------------------------------------
 
 BANDS = tuple(2.0**k for k in range(-3, 5))
 """Limits below which the lowest bits of a number are looked at on their own."""
-MOST_BITS = 32  # numbers of a model whose last bits are looked at by default
-PROBES = 4  # fits on each data set that tell whether there are any
-LOWEST_OF_ZERO = 1_100.0  # above that of any other number
+MOST_BITS = 32  # numbers of a model whose last bits are looked at: the first leaves are enough
 
 
 def lowest_bit(values: ArrayLike) -> Floats:
@@ -79,7 +77,7 @@ def low_bits(values: ArrayLike) -> Floats:
     numbers = np.asarray(values, float)
     numbers = numbers[:, None] if numbers.ndim == 1 else numbers
     lowest = lowest_bit(numbers)
-    columns = [np.where(np.isposinf(lowest), LOWEST_OF_ZERO, lowest)]
+    columns = [np.where(np.isposinf(lowest), 1_100.0, lowest)]  # for 0: above any other number's
     columns += [np.where((np.abs(numbers) < band) & (numbers != 0), -lowest, np.nan) for band in BANDS]
     with np.errstate(invalid="ignore"):
         columns.append(np.abs(numbers - np.rint(numbers)))
@@ -131,11 +129,11 @@ class FineBits:
 
     def __call__(self, model: Any) -> Floats:
         """As many numbers always, NaN where there are no bits to look at."""
-        held = [value for name, value in getattr(model, "__dict__", {}).items() if not name.startswith("_")]
+        public = [value for name, value in getattr(model, "__dict__", {}).items() if not name.startswith("_")]
         trees = [
-            tree.value for each in held if isinstance(each, list) for tree in each if isinstance(tree, Tree)
+            tree.value for each in public if isinstance(each, list) for tree in each if isinstance(tree, Tree)
         ]
-        kept = (np.ravel(each) for each in [*held, *trees] if isinstance(each, float | np.ndarray))
+        kept = (np.ravel(each) for each in [*public, *trees] if isinstance(each, float | np.ndarray))
         numbers = np.concatenate([np.empty(0), *(each for each in kept if each.dtype.kind == "f")])[
             :MOST_BITS
         ]
@@ -147,19 +145,7 @@ class FineBits:
 
 
 def fineness(
-    factory: Callable[[], Any],
-    first: Data,
-    second: Data,
-    *,
-    claimed: float,
-    most_runs: int,
-    delta: float = 0.0,
-    confidence: float = SURE,
-    neighbours: str = "add-remove",
-    pair: str = "",
-    seed: int = 0,
-    jobs: int = 1,
-    subject: str = "",
+    factory: Callable[[], Any], first: Data, second: Data, *, most_runs: int, **settings: Unpack[Keywords]
 ) -> list[MonitoredFinding]:
     """Bet on the last bits of the numbers that a model holds, and on nothing else.
 
@@ -169,8 +155,7 @@ def fineness(
 
     Parameters
     ----------
-    factory, first, second, claimed, delta, confidence, neighbours, pair, seed, jobs, subject, most_runs : as of
-        :func:`~dpnb.audit.monitor.monitor`.
+    factory, first, second, most_runs, settings : as of :func:`~dpnb.audit.sequential.monitor`.
 
     Returns
     -------
@@ -181,35 +166,17 @@ def fineness(
     AttackError
         If every run fails.
     """
-    look = FineBits()
+    asked, look = AuditSettings(**settings), FineBits()
     samples = two_samples(factory, first, second, look, failures=True)
-    seeds = np.random.default_rng([seed, 2]).integers(2**32, size=PROBES).tolist()
+    seeds = np.random.default_rng([asked.seed, 2]).integers(2**32, size=4)
     with kept_generators():
-        probed = [look(sample.fit(each)[0]) for sample in samples for each in seeds]
+        probed = [look(sample.fit(each)[0]) for sample in samples for each in seeds.tolist()]
     if np.isnan(probed).all():
         return []
-    return [
-        monitor(
-            factory,
-            first,
-            second,
-            claimed=claimed,
-            most_runs=most_runs,
-            confidence=confidence,
-            delta=delta,
-            neighbours=neighbours,
-            pair=pair,
-            observe=look,
-            jobs=jobs,
-            seed=seed,
-            subject=subject,
-        )
-    ]
+    return [monitor(factory, first, second, most_runs=most_runs, observe=look, **vars(asked))]
 
 
 # --- Generators -------------------------------------------------------------------------------------------------------
-
-START = 1_700_000_000  # what a stopped clock shows
 
 
 @contextmanager
@@ -222,14 +189,14 @@ def clock_stopped(*modules: ModuleType) -> Iterator[None]:
     ----------
     modules : where functions of the clock may have been imported by name.
     """
-    here = datetime.datetime
+    here, start = datetime.datetime, 1_700_000_000  # any time would do
     methods = {
-        "now": classmethod(lambda cls, tz=None: here.fromtimestamp(START, tz)),
-        "utcnow": classmethod(lambda cls: here.fromtimestamp(START, datetime.UTC).replace(tzinfo=None)),
-        "today": classmethod(lambda cls: here.fromtimestamp(START)),
+        "now": classmethod(lambda cls, tz=None: here.fromtimestamp(start, tz)),
+        "utcnow": classmethod(lambda cls: here.fromtimestamp(start, datetime.UTC).replace(tzinfo=None)),
+        "today": classmethod(lambda cls: here.fromtimestamp(start)),
     }
     stopped = type("datetime", (here,), methods)
-    clocks = [(time.time, lambda: float(START)), (time.time_ns, lambda: START * 10**9), (here, stopped)]
+    clocks = [(time.time, lambda: float(start)), (time.time_ns, lambda: start * 10**9), (here, stopped)]
     with _replaced(clocks, modules):
         yield
 
@@ -312,16 +279,10 @@ def generators(
     first: Data,
     second: Data,
     *,
-    claimed: float,
-    delta: float = 0.0,
-    confidence: float = SURE,
-    neighbours: str = "add-remove",
-    pair: str = "",
-    seed: int = 0,
     most_runs: int = MOST_RUNS,
     circumstances: Sequence[Circumstance] = CIRCUMSTANCES,
-    subject: str = "",
-) -> list[HeldFinding]:
+    **settings: Unpack[Keywords],
+) -> list[ScanFinding]:
     """Fit without a seed and see whether the noise repeats itself, as fits come or while clock and globals stay.
 
     Noise that repeats is none. Where something that the model holds has one value in all fits on D and another one in
@@ -333,9 +294,7 @@ def generators(
     Parameters
     ----------
     factory : returns an unfitted estimator, with its ``random_state`` as it would be used; None is what should be safe.
-    first, second, claimed, delta, confidence, neighbours, pair, most_runs, subject : as of
-        :func:`~dpnb.audit.scan.scan`.
-    seed : of the order of the fits.
+    first, second, most_runs, settings : as of :func:`~dpnb.audit.scan.scan`; the seed is that of the order of the fits.
     circumstances : what is held fixed.
 
     Returns
@@ -343,144 +302,36 @@ def generators(
     A finding for each attribute and circumstance. One about the global generators is given their state: by itself it
     refutes the claim only for somebody who knows it.
     """
-    check_levels(confidence, delta)
-    check_claim(claimed)
+    settings.setdefault("confidence", SURE)
     kind = type(factory())
+    asked = AuditSettings(**settings).about(subject=kind.__name__, pair=sizes_of(first, second))
     names = [*(base.__module__ for base in kind.__mro__), getattr(factory, "__module__", "")]
     modules = [sys.modules[name] for name in dict.fromkeys(names) if name in sys.modules]
-    level = shared(confidence, len(circumstances))
-    found: list[HeldFinding] = []
+    level = shared(asked.confidence, len(circumstances))
+    found: list[ScanFinding] = []
     for number, circumstance in enumerate(circumstances):
 
         def run(side: int, held_fixed: Circumstance = circumstance) -> dict[str, Any]:
             with held_fixed.holding(*modules):
                 return facts_of(factory, (first, second)[side], None)
 
-        facts, bound, fits = constant_on_each(
-            run, claimed=claimed, delta=delta, confidence=level, seed=seed + number, most_runs=most_runs
-        )
+        each = replace(asked, confidence=level, seed=asked.seed + number)
+        facts, bound, fits = constant_on_each(run, each, most_runs=most_runs)
         known = {finding.path for finding in found}
         found += [
-            HeldFinding(
+            each.finding(
+                ScanFinding,
                 instrument="generators",
-                subject=subject or kind.__name__,
-                claimed=claimed,
                 lower_bound=bound,
-                confidence=level,
-                neighbours=neighbours,
-                pair=pair or f"{len(first[1])} and {len(second[1])} records",
                 event=f"fits {circumstance.words}: {path} is {values}, in all {fits // 2} fits on each; "
                 f"{circumstance.means}",
-                delta=delta,
                 trials=fits,
                 given=circumstance.secret,
                 path=path,
                 holds=holds,
-                chance=1 - confidence,
+                chance=1 - asked.confidence,
             )
-            for path, holds, values in told(facts, first, second)
+            for path, holds, values in explained(facts, first, second)
             if path not in known
         ]
     return found
-
-
-# --- Time -------------------------------------------------------------------------------------------------------------
-
-
-def timings(
-    factory: Callable[[], Any],
-    first: Data,
-    second: Data,
-    *,
-    runs: int,
-    what: str = "fit",
-    clock: Callable[[], float] = time.perf_counter,
-    seed: int = 0,
-) -> tuple[Floats, Floats]:
-    """Times of fits, or of predictions, on two neighbours; they alternate in random order, pair by pair.
-
-    Parameters
-    ----------
-    factory, first, second : as of :func:`~dpnb.audit.attack.attack`.
-    runs : number of fits on each data set.
-    what : ``"fit"``, or ``"predict"`` for the predictions of the same records by models fitted on each.
-    clock : seconds.
-    seed : of the order and of the fits.
-
-    Returns
-    -------
-    (runs, 1) times on D and on D′, a row a pair of fits.
-    """
-    if what not in ("fit", "predict"):
-        raise ValueError(f"what={what!r}: expected 'fit' or 'predict'")
-    if isinstance(runs, bool) or not isinstance(runs, int | np.integer) or runs < MIN_RUNS:
-        raise ValueError(f"runs={runs!r}: expected a whole number of at least {MIN_RUNS}")
-    rng, queries = np.random.default_rng(seed), black_box(first, second).queries
-    times = np.empty((2, runs))
-    with kept_generators():
-        for number in range(int(runs)):
-            for side in rng.permutation(2).tolist():
-                drawn = int(rng.integers(2**32))
-                seed_globals(drawn)
-                model, data = seeded(factory(), drawn), (first, second)[side]
-                if what == "predict":
-                    model.fit(*data)
-                start = clock()
-                model.fit(*data) if what == "fit" else model.predict(queries)
-                times[side, number] = clock() - start
-    return times[0][:, None], times[1][:, None]
-
-
-def timing(
-    factory: Callable[[], Any],
-    first: Data,
-    second: Data,
-    *,
-    claimed: float,
-    runs: int,
-    confidence: float = 0.99,
-    delta: float = 0.0,
-    what: str = "fit",
-    clock: Callable[[], float] = time.perf_counter,
-    neighbours: str = "add-remove",
-    pair: str = "",
-    seed: int = 0,
-    subject: str = "",
-) -> SampledFinding:
-    """Attack by the time that a fit, or a prediction, takes. Not part of an audit unless it is asked for.
-
-    Few proofs speak of time, no estimator of this package promises anything about it, and the answer holds for the
-    machine at hand.
-
-    Parameters
-    ----------
-    factory, first, second, runs, what, clock : as of :func:`timings`.
-    claimed, confidence, delta, neighbours, pair, subject : as of :func:`~dpnb.audit.bounds.compare`.
-    seed : decides order, fits and the choice of the event.
-
-    Returns
-    -------
-    Finding whose bound holds however the speed of the machine changes, if it does so independently of the data.
-
-    Notes
-    -----
-    Each pair of fits takes its two places in random order, so that both have the same law, averaged over the two
-    places. The number of times in an event is then a sum of independent indicators of unequal probabilities. Beyond one
-    from its mean its tails are below those of the binomial law with the same mean (Hoeffding 1956, theorem 4), and
-    Clopper–Pearson bounds hold for the mean probabilities, whose ratio is at most e^ε as well. For an event of which
-    less than one is expected, a bound of error a misses with −ln(1 − a) at most.
-    """
-    a, b = timings(factory, first, second, runs=runs, what=what, clock=clock, seed=seed)
-    return compare(
-        a,
-        b,
-        claimed=claimed,
-        confidence=confidence,
-        delta=delta,
-        neighbours=neighbours,
-        subject=subject or type(factory()).__name__,
-        pair=pair or f"{len(first[1])} and {len(second[1])} records",
-        names=[f"seconds of a {what}"],
-        seed=seed,
-        paired=True,
-    )

@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..arrays import Bools
-from .held import Fact, agree
+from .contents import Fact, agree
+from .settings import SURE, AuditSettings
 
-SURE = 1 - 1e-6
-BURN_IN = 3  # fits on each data set that choose what is looked at
-MOST_RUNS = 1_000
-NOTHING = np.empty((), object)  # the fact of a path that leads nowhere
+BURN_IN = 3  # fits on each data set that choose what is looked at: a coin is constant in one of 32 such sixes
+MOST_RUNS = 1_000  # fits on each data set; they refute claims up to ε = 5
+ABSENT = np.empty((), object)  # the fact of a path that leads nowhere
 
 Run = Callable[[int], dict[str, Fact]]
 
@@ -85,31 +85,25 @@ def constant_bound(runs: int, *, confidence: float, delta: float = 0.0, candidat
 
 
 def constant_on_each(
-    run: Run,
-    *,
-    claimed: float,
-    delta: float = 0.0,
-    confidence: float = SURE,
-    seed: int = 0,
-    most_runs: int = MOST_RUNS,
+    run: Run, asked: AuditSettings, *, most_runs: int = MOST_RUNS
 ) -> tuple[list[Constant], float, int]:
     """Find facts that are the same in all fits on D, and others in all fits on D′.
 
     Three fits on each data set choose the candidates. As many more as a claim needs confirm them; if no candidate is
-    left, no more fits are made.
+    left, no more fits are made. The order of the fits is random, for what changes with time is not a leak.
 
     Parameters
     ----------
     run : side (0 or 1) → facts of a fresh fit.
-    claimed, delta, confidence : of the claim, and probability that a subject which keeps it passes.
-    seed : of the order of the fits, which is random, for what changes with time is not a leak.
+    asked : the claim, and the seed of the order.
     most_runs : most fits on each data set.
 
     Returns
     -------
     The facts, the lower bound of ε that they show, and the number of fits.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(asked.seed)
+    level = {"delta": asked.delta, "confidence": asked.confidence}
     fits: list[list[dict[str, Fact]]] = [[], []]
     for side in rng.permutation(np.repeat([0, 1], BURN_IN)).tolist():
         fits[side].append(run(side))
@@ -117,13 +111,13 @@ def constant_on_each(
     candidates = sum(int(fact.where.sum()) for fact in left)
     confirmed = 0
     if candidates:
-        needed = runs_needed(claimed=claimed, delta=delta, confidence=confidence, candidates=candidates)
+        needed = runs_needed(claimed=asked.claimed, candidates=candidates, **level)
         while left and confirmed < min(needed, most_runs - BURN_IN):
             for side in rng.permutation(2).tolist():
                 facts = run(side)
                 left = [fact for before in left if (fact := _confirmed(before, facts, side)) is not None]
             confirmed += 1
-    bound = constant_bound(confirmed, confidence=confidence, delta=delta, candidates=max(candidates, 1))
+    bound = constant_bound(confirmed, candidates=max(candidates, 1), **level)
     return left, bound if left else 0.0, 2 * (BURN_IN + confirmed)
 
 
@@ -132,7 +126,7 @@ def differing(first: list[dict[str, Fact]], second: list[dict[str, Fact]]) -> li
     found = []
     for path in dict.fromkeys(path for facts in (*first, *second) for path in facts):
         sides = [[facts[path] for facts in fits if path in facts] for fits in (first, second)]
-        a, b = (fits[0] if fits else NOTHING for fits in sides)
+        a, b = (fits[0] if fits else ABSENT for fits in sides)
         if not sides[0] or not sides[1]:
             # There on one side only, whatever it is: in all fits of that side?
             if len(sides[0]) == len(first) or len(sides[1]) == len(second):
@@ -160,8 +154,8 @@ def _confirmed(fact: Constant, facts: dict[str, Fact], side: int) -> Constant | 
     """What a further fit leaves of a fact."""
     expected, other = (fact.on_first, fact.on_second)[:: 1 - 2 * side]
     there = facts.get(fact.path)
-    if expected is NOTHING or other is NOTHING:
-        return fact if (there is None) == (expected is NOTHING) else None
+    if expected is ABSENT or other is ABSENT:
+        return fact if (there is None) == (expected is ABSENT) else None
     if there is None:
         return None
     same = agree(expected, there)

@@ -9,13 +9,12 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..arrays import Floats
-from ..privacy.curator import Curator, T, opening
 from ..privacy.lattice import Lattice
 from ..privacy.laws import (
     Exact,
@@ -28,61 +27,51 @@ from ..privacy.laws import (
     Point,
     TwoSidedGeometric,
 )
-from ..privacy.ledger import Event, Ledger
-from .bounds import check_levels
+from .engine import Fit, Question, answering
 from .result import Finding
+from .settings import check_levels
 
 Noise = Laplace | TwoSidedGeometric | Gaussian
-Run = Callable[[Any], object]
-"""Runs the subject on a data set; opens its curator by :func:`~dpnb.privacy.curator.open_curator`."""
 
 
 class _PausedError(Exception):
     """The run has reached a choice that the prefix does not decide."""
 
 
-class _Chooser(Curator):
+class _Path:
     """Answers choices from a prefix; notes log probabilities and additive laws; pauses at the first open choice."""
 
-    def __init__(self, *, rng: np.random.Generator, ledger: Ledger, prefix: list[Any]) -> None:
-        super().__init__(rng=rng, ledger=ledger)
-        self.prefix = prefix
-        self.taken = 0
+    def __init__(self, prefix: list[Any]) -> None:
+        self._left = list(prefix)
         self.log_probability = 0.0
         self.noise: list[Noise] = []
         self.waiting: tuple[str, Law[Any]] | None = None
 
-    def _settle(self, law: Law[Any], event: Event) -> Any:
-        self.ledger.book(event)
+    def __call__(self, question: Question) -> Any:
+        law = question.law
+        if law is None:
+            # The same on both sides: it does not depend on the data.
+            return question.draw(np.random.default_rng(0))
         if isinstance(law, Noise):
             self.noise.append(law)
             return law.centre
-        if self.taken == len(self.prefix):
-            self.waiting = (event.what, law)
+        if not self._left:
+            self.waiting = (question.request.what, law)
             raise _PausedError
-        outcome = self.prefix[self.taken]
-        self.taken += 1
+        outcome = self._left.pop(0)
         self.log_probability += float(np.sum(law.log_density(outcome)))
         return outcome
 
-    def public(self, draw: Callable[[np.random.Generator], T], *, what: str) -> T:
-        return draw(np.random.default_rng(0))  # the same on both sides: it does not depend on the data
 
-
-def _run(run: Run, data: Any, prefix: list[Any]) -> _Chooser:
-    made: list[_Chooser] = []
-
-    def make(*, rng: np.random.Generator, ledger: Ledger) -> Curator:
-        made.append(_Chooser(rng=rng, ledger=ledger, prefix=prefix))
-        return made[0]
-
-    with opening(make), contextlib.suppress(_PausedError):
+def _run(run: Fit, data: Any, prefix: list[Any]) -> _Path:
+    path = _Path(prefix)
+    with answering(path), contextlib.suppress(_PausedError):
         run(data)
-    return made[0]
+    return path
 
 
 def exact(
-    run: Run,
+    run: Fit,
     first: Any,
     second: Any,
     *,
@@ -166,7 +155,7 @@ def _with_delta(found: list[_Transcript], delta: float) -> tuple[float, str]:
     return best
 
 
-def _transcripts(run: Run, first: Any, second: Any, prefix: list[Any]) -> Iterator[_Transcript]:
+def _transcripts(run: Fit, first: Any, second: Any, prefix: list[Any]) -> Iterator[_Transcript]:
     sides = [_run(run, data, prefix) for data in (first, second)]
     a, b = sides
     logs = (a.log_probability, b.log_probability)

@@ -8,7 +8,7 @@ that see every record once.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,6 @@ import numpy as np
 from sklearn.base import clone
 
 from ..estimators.documents import plain
-from ..privacy.curator import Curator, T, opening
 from ..privacy.laws import (
     DiscreteGaussian,
     Exact,
@@ -27,10 +26,9 @@ from ..privacy.laws import (
     PermuteAndFlip,
     TwoSidedGeometric,
 )
-from ..privacy.ledger import Event, Ledger
+from ..privacy.ledger import Event
+from .engine import Fit, Question, answering, drawn
 
-Publish = Callable[[Any], object]
-"""Runs the subject on a data set, with curators by ``open_curator``, and returns what it publishes, as JSON has it."""
 PUBLISHED = "what is published"
 
 
@@ -57,53 +55,41 @@ class Spent:
         return self.cost / self.booked if self.booked else math.inf
 
 
-class _Follower(Curator):
+class Followed:
     """Takes down laws and outcomes; with a script it answers with the script's outcomes."""
 
-    def __init__(self, *, rng: np.random.Generator, ledger: Ledger, script: Iterator[Any] | None) -> None:
-        super().__init__(rng=rng, ledger=ledger)
+    def __init__(self, script: Iterator[Any] | None) -> None:
         self._script = script
         self.outcomes: list[Any] = []
         self.laws: list[tuple[Event, Law[Any]]] = []
 
-    def _settle(self, law: Law[Any], event: Event) -> Any:
-        self.ledger.book(event)
-        self.laws.append((event, law))
-        return self._answer(law.draw)
-
-    def public(self, draw: Callable[[np.random.Generator], T], *, what: str) -> T:
-        answer: T = self._answer(draw)
-        return answer
-
-    def _answer(self, draw: Callable[[np.random.Generator], Any]) -> Any:
-        self.outcomes.append(draw(self._rng) if self._script is None else next(self._script))
+    def __call__(self, question: Question) -> Any:
+        """The next outcome of the script, else a draw."""
+        if question.law is not None and question.event is not None:
+            self.laws.append((question.event, question.law))
+        self.outcomes.append(drawn(question) if self._script is None else next(self._script))
         return self.outcomes[-1]
 
 
-def follow(publish: Publish, data: Any, script: Iterator[Any] | None) -> tuple[_Follower, object]:
-    """Run a subject; a script's end, or what the script's outcomes break, is ``PUBLISHED`` as its error."""
-    made: list[_Follower] = []
-
-    def make(**doors: Any) -> _Follower:
-        made.append(_Follower(**doors, script=script))
-        return made[-1]
-
-    with opening(make):
+def follow(publish: Fit, data: Any, script: Iterator[Any] | None) -> tuple[Followed, object]:
+    """Run a subject that returns what it publishes; with a script, an error is what it publishes."""
+    followed = Followed(script)
+    with answering(followed):
         try:
             published = publish(data)
         except Exception as error:
             if script is None:
                 raise
             published = error
-    return made[-1], published
+    return followed, published
 
 
-def spent(publish: Publish, first: Any, second: Any, *, neighbours: str = "add-remove") -> list[Spent]:
+def spent(publish: Fit, first: Any, second: Any, *, neighbours: str = "add-remove") -> list[Spent]:
     """Compare the laws of each release on two neighbours, the outputs drawn on the first.
 
     Parameters
     ----------
-    publish : runs the subject; what it returns must follow from its releases.
+    publish : runs the subject; what it returns, as JSON has it, must follow from its releases.
     first, second : the neighbours.
     neighbours : their relation. A replacement is a removal and an addition: ε counts twice, ρ four times.
 

@@ -10,13 +10,12 @@ The log-ratio at any output bounds the true ε from below (for pure differential
 from __future__ import annotations
 
 import math
-import sys
 from collections import Counter
 from collections.abc import Callable, Hashable
 from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import cache, partial
-from typing import Any, NamedTuple, cast
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -25,16 +24,17 @@ from scipy.stats import bernoulli, poisson
 from sklearn.base import clone
 
 from ..arrays import Floats
-from ..privacy.curator import Curator, T, opening
-from ..privacy.laws import Law
-from ..privacy.ledger import Event, Ledger
+from ..privacy.curator import Curator, opening
+from ..privacy.ledger import Ledger
 from ..records.bags import PARTS, POSITIONAL, Bags, Copies, Keys, drawing
 from ..records.memory import Records
+from .engine import Answer, Fit, Question, Request, answering, drawn
 from .result import Finding
 
 Part = tuple[pd.DataFrame, "pd.Series[Any]"]
 MULTIPLICITY = "bootstrap multiplicity: a bag may hold a record several times"
 MOVES = "parts of equal size: one record more moves another"
+BagRule = Callable[[Bags, Keys, int, int], Copies | None]
 MOST_COPIES = 12  # P(Poisson(1) > 12) < 1e-10; leaving it out lowers a likelihood by less than that
 
 
@@ -50,17 +50,6 @@ class DivergenceError(Exception):
     def __init__(self, message: str, *, place: str = "") -> None:
         super().__init__(message)
         self.place = place
-
-
-class Request(NamedTuple):
-    """What a fit asks the release door for: purpose, mechanism, and number of disjoint parts."""
-
-    what: str
-    mechanism: str
-    parts: int
-
-    def __str__(self) -> str:
-        return f"{self.what} ({self.mechanism}, {self.parts} parts)"
 
 
 @dataclass(frozen=True)
@@ -83,14 +72,42 @@ class Release:
     place: str
 
 
-@dataclass
 class Tape:
-    """Everything released in one fit, and how it was bagged."""
+    """Takes down everything released in one fit, and how it was bagged.
 
-    releases: list[Release] = field(default_factory=list)
-    bags: Bags | None = None
-    keys: Keys | None = None
-    ledger: Ledger | None = None
+    Parameters
+    ----------
+    answer : where outcomes come from.
+    """
+
+    def __init__(self, answer: Answer = drawn) -> None:
+        self.releases: list[Release] = []
+        self.bags: Bags | None = None
+        self.keys: Keys | None = None
+        self.ledger: Ledger | None = None
+        self._answer = answer
+        self._bag_numbers: dict[int, int] = {}
+
+    def __call__(self, question: Question) -> Any:
+        """The outcome, after it was noted."""
+        outcome, law = self._answer(question), question.law
+        log_density = 0.0 if law is None else float(np.sum(law.log_density(outcome)))
+        opened, numbers = question.ledger.open_bag, self._bag_numbers
+        bag = -1 if opened is None else numbers.setdefault(id(opened), len(numbers))
+        self.releases.append(Release(question.request, bag, outcome, log_density, question.place))
+        return outcome
+
+    def record(self, fit: Fit, data: Any, *, rule: BagRule) -> Tape:
+        """Run a fit, with its bags drawn by a rule."""
+
+        def draw(bags: Bags, keys: Keys, seed: int, tree: int) -> Copies | None:
+            self.bags, self.keys = bags, keys
+            return rule(bags, keys, seed, tree)
+
+        with answering(self) as curators, drawing(draw):
+            fit(data)
+        self.ledger = curators[-1].ledger if curators else None
+        return self
 
     def by_bag(self) -> Floats:
         """Log density of the outcomes of each bag; the entry before the first is for what lies outside of bags."""
@@ -100,38 +117,16 @@ class Tape:
         return total
 
 
-class _Recorder(Curator):
-    """Takes down every outcome: its own draws, or those of a script in the script's order."""
+class _Script:
+    """Answers with recorded outcomes, in their order, as long as the fit asks for the same releases."""
 
-    def __init__(
-        self, *, rng: np.random.Generator, ledger: Ledger, tape: Tape, script: list[Release] | None
-    ) -> None:
-        super().__init__(rng=rng, ledger=ledger)
-        tape.ledger = ledger
-        self._tape = tape
-        self._script = script
-        self._bag_numbers: dict[int, int] = {}
+    def __init__(self, releases: list[Release]) -> None:
+        self._left = iter(releases)
 
-    def _settle(self, law: Law[Any], event: Event) -> Any:
-        self.ledger.book(event)
-        request = Request(event.what, event.mechanism, event.n_parts)
-        outcome = self._outcome(request, law.draw)
-        self._note(request, outcome, float(np.sum(law.log_density(outcome))))
-        return outcome
-
-    def public(self, draw: Callable[[np.random.Generator], T], *, what: str) -> T:
-        request = Request(what, "public", 1)
-        outcome: T = self._outcome(request, draw)
-        self._note(request, outcome, 0.0)
-        return outcome
-
-    def _outcome(self, request: Request, draw: Callable[[np.random.Generator], Any]) -> Any:
-        if self._script is None:
-            return draw(self._rng)
-        position, place = len(self._tape.releases), _place()
-        if position == len(self._script):
+    def __call__(self, question: Question) -> Any:
+        request, place, expected = question.request, question.place, next(self._left, None)
+        if expected is None:
             raise DivergenceError(f"one release more: {request.what} at {place}", place=place)
-        expected = self._script[position]
         if expected.request != request:
             raise DivergenceError(
                 f"{request} at {place} instead of {expected.request} at {expected.place}",
@@ -139,46 +134,25 @@ class _Recorder(Curator):
             )
         return expected.outcome
 
-    def _note(self, request: Request, outcome: Any, log_density: float) -> None:
-        opened, numbers = self.ledger.open_bag, self._bag_numbers
-        bag = -1 if opened is None else numbers.setdefault(id(opened), len(numbers))
-        self._tape.releases.append(Release(request, bag, outcome, log_density, _place()))
+    def end(self) -> None:
+        """Raise if there are releases that were not asked for."""
+        left = next(self._left, None)
+        if left is not None:
+            what, mechanism, _ = left.request
+            message = f"{what} ({mechanism}) at {left.place} is not asked for any more"
+            raise DivergenceError(message, place=left.place)
 
 
-def _place() -> str:
-    """Module, line and function of the code outside the release door that asked for a release."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__") in (Curator.__module__, __name__):
-        frame = frame.f_back
-    return f"{frame.f_globals.get('__name__')}:{frame.f_lineno} {frame.f_code.co_name}"
-
-
-Fit = Callable[[Any], object]
-"""Runs the subject on a data set; opens its curator by :func:`~dpnb.privacy.curator.open_curator`."""
-
-
-def _take(fit: Fit, data: Any, *, rule: Callable[..., Copies | None], script: list[Release] | None) -> Tape:
-    """Run a fit and return its tape; with a script, force its outcomes."""
-    tape = Tape()
-
-    def draw(bags: Bags, keys: Keys, seed: int, tree: int) -> Copies | None:
-        tape.bags, tape.keys = bags, keys
-        return rule(bags, keys, seed, tree)
-
-    with opening(partial(_Recorder, tape=tape, script=script)), drawing(draw):
-        try:
-            fit(data)
-        except DivergenceError:
-            raise
-        except Exception as error:
-            if script is None:
-                raise
-            raise DivergenceError(f"the fit fails on the neighbour: {error}") from error
-    if script is not None and len(tape.releases) < len(script):
-        left = script[len(tape.releases)]
-        what, mechanism, _ = left.request
-        message = f"{what} ({mechanism}) at {left.place} is not asked for any more"
-        raise DivergenceError(message, place=left.place)
+def _forced(fit: Fit, data: Any, script: list[Release], *, rule: BagRule) -> Tape:
+    """Tape of a fit that releases what the script says."""
+    answer = _Script(script)
+    try:
+        tape = Tape(answer).record(fit, data, rule=rule)
+    except DivergenceError:
+        raise
+    except Exception as error:
+        raise DivergenceError(f"the fit fails on the neighbour: {error}") from error
+    answer.end()
     return tape
 
 
@@ -211,7 +185,7 @@ def _own_key(keys: Keys, common: Keys) -> np.uint64:
     return key
 
 
-def _with_copies(key: np.uint64, copies: int) -> Callable[..., Copies | None]:
+def _with_copies(key: np.uint64, copies: int) -> BagRule:
     """Bags as hashed, but with a given number of copies of one record."""
 
     def rule(bags: Bags, keys: Keys, seed: int, tree: int) -> Copies | None:
@@ -223,7 +197,7 @@ def _with_copies(key: np.uint64, copies: int) -> Callable[..., Copies | None]:
     return rule
 
 
-def _shared_bootstrap(fit: Fit, first: Any, second: Any) -> Callable[..., Copies | None]:
+def shared_bootstrap(fit: Fit, first: Any, second: Any) -> BagRule:
     """Bags as hashed; a bootstrap is drawn once, on all records of both data sets, and restricted."""
 
     @cache
@@ -323,24 +297,26 @@ def replay_fit(
     own : whether ``first`` has a record that ``second`` has not, and the other way round.
     script : outputs to replay, by default those of a fit on ``first``.
     """
-    shared = _shared_bootstrap(fit, first, second)
-    recorded = _take(fit, first, rule=shared, script=script)
+    shared = shared_bootstrap(fit, first, second)
+    recorded = (
+        Tape().record(fit, first, rule=shared) if script is None else _forced(fit, first, script, rule=shared)
+    )
     script, bags = recorded.releases, recorded.bags
     assert recorded.ledger is not None
     counts = range(1, MOST_COPIES + 1) if bags is not None and bags.mode == "poisson" else range(1, 2)
     fits = 1
     try:
-        without = _take(fit, common, rule=shared, script=script)
+        without = _forced(fit, common, script, rule=shared)
         likelihood, tapes = [], []
         for data, has_own in ((first, own[0]), (second, own[1])):
             if not has_own:
                 copies = {}
             elif bags is None or bags.mode in POSITIONAL:
-                copies = {1: _take(fit, data, rule=shared, script=script)}
+                copies = {1: _forced(fit, data, script, rule=shared)}
             else:
                 assert without.keys is not None
                 key = _own_key(_keys_of(fit, data), without.keys)
-                copies = {k: _take(fit, data, rule=_with_copies(key, k), script=script) for k in counts}
+                copies = {k: _forced(fit, data, script, rule=_with_copies(key, k)) for k in counts}
             fits += 1 + len(copies)
             likelihood.append(_log_likelihood(bags, without, copies))
             tapes.append(copies.get(1, without))
@@ -439,7 +415,7 @@ def replay_mechanism(
     )
 
 
-Steer = Callable[[Fit, Any, Any], list[Release]]
+Force = Callable[[Fit, Any, Any], list[Release]]
 """How the subject runs, and two data sets → outputs that are possible on the first one."""
 
 
@@ -450,7 +426,7 @@ def replay_estimator(
     *,
     seed: int = 0,
     encoded: bool = False,
-    steer: Steer | None = None,
+    force: Force | None = None,
 ) -> tuple[Replay, str]:
     """Replay of a ``dpnb`` estimator; returns the neighbouring relation of the pair as well.
 
@@ -458,7 +434,7 @@ def replay_estimator(
     ----------
     encoded : whether each data set is encoded once, ahead of all fits, which takes a quarter of the time. What
         encoding itself may tell is then out of sight.
-    steer : which outputs to replay, by default those that a fit on ``first`` draws.
+    force : which outputs to replay, by default those that a fit on ``first`` draws.
     """
     common, own, relation = split_pair(first, second)
 
@@ -468,7 +444,7 @@ def replay_estimator(
     parts: list[Any] = [first, second, common]
     if encoded:
         parts = [(Records(*part, domain=estimator.domain, strict=False), None) for part in parts]
-    script = None if steer is None else steer(fit, parts[0], parts[1])
+    script = None if force is None else force(fit, parts[0], parts[1])
     return replay_fit(fit, parts[0], parts[1], common=parts[2], own=own, script=script), relation
 
 

@@ -1,4 +1,4 @@
-"""Picture and page of an audit: how the wealth of the bets grew, or the event that tells two distributions apart."""
+"""Picture and page of an audit: how the wealth of the bets grew, and what the scans found."""
 
 from __future__ import annotations
 
@@ -6,28 +6,23 @@ import base64
 import io
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from textwrap import wrap
-from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..arrays import Floats
 from ..files import write_whole
-from .bounds import SampledFinding
-from .campaign import Tried
-from .monitor import MonitoredFinding
+from .examine import Tried
 from .pairs import Pair
 from .result import Finding
-from .scan import HeldFinding
+from .scan import ScanFinding
+from .sequential import MonitoredFinding
 
 SUFFIXES = (".html", ".png")
-SIDES = (("D", "#0173B2", "-", "//"), ("D′", "#DE8F05", "--", ".."))  # colour, line and hatch tell them apart
-MAX_BARS = 20
-MAX_BINS = 60
 
 STYLE = """
 :root { color-scheme: light dark; --text: #222; --page: #fff; --box: #f2f2f2; --line: #767676; --bad: #b00020;
@@ -46,74 +41,6 @@ th { font-weight: 600; }
 .violated { border-left: 0.5rem solid var(--bad); padding-left: 0.8rem; }
 .passed { border-left: 0.5rem solid var(--good); padding-left: 0.8rem; }
 """
-LEAST_WEALTH, MOST_WEALTH = 1e-6, 1e300  # that are drawn
-SHOWN_ROWS = 6  # of each data set
-SHOWN_TRIED = 20
-
-
-def plot_event(finding: SampledFinding) -> Figure:
-    """Show the event's statistic in the runs that measured it, on D and on D′, with the event's threshold.
-
-    Parameters
-    ----------
-    finding : of an attack.
-
-    Returns
-    -------
-    Figure with one panel; shares of runs on a logarithmic axis, because tails decide.
-    """
-    figure = Figure(figsize=(8, 4.2), layout="constrained", dpi=110, facecolor="white")
-    axis = figure.subplots()
-    values = (finding.on_first, finding.on_second)
-    finite = [side[np.isfinite(side)] for side in values]
-    points = np.unique(np.concatenate(finite))
-    for place, side, shown, (name, colour, line, hatch) in zip(
-        (-0.2, 0.2), values, finite, SIDES, strict=True
-    ):
-        left_out = len(side) - len(shown)
-        label = f"{name} ({len(side)} runs" + (f", {left_out} without a number)" if left_out else ")")
-        weight = 1 / max(len(side), 1)
-        style: dict[str, Any] = {
-            "edgecolor": colour,
-            "hatch": hatch,
-            "label": label,
-            "alpha": 0.7,
-            "facecolor": "none",
-        }
-        if len(points) <= MAX_BARS:
-            shares = [weight * np.sum(shown == point) for point in points]
-            axis.bar(np.arange(len(points)) + place, shares, 0.4, **style)
-        else:
-            bins = min(MAX_BINS, math.isqrt(len(side)) + 1)
-            edges = np.linspace(points[0], points[-1], bins + 1).tolist()
-            axis.hist(
-                shown,
-                edges,
-                weights=np.full(len(shown), weight),
-                histtype="stepfilled",
-                linestyle=line,
-                **style,
-            )
-    _mark_event(finding, points, axis)
-    axis.set(xlabel=finding.shown.statistic, ylabel="share of runs", yscale="log")
-    axis.set_ylim(0.5 / max(map(len, values)), 1.5)
-    axis.set_title(f"Event: {finding.shown}")
-    figure.legend(loc="outside lower center", ncols=3)
-    return figure
-
-
-def _mark_event(finding: SampledFinding, points: Floats, axis: Axes) -> None:
-    value = finding.shown.value
-    if math.isnan(value):
-        return
-    few = len(points) <= MAX_BARS
-    at = value
-    if few:
-        ticks = np.arange(len(points))
-        axis.set_xticks(ticks, [f"{p:.4g}" for p in points])
-        at = float(np.searchsorted(points, value, side="right")) - 0.5
-    if finding.shown.relation in (">", "≤") or not few:
-        axis.axvline(at, color="black", linestyle=":", label=f"threshold {value:.4g}")
 
 
 def plot_wealth(finding: MonitoredFinding) -> Figure:
@@ -131,11 +58,11 @@ def plot_wealth(finding: MonitoredFinding) -> Figure:
     above, below = figure.subplots(2, sharex=True, height_ratios=(3, 2))
     runs, bound, wealth = _went(finding).T
     enough = 1 / (1 - finding.confidence)
-    above.plot(runs, np.clip(wealth, LEAST_WEALTH, MOST_WEALTH), color=SIDES[0][1], label="wealth")
+    above.plot(runs, np.clip(wealth, 1e-6, 1e300), color="#0173B2", label="wealth")
     above.axhline(enough, color="black", linestyle=":", label=f"1/α = {enough:.4g} refutes the claim")
     above.set(ylabel="wealth", yscale="log")
     above.set_title(finding.pair, parse_math=False)
-    below.step(runs, bound, color=SIDES[1][1], where="post", label="lower bound of ε")
+    below.step(runs, bound, color="#DE8F05", where="post", label="lower bound of ε")
     below.axhline(finding.claimed, color="black", linestyle="--", label=f"claimed ε = {finding.claimed:.4g}")
     below.set(xlabel="runs", ylabel="ε", ylim=(0, 1.15 * max(finding.claimed, bound[-1])))
     figure.legend(loc="outside lower center", ncols=2)
@@ -158,44 +85,20 @@ def plot_words(finding: Finding) -> Figure:
     return figure
 
 
-def _drawn(finding: Finding) -> Figure | None:
-    """The picture of a finding, None if it has only words."""
-    match finding:
-        case MonitoredFinding():
-            return plot_wealth(finding)
-        case SampledFinding():
-            return plot_event(finding)
-    return None
-
-
 def alt_text(finding: Finding) -> str:
     """The picture in words."""
     shown = f"The runs show ε ≥ {finding.lower_bound:.3g}; the claim is ε = {finding.claimed:g}."
-    match finding:
-        case MonitoredFinding():
-            return (
-                f"Wealth of bets against the claim over {finding.trials} runs: {finding.e_value:.3g} in the end, and "
-                f"{1 / (1 - finding.confidence):.4g} refutes. {finding.event}. {shown}"
-            )
-        case SampledFinding():
-            statistic = finding.shown.statistic
-            return (
-                f"Histograms of {statistic} over the runs on the data sets D and D′. {finding.event}. {shown}"
-            )
-    return f"{finding.event}. {shown}"
+    if not isinstance(finding, MonitoredFinding):
+        return f"{finding.event}. {shown}"
+    return (
+        f"Wealth of bets against the claim over {finding.trials} runs: {finding.e_value:.3g} in the end, and "
+        f"{1 / (1 - finding.confidence):.4g} refutes. {finding.event}. {shown}"
+    )
 
 
-def page(
-    finding: Finding,
-    *,
-    others: Sequence[Finding],
-    settings: Mapping[str, str],
-    notes: Sequence[str],
-    violated: bool,
-    pair: Pair | None = None,
-    tried: Sequence[Tried] = (),
-) -> str:
-    """Self-contained HTML page.
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """What a report shows.
 
     Parameters
     ----------
@@ -207,15 +110,28 @@ def page(
     pair : the data sets of the finding, to show their first rows.
     tried : what was tried on all pairs, the most promising first.
     """
+
+    finding: Finding
+    others: Sequence[Finding] = ()
+    settings: Mapping[str, str] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    violated: bool
+    pair: Pair | None = None
+    tried: Sequence[Tried] = ()
+
+
+def page(report: Report) -> str:
+    """Self-contained HTML page."""
+    finding, violated = report.finding, report.violated
     verdict = "The claim is refuted" if violated else "No violation found"
     rows = "\n".join(
         f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
-        for name, value in settings.items()
+        for name, value in report.settings.items()
     )
-    texts = "\n".join(f"<pre>{escape(str(f))}</pre>" for f in (finding, *others))
-    paragraphs = "\n".join(f"<p>{escape(note)}</p>" for note in notes)
-    shown = "" if pair is None else _pair_shown(pair)
-    trials = "" if not tried else _tried_shown(tried)
+    texts = "\n".join(f"<pre>{escape(str(f))}</pre>" for f in (finding, *report.others))
+    paragraphs = "\n".join(f"<p>{escape(note)}</p>" for note in report.notes)
+    shown = "" if report.pair is None else _pair_shown(report.pair)
+    trials = "" if not report.tried else _tried_shown(report.tried)
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -229,7 +145,7 @@ def page(
 <h1>Privacy audit of {escape(finding.subject)}</h1>
 <p class="{"violated" if violated else "passed"}"><strong>{verdict}.</strong></p>
 {texts}
-{_figure(finding)}{_looked_into((finding, *others))}<h2>What it means</h2>
+{_figure(finding)}{_looked_into((finding, *report.others))}<h2>What it means</h2>
 <p>{escape(_meaning(finding))}</p>
 {paragraphs}
 {shown}{trials}<h2>Settings</h2>
@@ -244,7 +160,7 @@ def page(
 
 
 def _figure(finding: Finding) -> str:
-    if _drawn(finding) is None:
+    if not isinstance(finding, MonitoredFinding):  # its words are on the page already
         return ""
     picture, words = base64.b64encode(_png(finding)).decode(), alt_text(finding)
     return (
@@ -255,7 +171,7 @@ def _figure(finding: Finding) -> str:
 
 def _looked_into(findings: Sequence[Finding]) -> str:
     """What the scans found in the fitted models; nothing where there were no scans."""
-    found = [one for one in findings if isinstance(one, HeldFinding)]
+    found = [one for one in findings if isinstance(one, ScanFinding)]
     if not found:
         return ""
     rows = [[one.path, one.holds, _bound(one), one.event, one.pair] for one in found]
@@ -283,13 +199,14 @@ def _meaning(finding: Finding) -> str:
 
 def _pair_shown(pair: Pair) -> str:
     """The first rows of both data sets."""
+    rows = 6  # to see what the records are like
     tables = [
         _table(
-            f"{name}, the first {min(SHOWN_ROWS, len(X))} of {len(X)} records",
+            f"{name}, the first {min(rows, len(X))} of {len(X)} records",
             [*map(str, X.columns), str(y.name)],
             [
                 [*map(str, row), str(label)]
-                for row, label in zip(X.head(SHOWN_ROWS).to_numpy(), y.head(SHOWN_ROWS), strict=True)
+                for row, label in zip(X.head(rows).to_numpy(), y.head(rows), strict=True)
             ],
         )
         for name, (X, y) in (("D", pair.first), ("D′", pair.second))
@@ -299,11 +216,12 @@ def _pair_shown(pair: Pair) -> str:
 
 def _tried_shown(tried: Sequence[Tried]) -> str:
     """A row for each pair."""
+    most = 20  # pairs
     rows = [
         [one.pair, str(one.runs), f"{one.margin:.3g}" if math.isfinite(one.margin) else "none", one.note]
-        for one in tried[:SHOWN_TRIED]
+        for one in tried[:most]
     ]
-    left = f"; {len(tried) - SHOWN_TRIED} more are left out" if len(tried) > SHOWN_TRIED else ""
+    left = f"; {len(tried) - most} more are left out" if len(tried) > most else ""
     caption = (
         f"Pairs by what scouting promised, the measured one first{left}. The promise is no confidence bound."
     )
@@ -324,40 +242,19 @@ def _table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) 
 def _png(finding: Finding) -> bytes:
     buffer = io.BytesIO()
     metadata = {"Description": alt_text(finding), "Software": None}
-    (_drawn(finding) or plot_words(finding)).savefig(buffer, format="png", metadata=metadata)
+    figure = plot_wealth(finding) if isinstance(finding, MonitoredFinding) else plot_words(finding)
+    figure.savefig(buffer, format="png", metadata=metadata)
     return buffer.getvalue()
 
 
-def write_report(
-    path: Path,
-    finding: Finding,
-    *,
-    others: Sequence[Finding],
-    settings: Mapping[str, str],
-    notes: Sequence[str],
-    violated: bool,
-    pair: Pair | None = None,
-    tried: Sequence[Tried] = (),
-) -> None:
-    """Write the page (``.html``) or the picture (``.png``), whole or not at all; parameters as in :func:`page`.
+def write_report(path: Path, report: Report) -> None:
+    """Write the page (``.html``) or the picture (``.png``), whole or not at all.
 
     Raises
     ------
     ValueError
         For another suffix.
     """
-    if path.suffix == ".html":
-        text = page(
-            finding,
-            others=others,
-            settings=settings,
-            notes=notes,
-            violated=violated,
-            pair=pair,
-            tried=tried,
-        )
-        write_whole(path, text)
-    elif path.suffix == ".png":
-        write_whole(path, _png(finding))
-    else:
+    if path.suffix not in SUFFIXES:
         raise ValueError(f"report {path.name!r}: expected a name that ends in {' or '.join(SUFFIXES)}")
+    write_whole(path, page(report) if path.suffix == ".html" else _png(report.finding))

@@ -8,24 +8,24 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from sklearn.base import clone
 
 from .attack import AttackError, Data, kept_generators, seed_globals, seeded
-from .bounds import check_claim, check_levels
-from .constant import MOST_RUNS, SURE, constant_on_each, differing
-from .described import FAILS, in_memory, told
-from .held import PICKLED, Fact, Held, agree, held, single
+from .constant import MOST_RUNS, constant_on_each, differing
+from .contents import PICKLED, Contents, Fact, agree, contents, single
+from .features import FAILS, explained, in_memory
 from .releases import follow
 from .result import Finding
+from .settings import SURE, AuditSettings, Keywords
 
 SEEDS = ("random_state", "seed")
 
 
 @dataclass(frozen=True, kw_only=True)
-class HeldFinding(Finding):
+class ScanFinding(Finding):
     """What a model holds that its claim does not allow.
 
     Parameters
@@ -47,32 +47,25 @@ def scan(
     first: Data,
     second: Data,
     *,
-    claimed: float,
-    delta: float = 0.0,
-    confidence: float = SURE,
-    neighbours: str = "add-remove",
-    pair: str = "",
-    seed: int = 0,
     most_runs: int = MOST_RUNS,
-    subject: str = "",
-) -> list[HeldFinding]:
+    **settings: Unpack[Keywords],
+) -> list[ScanFinding]:
     """Look into fitted models for what they should not hold.
 
-    Convicted is a fact, found by :func:`~dpnb.audit.held.held`, that has one value in every fit on D and another one in
-    every fit on D′, each fit with a seed of its own: records, sizes, means, classes that were read off the data, counts
-    without noise, an error. So is a generator, or a seed, from which the noise can be drawn again. What is the same on
-    both data sets is public as far as this pair shows; what a record tells that both have, another pair shows.
+    Convicted is a fact, found by :func:`~dpnb.audit.contents.contents`, that has one value in every fit on D and
+    another one in every fit on D′, each fit with a seed of its own: records, sizes, means, classes that were read off
+    the data, counts without noise, an error. So is a generator, or a seed, from which the noise can be drawn again.
+    What is the same on both data sets is public as far as this pair shows; what a record tells that both have, another
+    pair shows.
 
     Parameters
     ----------
     factory : returns an unfitted estimator. A ``random_state`` of its own is left in place where the model is searched
         for generators and seeds, and replaced by fresh seeds elsewhere.
     first, second : (X, y) of the data sets D and D′.
-    claimed, delta, neighbours, pair : the claim, and the two data sets in words.
-    confidence : probability at least with which a subject that keeps its claim is not convicted for a number.
-    seed : decides all runs of subjects that take a seed.
     most_runs : most fits on each data set; claims above ε = 5 need more than a thousand.
-    subject : what is audited, by default the estimator's class.
+    settings : of :class:`~dpnb.audit.settings.AuditSettings`; a subject that keeps its claim is not convicted for a
+        number with probability ``confidence`` at least, by default 1 − 10⁻⁶.
 
     Returns
     -------
@@ -86,21 +79,11 @@ def scan(
     ValueError
         For numbers out of range.
     """
-    check_levels(confidence, delta)
-    check_claim(claimed)
-    make = partial(
-        HeldFinding,
-        instrument="scan",
-        subject=subject or type(factory()).__name__,
-        claimed=claimed,
-        delta=delta,
-        neighbours=neighbours,
-        pair=pair or f"{len(first[1])} and {len(second[1])} records",
-        chance=1 - confidence,
-    )
+    settings.setdefault("confidence", SURE)
+    asked = AuditSettings(**settings).about(subject=type(factory()).__name__, pair=sizes_of(first, second))
+    make = partial(asked.finding, ScanFinding, instrument="scan", chance=1 - asked.confidence)
     with kept_generators():
-        seeds = np.random.default_rng(np.random.SeedSequence(seed))
-
+        seeds = np.random.default_rng(np.random.SeedSequence(asked.seed))
         failed: list[Fact] = []
 
         def run(side: int) -> dict[str, Fact]:
@@ -108,12 +91,10 @@ def scan(
             failed.extend([facts[FAILS]] if FAILS in facts else [])
             return facts
 
-        facts, bound, fits = constant_on_each(
-            run, claimed=claimed, delta=delta, confidence=confidence, seed=seed, most_runs=most_runs
-        )
+        facts, bound, fits = constant_on_each(run, asked, most_runs=most_runs)
         if len(failed) == fits and not facts:
             raise AttackError(f"all {fits} fits failed, the last one with {failed[-1][()]}")
-        secrets = list(_secrets(factory, first, seed))
+        secrets = list(_secrets(factory, first, asked.seed))
     each = fits // 2
     found = [
         make(
@@ -122,15 +103,19 @@ def scan(
             event=f"{path} holds {holds}: {values}, in all {each} fits on each, whatever the seed: a release without "
             "noise, of infinite loss if it is always so",
             lower_bound=bound,
-            confidence=confidence,
             trials=fits,
         )
-        for path, holds, values in told(facts, first, second)
+        for path, holds, values in explained(facts, first, second)
     ]
     return found + [
         make(path=path, holds=holds, event=event, given=given, lower_bound=math.inf, confidence=1.0)
         for path, holds, event, given in secrets
     ]
+
+
+def sizes_of(first: Data, second: Data) -> str:
+    """Two data sets in words, where nobody gave them a name."""
+    return f"{len(first[1])} and {len(second[1])} records"
 
 
 def facts_of(factory: Callable[[], Any], data: Data, seed: int | None) -> dict[str, Fact]:
@@ -147,7 +132,7 @@ def facts_of(factory: Callable[[], Any], data: Data, seed: int | None) -> dict[s
         model.fit(*data)
     except Exception as error:  # that it fails on one data set only is a release
         return {FAILS: single(f"{type(error).__name__}: {error}")}
-    return held(model).facts
+    return contents(model).facts
 
 
 def _secrets(factory: Callable[[], Any], first: Data, seed: int) -> Iterator[tuple[str, str, str, str]]:
@@ -178,10 +163,10 @@ def _secrets(factory: Callable[[], Any], first: Data, seed: int) -> Iterator[tup
             yield path, "a seed", f"{path} holds the seed, and the noise follows from it: {again}", ""
 
 
-def _fitted(model: Any, data: Data) -> Held | None:
+def _fitted(model: Any, data: Data) -> Contents | None:
     """What a model holds, None if the fit fails."""
     try:
-        return held(model.fit(*data))
+        return contents(model.fit(*data))
     except Exception:  # which the search for constant facts judges
         return None
 
@@ -204,7 +189,7 @@ def _seeds(model: Any) -> list[str]:
     return [name for name in parameters if name.rpartition("__")[2] == SEEDS[0]]
 
 
-def _equal(a: Held, b: Held) -> bool:
+def _equal(a: Contents, b: Contents) -> bool:
     """Whether two models hold the same, their seeds aside."""
     one, two = (
         {
@@ -217,7 +202,7 @@ def _equal(a: Held, b: Held) -> bool:
     return one.keys() == two.keys() and all(agree(one[path], two[path]).all() for path in one)
 
 
-def _states(found: Held) -> dict[str, bytes]:
+def _states(found: Contents) -> dict[str, bytes]:
     return {path: pickle.dumps(generator) for path, generator in found.generators.items()}
 
 
@@ -225,7 +210,7 @@ def _is_seed(path: str, names: tuple[str, ...] = SEEDS[:1]) -> bool:
     return bool(re.search(rf"(?:\.|\[')(?:{'|'.join(names)})(?:'\])?$", path))
 
 
-def _kept_back(found: Held, path: str) -> bool:
+def _kept_back(found: Contents, path: str) -> bool:
     """Whether a parameter of the user's is in the model at hand, and not in its pickle."""
     owner, _, name = path.rpartition(".")
     pickled = f"{owner}{PICKLED}"
@@ -238,7 +223,7 @@ def _kept_back(found: Held, path: str) -> bool:
 
 def scan_by_replay(
     estimator: Any, first: Data, second: Data, *, seed: int = 0, subject: str = "", pair: str = ""
-) -> list[HeldFinding]:
+) -> list[ScanFinding]:
     """Scan an estimator of this package with its releases held fixed: what still differs is not on the ledger.
 
     The outcomes of all releases and public draws of a fit on D are forced on a fit on D′. Whatever the models hold then
@@ -257,28 +242,30 @@ def scan_by_replay(
     """
 
     def publish(part: Data) -> dict[str, Fact]:
-        return held(clone(estimator).set_params(random_state=seed).fit(*part)).facts
+        return contents(clone(estimator).set_params(random_state=seed).fit(*part)).facts
 
     here, published = follow(publish, first, None)
     _, other = follow(publish, second, iter(here.outcomes))
     if not isinstance(other, dict):
         other = {FAILS: single(f"{type(other).__name__}: {other}")}
     assert isinstance(published, dict)
-    found = told(differing([published], [other]), first, second)
+    asked = AuditSettings(
+        claimed=float(estimator.epsilon),
+        delta=estimator.delta or 0.0,
+        neighbours=estimator.neighbours,
+        subject=subject or type(estimator).__name__,
+        pair=pair or sizes_of(first, second),
+    )
     return [
-        HeldFinding(
+        asked.finding(
+            ScanFinding,
             instrument="scan",
-            subject=subject or type(estimator).__name__,
-            claimed=float(estimator.epsilon),
             lower_bound=math.inf,
             confidence=1.0,
-            neighbours=estimator.neighbours,
-            pair=pair or f"{len(first[1])} and {len(second[1])} records",
             event=f"{path} holds {holds}: {values}, though all releases came out the same; it is not on the ledger",
-            delta=estimator.delta or 0.0,
             trials=2,
             path=path,
             holds=holds,
         )
-        for path, holds, values in found
+        for path, holds, values in explained(differing([published], [other]), first, second)
     ]

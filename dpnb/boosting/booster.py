@@ -51,24 +51,18 @@ class PrivateBooster(PrivateClassifier):
 
     Parameters
     ----------
-    epsilon : total budget ε > 0; ``inf`` releases everything exactly.
     delta : total δ in (0, 1) for all stages, or None for pure ε, by which stumps alone are chosen.
-    domain : public domain; if None it is read off the records, with a warning and an infinite ε on the ledger.
     n_rounds : number of stumps m ≥ 1; None for a number that follows from a noisy number of records times ε.
     learning_rate : first step λ > 0 of the stumps; the step shrinks linearly to λ/5 in the last round. None for one
         that follows from the number of rounds.
     uniform, geometric : thresholds of each continuous attribute before the data are seen, see
         :func:`~dpnb.records.grid.public_cuts`; with δ, bins that many records crowd into are halved.
     additive : whether to do without pairs of attributes.
-    neighbours : ``"add-remove"`` or ``"replace"``.
-    random_state : seed, Generator or None. The noise follows from it: keep it secret.
 
     Attributes
     ----------
     models_ : list of :class:`~dpnb.records.shapes.Shapes`, one for two classes (the second is +1), else one a class.
     feature_importances_ : (attributes,) shares of what the attributes move the score by, see there.
-    ledger_ : :class:`~dpnb.privacy.ledger.Ledger` with the claimed and the true ε.
-    domain_, classes_, n_features_in_ : as usual.
 
     Notes
     -----

@@ -310,7 +310,7 @@ class Stages:
         for step in fixed(first_step * np.linspace(1, SHRINKS_TO, rounds)):
             problem, candidate = self._choose_stump(layout, mechanism, epsilon)
             stump = grid.stump(candidate)
-            moved, constant = np.zeros_like(table), np.zeros_like(self.constant)
+            added, constant = np.zeros_like(table), np.zeros_like(self.constant)
             if stump.attribute < 0:
                 constant[problem] = step * stump.sign
             else:
@@ -319,13 +319,13 @@ class Stages:
                     layout.starts[stump.attribute],
                     layout.starts[stump.attribute] + grid.sizes[stump.attribute],
                 )
-                moved[problem, own] = -step * stump.sign
-                moved[problem, grid.start[at] : grid.stop[at]] = step * stump.sign
+                added[problem, own] = -step * stump.sign
+                added[problem, grid.start[at] : grid.stop[at]] = step * stump.sign
                 steps = self.chosen[stump.attribute]
                 steps[stump.cut] = steps.get(stump.cut, 0.0) + float(step)
-            self.data.move(layout, moved, constant)
+            self.data.move(layout, added, constant)
             self.constant += constant
-            table += moved
+            table += added
         self._add(layout, table)
 
     def _choose_stump(
@@ -481,9 +481,9 @@ class Stages:
             newton = np.where(counted, slope / np.where(stiff > 0, stiff, np.inf), 0.0)
             newton -= _mean(layout, newton, curvature) * (curvature > 0)
             constant = _common(layout, slope, curvature, sd, ridge=self.settings.ridge)
-            moved, shift = fixed(step * newton), fixed(step * constant)
-            self.data.move(layout, moved, shift)
-            table += moved
+            added, shift = fixed(step * newton), fixed(step * constant)
+            self.data.move(layout, added, shift)
+            table += added
             self.constant += shift
         self._add(layout, table)
 

@@ -64,14 +64,8 @@ def load_csv(
 
     Raises
     ------
-    TypeError
-        If ``domain`` is not a path.
-    ValueError
-        If ``split_seed`` is no seed, or is given together with ``test``.
-    DataError
-        If a file cannot be read, or leaves no record to train or to test on.
-    DomainError
-        If the domain file makes no sense, or a CSV file does not fit it.
+    TypeError, ValueError, DataError, DomainError
+        As :func:`dpnb.load`; also if a file leaves no record to train or to test on.
 
     Notes
     -----

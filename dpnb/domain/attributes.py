@@ -137,12 +137,12 @@ class Continuous:
         """What a record counts as whose value is missing or no number, where a model may not stop at it."""
         return self.floor if self.missing else self.low + (self.high - self.low) / 2
 
-    def shown(self, number: float, *, digits: int = 6) -> str:
+    def shown(self, number: float) -> str:
         """An encoded number in the words of the attribute."""
         if self.is_date:
             return (EPOCH + timedelta(days=math.floor(number))).isoformat()
         whole = float(number).is_integer() and abs(number) < 1e15
-        return (f"{number:.0f}" if whole else f"{number:.{digits}g}") + (f" {self.unit}" if self.unit else "")
+        return (f"{number:.0f}" if whole else f"{number:.6g}") + (f" {self.unit}" if self.unit else "")
 
     @property
     def span(self) -> str:

@@ -101,16 +101,9 @@ def read_layout(file: Path) -> tuple[Domain, CsvSection]:
 
 
 def read_csv(content: bytes, **how: Any) -> pd.DataFrame:
-    """Read a CSV file's content, in which a category such as "?" or "None" stays what it is.
+    """Read a CSV file's bytes, in which a category such as "?" or "None" stays what it is.
 
-    Parameters
-    ----------
-    content : the file's bytes.
-    **how : options of :func:`pandas.read_csv`.
-
-    Notes
-    -----
-    **Privacy.** Without ``dtype`` pandas takes the columns' types from the records.
+    **Privacy.** Without ``dtype`` among the options of :func:`pandas.read_csv`, columns' types come from the records.
     """
     frame: pd.DataFrame = pd.read_csv(io.BytesIO(content), na_filter=False, **how)
     return frame
@@ -154,17 +147,12 @@ def _header(rows: pd.DataFrame, *, name: str) -> list[str]:
 
 
 def read_typed(file: Path) -> pd.DataFrame:
-    """A CSV file with the types that pandas sees in its columns: for a draft, that tells types and no more.
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read, or is no CSV in UTF-8.
-    """
+    """A CSV file with the types that pandas sees in its columns: for a draft, which says types and no more."""
     return _parsed(file, skipinitialspace=True)
 
 
 def _parsed(file: Path, **how: Any) -> pd.DataFrame:
+    """A CSV file; DataError if it cannot be read, or is none in UTF-8."""
     try:
         content = file.read_bytes()
         if content.startswith(b"\x1f\x8b"):

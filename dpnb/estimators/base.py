@@ -102,10 +102,19 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
 
     Parameters
     ----------
+    epsilon : total budget ε > 0; ``inf`` releases everything exactly.
+    domain : public domain; if None it is read off the records, with a warning and an infinite ε on the ledger.
+    neighbours : ``"add-remove"`` or ``"replace"``; the latter halves a pure budget.
+    random_state : seed, Generator or None. All that is drawn follows from it: keep it secret.
     strict : whether ``fit`` and ``predict`` raise an error for records that do not fit the domain. An error tells
         whoever sees it something of the records, and no budget pays for it. By default, with a domain given, misfits
         are moved into the domain (``Domain.replaced``), and an error depends on parameters and columns alone;
         ``Domain.check`` tells before a fit what would be moved, and ``predict`` warns.
+
+    Attributes
+    ----------
+    ledger_ : :class:`~dpnb.privacy.ledger.Ledger` with the claimed and the true ε.
+    domain_, classes_, n_features_in_ : as usual.
 
     Notes
     -----
@@ -507,7 +516,12 @@ def _check_alike(model: PrivateClassifier, ledger: Ledger) -> None:
 
 
 class PrivateForest(PrivateClassifier):
-    """Base of the forests: trees with released leaf counts, combined by ``vote``."""
+    """Base of the forests: trees with released leaf counts, combined by ``vote``.
+
+    Attributes
+    ----------
+    trees_ : list of :class:`~dpnb.trees.tree.Tree`.
+    """
 
     _released: ClassVar = ("trees_",)
 

@@ -59,7 +59,7 @@ class _Boosted(PrivateClassifier):
 
     def _data(self, records: RecordsDoor, curator: Curator) -> WeightedDoor:
         public = self.thresholds == "grid"
-        return records.weighted(public_grid(self.domain_) if public else None, positive=1)
+        return records.weighted(public_grid(self.domain_) if public else None)
 
     def _boost(self, data: WeightedDoor, curator: Curator) -> Additive:
         unit = 0.0  # log of what weights were multiplied by to sum to n
@@ -111,7 +111,6 @@ class AdaBoost(_Boosted):
     Attributes
     ----------
     model_ : :class:`~dpnb.records.grid.Additive`, with ``α = ½ ln((1 − e) / e)`` (scikit-learn has twice that).
-    ledger_, domain_, classes_, n_features_in_ : as usual.
 
     Notes
     -----
@@ -191,12 +190,12 @@ class CARTDPsAdaBoost(_Boosted):
 
     def _data(self, records: RecordsDoor, curator: Curator) -> WeightedDoor:
         if not self.demo:
-            return records.weighted(public_grid(self.domain_), positive=1)
+            return records.weighted(public_grid(self.domain_))
         why = "candidate thresholds: midpoints of the values that occur"
-        found = records.weighted(None, positive=1).grid
+        found = records.weighted(None).grid
         attribute, cut = curator.exact(np.stack([found.attribute, found.cut]), why=why)
         cuts = tuple(cut[attribute == a] if c else None for a, c in enumerate(self.domain_.continuous))
-        return records.weighted(grid_of(self.domain_, cuts), positive=1)
+        return records.weighted(grid_of(self.domain_, cuts))
 
     def _learn(self, now: _Round) -> tuple[Stump, Stump]:
         d, grid = self.domain_.n_attributes, now.data.grid

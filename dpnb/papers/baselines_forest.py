@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ..arrays import Floats, Ints
+from ..arrays import Floats
 from ..domain import Domain
 from ..estimators.base import PrivateForest
 from ..privacy.curator import Curator
@@ -19,9 +20,6 @@ from ..records.splits import ONE_VS_REST, THRESHOLD, Splits
 from ..trees.growth import TreeBuilder, leaf_counts, leaf_labels, ranges_below
 from ..trees.tree import Tree
 
-Leaves = Callable[[Floats, Ints], Floats]
-"""Exact class counts of leaves and their node numbers → what the leaves release."""
-
 
 def public_stream(curator: Curator) -> np.random.Generator:
     """Generator of all splits of a forest: no noise that is drawn between two trees changes the second one."""
@@ -29,15 +27,17 @@ def public_stream(curator: Curator) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def build_tree(rng: np.random.Generator, builder: TreeBuilder, *, max_depth: int, leaves: Leaves) -> Tree:
-    """Draw the splits of one tree, then release its leaves."""
+def build_tree(
+    rng: np.random.Generator, builder: TreeBuilder, *, max_depth: int, leaves: Callable[..., Floats]
+) -> Tree:
+    """Draw the splits of one tree, then release its leaves by their exact class counts and their ``nodes``."""
     low, high = builder.domain.lows[None], builder.domain.highs[None]
     for depth in builder.levels():
         if depth < max_depth:
             splits = random_splits(rng, builder.domain, low=low, high=high)
             low, high = ranges_below(splits, builder.split(splits), low=low, high=high)
         else:
-            released = leaves(builder.class_counts(), builder.nodes)
+            released = leaves(builder.class_counts(), nodes=builder.nodes)
             builder.close(np.ones(len(released), bool), released)
     return builder.finish()
 
@@ -59,17 +59,8 @@ class RandomSplitForest(PrivateForest):
     Parameters
     ----------
     epsilon : total budget ε > 0; ``inf`` releases the largest class of each leaf.
-    domain : public domain; if None it is read off the records, with a warning and an infinite ε on the ledger.
     n_trees : number of trees ≥ 1; each record is in one of them.
     max_depth : number of splits on every path ≥ 0.
-    neighbours : ``"add-remove"`` or ``"replace"``; the latter halves the budget.
-    random_state : seed, Generator or None. Noise and bags follow from it: keep it secret.
-
-    Attributes
-    ----------
-    trees_ : list of :class:`~dpnb.trees.tree.Tree`.
-    ledger_ : :class:`~dpnb.privacy.ledger.Ledger` with the claimed and the true ε.
-    domain_, classes_, n_features_in_ : as usual.
 
     Notes
     -----
@@ -97,14 +88,14 @@ class RandomSplitForest(PrivateForest):
     vote = "majority"
     _least: ClassVar = {"n_trees": 1, "max_depth": 0}
 
+    _leaves: ClassVar[Callable[..., Floats]] = staticmethod(leaf_labels)
+
     def _fit(self, records: RecordsDoor, curator: Curator) -> None:
         public = public_stream(curator)
 
         def build(builder: TreeBuilder, per_copy: float) -> Tree:
-            def labels(counts: Floats, nodes: Ints) -> Floats:
-                return leaf_labels(curator, counts, nodes=nodes, epsilon=per_copy)
-
-            return build_tree(public, builder, max_depth=self.max_depth, leaves=labels)
+            leaves = partial(self._leaves, curator, epsilon=per_copy)
+            return build_tree(public, builder, max_depth=self.max_depth, leaves=leaves)
 
         self.trees_ = self._plant(records, curator, build, n_trees=self.n_trees, alike=True)
 
@@ -129,23 +120,14 @@ def balanced_depth(n: float, *, epsilon: float, n_trees: int) -> int:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class RandomTrees(PrivateForest):
+class RandomTrees(RandomSplitForest):
     """Forest of trees with random splits on all records; only the leaves' class counts read the data, ε-DP.
 
     Parameters
     ----------
     epsilon : total budget ε > 0; ``inf`` releases the exact class counts.
-    domain : public domain; if None it is read off the records, with a warning and an infinite ε on the ledger.
     n_trees : number of trees t ≥ 1.
     max_depth : number of splits on every path ≥ 0; :func:`balanced_depth` suggests one from public numbers.
-    neighbours : ``"add-remove"`` or ``"replace"``; the latter halves the budget.
-    random_state : seed, Generator or None. The noise follows from it: keep it secret.
-
-    Attributes
-    ----------
-    trees_ : list of :class:`~dpnb.trees.tree.Tree`.
-    ledger_ : :class:`~dpnb.privacy.ledger.Ledger` with the claimed and the true ε.
-    domain_, classes_, n_features_in_ : as usual.
 
     Notes
     -----
@@ -160,25 +142,8 @@ class RandomTrees(PrivateForest):
     The binary splits, the vote and the rule for the depth are ours.
     """
 
-    epsilon: float = 1.0
-    domain: Domain | None = None
-    n_trees: int = 25
     max_depth: int = 8
-    neighbours: Neighbours = "add-remove"
-    random_state: Any = None
 
     bags = "full"
-    bag_rate = None
     vote = "probability"
-    _least: ClassVar = {"n_trees": 1, "max_depth": 0}
-
-    def _fit(self, records: RecordsDoor, curator: Curator) -> None:
-        public = public_stream(curator)
-
-        def build(builder: TreeBuilder, per_copy: float) -> Tree:
-            def counts_of(counts: Floats, nodes: Ints) -> Floats:
-                return leaf_counts(curator, counts, nodes=nodes, epsilon=per_copy)
-
-            return build_tree(public, builder, max_depth=self.max_depth, leaves=counts_of)
-
-        self.trees_ = self._plant(records, curator, build, n_trees=self.n_trees, alike=True)
+    _leaves: ClassVar[Callable[..., Floats]] = staticmethod(leaf_counts)

@@ -30,21 +30,16 @@ class LogisticRegression(PrivateClassifier):
 
     Parameters
     ----------
-    epsilon : total budget ε > 0; ``inf`` releases everything exactly.
     delta : total δ in (0, 1).
-    domain : public domain; if None it is read off the records, with a warning and an infinite ε on the ledger.
     n_rounds : number of gradients T ≥ 1.
     learning_rate : step along a mean gradient.
     clip : most that a record's residuals are in L2, in (0, 1).
     bins : ``"public"`` thresholds, or ``"ranks"``: bins of about as many records each, by noisy counts.
     uniform, geometric : public thresholds of each continuous attribute.
-    neighbours : ``"add-remove"`` or ``"replace"``.
-    random_state : seed, Generator or None. The noise follows from it: keep it secret.
 
     Attributes
     ----------
     models_ : list of :class:`~dpnb.records.shapes.Shapes`, one for two classes, else one a class.
-    ledger_, domain_, classes_, n_features_in_ : as usual.
 
     Notes
     -----
@@ -116,9 +111,9 @@ class LogisticRegression(PrivateClassifier):
                 layout, data.residuals(layout), each, math.sqrt(data.loss.square), shares, "gradient"
             )
             speed = momentum * speed + slope / n
-            moved = fixed(self.learning_rate * (1 - momentum) * speed)
-            data.move(layout, moved, np.zeros(len(table)))
-            table += moved
+            added = fixed(self.learning_rate * (1 - momentum) * speed)
+            data.move(layout, added, np.zeros(len(table)))
+            table += added
             mean += table * (k >= half) / (self.n_rounds - half)
         found = stages.records()
         return [Shapes(self.domain_, 0.0, layout.blocks, weights, *found) for weights in mean]

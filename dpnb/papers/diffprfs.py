@@ -227,8 +227,6 @@ class DiffPRFs(PrivateForest):
 
     Parameters
     ----------
-    epsilon : total budget ε > 0; ``inf`` releases everything exactly.
-    domain : public domain; if None it is read off the records, with a warning and an infinite ε on the ledger.
     n_trees : number of trees t ≥ 1.
     max_depth : number d ≥ 0 of splits on every path.
     max_features : attributes f drawn for each node: a whole number, ``"sqrt"`` (rounded) or ``"all"``.
@@ -249,14 +247,6 @@ class DiffPRFs(PrivateForest):
     size_query : whether half of each level's budget pays for a noisy node size (step 6).
     noise : of sizes and class counts, ``"geometric"``, or ``"laplace"`` as in the text, whose last digits leak.
     vote : ``"probability"`` or ``"majority"`` (ambiguity g).
-    neighbours : ``"add-remove"`` or ``"replace"``; the latter halves the budget.
-    random_state : seed, Generator or None. Noise and bags follow from it: keep it secret.
-
-    Attributes
-    ----------
-    trees_ : list of :class:`~dpnb.trees.tree.Tree`.
-    ledger_ : :class:`~dpnb.privacy.ledger.Ledger` with the claimed and the true ε.
-    domain_, classes_, n_features_in_ : as usual.
 
     Notes
     -----

@@ -42,7 +42,7 @@ class Written:
     def boost(self, records: RecordsDoor, grid: Grid) -> Additive:
         """Steps 1 to 9; returns the argument of the sign in step 9 (10 in Algorithm 3)."""
         public = self.reading.thresholds == "grid"
-        data = records.weighted(grid if public else None, positive=1)
+        data = records.weighted(grid if public else None)
         self.start(data)
         stumps: list[Stump] = []
         alphas: list[float] = []
@@ -118,7 +118,7 @@ class Repaired:
 
     def boost(self, records: RecordsDoor, grid: Grid) -> Additive:
         """Steps 2 to 8; returns the argument of the sign in step 8."""
-        data = records.weighted(grid, positive=1)
+        data = records.weighted(grid)
         if self.owner.filter_rounds is None:
             return self.rounds(data)
         with self.curator.ledger.filtered("individual filter", epsilon=self.owner._budget):
@@ -304,15 +304,11 @@ class DPAda(PrivateClassifier):
         costs a record B/R0 times its weight, and records that cannot pay are left out (pure ε only).
     uniform, geometric : thresholds of each continuous attribute, see :func:`~dpnb.records.grid.public_grid`.
     reading : None for the repaired algorithm, or the :class:`Reading` of the algorithm as written.
-    neighbours : ``"add-remove"`` or ``"replace"``.
-    random_state : seed, Generator or None. Schedule and noise follow from it: keep it secret.
 
     Attributes
     ----------
     model_ : :class:`~dpnb.records.grid.Additive`.
     schedule_ : (m,) active rounds, drawn before the data are read.
-    ledger_ : :class:`~dpnb.privacy.ledger.Ledger` with the claimed and the true ε.
-    domain_, classes_, n_features_in_ : as usual.
 
     Notes
     -----

@@ -264,8 +264,6 @@ class EDPRF(PrivateForest):
 
     Parameters
     ----------
-    epsilon : total budget ε > 0; ``inf`` releases everything exactly.
-    domain : public domain; if None it is read off the records, with a warning and an infinite ε on the ledger.
     n_trees : number of trees ≥ 1; by :func:`default_trees` if None.
     max_depth : most splits on a path ≥ 0.
     max_features : attributes drawn for each node, a whole number or ``"all"``.
@@ -288,14 +286,6 @@ class EDPRF(PrivateForest):
     noise : of class counts, ``"geometric"``, or ``"laplace"`` as in the texts, whose last digits leak.
     bags, bag_rate : how records enter the trees, see :class:`~dpnb.records.bags.Bags`.
     vote : ``"probability"`` or ``"majority"``.
-    neighbours : ``"add-remove"`` or ``"replace"``; the latter halves the budget.
-    random_state : seed, Generator or None. Noise and bags follow from it: keep it secret.
-
-    Attributes
-    ----------
-    trees_ : list of :class:`~dpnb.trees.tree.Tree`.
-    ledger_ : :class:`~dpnb.privacy.ledger.Ledger` with the claimed and the true ε.
-    domain_, classes_, n_features_in_ : as usual.
 
     Notes
     -----

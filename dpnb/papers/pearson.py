@@ -160,13 +160,13 @@ class BuildTree:
             return self.curator.exact(best, why=why, parts=nodes)
         flip = options.selection == "permute-and-flip"
         # One record more can shift all blocks by position: m times the change, and m times the cost at the same rate.
-        moved = options.n_shards if options.shards == "position" else 1
-        sensitivity = moved * self.statistic.sensitivity(self.domain.n_classes) / options.n_shards
+        shards = options.n_shards if options.shards == "position" else 1
+        sensitivity = shards * self.statistic.sensitivity(self.domain.n_classes) / options.n_shards
         return select_offered(
             self.curator.permute_and_flip if flip else self.curator.exponential,
             scores,
             offered,
-            epsilon=moved * self.choice_share * options._budget,
+            epsilon=shards * self.choice_share * options._budget,
             sensitivity=sensitivity,
             monotone=False,
             change_range=self.change_range(sensitivity),
@@ -281,8 +281,6 @@ class PearsonTree(PrivateForest):
 
     Parameters
     ----------
-    epsilon : total budget ε > 0; ``inf`` releases everything exactly.
-    domain : public domain; if None it is read off the records, with a warning and an infinite ε on the ledger.
     max_depth : most splits h ≥ 0 on a path.
     statistic : what a condition is scored by: ``"s_xy"`` :func:`covariation`, ``"phi"`` :func:`correlation`, or the
         correlation with the class numbers 0, 1, ... as in the text, absolute (``"phi-codes"``) or ``"phi-signed"``.
@@ -302,14 +300,6 @@ class PearsonTree(PrivateForest):
     noise : of class counts, ``"geometric"``, or ``"laplace"`` as in the text, whose last digits leak.
     leaf_share : share of the budget for a leaf's class counts, in (0, 1), the rest pays for choices; with ``levels``
         shared, a leaf above full depth takes all that is left on its path.
-    neighbours : ``"add-remove"`` or ``"replace"``; the latter halves the budget.
-    random_state : seed, Generator or None. Noise and shards follow from it: keep it secret.
-
-    Attributes
-    ----------
-    trees_ : list of one :class:`~dpnb.trees.tree.Tree`.
-    ledger_ : :class:`~dpnb.privacy.ledger.Ledger` with the claimed and the true ε.
-    domain_, classes_, n_features_in_ : as usual.
 
     Notes
     -----

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import groupby
 from threading import Lock
 from typing import Any, Literal, NamedTuple, NoReturn, TypeVar
 
@@ -718,14 +719,11 @@ def _label(child: Scope | Event, *, by_rho: bool) -> str:
 
 def _draw(children: Sequence[Scope | Event], indent: str, *, by_rho: bool) -> Iterator[str]:
     """Draw a budget tree; neighbours that look alike are drawn once, with their number."""
-    drawn: list[tuple[list[str], int]] = []
-    for child in children:
-        below = list(_draw(child.children, "", by_rho=by_rho)) if isinstance(child, Scope) else []
-        lines = [_label(child, by_rho=by_rho), *below]
-        if drawn and drawn[-1][0] == lines:
-            drawn[-1] = (lines, drawn[-1][1] + 1)
-        else:
-            drawn.append((lines, 1))
+    shown = (
+        [_label(child, by_rho=by_rho), *_draw(getattr(child, "children", ()), "", by_rho=by_rho)]
+        for child in children
+    )
+    drawn = [(lines, len(list(same))) for lines, same in groupby(shown)]
     for i, (lines, times) in enumerate(drawn):
         last = i == len(drawn) - 1
         yield indent + ("└─ " if last else "├─ ") + (f"{times} × " if times > 1 else "") + lines[0]

@@ -84,7 +84,7 @@ class RecordsDoor(ABC):
         """The same records with every value replaced by its bin of a grid."""
 
     @abstractmethod
-    def weighted(self, grid: Grid | None, *, positive: int) -> WeightedDoor:
+    def weighted(self, grid: Grid | None) -> WeightedDoor:
         """These records with a weight each, for boosting; parameters as of :class:`WeightedRecords`."""
 
     @abstractmethod
@@ -182,7 +182,7 @@ class CohortDoor(Protocol):
 
 
 class WeightedDoor(Protocol):
-    """What boosting may ask of all records of a two-class problem with a weight each, on a grid.
+    """What boosting may ask of all records of two classes with a weight each, on a grid; the second class is +1.
 
     Weights start at 1. They follow a margin (:meth:`advance`), or are multiplied round by round (:meth:`reweigh`).
 

@@ -93,8 +93,8 @@ class Records(RecordsDoor):
     def bag(self, bags: Bags, *, seed: int, tree: int) -> Cohort:
         return self.cohort(bags.draw(self.keys, seed=seed, tree=tree))
 
-    def weighted(self, grid: Grid | None, *, positive: int) -> WeightedRecords:
-        return WeightedRecords(self, grid, positive=positive)
+    def weighted(self, grid: Grid | None) -> WeightedRecords:
+        return WeightedRecords(self, grid)
 
     def scored(self, finest: Cuts, loss: Loss) -> ScoredRecords:
         return ScoredRecords(self, loss)
@@ -286,10 +286,9 @@ class WeightedRecords(WeightedDoor):
     records : the training set.
     grid : bins of the attributes, public; None for thresholds halfway between the values that occur, which leaks
         them.
-    positive : code of the class that counts as +1; all others are -1.
     """
 
-    def __init__(self, records: Records, grid: Grid | None, *, positive: int) -> None:
+    def __init__(self, records: Records, grid: Grid | None) -> None:
         domain = records.domain
         if grid is None:
             midpoints = (
@@ -299,7 +298,7 @@ class WeightedRecords(WeightedDoor):
             grid = grid_of(domain, tuple(midpoints))
         self.grid = grid
         self._columns = records.columns
-        self._sign: Floats = np.where(records.labels == positive, 1.0, -1.0)
+        self._sign: Floats = np.where(records.labels == 1, 1.0, -1.0)
         self._margin = np.zeros(len(self._sign))
         self._spent = np.zeros(len(self._sign))
         self._asked: tuple[Stump, Floats] | None = None
@@ -398,8 +397,8 @@ class ScoredRecords(ScoredDoor):
         return self._sums(layout, self.loss.curvatures(self._score))
 
     def move(self, layout: Layout, table: Floats, constant: Floats) -> None:
-        moved = np.unique(layout.block_of[table.any(axis=0)]).tolist()
-        for i, cells in zip(moved, self._cells(layout, moved), strict=True):
+        changed = np.unique(layout.block_of[table.any(axis=0)]).tolist()
+        for i, cells in zip(changed, self._cells(layout, changed), strict=True):
             start = layout.starts[i]
             self._score += table[:, start : start + layout.sizes[i]].take(cells, axis=1)
         self._score += constant[:, None]

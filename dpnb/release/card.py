@@ -292,19 +292,18 @@ def _sum(ledger: Ledger) -> str:
 
 def _entries(children: Sequence[Scope | Event], depth: int) -> Iterator[tuple[int, int, Scope | Event]]:
     """Entries of a ledger from the top, neighbours that look alike once, with their number."""
-    seen: list[tuple[str, int, Scope | Event]] = []
-    for child in children:
-        cost = child.worst if isinstance(child, Event) else child.cost
-        # Levels of a tree look alike: a record pays for one node of each, however many there are.
-        look = f"{child.what} {cost} {'' if isinstance(child, Event) else len(child.children)}"
-        if seen and seen[-1][0] == look:
-            seen[-1] = (look, seen[-1][1] + 1, child)
-        else:
-            seen.append((look, 1, child))
-    for _, times, child in seen:
-        yield depth, times, child
+    for _, same in groupby(children, key=_look):
+        *others, child = same
+        yield depth, 1 + len(others), child
         if isinstance(child, Scope):
             yield from _entries(child.children, depth + 1)
+
+
+def _look(entry: Scope | Event) -> tuple[object, ...]:
+    """What an entry shows: levels of a tree look alike, as a record pays for one node of each, however many."""
+    if isinstance(entry, Event):
+        return entry.what, entry.worst
+    return entry.what, entry.cost, len(entry.children)
 
 
 def _domain(domain: Domain) -> str:

@@ -202,13 +202,8 @@ def of_importances(model: PrivateClassifier) -> Figure | None:
     return plot_importances(shares, xlabel="share of what attributes move the score by", width=4.75)
 
 
-def of_model(model: PrivateClassifier, *, shapes: int = 6) -> Iterator[tuple[Figure, str]]:
-    """Pictures of a released model, each with its words: the largest shapes, or the first tree.
-
-    Parameters
-    ----------
-    model : a fitted estimator.
-    shapes : most attributes whose shapes are drawn.
+def of_model(model: PrivateClassifier) -> Iterator[tuple[Figure, str]]:
+    """Pictures of a fitted model, each with its words: its six largest shapes and three pairs, or the first tree.
 
     **Privacy**: post-processing, free.
     """
@@ -223,11 +218,11 @@ def of_model(model: PrivateClassifier, *, shapes: int = 6) -> Iterator[tuple[Fig
             return
         sizes = booster.importances()
         least = 0.01 * float(sizes.sum())  # an attribute that moves the score by less is not drawn
-        largest = sorted(np.flatnonzero(sizes > least).tolist(), key=lambda a: -sizes[a])[:shapes]
+        largest = sorted(np.flatnonzero(sizes > least).tolist(), key=lambda a: -sizes[a])[:6]
         for a in sorted(largest):
             yield _of_attribute(booster, a, label)
         if isinstance(booster, Shapes):
-            yield from _of_pairs(booster, label, least=least, most=shapes // 2)
+            yield from _of_pairs(booster, label, least=least, most=3)
 
 
 def _of_attribute(booster: Additive | Shapes, attribute: int, label: object) -> tuple[Figure, str]:

@@ -1,4 +1,8 @@
-"""Weighted records of a Spark table, for boosting."""
+"""Weighted and scored records of a Spark table, for boosting.
+
+Scores and what is asked of them are whole multiples of 2⁻²⁸ and are added up as whole numbers. Up to 2²⁵ records the
+sums equal those of the in-memory doors to the bit; beyond, only these are exact.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +12,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..arrays import Floats, Ints
-from ..records.doors import WeightedDoor
+from ..records.doors import ScoredDoor, WeightedDoor
 from ..records.grid import Grid, Stump
-from ..records.losses import FIXED_POINT, bounded_weights, fixed, weight_right
+from ..records.losses import FIXED_POINT, Loss, Margins, fixed, weight_right
+from ..records.shapes import Block, Cuts, Layout, layout_of
 from ..records.splits import LEAF, Splits
 from .blocks import Counted, EncodedRecords, Int64s, OnlyInMemory, dense, not_answered
 
@@ -21,60 +27,137 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class FixedPointScore:
-    """Additive score in units of 2⁻²⁸, by bin, and the weights that follow from it.
+class FixedPointScores:
+    """Scores in units of 2⁻²⁸: tables over layouts of codes, (problems, cells) each, and a constant of each problem."""
 
-    Parameters
-    ----------
-    by_bin : (bins,) score of each bin, summed over the stumps so far.
-    constant : score of the stumps that always answer the same.
-    positive : code of the class that counts as +1.
-    first : (attributes,) first bin of each attribute.
-    """
+    loss: Loss
+    constant: Int64s
+    layouts: tuple[Layout, ...] = ()
+    tables: tuple[Int64s, ...] = ()
 
-    by_bin: Int64s
-    constant: int
-    positive: int
-    first: Ints
+    def of(self, records: EncodedRecords) -> Floats:
+        """Scores of a block's records, (problems, n)."""
+        total = np.repeat(self.constant[:, None], len(records.labels), axis=1)
+        for layout, table in zip(self.layouts, self.tables, strict=True):
+            for block, part in zip(layout.blocks, np.split(table, layout.starts[1:], axis=1), strict=True):
+                if part.any():
+                    total += part.take(_cells(block, records), axis=1)
+        return total / FIXED_POINT
 
-    def weigh(self, records: EncodedRecords) -> tuple[Int64s, Int64s]:
-        """Weights in units of 2⁻²⁸, and signs of the labels, of a block's records."""
-        sign = np.where(records.labels == self.positive, 1, -1)
-        total = np.full(len(sign), self.constant)
-        for codes, first, size in zip(records.columns, self.first, records.sizes, strict=True):
-            scores = self.by_bin[first : first + size]
-            if scores.any():
-                total += scores.take(codes)
-        weights = bounded_weights(sign * total / FIXED_POINT)
-        return (weights * FIXED_POINT).astype(np.int64), sign
+    def plus(self, layout: Layout, table: Floats, constant: Floats) -> FixedPointScores:
+        """The scores and what a table adds."""
+        added, more = (np.rint(part * FIXED_POINT).astype(np.int64) for part in (table, constant))
+        tables, layouts = self.tables, self.layouts
+        if layout in layouts:
+            at = layouts.index(layout)
+            tables = (*tables[:at], tables[at] + added, *tables[at + 1 :])
+        else:
+            layouts, tables = (*layouts, layout), (*tables, added)
+        return replace(self, constant=self.constant + more, layouts=layouts, tables=tables)
 
 
-def _signed_bins(records: EncodedRecords, *, score: FixedPointScore) -> Counted:
+Question = Callable[[FixedPointScores, EncodedRecords], Floats]  # → (problems, n) multiples of 2⁻²⁸
+
+
+def _ones(scores: FixedPointScores, records: EncodedRecords) -> Floats:
+    return np.ones((1, len(records.labels)))
+
+
+def _residuals(scores: FixedPointScores, records: EncodedRecords) -> Floats:
+    return scores.loss.residuals(scores.of(records), records.labels)
+
+
+def _squares(scores: FixedPointScores, records: EncodedRecords) -> Floats:
+    return fixed(_residuals(scores, records) ** 2)
+
+
+def _curvatures(scores: FixedPointScores, records: EncodedRecords) -> Floats:
+    return scores.loss.curvatures(scores.of(records))
+
+
+def _cells(block: Block, records: EncodedRecords) -> Ints:
+    """Cell of each record; the bins of codes are looked up, for to search a bin for each record takes much longer."""
+    sizes, codes = records.sizes, records.columns
+    return block.joined(
+        [axis.bins(np.arange(sizes[axis.attribute]))[codes[axis.attribute]] for axis in block.axes]
+    )
+
+
+def _sums(
+    records: EncodedRecords, *, scores: FixedPointScores, layout: Layout, question: Question
+) -> Counted:
+    values: NDArray[np.float64] = question(scores, records) * FIXED_POINT
+    found = np.zeros((len(values), layout.total), np.int64)
+    for block, start in zip(layout.blocks, layout.starts, strict=True):
+        cell = _cells(block, records)
+        for problem, value in enumerate(values):
+            # Sums of a block are below 2⁵³, where floats are whole numbers.
+            part = np.bincount(cell, value, minlength=block.size)
+            found[problem, start : start + block.size] = part.astype(np.int64)
+    return np.arange(found.size), found.reshape(-1)
+
+
+class SparkScored(ScoredDoor):
+    """The records of a :class:`SparkTable` with scores; a question is one pass over the blocks."""
+
+    def __init__(self, table: SparkTable, finest: Cuts, loss: Loss) -> None:
+        self.loss = loss
+        self._finest = finest
+        self._encoding = table.encoding_at(finest)
+        self._scores = FixedPointScores(self.loss, np.zeros(self.loss.n_problems, np.int64))
+        self._coded: dict[int, tuple[Layout, Layout]] = {}
+
+    def keep(self, layout: Layout) -> None:
+        coded = Layout(tuple(block.coded(self._finest) for block in layout.blocks))
+        self._coded[id(layout)] = layout, coded
+
+    def counts(self, layout: Layout) -> Floats:
+        counted: Floats = self._ask(_ones, layout, 1)[0]
+        return counted
+
+    def residuals(self, layout: Layout) -> Floats:
+        return self._ask(_residuals, layout)
+
+    def squares(self, layout: Layout) -> Floats:
+        return self._ask(_squares, layout)
+
+    def curvatures(self, layout: Layout) -> Floats:
+        return self._ask(_curvatures, layout)
+
+    def move(self, layout: Layout, table: Floats, constant: Floats) -> None:
+        self._scores = self._scores.plus(self._code(layout), table, constant)
+
+    def _code(self, layout: Layout) -> Layout:
+        if id(layout) not in self._coded:
+            self.keep(layout)
+        return self._coded[id(layout)][1]
+
+    def _ask(self, question: Question, layout: Layout, problems: int | None = None) -> Floats:
+        task = partial(_sums, scores=self._scores, layout=self._code(layout), question=question)
+        shape = (problems or self.loss.n_problems, layout.total)
+        return dense(self._encoding.run(task), shape) / FIXED_POINT
+
+
+def _signed_bins(records: EncodedRecords, *, scores: FixedPointScores, layout: Layout) -> Counted:
     """Weight times label by bin, then the sums of weights and of weights times label."""
-    weights, sign = score.weigh(records)
-    signed = weights * sign
-    # Sums of a block are below 2⁵³, where floats are whole numbers.
-    bins = [
-        np.bincount(codes, signed, minlength=size)
-        for codes, size in zip(records.columns, records.sizes, strict=True)
-    ]
-    counts = np.concatenate([*bins, [weights.sum(), signed.sum()]]).astype(np.int64)
-    return np.arange(len(counts)), counts
+    signed = _residuals(scores, records)
+    _, bins = _sums(records, scores=scores, layout=layout, question=lambda *_: signed)
+    totals = np.array([np.abs(signed).sum(), signed.sum()]) * FIXED_POINT
+    return np.arange(len(bins) + 2), np.concatenate([bins, totals.astype(np.int64)])
 
 
-def _right_and_wrong(records: EncodedRecords, *, score: FixedPointScore, answer: FixedPointScore) -> Counted:
-    weights, sign = score.weigh(records)
-    total = np.full(len(sign), answer.constant)
-    for codes, first, size in zip(records.columns, answer.first, records.sizes, strict=True):
-        total += answer.by_bin[first : first + size].take(codes)
-    return np.arange(2), np.array([weights[total * sign > 0].sum(), weights[total * sign < 0].sum()])
+def _right_and_wrong(
+    records: EncodedRecords, *, scores: FixedPointScores, answer: FixedPointScores
+) -> Counted:
+    agreed = _residuals(scores, records) * answer.of(records) * FIXED_POINT
+    sums = np.array([agreed[agreed > 0].sum(), -agreed[agreed < 0].sum()])
+    return np.arange(2), sums.astype(np.int64)
 
 
 class SparkWeighted(WeightedDoor):
     """The records of a :class:`SparkTable` with a bounded weight each; a question is one pass over the blocks.
 
-    Scores and weights are whole multiples of 2⁻²⁸ and are added up as whole numbers. Up to 2²⁵ records the sums equal
-    those of the in-memory door to the bit; beyond, only these are exact.
+    A record's weight times its label is the residual of :class:`~dpnb.records.losses.Margins` at its score.
     """
 
     weights: Any = OnlyInMemory()
@@ -83,38 +166,36 @@ class SparkWeighted(WeightedDoor):
     leaves: Any = OnlyInMemory()
     tables: Any = OnlyInMemory()
 
-    def __init__(self, table: SparkTable, grid: Grid, *, positive: int) -> None:
+    def __init__(self, table: SparkTable, grid: Grid) -> None:
         self.grid = grid
         self._encoding = table.encoding(grid)
-        first = np.cumsum(grid.sizes) - grid.sizes
-        nothing = np.zeros(int(grid.sizes.sum()), np.int64)
-        self._score = FixedPointScore(by_bin=nothing, constant=0, positive=positive, first=first)
+        self._layout = Layout(tuple(block.coded(grid.cuts) for block in layout_of(grid).blocks))
+        self._scores = FixedPointScores(Margins(), np.zeros(1, np.int64))
 
     def advance(self, stump: Stump, step: float) -> None:
-        self._score = self._plus(self._score, stump, round(float(fixed(step)) * int(FIXED_POINT)))
+        self._scores = self._plus(self._scores, stump, float(fixed(step)))
 
     def right(self) -> Floats:
-        sums = self._ask(_signed_bins, len(self._score.by_bin) + 2)
+        sums = self._ask(partial(_signed_bins, layout=self._layout), self._layout.total + 2)
         return weight_right(self.grid.within(sums[:-2]), total=sums[-2], difference=sums[-1])
 
     def outcome(self, stump: Stump, weights: Floats | None = None) -> Floats:
         if weights is not None:
             raise not_answered("outcome by other weights")
-        nothing = replace(self._score, by_bin=np.zeros_like(self._score.by_bin), constant=0)
-        return self._ask(_right_and_wrong, 2, answer=self._plus(nothing, stump, 1))
+        nothing = FixedPointScores(self._scores.loss, np.zeros(1, np.int64))
+        return self._ask(partial(_right_and_wrong, answer=self._plus(nothing, stump, 1.0)), 2)
 
-    def _ask(self, question: Callable[..., Counted], length: int, **more: FixedPointScore) -> Floats:
-        counted = self._encoding.run(partial(question, score=self._score, **more))
+    def _ask(self, question: Callable[..., Counted], length: int) -> Floats:
+        counted = self._encoding.run(partial(question, scores=self._scores))
         return dense(counted, (length,)) / FIXED_POINT
 
-    def _plus(self, score: FixedPointScore, stump: Stump, units: int) -> FixedPointScore:
-        """The score plus so many units of a stump on the grid."""
-        units *= int(stump.sign)
+    def _plus(self, scores: FixedPointScores, stump: Stump, step: float) -> FixedPointScores:
+        """The scores and a step of a stump on the grid."""
+        table, step = np.zeros((1, self._layout.total)), step * stump.sign
         if stump.kind == LEAF:
-            return replace(score, constant=score.constant + units)
+            return scores.plus(self._layout, table, np.array([step]))
         codes = np.arange(self.grid.sizes[stump.attribute])
         one = Splits(*(np.array([field]) for field in (stump.kind, stump.attribute, stump.cut)))
         branch = self._encoding.coded(one).branch(np.zeros(len(codes), np.intp), codes.astype(float))
-        by_bin = score.by_bin.copy()
-        by_bin[score.first[stump.attribute] + codes] += np.where(branch == 0, units, -units)
-        return replace(score, by_bin=by_bin)
+        table[0, self._layout.starts[stump.attribute] + codes] = np.where(branch == 0, step, -step)
+        return scores.plus(self._layout, table, np.zeros(1))

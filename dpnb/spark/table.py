@@ -31,9 +31,8 @@ from .blocks import (
     counted_parts,
     dense,
 )
-from .boosting import SparkWeighted
+from .boosting import SparkScored, SparkWeighted
 from .columns import SHOWN, check_columns, moved_column
-from .scoring import SparkScored
 from .trees import Bag, Descend, Move, SparkCohort, count_roots
 
 MAX_VALUES = 100_000  # different values of an attribute that the driver is willing to hold
@@ -140,10 +139,10 @@ class SparkTable(RecordsDoor):
         self.encoding(grid)
         return BinnedRecords(grid)
 
-    def weighted(self, grid: Grid | None, *, positive: int) -> SparkWeighted:
+    def weighted(self, grid: Grid | None) -> SparkWeighted:
         if grid is None:
             raise DataError("thresholds halfway between the values that occur: give a public grid")
-        return SparkWeighted(self, grid, positive=positive)
+        return SparkWeighted(self, grid)
 
     def scored(self, finest: Cuts, loss: Loss) -> SparkScored:
         return SparkScored(self, finest, loss)

@@ -41,14 +41,13 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from dpnb.arrays import Floats, Ints
 from dpnb.audit.bounds import (
     Statistic,
-    _classifiers,
-    _column,
     as_outputs,
-    check_claim,
-    check_levels,
+    classifiers,
     clopper_pearson,
+    column,
 )
 from dpnb.audit.result import Finding
+from dpnb.audit.settings import check_claim, check_levels
 
 Focus = float | Literal["mu"]
 
@@ -409,13 +408,13 @@ def _parts(outputs: Floats) -> list[Floats]:
 def _scores(a: Floats, b: Floats, names: Sequence[str], *, seed: int) -> Iterator[tuple[str, Statistic]]:
     """Scores that may be larger on D′: each number both ways, how often its values came up, and classifiers."""
     for j, name in enumerate(names):
-        column = _column(j)
-        yield name, _ordered(column, 1.0)
-        yield f"−({name})", _ordered(column, -1.0)
-        counted = _counted(column(a), column(b))
+        values_of = column(j)
+        yield name, _ordered(values_of, 1.0)
+        yield f"−({name})", _ordered(values_of, -1.0)
+        counted = _counted(values_of(a), values_of(b))
         if counted is not None:
-            yield f"log-odds of D′ by {name}", _after(column, counted)
-    yield from _classifiers(a, b, seed=seed)
+            yield f"log-odds of D′ by {name}", _after(values_of, counted)
+    yield from classifiers(a, b, seed=seed)
 
 
 def _ordered(column: Statistic, sign: float) -> Statistic:

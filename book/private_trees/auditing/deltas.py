@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 
 from dpnb.audit.betting import average_e_value, exp, log_mean_e_value
-from dpnb.audit.bounds import check_claim, check_levels
 from dpnb.audit.replay import Part, Replay, replay_estimator, replay_fit, split_pair
 from dpnb.audit.result import Finding
+from dpnb.audit.settings import check_claim, check_levels
 
 from .losses import GUARD, LARGEST, PRECISION, Run, excess, largest, loss_laws
 

@@ -21,8 +21,8 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
 from dpnb.arrays import Floats
-from dpnb.audit.releases import _Follower
-from dpnb.privacy.curator import opening
+from dpnb.audit.engine import answering
+from dpnb.audit.releases import Followed
 from dpnb.privacy.laws import (
     DiscreteGaussian,
     Exact,
@@ -263,25 +263,22 @@ def _laws(run: Run, first: Any, second: Any, seed: int) -> tuple[list[Law[Any]],
     """Laws of the releases on both data sets, at the same outputs."""
     here = _followed(run, first, seed, None)
     there = _followed(run, second, seed, iter(here.outcomes))
-    told = [[(event.what, event.mechanism) for event, _ in side.laws] for side in (here, there)]
-    if told[0] != told[1]:
+    asked = [[(event.what, event.mechanism) for event, _ in side.laws] for side in (here, there)]
+    if asked[0] != asked[1]:
         raise ValueError("the two data sets ask for different releases: replay shows where")
     a, b = ([law for _, law in side.laws] for side in (here, there))
     return a, b
 
 
-def _followed(run: Run, data: Any, seed: int, script: Iterator[Any] | None) -> _Follower:
-    made: list[_Follower] = []
-
-    def make(**doors: Any) -> _Follower:
-        made.append(_Follower(**doors, script=script))
-        return made[-1]
-
-    with opening(make):
+def _followed(run: Run, data: Any, seed: int, script: Iterator[Any] | None) -> Followed:
+    followed = Followed(script)
+    with answering(followed) as curators:
         try:
             run(data, np.random.default_rng(seed))
         except StopIteration as end:
             raise ValueError("the second data set asks for more releases: replay shows where") from end
-    if len(made) != 1:
-        raise ValueError(f"the mechanism opens {len(made)} curators: expected one for all of its releases")
-    return made[0]
+    if len(curators) != 1:
+        raise ValueError(
+            f"the mechanism opens {len(curators)} curators: expected one for all of its releases"
+        )
+    return followed

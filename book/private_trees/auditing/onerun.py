@@ -15,8 +15,8 @@ from sklearn.isotonic import IsotonicRegression
 
 from dpnb.arrays import Bools, Floats, Ints
 from dpnb.audit.attack import Data, seeded
-from dpnb.audit.bounds import check_claim, check_levels
 from dpnb.audit.result import Finding
+from dpnb.audit.settings import check_claim, check_levels
 from dpnb.domain import Categorical, Domain
 
 PRECISION = 1e-6

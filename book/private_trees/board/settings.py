@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from dpnb.arrays import Floats
-from dpnb.audit.many import holm
+from dpnb.audit.multiplicity import holm
 from dpnb.boosting.booster import PrivateBooster
 from dpnb.boosting.stages import TIERS, Settings
 from dpnb.domain import Continuous, Domain

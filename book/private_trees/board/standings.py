@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from dpnb.audit.many import holm
+from dpnb.audit.multiplicity import holm
 
 from ..studies import audit
 from ..studies.runs import read, wide

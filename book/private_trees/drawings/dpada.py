@@ -97,7 +97,7 @@ def three_rounds(
     owner = DPAda.as_written(epsilon=epsilon, n_rounds=3)
     curator = open_curator(rng=np.random.default_rng(seed), ledger=Ledger(claimed=epsilon))
     written = Written(owner, reading, curator)
-    data = WeightedRecords(Records(*part, domain=NINE.domain), public_grid(NINE.domain, **GRID), positive=1)
+    data = WeightedRecords(Records(*part, domain=NINE.domain), public_grid(NINE.domain, **GRID))
     written.start(data)
     seen = []
     for noise in (False, True, False):

@@ -64,10 +64,6 @@ def plot_privacy_loss(
     draws : (n,) outputs drawn on the first data set, shown as a histogram.
     records : (n,) values of the first data set's records, marked on the axis.
 
-    Returns
-    -------
-    Figure with two panels: densities, and the log-ratio of the first to the second.
-
     Raises
     ------
     ValueError
@@ -122,10 +118,6 @@ def plot_noise(panels: Sequence[NoisePanel]) -> Figure:
     Parameters
     ----------
     panels : one panel a mechanism.
-
-    Returns
-    -------
-    Figure with one panel a mechanism.
     """
     figure, axes = panel_grid(len(panels), 1, (5.2, 2.1), sharex=True)
     for axis, panel in zip(axes[:, 0], panels, strict=True):
@@ -160,10 +152,6 @@ def plot_selection(
     probabilities : mechanism → (candidates,) exact probabilities.
     frequencies : mechanism → (candidates,) shares of the draws; the same names.
     draws : number of draws, for the error bars.
-
-    Returns
-    -------
-    Figure
     """
     names = list(probabilities)
     figure, axis = plt.subplots(figsize=(5.2, 3.2))
@@ -191,10 +179,6 @@ def plot_error_ratio(errors: Mapping[str, Floats]) -> Figure:
     ----------
     errors : two entries, mechanism → (instances,) positive expected errors.
 
-    Returns
-    -------
-    Figure of the ratio, second to first, against the first error, with lines at 1 and 2.
-
     Raises
     ------
     ValueError
@@ -220,10 +204,6 @@ def plot_misses(table: pd.DataFrame, *, epsilon: float) -> Figure:
     ----------
     table : of :func:`private_trees.studies.selection.misses`.
     epsilon : budget, for the label of the axis.
-
-    Returns
-    -------
-    Figure with a panel for each number of candidates.
     """
     groups = list(table.groupby("candidates"))
     figure, axes = panel_grid(-(-len(groups) // 2), 2, (2.6, 2.4), sharex=True, sharey=True)
@@ -247,10 +227,6 @@ def plot_regret(table: pd.DataFrame) -> Figure:
     Parameters
     ----------
     table : of :func:`private_trees.studies.selection.root_regrets`.
-
-    Returns
-    -------
-    Figure with a panel for each ε; the bound enters from above.
     """
     groups = list(table.groupby("epsilon"))
     figure, axes = panel_grid(1, len(groups), (2.6, 3.6), sharex=True, sharey=True)
@@ -277,10 +253,6 @@ def plot_loss_curves(
     losses : name → (points,) log-ratios.
     bounds : name → bound; the same names.
     outcome_label : what an output is.
-
-    Returns
-    -------
-    Figure with a curve and a thin horizontal line for each name.
     """
     figure, axis = plt.subplots(figsize=(5.2, 3.4))
     for i, (name, loss) in enumerate(losses.items()):
@@ -298,10 +270,6 @@ def plot_reachable(reachable: Mapping[str, Floats], *, low: float, high: float) 
     ----------
     reachable : name → outputs.
     low, high : part of the axis to show.
-
-    Returns
-    -------
-    Figure
     """
     figure, axis = plt.subplots(figsize=(5.2, 0.8 + 0.5 * len(reachable)))
     rows = [values[(low <= values) & (values <= high)] for values in reachable.values()]
@@ -323,10 +291,6 @@ def summarise(table: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     ----------
     table : tidy results with the column ``value``, one row a repeat.
     by : columns that name a group.
-
-    Returns
-    -------
-    DataFrame with the columns ``by``, ``mean``, ``error`` (two standard errors, NaN for one repeat).
     """
     groups = table.groupby(list(by), sort=True, observed=True)["value"]
     summary = groups.agg(["mean", "sem"]).reset_index()

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from dpnb.audit.many import holm
+from dpnb.audit.multiplicity import holm
 
 from ..board.standings import MUCH
 

@@ -351,18 +351,7 @@ class _Lineage(PrivateForest):
 
     Parameters
     ----------
-    epsilon : total budget ε > 0; ``inf`` releases everything exactly.
-    domain : public domain.
-    random_state : seed, Generator or None; keep it secret.
     max_depth : number d ≥ 0 of splits on the longest path.
-    utility : split score.
-    max_records : public bound on the number of records, for the Δ of the information gain.
-    n_specialisations : number h ≥ 0.
-
-    Attributes
-    ----------
-    trees_ : list of :class:`~dpnb.trees.tree.Tree`.
-    ledger_ : :class:`~dpnb.privacy.ledger.Ledger` with the claimed and the true ε.
     """
 
     neighbours = "add-remove"
@@ -481,14 +470,20 @@ class DiffPID3(_Lineage):
     _beyond: ClassVar = {"max_records": (None,)}
 
     def _trees(self, records: RecordsDoor, curator: Curator) -> list[Tree]:
-        score, depth = self.scores[self.utility], self.max_depth
-        delta = score_sensitivity(score, records, curator, max_records=self.max_records)
-        run = equal_shares(curator, self.domain_, self._budget, max_depth=depth, delta=delta)
-        return [id3(run, records, partial(by_mechanism, score=score), max_depth=depth)[0]]
+        return [self._grown(records, curator)[0]]
+
+    def _grown(self, records: RecordsDoor, curator: Curator, *, more: int = 0) -> tuple[Tree, Floats]:
+        """A tree on all records, whose choices come after ``more`` others, and the noisy sizes of its nodes."""
+        score, depth, delta = self.scores[self.utility], self.max_depth, self._delta(records, curator)
+        run = equal_shares(curator, self.domain_, self._budget, max_depth=depth, delta=delta, more=more)
+        return id3(run, records, partial(by_mechanism, score=score), max_depth=depth)
+
+    def _delta(self, records: RecordsDoor, curator: Curator) -> float:
+        return score_sensitivity(self.scores[self.utility], records, curator, max_records=self.max_records)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class DiffPC45(_Lineage):
+class DiffPC45(DiffPID3):
     """DiffP-C4.5: as :class:`DiffPID3`, but an exponential mechanism first chooses thresholds.
 
     Notes
@@ -505,26 +500,15 @@ class DiffPC45(_Lineage):
     **Source**: Friedman, Schuster (2010); Mu, Ding, Song, Lu (2016), Table 1, section 2.3.
     """
 
-    max_depth: int = 5
-    utility: str = "info_gain"
-    max_records: int | None = 1_000_000
-
-    scores: ClassVar = ID3_SCORES
-    _choices: ClassVar = {"utility": tuple(ID3_SCORES)}
-    _beyond: ClassVar = {"max_records": (None,)}
     discrete_only = False
 
     def _trees(self, records: RecordsDoor, curator: Curator) -> list[Tree]:
-        score, depth = self.scores[self.utility], self.max_depth
-        delta = score_sensitivity(score, records, curator, max_records=self.max_records)
         n = int(self.domain_.continuous.sum())
-        run = equal_shares(curator, self.domain_, self._budget, max_depth=depth, delta=delta, more=n)
-        grown = id3(run, records, partial(by_mechanism, score=score), max_depth=depth)
-        return [pruned(*grown, self.domain_)]
+        return [pruned(*self._grown(records, curator, more=n), self.domain_)]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class DiffPRF(_Lineage):
+class DiffPRF(DiffPID3):
     """DiffPRF: a random forest of :class:`DiffPID3` trees.
 
     Parameters
@@ -544,21 +528,16 @@ class DiffPRF(_Lineage):
     **Source**: Patil, Singh (2014); Mu, Ding, Song, Lu (2016), Table 1, section 2.2.1.
     """
 
-    max_depth: int = 5
-    utility: str = "info_gain"
-    max_records: int | None = 1_000_000
     n_trees: int = 25
     bags: str = "full"
 
-    scores: ClassVar = ID3_SCORES
     bag_rate = None
     _choices: ClassVar = {"utility": tuple(ID3_SCORES), "bags": ("full", "bootstrap")}
     _beyond: ClassVar = {"max_records": (None,), "bags": ("bootstrap",)}
     _least: ClassVar = {"max_depth": 0, "n_trees": 1}
 
     def _trees(self, records: RecordsDoor, curator: Curator) -> list[Tree]:
-        score, depth = self.scores[self.utility], self.max_depth
-        delta = score_sensitivity(score, records, curator, max_records=self.max_records)
+        score, depth, delta = self.scores[self.utility], self.max_depth, self._delta(records, curator)
         leaves = partial(few_records, max_depth=depth)
         choose = partial(by_mechanism, score=score, drawn=True)
 
@@ -601,16 +580,18 @@ class DiffGen(_Lineage):
 
     scores: ClassVar = TABLE_SCORES
     discrete_only = False
+    ahead: ClassVar[bool] = True  # whether thresholds are chosen before the values
     _choices: ClassVar = {"utility": tuple(TABLE_SCORES)}
     _least: ClassVar = {"n_specialisations": 0}
 
     def _trees(self, records: RecordsDoor, curator: Curator) -> list[Tree]:
         score, h = self.scores[self.utility], self.n_specialisations
-        return [generalised_table(records, curator, budget=self._budget, score=score, h=h, ahead=True)]
+        how: dict[str, Any] = {"score": score, "h": h, "ahead": self.ahead}
+        return [generalised_table(records, curator, budget=self._budget, **how)]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class DTDiff(_Lineage):
+class DTDiff(DiffGen):
     """DT-Diff: as :class:`DiffGen`, but one choice among the categories' specialisations and all weighted thresholds.
 
     Notes
@@ -624,17 +605,7 @@ class DTDiff(_Lineage):
     **Source**: Zhu, Xiong, Xiang, Zhou (2013); Mu, Ding, Song, Lu (2016), Table 1, section 2.3.
     """
 
-    n_specialisations: int = 10
-    utility: str = "info_gain"
-
-    scores: ClassVar = TABLE_SCORES
-    discrete_only = False
-    _choices: ClassVar = {"utility": tuple(TABLE_SCORES)}
-    _least: ClassVar = {"n_specialisations": 0}
-
-    def _trees(self, records: RecordsDoor, curator: Curator) -> list[Tree]:
-        score, h = self.scores[self.utility], self.n_specialisations
-        return [generalised_table(records, curator, budget=self._budget, score=score, h=h, ahead=False)]
+    ahead = False
 
 
 for _method in (SuLQID3, PINQID3, DiffPID3, DiffPRF, DiffPC45, DiffGen, DTDiff):

@@ -8,27 +8,25 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from playwright.sync_api import Page
 
 from dpnb.boosting.booster import PrivateBooster
 from dpnb.data.datasets import load
 from dpnb.files import write_whole
 from dpnb.privacy import laws
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
+from .pdf import new_page
 
 FIGURES = ("noise", "selection", "lost-record", "path-budget", "audit", "shapes")
 ROOT = Path(__file__).resolve().parents[3]
 SCRIPTS = ROOT / "book" / "_static" / "moving"
 STILLS = ROOT / "book" / "_stills"
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 RUNS = np.round(10 ** np.linspace(1, 5, 41)).astype(int)
 EPSILONS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
@@ -109,18 +107,10 @@ def load_scripts(page: Page) -> None:
 
 def write_stills() -> None:
     """Write the stills of all figures."""
-    from playwright.sync_api import sync_playwright
-
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if path is None:
-        raise FileNotFoundError(f"no browser: install one of {', '.join(BROWSERS)}")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--headless", "--no-sandbox"])
-        page = browser.new_page()
+    with new_page() as page:
         load_scripts(page)
         for name in FIGURES:
             write_whole(STILLS / f"{name}.html", still(page, name))
-        browser.close()
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

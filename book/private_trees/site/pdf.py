@@ -11,18 +11,18 @@ import argparse
 import posixpath
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from bs4 import BeautifulSoup, Tag
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Page, sync_playwright
 
 from dpnb.domain.yaml_text import parse
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = ("--headless", "--no-sandbox", "--disable-gpu")
 SHEET = Path("book") / "on-paper.html"  # as deep as the pages, so that their pictures are found
-MINUTES = 15  # until a slow machine has set all formulas
 # Folded things open, boxes that a script folds as well; what waits for a screen is loaded.
 OPEN = """() => {
   document.querySelectorAll('article details').forEach(details => { details.open = true });
@@ -99,26 +99,32 @@ def _rename(article: Tag, name: str, pages: Sequence[str]) -> None:
             link["href"] = "#" + _anchor(target.removesuffix(".html"), place)
 
 
+@contextmanager
+def new_page() -> Iterator[Page]:
+    """A page of a browser without a window."""
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        raise FileNotFoundError(f"no browser: install one of {', '.join(BROWSERS)}")
+    with sync_playwright() as playwright:
+        window = playwright.chromium.launch(executable_path=path, args=[*ARGUMENTS])
+        yield window.new_page()
+        window.close()
+
+
 def print_pages(site: Path, pages: Sequence[str], out: Path) -> None:
     """Print pages of the built book to one PDF file."""
-    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if browser is None:
-        raise FileNotFoundError(f"no browser to print with: install one of {', '.join(BROWSERS)}")
     sheet = site / SHEET
     sheet.write_text(assemble(site, pages), encoding="utf-8")
     out.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with sync_playwright() as playwright:
-            window = playwright.chromium.launch(executable_path=browser, args=[*ARGUMENTS])
-            page = window.new_page()
-            page.set_default_timeout(60_000 * MINUTES)
+        with new_page() as page:
+            page.set_default_timeout(60_000 * 15)  # until a slow machine has set all formulas
             page.emulate_media(media="print", color_scheme="light")
             page.goto(sheet.resolve().as_uri())
             page.evaluate(OPEN)
             page.evaluate("window.MathJax && MathJax.startup && MathJax.startup.promise")
             page.evaluate("Promise.all([...document.images].map(image => image.decode().catch(() => 0)))")
             page.pdf(path=out, prefer_css_page_size=True, print_background=True, outline=True, tagged=True)
-            window.close()
     finally:
         sheet.unlink()
 

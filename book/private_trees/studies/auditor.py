@@ -14,7 +14,7 @@ from scipy.special import expit, ndtr
 from dpnb.arrays import Floats, Ints
 from dpnb.audit.betting import betting_bound
 from dpnb.audit.bounds import clopper_pearson, compare
-from dpnb.audit.monitor import Lesson, Monitor
+from dpnb.audit.sequential import Lesson, Monitor
 from dpnb.privacy.laws import Exponential, PermuteAndFlip, TwoSidedGeometric
 
 from .runs import Cell, Study, cells

@@ -16,7 +16,7 @@ from scipy.stats import norm
 
 from dpnb.arrays import Floats
 from dpnb.audit.bounds import clopper_pearson, compare, epsilon_bound
-from dpnb.audit.many import holm
+from dpnb.audit.multiplicity import holm
 from dpnb.privacy.laws import Exponential, PermuteAndFlip, TwoSidedGeometric
 
 from ..auditing.curves import attainable, band, gaussian_delta, tradeoff

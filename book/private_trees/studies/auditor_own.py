@@ -2,7 +2,7 @@
 
 The data are small pairs of the auditor's own that are hard on trees, and for the booster with δ, which takes more
 stages the more records there are, also a pair with many records. Replays look inside, so that a bound is as large as
-the losses that were met; of pure ε they are steered to outputs that tell much.
+the losses that were met; of pure ε outputs that tell much are forced.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from dpnb.papers.edprf import EDPRF
 from dpnb.papers.pearson import PearsonTree
 
 from ..auditing.deltas import LossSample
-from ..auditing.steer import steered
+from ..auditing.forced import forced
 from .runs import DELTA, Cell, Study, cells, wide
 from .targets import ADD
 
@@ -92,7 +92,7 @@ def _clean(cell: Cell) -> list[Pair]:
 
 
 class _Replays:
-    """Replays of a cell's estimator on pairs; steered to telling outputs where ε is pure."""
+    """Replays of a cell's estimator on pairs; telling outputs are forced where ε is pure."""
 
     def __init__(self, cell: Cell) -> None:
         self.cell, self._rng, self.runs = cell, cell.random_state(), 0
@@ -102,7 +102,7 @@ class _Replays:
         """Log-likelihood ratio of D (D′ if side is 1) to the other, at outputs that are possible on it."""
         seed = int(self._rng.integers(2**31))
         sides = (pair.second, pair.first) if side else (pair.first, pair.second)
-        how: dict[str, Any] = {} if self.delta else {"steer": partial(steered, seed=seed)}
+        how: dict[str, Any] = {} if self.delta else {"force": partial(forced, seed=seed)}
         found, _ = replay_estimator(_model(self.cell, pair.domain), *sides, seed=seed, encoded=True, **how)
         self.runs += 1
         return found.log_ratio

@@ -71,9 +71,9 @@ class Blocks(RecordsDoor):
             records.binned(grid)
         return BinnedRecords(grid)
 
-    def weighted(self, grid: Grid | None, *, positive: int) -> Any:
+    def weighted(self, grid: Grid | None) -> Any:
         """Weights of all records, block by block."""
-        return _Sum([records.weighted(grid, positive=positive) for records in self._blocks])
+        return _Sum([records.weighted(grid) for records in self._blocks])
 
     def scored(self, finest: Cuts, loss: Loss) -> Any:
         """Scores of all records, block by block."""

@@ -269,7 +269,7 @@ class NoisedWeights(BaseEstimator):  # type: ignore[misc]
         owner = DPAda.as_written(epsilon=self.epsilon, n_rounds=50)
         rng, ledger = np.random.default_rng(self.random_state), Ledger(claimed=self.epsilon)
         written = Written(owner, Reading(), open_curator(rng=rng, ledger=ledger))
-        data = WeightedRecords(Records(X, y, domain=DOMAIN), public_grid(DOMAIN, uniform=3), positive=1)
+        data = WeightedRecords(Records(X, y, domain=DOMAIN), public_grid(DOMAIN, uniform=3))
         written.start(data)
         for noise in (False, True):
             written.round(data, noise=noise)

@@ -19,10 +19,10 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binom
 
-from dpnb.audit.assertion import examined
 from dpnb.audit.attack import AttackError
-from dpnb.audit.campaign import Plan
+from dpnb.audit.examine import examine
 from dpnb.audit.pairs import KINDS, pairs
+from dpnb.audit.settings import AuditSettings
 
 from .runs import Cell, Study, cells, read, results_folder, wide
 
@@ -77,14 +77,14 @@ def convict(subject: Any, *, runs: int, seed: int, confidence: float = CONFIDENC
             tried = pairs(
                 subject.neighbours, kinds=tuple(KINDS) if subject.channel == "exception" else None, seed=seed
             )
-            plan = Plan(
+            settings = AuditSettings(
                 claimed=subject.claimed,
                 neighbours=subject.neighbours,
                 runs=runs,
                 confidence=confidence,
                 seed=seed,
             )
-            last = examined(subject.factory, tried, plan).findings[-1]
+            last = examine(subject.factory, tried, settings).findings[-1]
         except AttackError as error:  # no verdict
             return False, len(fits), " ".join(str(error).split())
     return last.violated, len(fits), " ".join(f"{last.event}; {last.pair}".split())

@@ -1,11 +1,12 @@
-"""An audit over many pairs: scout them with few fits each, and measure the most promising one with fresh fits."""
+"""An audit with all instruments: look into models, scout pairs with few fits each, bet on the most promising one."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, Generic, TypeVar
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy.stats import rankdata
@@ -18,32 +19,28 @@ from .attack import (
     NOTED,
     AttackError,
     BlackBox,
-    Data,
     Sample,
     Seen,
-    attack,
     check_some_succeed,
     drawn,
     white_box,
     white_names,
     with_notes,
 )
-from .bounds import MIN_RUNS, SampledFinding, scouted_margin
-from .monitor import MonitoredFinding, monitor
+from .bounds import MIN_RUNS, scouted_margin
+from .channels import fineness, generators
+from .multiplicity import shared
 from .pairs import Pair, asked
 from .replay import replay
 from .result import Finding
+from .scan import scan
+from .sequential import MonitoredFinding, monitor
+from .settings import AuditSettings
 
-MOST_TREE_NUMBERS = 256  # of a forest's numbers, upper levels first
 SCOUT_SHARE = 0.25  # of all fits
 FIRST_SHARE = 0.5  # of the scouting fits, on all pairs; the later rounds share the rest
-LEAST_RUNS = 4  # of a pair in a round, on each data set
-SHARED = 4  # most times as many fits of a data set that several pairs have in common
+LEAST_RUNS = 4  # of a pair in a round, on each data set: two halves choose and measure
 KEPT = 1 / 3  # of the pairs after each round
-SCOUT_COLUMNS = 6  # numbers looked at for each way in which they may differ
-SCOUT_LEVEL = 0.9
-LEAK = "PrivacyLeakWarning: "
-MOST_SHOWN = 120  # characters of a value in a reason
 
 
 @dataclass(frozen=True)
@@ -92,7 +89,7 @@ class Released:
             seen = np.append(float(ord(kind)), seen)
         trees = getattr(model, "trees_", None)
         if isinstance(trees, list) and trees and all(isinstance(tree, Tree) for tree in trees):
-            seen = np.append(seen, white_box(model)[:MOST_TREE_NUMBERS])
+            seen = np.append(seen, white_box(model)[:256])  # the upper levels come first
         return np.append(seen, np.asarray(getattr(model, "released_", ()), float).ravel())
 
     def names(self, width: int) -> list[str]:
@@ -122,66 +119,24 @@ class Tried:
     note: str = ""
 
 
-Found = TypeVar("Found", bound=Finding)
-
-
 @dataclass(frozen=True)
-class Campaign(Generic[Found]):
-    """An audit over many pairs.
+class Bets:
+    """Bets on the most promising of many pairs.
 
     Parameters
     ----------
-    finding : of the pair that was measured.
+    finding : of the pair that was bet on.
     pair : that pair.
     tried : all pairs, the most promising first.
     fits : number of fits in all.
-    measured : fits on each data set of the measurement, at most.
+    most_runs : runs that the game might have taken.
     """
 
-    finding: Found
+    finding: MonitoredFinding
     pair: Pair
     tried: tuple[Tried, ...]
     fits: int
-    measured: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Plan:
-    """What is claimed, and what the audit may spend; parameters as of :func:`~dpnb.audit.attack.attack`."""
-
-    claimed: float
-    runs: int
-    confidence: float = 0.99
-    delta: float = 0.0
-    neighbours: str = "add-remove"
-    jobs: int = 1
-    seed: int = 0
-    progress: bool = False
-    subject: str = ""
-
-
-Measure = Callable[[Callable[[], Any], Pair, Plan], Found]
-
-
-def measured_by_attack(factory: Callable[[], Any], pair: Pair, plan: Plan) -> SampledFinding:
-    """The measurement: fresh fits on one pair, as many as the plan says; another one can stand in its place."""
-    return attack(*_of(factory, pair), runs=plan.runs, **_asked(factory, pair, plan))
-
-
-def measured_by_betting(factory: Callable[[], Any], pair: Pair, plan: Plan) -> MonitoredFinding:
-    """The measurement by bets, which stops as soon as the claim is refuted."""
-    return monitor(*_of(factory, pair), most_runs=2 * plan.runs, **_asked(factory, pair, plan))
-
-
-def _of(factory: Callable[[], Any], pair: Pair) -> tuple[Callable[[], Any], Data, Data]:
-    return OnDomain(factory, pair.domain), pair.first, pair.second
-
-
-def _asked(factory: Callable[[], Any], pair: Pair, plan: Plan) -> dict[str, Any]:
-    """What a plan says about a measurement on a pair, but for the number of fits."""
-    said = {field.name: getattr(plan, field.name) for field in fields(plan) if field.name != "runs"}
-    watch = observed([pair], n_trees=_trees_of(factory, pair, seed=plan.seed))
-    return {**said, "pair": pair.name, "observe": watch}
+    most_runs: int
 
 
 def observed(alike: Sequence[Pair], *, n_trees: int = 1) -> Released:
@@ -226,15 +181,17 @@ class _Arms:
         self.seen.append([])
         return len(self.samples) - 1
 
-    def spend(self, alive: Sequence[int], fits: int, *, plan: Plan, seed: int) -> int:
+    def spend(self, alive: Sequence[int], fits: int, *, settings: AuditSettings, seed: int) -> int:
         """Fit the data sets of some pairs about ``fits`` times in all; return how often."""
         weight = np.zeros(len(self.samples), int)
         for place in alive:
             first, second = self.sides[place]
-            weight[first] = min(weight[first] + 1, SHARED)
+            # A data set that several pairs share serves them all, so that four times as many fits are enough.
+            weight[first] = min(weight[first] + 1, 4)
             weight[second] = 1
         runs = (weight * (fits // max(int(weight.sum()), 1))).tolist()
-        found = drawn(self.samples, runs, jobs=plan.jobs, seed=seed, progress=plan.progress, title="scouting")
+        jobs, progress = settings.jobs, settings.progress
+        found = drawn(self.samples, runs, jobs=jobs, seed=seed, progress=progress, title="scouting")
         for rows, new in zip(self.seen, found, strict=True):
             rows += new
         return sum(runs)
@@ -268,14 +225,16 @@ def promise(first: Floats, second: Floats, *, delta: float = 0.0) -> float:
     chosen: set[int] = set()
     for scores in (middle, np.abs(middle)):
         gap = np.abs(scores[sides == 0].mean(axis=0) - scores[sides == 1].mean(axis=0))
-        best = np.argsort(-gap, kind="stable")[:SCOUT_COLUMNS]
+        best = np.argsort(-gap, kind="stable")[:6]
         chosen |= set(varied[best].tolist())
     columns = sorted(chosen)
-    return scouted_margin(first[:, columns], second[:, columns], confidence=SCOUT_LEVEL, delta=delta)
+    return scouted_margin(
+        first[:, columns], second[:, columns], confidence=0.9, delta=delta
+    )  # to rank pairs only
 
 
 def scout(
-    factory: Callable[[], Any], pairs: Sequence[Pair], *, fits: int, plan: Plan
+    factory: Callable[[], Any], pairs: Sequence[Pair], *, fits: int, settings: AuditSettings
 ) -> tuple[int, list[Tried], int]:
     """Spend ``fits`` where it pays: all pairs get a few, then the better third of them more, until one is left.
 
@@ -291,60 +250,132 @@ def scout(
         return 0, [Tried(pair.name, 0, math.nan) for pair in pairs], 0
     arms = _Arms(factory, pairs)
     rounds = 1 + math.ceil(math.log(len(alive)) / -math.log(KEPT))
-    seeds = np.random.SeedSequence([plan.seed, 1]).generate_state(rounds).tolist()
+    seeds = np.random.SeedSequence([settings.seed, 1]).generate_state(rounds).tolist()
     spent, found = 0, {place: Tried(pairs[place].name, 0, math.nan) for place in range(len(pairs))}
     for number, seed in enumerate(seeds):
         share = FIRST_SHARE * fits if number == 0 else (fits - spent) / (rounds - number)
-        spent += arms.spend(alive, int(share), plan=plan, seed=seed)
-        found |= {place: arms.tried(place, plan.delta) for place in alive}
+        spent += arms.spend(alive, int(share), settings=settings, seed=seed)
+        found |= {place: arms.tried(place, settings.delta) for place in alive}
         alive.sort(key=lambda place: (-found[place].margin, place))
         if math.isinf(found[alive[0]].margin) and all(found[place].note for place in alive):
             raise AttackError(f"pair {pairs[alive[0]].name!r}: {found[alive[0]].note}")
         if len(alive) == 1:
             break
-        alive = [place for place in alive[: math.ceil(KEPT * len(alive))] if not found[place].note] or alive[
-            :1
-        ]
+        better = alive[: math.ceil(KEPT * len(alive))]
+        alive = [place for place in better if not found[place].note] or alive[:1]
     return alive[0], [found[place] for place in range(len(pairs))], spent
 
 
-def campaign(
-    factory: Callable[[], Any], pairs: Sequence[Pair], plan: Plan, *, measure: Measure[Found]
-) -> Campaign[Found]:
-    """Scout pairs and measure the most promising one with fresh fits.
+def bet_on_pairs(factory: Callable[[], Any], pairs: Sequence[Pair], settings: AuditSettings) -> Bets:
+    """Scout pairs and bet on the most promising one with fresh fits, until the claim is refuted.
 
-    A quarter of the fits scouts. None of them takes part in the measurement, so that its confidence is its own,
-    whatever scouting did. Scouting and measuring together take ``2 · runs`` fits at most; where that leaves fewer than
-    40 fits on each data set, nothing is scouted and the first pair is measured. Besides, a conviction takes two fits to
-    tell its reason, and a forest that works out its number of trees itself takes one.
+    A quarter of the fits scouts. None of them takes part in the bets, so that their confidence is their own, whatever
+    scouting did. Scouting and betting together take ``2 · runs`` fits at most; where that leaves fewer than 80 fits to
+    bet on, nothing is scouted and the first pair is taken. Besides, a conviction takes two fits to tell its reason, and
+    a forest that works out its number of trees itself takes one.
 
     Parameters
     ----------
     factory : returns an unfitted estimator.
     pairs : neighbours, in the order in which they are tried when there are few runs.
-    plan : the claim, and the fits to spend.
-    measure : the measurement, :func:`measured_by_attack` or :func:`measured_by_betting`.
+    settings : the claim, and the fits to spend.
 
     Raises
     ------
     AttackError
         If the estimator fails in every run on all pairs that were tried.
     """
-    fits = min(int(2 * SCOUT_SHARE * plan.runs), 2 * (plan.runs - MIN_RUNS))
-    best, tried, spent = scout(factory, pairs, fits=fits, plan=plan)
-    left = replace(plan, runs=plan.runs - -(-spent // 2))
+    fits = min(int(2 * SCOUT_SHARE * settings.runs), 2 * (settings.runs - MIN_RUNS))
+    best, tried, spent = scout(factory, pairs, fits=fits, settings=settings)
+    pair, most_runs = pairs[best], 2 * (settings.runs - -(-spent // 2))
+    known = OnDomain(factory, pair.domain)
+    watch = observed([pair], n_trees=_trees_of(factory, pair, seed=settings.seed))
+    on_pair = vars(replace(settings, pair=pair.name))
     try:
-        finding = measure(factory, pairs[best], left)
+        finding = monitor(known, pair.first, pair.second, most_runs=most_runs, observe=watch, **on_pair)
     except AttackError as error:
-        raise AttackError(f"pair {pairs[best].name!r}: {error}") from error
+        raise AttackError(f"pair {pair.name!r}: {error}") from error
     if finding.violated:
-        finding = replace(finding, why=reason(factory, pairs[best], finding, seed=plan.seed))
-    order = sorted(
-        range(len(pairs)), key=lambda place: (place != best, -np.nan_to_num(tried[place].margin, nan=-np.inf))
-    )
-    return Campaign(
-        finding, pairs[best], tuple(tried[place] for place in order), spent + finding.trials, left.runs
-    )
+        finding = replace(finding, why=reason(factory, pair, finding, seed=settings.seed))
+    margins = [-np.nan_to_num(one.margin, nan=-np.inf) for one in tried]
+    order = sorted(range(len(pairs)), key=lambda place: (place != best, margins[place]))
+    return Bets(finding, pair, tuple(tried[place] for place in order), spent + finding.trials, most_runs)
+
+
+# --- All instruments ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Examination:
+    """What the instruments of an audit found.
+
+    Parameters
+    ----------
+    findings : what refutes the claim is the last, else the bets are.
+    bets : None if the claim was refuted before.
+    skipped : which scans could not be made, and why.
+    """
+
+    findings: tuple[Finding, ...]
+    bets: Bets | None
+    skipped: tuple[str, ...] = ()
+
+
+def examine(factory: Callable[[], Any], tried: Sequence[Pair], settings: AuditSettings) -> Examination:
+    """Look into fitted models, draw the noise again, and bet; stops when an instrument refutes the claim.
+
+    The instruments share what the confidence allows them to err (Bonferroni). Scans take some tens of fits beside those
+    of the settings; one that finds no fit that succeeds is skipped, for the bets try other pairs. Last bits are bet on
+    after all else, on the first pair of ordinary records, which is fixed ahead:
+    :func:`~dpnb.audit.channels.fineness`.
+
+    Parameters
+    ----------
+    factory : returns an unfitted estimator.
+    tried : pairs of neighbours.
+    settings : the claim, and the fits to spend on bets.
+
+    Raises
+    ------
+    AttackError
+        If the estimator fails on all pairs that were tried.
+    """
+    malformed = [pair for pair in tried if pair.malformed]  # where an honest fit neither raises nor warns
+    searched = {id(pair): pair for pair in (tried[0], tried[-1], *malformed)}
+    looks = [*((scan, pair) for pair in searched.values()), (generators, tried[0])]
+    settings = replace(settings, confidence=shared(settings.confidence, len(looks) + 2))
+    found: list[Finding] = []
+    skipped: list[str] = []
+    for instrument, pair in looks:
+        found += _looked(instrument, instrument.__name__, factory, pair, settings, skipped)
+        if any(finding.violated for finding in found):
+            return Examination(tuple(found), None, tuple(skipped))
+    bets = bet_on_pairs(factory, tried, settings)
+    if bets.finding.violated:
+        return Examination((*found, bets.finding), bets, tuple(skipped))
+    pair = next((pair for pair in tried if not pair.malformed), tried[0])
+    last_bits = partial(fineness, most_runs=2 * settings.runs)
+    quiet = replace(settings, progress=False)
+    games = [*_looked(last_bits, "last bits", factory, pair, quiet, skipped), bets.finding]
+    games.sort(key=lambda finding: finding.violated)
+    return Examination((*found, *games), bets, tuple(skipped))
+
+
+def _looked(
+    instrument: Callable[..., Sequence[Finding]],
+    name: str,
+    factory: Callable[[], Any],
+    pair: Pair,
+    settings: AuditSettings,
+    skipped: list[str],
+) -> Sequence[Finding]:
+    """What an instrument finds on a pair; a note of why it could not look goes into ``skipped``."""
+    known, on_pair = OnDomain(factory, pair.domain), vars(replace(settings, pair=pair.name))
+    try:
+        return instrument(known, pair.first, pair.second, **on_pair)
+    except AttackError as error:
+        skipped.append(f"{name} on pair {pair.name!r}: {error}")
+        return []
 
 
 # --- Reasons ------------------------------------------------------------------------------------------------
@@ -363,45 +394,38 @@ def reason(factory: Callable[[], Any], pair: Pair, finding: Finding, *, seed: in
     made = OnDomain(factory, pair.domain)
     fits = [Sample(made, data, np.ravel, "", failures=True).fit(seed) for data in (pair.first, pair.second)]
     (one, notes), (other, more) = fits
-    told = []
+    reasons = []
     for name, what in FOLLOWED.items():
         values = [getattr(model, name, None) for model in (one, other)]
         if any(value is None for value in values):
             continue
         shown = [_shown(value) for value in values]
         if shown[0] != shown[1]:
-            told.append(f"{what} read off the data, {shown[0]} on D and {shown[1]} on D′")
-    leaks = [note.partition(LEAK)[2] for note in (notes[-1], more[-1]) if LEAK in note]
+            reasons.append(f"{what} read off the data, {shown[0]} on D and {shown[1]} on D′")
+    warning = "PrivacyLeakWarning: "
+    leaks = [note.partition(warning)[2] for note in (notes[-1], more[-1]) if warning in note]
     if leaks:
-        told.append(f"the fit itself warns of what it read off the data: {leaks[0]}")
+        reasons.append(f"the fit itself warns of what it read off the data: {leaks[0]}")
     if any(name in finding.event for name in NOTED):
-        told.append("what a fit raises or warns is an output too, and here it depends on the records")
-    return "; ".join(told)
+        reasons.append("what a fit raises or warns is an output too, and here it depends on the records")
+    return "; ".join(reasons)
 
 
 def _shown(value: Any) -> str:
     listed = value.tolist() if isinstance(value, np.ndarray) else value
-    return " ".join(repr(listed).split())[:MOST_SHOWN]
+    return " ".join(repr(listed).split())[:120]  # a line and a half
 
 
 # --- Replays ------------------------------------------------------------------------------------------------
 
 
-def replayed(
-    factory: Callable[[], Any], pairs: Sequence[Pair], *, claimed: float, seed: int, subject: str
-) -> list[Finding]:
+def replayed(factory: Callable[[], Any], pairs: Sequence[Pair], settings: AuditSettings) -> list[Finding]:
     """The worst replay of an estimator of this package, none of others; an exact loss refutes a claim of pure ε."""
     if not isinstance(factory(), PrivateClassifier):
         return []
+    how: Any = {"seed": settings.seed, "subject": settings.subject}
     found = [
-        replay(
-            OnDomain(factory, pair.domain)(),
-            pair.first,
-            pair.second,
-            seed=seed,
-            subject=subject,
-            pair=pair.name,
-        )
+        replay(OnDomain(factory, pair.domain)(), pair.first, pair.second, pair=pair.name, **how)
         for pair in pairs
     ]
-    return [replace(max(found, key=lambda finding: finding.lower_bound), claimed=claimed)]
+    return [replace(max(found, key=lambda finding: finding.lower_bound), claimed=settings.claimed)]

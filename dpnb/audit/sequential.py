@@ -9,60 +9,38 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import count
-from typing import Any, NamedTuple
+from secrets import randbits
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from ..arrays import Bools, Floats, Ints
+from ..checks import check_count
 from .attack import (
     NOTED,
-    WORKER_DIED,
     AttackError,
     Data,
     Observe,
-    Sample,
     Texts,
-    _chunk,
-    _prepare,
     black_box,
-    check_pickles,
+    fitting,
     noted_names,
+    progress_bar,
     side_by_side,
     two_samples,
     words_of,
 )
 from .betting import CoinGame, Tally, exp
-from .bounds import (
-    Candidates,
-    OutputEvent,
-    Statistic,
-    _classifiers,
-    _column,
-    candidates,
-    check_claim,
-    check_levels,
-)
+from .bounds import Events, OutputEvent, Statistic, classifiers, column, events
 from .result import Finding, exceeds
+from .settings import AuditSettings, Keywords
 
-FIRST_LESSON = 8  # rounds before the first guess
-MOST_EVENTS = 4  # in a rule
-MOST_KEPT = 8192  # outputs on each data set that rules are learned from, the latest ones
-LEAST_TO_CLASSIFY = 32  # outputs on a data set, of which half train
-DOUBTS = 0.5  # wrong guesses that are added to those seen of an event
-AHEAD = 2.0  # rounds for which a rule is learned, as a multiple of those seen
-MODEST = 0.8  # share of the ε in reach, where the claim is not, for which a rule is learned
-MIXED = 2.0  # nats that mixing stakes costs, about
-KAPPAS = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9])
-LARGEST_AIM = 12.0
-
+DOUBTS = 0.5  # wrong guesses that are added to those seen of an event: none seen is not none
+KAPPAS = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9])  # stakes that a rule is learned for
 NO_GUESS = -1
 
 
@@ -100,9 +78,9 @@ class Rule:
         return sides
 
     def __str__(self) -> str:
-        return self.told(str)
+        return self.in_words(str)
 
-    def told(self, tell: Callable[[OutputEvent], str]) -> str:
+    def in_words(self, tell: Callable[[OutputEvent], str]) -> str:
         """The rule in words; ``tell`` puts an event into words."""
         words = [f"D{'′' if guess.side else ''} if {tell(guess.event)}" for guess in self.guesses]
         return ", else ".join(words) if words else "no guess"
@@ -140,7 +118,7 @@ class _Offer(NamedTuple):
 class _Rates(NamedTuple):
     """How often each event, and each complement, holds on D and on D′, of all rounds."""
 
-    offered: Candidates
+    offered: Events
     first: Floats
     second: Floats
 
@@ -150,7 +128,7 @@ def _rates(offer: _Offer, left: Sequence[Bools]) -> _Rates:
     judges = offer.judges
     whole = [len(values[judges]) for values in offer.values]
     a, b = (values[judges][mark[judges]] for values, mark in zip(offer.values, left, strict=True))
-    offered = candidates(a, b)
+    offered = events(a, b)
     first, second = (
         np.concatenate([inside, len(rest) - inside]) / (2 * n)
         for inside, rest, n in zip((offered.first, offered.second), (a, b), whole, strict=True)
@@ -204,7 +182,8 @@ class Lesson:
         aim = _aim(epsilon, kappa, self.delta)
         guesses: list[Guess] = []
         judges = slice(None)
-        while len(guesses) < MOST_EVENTS and (best := _best_guess(offers, rates, aim, len(guesses))):
+        # A rule of more than four guesses is hard to read, and later ones gain little.
+        while len(guesses) < 4 and (best := _best_guess(offers, rates, aim, len(guesses))):
             offer, guess = best
             guesses.append(guess)
             judges = offer.judges if offer.judges.step else judges
@@ -225,29 +204,30 @@ class Lesson:
 
     def _reach(self, offers: Sequence[_Offer], rates: Sequence[_Rates], *, runs: int) -> float:
         """The claim, or the largest ε that looks refutable in the rounds that are left, if that is less."""
-        need = (self.enough + MIXED) / min(max(self.most_runs - runs, runs), AHEAD * runs)
+        # Mixing stakes costs about two nats. A rule is used until the number of rounds has doubled, and then some.
+        need = (self.enough + 2.0) / min(max(self.most_runs - runs, runs), 2.0 * runs)
 
         def refutable(epsilon: float) -> bool:
             return bool(self._growth(offers, rates, epsilon).max() >= need)
 
-        low, high = 0.0, min(self.claimed, LARGEST_AIM)
+        low, high = 0.0, min(self.claimed, 12.0)  # a larger ε takes more than 10⁵ rounds
         if refutable(high):
             return high
-        for _ in range(10):
+        for _ in range(10):  # to a thousandth: this is an aim and no bound, so that no root finder is needed
             middle = (low + high) / 2
             low, high = (middle, high) if refutable(middle) else (low, middle)
-        return MODEST * low
+        return 0.8 * low  # what looks refutable by the best of many events is less
 
 
 def _offers(first: Floats, second: Floats, names: Sequence[str], *, seed: int) -> list[_Offer]:
     """Columns that vary, judged by all runs, and classifiers, trained on every other run and judged by the rest."""
     varied = [j for j, values in enumerate(np.concatenate([first, second]).T) if len(np.unique(values)) > 1]
     offers = [
-        _Offer(names[j], _column(j), (first[:, j], second[:, j]), slice(None)) for j in varied or range(1)
+        _Offer(names[j], column(j), (first[:, j], second[:, j]), slice(None)) for j in varied or range(1)
     ]
-    if len(varied) > 1 and min(len(first), len(second)) >= LEAST_TO_CLASSIFY:
+    if len(varied) > 1 and min(len(first), len(second)) >= 32:  # half of them train
         with threadpool_limits(1):  # as in compare
-            learned = _classifiers(first[::2], second[::2], seed=seed)
+            learned = classifiers(first[::2], second[::2], seed=seed)
             offers += [
                 _Offer(name, score, (score(first), score(second)), slice(1, None, 2))
                 for name, score in learned
@@ -306,12 +286,12 @@ class Monitor:
 
     Parameters
     ----------
-    claimed, confidence, delta, neighbours, subject, pair : as of :func:`monitor`.
     names : of the numbers of an output.
     tell : event → its words.
     best : whether rules are learned for the largest bound, instead of for a fast refutation of the claim.
     most_runs : rounds that are planned, if they are.
-    seed : of the coin and of classifiers; by default from the operating system. The subject must not know it.
+    settings : of :class:`~dpnb.audit.settings.AuditSettings`; the seed, by default from the operating system, is that
+        of the coin and of classifiers, and the subject must not know it.
 
     Notes
     -----
@@ -321,32 +301,26 @@ class Monitor:
     def __init__(
         self,
         *,
-        claimed: float,
-        confidence: float = 0.99,
-        delta: float = 0.0,
-        neighbours: str = "add-remove",
         names: Callable[[int], Sequence[str]] | None = None,
         tell: Callable[[OutputEvent], str] = str,
         best: bool = False,
         most_runs: float = math.inf,
-        seed: int | None = None,
-        subject: str = "",
-        pair: str = "",
+        **settings: Unpack[Keywords],
     ) -> None:
-        check_levels(confidence, delta)
-        check_claim(claimed)
-        self.claimed, self.confidence, self.delta = claimed, confidence, delta
-        self.neighbours, self.subject, self.pair = neighbours, subject, pair
+        settings.setdefault("seed", randbits(128))
+        self.asked = asked = AuditSettings(**settings)
         self.rule = Rule()
         self._names = names or (lambda width: [f"output {j}" for j in range(width)])
         self._tell = tell
-        self._coin, self._lots = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(2))
+        self._coin, self._lots = map(np.random.default_rng, np.random.SeedSequence(asked.seed).spawn(2))
         self._tossed: list[int] = []
         self._kept: tuple[list[Floats], list[Floats]] = [], []
-        self._lesson = Lesson(math.inf if best else claimed, -math.log(1 - confidence), delta, most_runs)
-        self._game = CoinGame(confidence=confidence, delta=delta)
+        self._lesson = Lesson(
+            math.inf if best else asked.claimed, -math.log(1 - asked.confidence), asked.delta, most_runs
+        )
+        self._game = CoinGame(confidence=asked.confidence, delta=asked.delta)
         self._shown = self.rule, Tally()
-        self._next_lesson, self._next_look = FIRST_LESSON, 1
+        self._next_lesson, self._next_look = 8, 1
         self._path: list[tuple[float, float, float]] = []
         self.runs = 0
 
@@ -369,12 +343,12 @@ class Monitor:
     @property
     def e_value(self) -> float:
         """Evidence against the claim."""
-        return exp(self._game.log_e_value(self.claimed))
+        return exp(self._game.log_e_value(self.asked.claimed))
 
     @property
     def refuted(self) -> bool:
         """Whether the bound exceeds the claim."""
-        return exceeds(self.bound, self.claimed)
+        return exceeds(self.bound, self.asked.claimed)
 
     def add(self, side: int, output: ArrayLike) -> None:
         """Add a run.
@@ -414,7 +388,7 @@ class Monitor:
             self._next_lesson = self.runs + 1
             return
         for rows in self._kept:
-            del rows[:-MOST_KEPT]
+            del rows[:-8192]  # more teach little and take memory and time
         width = max(len(row) for rows in self._kept for row in rows)
         first, second = (np.array([_fitted(row[None], width)[0] for row in rows]) for rows in self._kept)
         lots = int(self._lots.integers(2**31))
@@ -436,39 +410,30 @@ class Monitor:
         """What was found so far."""
         self._retire()
         rule, shown = self._shown
-        told = [
+        right = [
             f"{round(one.correct)} of {round(one.correct + one.wrong)}" for one in (shown, self._game.total)
         ]
-        event = f"{rule.told(self._tell)}: right in {told[0]} guesses, in {told[1]} of all {self.runs} runs"
-        return MonitoredFinding(
+        event = (
+            f"{rule.in_words(self._tell)}: right in {right[0]} guesses, in {right[1]} of all {self.runs} runs"
+        )
+        return self.asked.finding(
+            MonitoredFinding,
             instrument="betting",
-            subject=self.subject,
-            claimed=self.claimed,
             lower_bound=self.bound,
-            confidence=self.confidence,
-            neighbours=self.neighbours,
-            pair=self.pair,
             event=event,
-            delta=self.delta,
             trials=self.runs,
             e_value=self.e_value,
             path=np.array(self._path, float).reshape(-1, 3),
         )
 
 
-Runs = Callable[[Sequence[int]], Iterator[ArrayLike]]
+Outputs = Callable[[Sequence[int]], Iterator[ArrayLike]]
 """Outputs of the next runs, on these data sets."""
 
 
-def _play(
-    game: Monitor, run: Runs, *, most_runs: int, stop: bool, at_once: int, progress: bool
-) -> MonitoredFinding:
+def _play(game: Monitor, run: Outputs, *, most_runs: int, stop: bool, at_once: int = 1) -> MonitoredFinding:
     """Play until the claim is refuted, or for ``most_runs`` runs."""
-    from tqdm import tqdm
-
-    if isinstance(most_runs, bool) or not isinstance(most_runs, int | np.integer) or most_runs < 1:
-        raise ValueError(f"most_runs={most_runs!r}: expected a whole number of at least 1")
-    with tqdm(total=most_runs, desc="betting", unit="run", disable=not progress) as bar:
+    with progress_bar(most_runs, title="betting", unit="run", shown=game.asked.progress) as bar:
         while game.runs < most_runs and not (stop and game.refuted):
             sides = game.ahead(min(at_once, most_runs - game.runs))
             for side, output in zip(list(sides), run(sides), strict=True):
@@ -484,18 +449,10 @@ def monitor(
     first: Data,
     second: Data,
     *,
-    claimed: float,
     most_runs: int,
-    confidence: float = 0.99,
-    delta: float = 0.0,
-    neighbours: str = "add-remove",
-    pair: str = "",
     observe: Observe | None = None,
     stop: bool = True,
-    jobs: int = 1,
-    seed: int = 0,
-    progress: bool = False,
-    subject: str = "",
+    **settings: Unpack[Keywords],
 ) -> MonitoredFinding:
     """Audit any scikit-learn-like estimator on one pair of neighbours; stop as soon as the claim is refuted.
 
@@ -503,19 +460,10 @@ def monitor(
 
     Parameters
     ----------
-    factory : returns an unfitted estimator; every parameter ``random_state`` of it gets a fresh seed for each run.
-    first, second : (X, y) of the data sets D and D′.
-    claimed : ε of the claim.
+    factory, first, second, observe : as of :func:`~dpnb.audit.attack.attack`.
     most_runs : fits at most, each on one of the data sets by a coin.
-    confidence : probability in (0, 1) that the bound holds, however long the audit went on.
-    delta : δ of the claim, in [0, 1).
-    neighbours, pair : relation of the claim, and the two data sets in words.
-    observe : fitted model → one-dimensional numbers, as of :func:`~dpnb.audit.attack.attack`.
     stop : whether to stop when the claim is refuted; otherwise all runs go for the largest bound.
-    jobs : number of processes; the finding does not depend on it.
-    seed : of the coin, of all runs of subjects that take a seed, and of classifiers.
-    progress : whether to show a progress bar.
-    subject : what is audited, by default the estimator's class.
+    settings : of :class:`~dpnb.audit.settings.AuditSettings`; the bound holds however long the audit went on.
 
     Returns
     -------
@@ -533,56 +481,33 @@ def monitor(
     Waudby-Smith and Ramdas (2024), Estimating means of bounded random variables by betting; González, Dulce-Rubio,
     Ramdas, Ribero (2025), Sequentially auditing differential privacy, who bet on pairs of runs.
     """
+    asked = AuditSettings(**settings).about(subject=type(factory()).__name__)
+    check_count("most_runs", most_runs, low=1)
     observe = black_box(first, second) if observe is None else observe
     texts: Texts = {}
     game = Monitor(
-        claimed=claimed,
-        confidence=confidence,
-        delta=delta,
-        neighbours=neighbours,
         names=partial(noted_names, observe),
         tell=lambda event: words_of(event, texts),
         best=not stop,
         most_runs=most_runs,
-        seed=seed,
-        subject=subject or type(factory()).__name__,
-        pair=pair,
+        **vars(asked),
     )
     samples = two_samples(factory, first, second, observe, failures=True)
-    with _fits(samples, texts, jobs=jobs, seed=seed) as run:
-        at_once = 1 if jobs == 1 else 16 * jobs
-        found = _play(game, run, most_runs=most_runs, stop=stop, at_once=at_once, progress=progress)
+    seeds, asked_for = np.random.default_rng([asked.seed, 1]), 0  # apart from the coin's
+    with fitting(samples, jobs=asked.jobs) as made:
+
+        def outputs(sides: Sequence[int]) -> Iterator[ArrayLike]:
+            nonlocal asked_for
+            runs = [(side, int(seeds.integers(2**32)), asked_for + i) for i, side in enumerate(sides)]
+            asked_for += len(runs)
+            return (side_by_side(seen, texts) for seen in made(runs))
+
+        at_once = 1 if asked.jobs == 1 else 16 * asked.jobs  # what is fitted in vain when the claim falls
+        found = _play(game, outputs, most_runs=most_runs, stop=stop, at_once=at_once)
     if not game.seen_beside(len(NOTED)):
         why = next((text for text in texts.values() if text), "nothing was observed")
         raise AttackError(f"all {game.runs} runs failed on both data sets: {why}")
     return found
-
-
-@contextmanager
-def _fits(samples: Sequence[Sample], texts: Texts, *, jobs: int, seed: int) -> Iterator[Runs]:
-    """Fits and observations, in this process or in several; the texts of what they raise and warn are kept."""
-    if isinstance(jobs, bool) or not isinstance(jobs, int | np.integer) or jobs < 1:
-        raise ValueError(f"jobs={jobs!r}: expected a whole number of at least 1")
-    seeds, done = np.random.default_rng([seed, 1]), count()
-
-    def numbered(sides: Sequence[int]) -> list[tuple[int, list[int], int]]:
-        return [(side, [int(seeds.integers(2**32))], next(done)) for side in sides]
-
-    if jobs == 1:
-        yield lambda sides: (
-            side_by_side(next(samples[side].run(own, number)), texts) for side, own, number in numbered(sides)
-        )
-        return
-    check_pickles(samples, jobs)
-    with ProcessPoolExecutor(jobs, initializer=_prepare, initargs=(samples,)) as pool:
-        try:
-            yield lambda sides: (
-                side_by_side(rows[0], texts) for rows in pool.map(_chunk, *zip(*numbered(sides), strict=True))
-            )
-        except BrokenProcessPool as error:
-            raise AttackError(WORKER_DIED) from error
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def monitor_mechanism(
@@ -590,16 +515,9 @@ def monitor_mechanism(
     first: Any,
     second: Any,
     *,
-    claimed: float,
     most_runs: int,
-    confidence: float = 0.99,
-    delta: float = 0.0,
-    neighbours: str = "add-remove",
-    pair: str = "",
     stop: bool = True,
-    seed: int = 0,
-    progress: bool = False,
-    subject: str = "",
+    **settings: Unpack[Keywords],
 ) -> MonitoredFinding:
     """:func:`monitor` for a plain mechanism.
 
@@ -607,22 +525,14 @@ def monitor_mechanism(
     ----------
     run : data set, random generator → released numbers, one-dimensional or a single one.
     first, second : the neighbours.
-    claimed, most_runs, confidence, delta, neighbours, pair, stop, seed, progress, subject : as of :func:`monitor`.
+    most_runs, stop, settings : as of :func:`monitor`.
     """
-    game = Monitor(
-        claimed=claimed,
-        confidence=confidence,
-        delta=delta,
-        neighbours=neighbours,
-        best=not stop,
-        most_runs=most_runs,
-        seed=seed,
-        subject=subject or getattr(run, "__name__", type(run).__name__),
-        pair=pair,
-    )
-    rng = np.random.default_rng([seed, 1])
+    asked = AuditSettings(**settings).about(subject=getattr(run, "__name__", type(run).__name__))
+    check_count("most_runs", most_runs, low=1)
+    game = Monitor(best=not stop, most_runs=most_runs, **vars(asked))
+    rng = np.random.default_rng([asked.seed, 1])
 
-    def runs(sides: Sequence[int]) -> Iterator[ArrayLike]:
+    def outputs(sides: Sequence[int]) -> Iterator[ArrayLike]:
         for side in sides:
             try:
                 yield run((first, second)[side], rng)
@@ -632,4 +542,4 @@ def monitor_mechanism(
                     f"run {game.runs} on the {which} data set failed: {type(error).__name__}: {error}"
                 ) from error
 
-    return _play(game, runs, most_runs=most_runs, stop=stop, at_once=1, progress=progress)
+    return _play(game, outputs, most_runs=most_runs, stop=stop)

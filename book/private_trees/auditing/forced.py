@@ -1,4 +1,4 @@
-"""Steered replays: outputs that tell two data sets apart, looked for release by release.
+"""Forced outcomes that tell two data sets apart, looked for release by release.
 
 Pure ε bounds the log-likelihood ratio at every possible output, however unlikely it is. So an auditor need not wait for
 one that tells much. Here both fits run side by side. At each release some outcomes are drawn, entry by entry the one
@@ -15,11 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from dpnb.audit.replay import Fit, Release, Request, Tape, _Recorder, _shared_bootstrap
-from dpnb.privacy.curator import opening
-from dpnb.privacy.laws import Law, Point
-from dpnb.privacy.ledger import Event
-from dpnb.records.bags import drawing
+from dpnb.audit.engine import Fit, Question, Request, drawn
+from dpnb.audit.replay import Release, Tape, shared_bootstrap
+from dpnb.privacy.laws import Point
 
 DRAWS = 8  # of every release
 
@@ -35,11 +33,13 @@ class _Meeting:
         self._barrier = Barrier(2, action=self._agree)
         self._apart = False
 
-    def outcome(self, side: int, request: Request, law: Law[Any]) -> Any:
+    def answer(self, question: Question, *, side: int) -> Any:
         """The outcome, as soon as the other fit has come to it; a draw once the two have gone apart."""
+        if question.law is None:
+            return drawn(question)
         if not self._apart:
-            self._meet(side, (request, law))
-        return law.draw(self._own[side]) if self._apart else self._outcome
+            self._meet(side, (question.request, question.law))
+        return question.draw(self._own[side]) if self._apart else self._outcome
 
     def leave(self, side: int) -> None:
         """A fit has ended."""
@@ -69,27 +69,12 @@ def _kept(drawn: list[Any], best: Any) -> Any:
     return np.choose(best, drawn) if np.shape(drawn[0]) == np.shape(best) else drawn[0]
 
 
-class _Steered(_Recorder):
-    """Takes down outcomes that were agreed on with the fit on the other data set."""
-
-    def __init__(self, *, side: int, meeting: _Meeting, **doors: Any) -> None:
-        super().__init__(script=None, **doors)
-        self._side, self._meeting = side, meeting
-
-    def _settle(self, law: Law[Any], event: Event) -> Any:
-        self.ledger.book(event)
-        request = Request(event.what, event.mechanism, event.n_parts)
-        outcome = self._meeting.outcome(self._side, request, law)
-        self._note(request, outcome, float(np.sum(law.log_density(outcome))))
-        return outcome
-
-
-def steered(fit: Fit, first: Any, second: Any, *, draws: int = DRAWS, seed: int = 0) -> list[Release]:
+def forced(fit: Fit, first: Any, second: Any, *, draws: int = DRAWS, seed: int = 0) -> list[Release]:
     """Outcomes of a fit on ``first`` that are likelier there than on ``second``.
 
     Parameters
     ----------
-    fit : runs the subject on a data set, with the same seed always. A partial function of this one is a ``steer`` of
+    fit : runs the subject on a data set, with the same seed always. A partial function of this one is the ``force`` of
         :func:`~dpnb.audit.replay.replay_estimator`.
     first, second : the neighbours.
     draws : of every release; 1 draws outcomes as a fit on ``first`` does.
@@ -100,17 +85,16 @@ def steered(fit: Fit, first: Any, second: Any, *, draws: int = DRAWS, seed: int 
     The releases in their order; drawn as ever from where the two fits ask for different ones.
     """
     meeting = _Meeting(np.random.default_rng(seed), draws)
-    tape, rule = Tape(), _shared_bootstrap(fit, first, second)
+    rule = shared_bootstrap(fit, first, second)
+    tapes = [Tape(partial(meeting.answer, side=side)) for side in (0, 1)]
 
     def run(side: int) -> None:
-        notes = tape if side == 0 else Tape()
         try:
-            with opening(partial(_Steered, side=side, meeting=meeting, tape=notes)), drawing(rule):
-                fit((first, second)[side])
+            tapes[side].record(fit, (first, second)[side], rule=rule)
         finally:
             meeting.leave(side)
 
     with ThreadPoolExecutor(2) as pool:
         for done in [pool.submit(copy_context().run, run, side) for side in (0, 1)]:
             done.result()
-    return tape.releases
+    return tapes[0].releases

@@ -47,7 +47,7 @@ TOTALS = ("number of entries", "sum", "smallest", "largest", "sorted values")
 
 
 @dataclass
-class Held:
+class Contents:
     """What an object holds.
 
     Parameters
@@ -60,7 +60,7 @@ class Held:
     generators: dict[str, Any] = field(default_factory=dict)
 
 
-def held(model: Any, *, root: str = "model") -> Held:
+def contents(model: Any, *, root: str = "model") -> Contents:
     """Walk everything that a fitted model holds or hands out.
 
     That is what attributes, slots, containers, arrays and tables hold, also behind closures, defaults, bound methods,
@@ -79,7 +79,7 @@ def held(model: Any, *, root: str = "model") -> Held:
     ValueError
         If more than half a million objects are reachable.
     """
-    found = Held()
+    found = Contents()
     waiting: deque[tuple[str, Any]] = deque([(root, model), *_handed_out(model, root)])
     seen: dict[int, Any] = {}  # also keeps what is looked into alive: an id is unique among the living only
     while waiting:

@@ -12,17 +12,16 @@ import pandas as pd
 
 from ..arrays import Bools
 from .attack import Data
-from .constant import NOTHING, Constant
-from .held import PICKLED, TOTALS, Fact, group
+from .constant import ABSENT, Constant
+from .contents import PICKLED, TOTALS, Fact, group
 
 FAILS = "the fit"  # the path of its error
 WRITTEN = ".release()['model']"
-SHOWN = 60  # characters of a value
 STATISTICS = ("mean", "min", "max", "sum", "median", "std", "var")
 PLAIN = ("numbers without noise", "texts", "what is there for one data set only")
 
 
-class Pair:
+class Computable:
     """Two data sets and what can be computed from them, to recognise it in a model."""
 
     def __init__(self, first: Data, second: Data) -> None:
@@ -38,7 +37,7 @@ class Pair:
         """What a fact is: the records, their number, a mean, or just a number without noise."""
         if fact.path == FAILS:
             return "an error"
-        if fact.on_first is NOTHING or fact.on_second is NOTHING:
+        if fact.on_first is ABSENT or fact.on_second is ABSENT:
             return PLAIN[2]
         facts = fact.on_first, fact.on_second
         for words, values in self.values:
@@ -86,7 +85,7 @@ def _counts(table: pd.DataFrame, labels: Any) -> Counter[str]:
 def _is(fact: Fact, value: Any) -> bool:
     """Whether a fact is a value, whatever the types; arrays in any shape."""
     wanted = np.asarray(value)
-    if fact.size != wanted.size or fact is NOTHING:
+    if fact.size != wanted.size or fact is ABSENT:
         return False
     flat, other = fact.reshape(-1), wanted.reshape(-1)
     if flat.dtype.kind in "biuf" and other.dtype.kind in "biuf":
@@ -117,25 +116,25 @@ def in_memory(path: str) -> str:
 
 def _shown(fact: Fact, where: Bools) -> str:
     """A fact, or the first entry that matters, in a few words."""
-    if fact is NOTHING:
+    if fact is ABSENT:
         return "not there"
     entry = fact[where].flat[0] if where.ndim and where.shape == fact.shape else fact
     if isinstance(entry, np.ndarray):
         entry = entry.reshape(-1)[:4].tolist() if entry.ndim else entry.item()
     text = f"{entry:.6g}" if isinstance(entry, float | np.floating) else repr(entry)
-    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
+    return text if len(text) <= 60 else f"{text[:59]}…"  # a line has two values
 
 
-def told(facts: list[Constant], first: Data, second: Data) -> list[tuple[str, str, str]]:
+def explained(facts: list[Constant], first: Data, second: Data) -> list[tuple[str, str, str]]:
     """Path, what is there, and its two values, for each attribute that is convicted."""
-    pair, places = Pair(first, second), defaultdict(list)
+    known, places = Computable(first, second), defaultdict(list)
     # A document repeats what the model holds; an error stands for all that is missing.
     other = [fact for fact in facts if WRITTEN not in fact.path] or facts
     for fact in [fact for fact in facts if fact.path == FAILS] or other:
         places[group(in_memory(_place(fact.path)))].append(fact)
     found = []
     for members in places.values():
-        words = [pair.describe(fact) for fact in members]
+        words = [known.describe(fact) for fact in members]
         telling = min(range(len(words)), key=lambda i: (words[i] in PLAIN, "*" in members[i].path))
         fact = members[telling]
         paths = {_place(m.path) for m in members if "*" not in m.path and PICKLED not in m.path}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from dpnb.audit.many import e_average, e_bh, e_closed, holm, shared, together
+from dpnb.audit.multiplicity import e_average, e_bh, e_closed, holm, shared, together
 from private_trees.auditing.curves import tradeoff
 
 ALPHA, REPETITIONS, TESTS = 0.05, 4_000, 12

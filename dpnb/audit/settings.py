@@ -1,0 +1,90 @@
+"""What an audit claims and may spend: one object, whose fields are the keywords of every instrument."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, TypedDict, TypeVar
+
+from .result import Finding
+
+SURE = 1 - 1e-6  # confidence of audits that run in tests: a private subject fails one in a million of them
+USUAL_RUNS = 1_000  # fits on each data set: a blatant leak takes some tens, and a test some seconds
+
+Found = TypeVar("Found", bound=Finding)
+
+
+class Keywords(TypedDict, total=False):
+    """The keywords of the instruments, for type checkers; their meaning is told by :class:`AuditSettings`."""
+
+    claimed: float
+    delta: float
+    confidence: float
+    neighbours: str
+    pair: str
+    subject: str
+    runs: int
+    jobs: int
+    seed: int
+    progress: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditSettings:
+    """A claim, and what an audit of it may spend.
+
+    Parameters
+    ----------
+    claimed : ε of the claim.
+    delta : δ of the claim, in [0, 1).
+    confidence : probability in (0, 1) that a bound holds: a private subject is flagged with probability
+        1 − ``confidence`` at most.
+    neighbours : relation of the claim, ``"add-remove"`` or ``"replace"``; whether two data sets fit it is not checked.
+    pair, subject : the two data sets and what is audited, in words; by default the subject is the estimator's class.
+    runs : fits on each data set.
+    jobs : number of processes; findings do not depend on it.
+    seed : decides all runs of subjects that take a seed, the auditor's coin, splits and classifiers.
+    progress : whether to show a progress bar.
+
+    Raises
+    ------
+    ValueError
+        For numbers out of range.
+    """
+
+    claimed: float
+    delta: float = 0.0
+    confidence: float = 0.99
+    neighbours: str = "add-remove"
+    pair: str = ""
+    subject: str = ""
+    runs: int = USUAL_RUNS
+    jobs: int = 1
+    seed: int = 0
+    progress: bool = False
+
+    def __post_init__(self) -> None:
+        check_levels(self.confidence, self.delta)
+        check_claim(self.claimed)
+
+    def about(self, *, subject: str = "", pair: str = "") -> AuditSettings:
+        """The same with names where there are none."""
+        return replace(self, subject=self.subject or subject, pair=self.pair or pair)
+
+    def finding(self, kind: type[Found], **seen: Any) -> Found:
+        """A finding about this claim; ``seen`` is what an instrument adds, or states in another way."""
+        claim = ("claimed", "delta", "confidence", "neighbours", "pair", "subject")
+        return kind(**{name: getattr(self, name) for name in claim} | seen)
+
+
+def check_levels(confidence: float, delta: float) -> None:
+    """Raise ValueError unless the confidence and δ are in range."""
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence={confidence!r}: expected a number between 0 and 1, such as 0.99")
+    if not 0 <= delta < 1:
+        raise ValueError(f"delta={delta!r}: expected a number from 0 to below 1")
+
+
+def check_claim(claimed: float) -> None:
+    """Raise ValueError unless the claim is a positive ε."""
+    if isinstance(claimed, bool) or not claimed > 0:
+        raise ValueError(f"claimed={claimed!r}: expected a positive ε")

@@ -26,7 +26,6 @@ from dpnb.privacy.ledger import Ledger
 from ..studies.runs import DELTA, Cell, Study, cells, data_of, records_of
 from ..studies.scores import probability_scores
 
-BELOW = 1 - 1e-9  # rounding in an estimator's own accounting must not carry a trial past its budget
 OF_SCORE = 0.1  # share of a trial's budget that pays for its score
 ROOTS = np.linspace(0, 7, 20_001)  # √ln(1/s) of tail probabilities s, down to 5e-22
 
@@ -145,7 +144,8 @@ def tune(
     follows from ``random_state``, trials from seeds of 63 bits, so that results can be repeated.
     """
     each, rng = trials.trial(epsilon=epsilon, delta=delta), np.random.default_rng(random_state)
-    of_fit, of_score = (1 - OF_SCORE) * each * BELOW, OF_SCORE * each
+    # Rounding in an estimator's own accounting must not carry a trial past its budget.
+    of_fit, of_score = (1 - OF_SCORE) * each * (1 - 1e-9), OF_SCORE * each
     how: dict[str, Any] = {"epsilon": of_fit}
     if delta is not None:  # whoever claims this books no more than that ρ
         claim = tight_epsilon((Step("gaussian", math.sqrt(2 * of_fit)),), delta=delta)

@@ -22,7 +22,6 @@ from .runs import Cell, Study, cells
 
 ADD = "add-remove"
 EARLY_RUNS = 300  # fits on each data set of a small attack
-EARLY_TRIPLES = 30  # replays of the first part of many
 PURE = families()[0]
 LONELY = pair_of(
     "one record of class 1 among 20", [(i / 20, i % 2, 0) for i in range(19)], (0.5, 0, 1), neighbours=ADD
@@ -203,7 +202,7 @@ def early_replays(
     make: Callable[[Cell], Any], cell: Cell, *, relations: Sequence[str] = ()
 ) -> dict[str, float]:
     """The largest share of the first few replays: what tests repeat of :func:`replay_study`."""
-    found = measure_replays(make, cell, triples=EARLY_TRIPLES, relations=relations)
+    found = measure_replays(make, cell, triples=30, relations=relations)
     return {"early_share": found["worst_share"]}
 
 

@@ -27,9 +27,9 @@ from dpnb.records.grid import grid_of, public_cuts
 from dpnb.records.losses import Clipped, Margins, Softmax, fixed, loss_of
 from dpnb.records.memory import ScoredRecords
 from dpnb.records.shapes import Layout
-from private_trees.runs import read
+from private_trees.board.learners import MAKE
 from private_trees.studies import audit as audit_study
-from private_trees.studies.board import MAKE
+from private_trees.studies.runs import read
 from stage_records import DELTA, EVERYTHING, Encoded, domain_of, neighbour, sample
 
 SIZE = {"uniform": 7, "geometric": 6}

@@ -7,8 +7,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from private_trees.runs import read, wide
 from private_trees.studies.auditor_own import MANY, OWN, REPLAY, SCAN, TWINS, above, caught, summary
+from private_trees.studies.runs import read, wide
 
 CAUGHT = ("PrivateBooster", "DPAda", "EDPRF")  # at half as much again
 

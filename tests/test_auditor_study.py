@@ -10,8 +10,8 @@ import pytest
 from scipy.stats import binom
 
 from private_trees.auditing.curves import tradeoff
-from private_trees.runs import read, wide
 from private_trees.studies.auditor_curves import CONFIDENCE, GAUSSIAN_DELTA, KNOWN, Cell, Known, gaussian_mu
+from private_trees.studies.runs import read, wide
 
 RANDOM = Cell(method="truth", dataset="add-remove", epsilon=1.0)
 

@@ -11,7 +11,7 @@ from dpnb import PrivateBooster, load
 from dpnb.papers.baselines_forest import RandomTrees
 from dpnb.papers.pearson import PearsonTree
 from dpnb.records.memory import Records
-from private_trees.blocks import Blocks
+from private_trees.studies.blocks import Blocks
 
 DATA = load("adult-standin")
 X, Y = (part.head(2000) for part in DATA.train)

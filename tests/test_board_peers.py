@@ -20,9 +20,10 @@ import pytest
 
 from dpnb import Categorical, Continuous, Domain
 from dpnb.data.datasets import Dataset
-from private_trees import rivals, runs
-from private_trees.rivals import RIVALS, Rival
-from private_trees.runs import COLUMNS, Cell, read
+from private_trees.board import rivals
+from private_trees.board.rivals import RIVALS, Rival
+from private_trees.studies import runs
+from private_trees.studies.runs import COLUMNS, Cell, read
 
 SCRIPT = Path("benchmarks") / "peers" / "board_peers.py"
 DOMAIN = Domain((Continuous("x", -1, 1), Categorical("c", ("a", "b"))), classes=("no", "yes"))

@@ -11,10 +11,10 @@ import pytest
 from sklearn.metrics import balanced_accuracy_score, log_loss, roc_auc_score
 
 from dpnb.errors import DataError
-from private_trees import sets
-from private_trees.costs import OutOfTimeError, costly
-from private_trees.scores import calibration_error, class_scores, probability_scores, shares
-from private_trees.sets import split_of
+from private_trees.board.costs import OutOfTimeError, costly
+from private_trees.studies import sets
+from private_trees.studies.scores import calibration_error, class_scores, probability_scores, shares
+from private_trees.studies.sets import split_of
 
 
 def drawn(classes: int, *, n: int = 600) -> tuple[np.ndarray, np.ndarray]:

@@ -14,9 +14,9 @@ from dpnb import load
 from dpnb.papers.edprf import EDPRF
 from dpnb.papers.pearson import PearsonTree
 from dpnb.records.memory import Records
-from private_trees import experiments, runs
-from private_trees.runs import Study, cells, run
-from private_trees.studies import pearson
+from private_trees import experiments
+from private_trees.studies import pearson, runs
+from private_trees.studies.runs import Study, cells, run
 from private_trees.tables import shared as tables
 
 

@@ -14,8 +14,8 @@ from scipy.stats import binom, laplace, multinomial, poisson
 
 from dpnb.arrays import Floats
 from dpnb.records.bags import bootstrap_bound
-from private_trees import bootstrap
-from private_trees.bootstrap import Listing, backward, either, forward
+from private_trees.studies import bootstrap
+from private_trees.studies.bootstrap import Listing, backward, either, forward
 
 LEAF = tuple((y,) for y in (0, 1))  # kinds of records at depth 0: the class
 FORCED = tuple(product((0, 1), (0, 1)))  # one attribute and the class

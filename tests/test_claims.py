@@ -25,10 +25,10 @@ from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.privacy.laws import Exponential
 from dpnb.records.memory import Records
 from dpnb.trees.scores import INFO_GAIN
-from private_trees import runs
 from private_trees.lineage.trees import DiffGen, DiffPC45
 from private_trees.site import claims
 from private_trees.site.claims import ClaimError, Paper, badge, dangling, load, page, text_of
+from private_trees.studies import runs
 
 ROOT = Path(__file__).resolve().parent.parent
 FILES = sorted((ROOT / "claims").glob("*.yml"))

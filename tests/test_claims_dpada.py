@@ -21,8 +21,8 @@ from dpnb.privacy.laws import Laplace
 from dpnb.privacy.ledger import Ledger
 from dpnb.records.grid import public_grid
 from dpnb.records.memory import Records, WeightedRecords
-from private_trees import runs
 from private_trees.studies import dpada as grids
+from private_trees.studies import runs
 
 ROOT = Path(__file__).parents[1]
 

@@ -19,8 +19,8 @@ from dpnb.privacy.laws import Exponential, PermuteAndFlip
 from dpnb.records.memory import Records
 from dpnb.records.splits import BINNED, no_splits
 from dpnb.trees.scores import GINI, GINI_NORMALISED
-from private_trees import runs
 from private_trees.studies import edprf as grids
+from private_trees.studies import runs
 
 ROOT = Path(__file__).parents[1]
 EPSILONS = (0.1, 1.0, 4.0)

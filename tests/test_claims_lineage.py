@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 from dpnb import Categorical, Continuous, Domain
-from private_trees import runs
 from private_trees.lineage.trees import PINQID3, DiffGen, DiffPC45, DiffPID3, DTDiff, SuLQID3
+from private_trees.studies import runs
 
 RESULTS = Path(__file__).parents[1] / "results"
 COUNTS = "value and class counts of all attributes"

@@ -18,9 +18,9 @@ from dpnb.papers.pearson import VARIANTS, PearsonTree, correlation, covariation
 from dpnb.privacy.laws import Exponential
 from dpnb.records.memory import Records
 from dpnb.trees.scores import ABS_PHI, ABS_S_XY, PHI
-from private_trees import runs
 from private_trees.studies import pearson as grids
-from private_trees.targets import LONELY
+from private_trees.studies import runs
+from private_trees.studies.targets import LONELY
 from test_scores import tables
 
 ROOT = Path(__file__).parents[1]

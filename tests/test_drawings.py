@@ -26,8 +26,8 @@ from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.records.grid import Shape
 from dpnb.release import pictures
 from dpnb.trees.tree import Tree
-from private_trees import runs, selection, standings
 from private_trees.auditing import tradeoff
+from private_trees.board import standings
 from private_trees.drawings import (
     audit,
     bets,
@@ -42,9 +42,10 @@ from private_trees.drawings import (
     scale,
 )
 from private_trees.exercises.pearson import phi
-from private_trees.scale import PassCost
 from private_trees.site.figures import FigureError, faults, show
 from private_trees.studies import dpada as grids
+from private_trees.studies import runs, selection
+from private_trees.studies.scale import PassCost
 from private_trees.tables import edprf as tables_edprf
 from private_trees.tables import shared as tables
 

@@ -26,7 +26,7 @@ from dpnb.records.grid import public_grid
 from dpnb.records.splits import BINNED, MULTIWAY, ONE_VS_REST, THRESHOLD
 from mixed import MIXED as DOMAIN
 from mixed import sample
-from private_trees.runs import mean_scores
+from private_trees.studies.runs import mean_scores
 
 RATES: dict[str, float] = {"bernoulli": 0.3, "cover": 2}
 PER_RECORD = ["disjoint", "cover", "full", "poisson", "bernoulli"]

@@ -12,7 +12,7 @@ import dpnb
 from dpnb.audit.replay import replay_estimator
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.records.memory import Records
-from private_trees.exposure import exposed_by
+from private_trees.studies.exposure import exposed_by
 
 DATA = dpnb.load("adult-standin")
 

@@ -23,8 +23,8 @@ from private_trees.lineage import growth as lineage_growth
 from private_trees.lineage import trees as lineage
 from private_trees.lineage.growth import Front, Run
 from private_trees.lineage.trees import N_LEAK, PINQID3, DiffGen, DiffPC45, DiffPID3, DiffPRF, DTDiff, SuLQID3
-from private_trees.runs import data_of, read
 from private_trees.studies.lineage import LINEAGE, lineage_table
+from private_trees.studies.runs import data_of, read
 
 DISCRETE = MIXED.discretise(4)
 HONEST: dict[str, Any] = {

@@ -23,8 +23,8 @@ from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.papers.edprf import EDPRF, level_shares
 from dpnb.privacy import laws
 from dpnb.trees.scores import SCORES
-from private_trees.selection import regrets
 from private_trees.site import moving
+from private_trees.studies.selection import regrets
 from test_site import AXE, FONTS, MODES, ROOT, WIDTHS, browser, context, problems, site
 
 __all__ = ["browser", "context", "site"]  # fixtures

@@ -33,12 +33,12 @@ from dpnb.privacy.curator import Curator, open_curator
 from dpnb.privacy.ledger import Cost, Event, Ledger, zcdp_epsilon
 from dpnb.records.bags import Bags
 from dpnb.trees.scores import PHI_RANGE
-from private_trees import rivals
+from private_trees.board import rivals
+from private_trees.board.tuning import DEFAULTS, PURE, TUNED
 from private_trees.experiments import GRIDS
-from private_trees.runs import COLUMNS, FIT, read
 from private_trees.site import claims
 from private_trees.site.observations import _true_of, spoiled
-from private_trees.studies.tuning import DEFAULTS, PURE, TUNED
+from private_trees.studies.runs import COLUMNS, FIT, read
 from registered import ENTRIES
 from test_observations import DECIMAL, plain
 

@@ -33,8 +33,8 @@ from dpnb.records.splits import LEAF, ONE_VS_REST, THRESHOLD
 from dpnb.trees.scores import ABS_S_XY, PHI, PHI_RANGE
 from mixed import THREE as DOMAIN
 from mixed import sample_of_three as sample
-from private_trees.runs import mean_scores
 from private_trees.studies.pearson import overtaken, shifted
+from private_trees.studies.runs import mean_scores
 from test_scores import change_range, tables, units
 
 TERNARY = Domain((Continuous("x", 0, 1), Categorical("c", (0, 1, 2))), (0, 1, 2), target="label")

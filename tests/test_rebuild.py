@@ -45,9 +45,9 @@ from private_trees.auditing.rebuild import (
 )
 from private_trees.drawings import plots
 from private_trees.drawings import rebuild as drawings_rebuild
-from private_trees.runs import KEYS, cells, read, wide
 from private_trees.site import figures
 from private_trees.studies import reconstruction as study
+from private_trees.studies.runs import KEYS, cells, read, wide
 
 DOMAIN = Domain(tuple(Categorical(name, (0, 1)) for name in "abc"), (0, 1))
 CELLS = cells_of(DOMAIN)

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from dpnb.records.losses import FIXED_POINT
-from private_trees import scale
+from private_trees.studies import scale
 from registered import ENTRIES
 
 TRUE = scale.PassCost(fixed=0.2, record=1e-8, value=2e-8)

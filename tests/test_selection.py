@@ -13,7 +13,7 @@ from dpnb.arrays import Floats
 from dpnb.data.datasets import load
 from dpnb.privacy import laws
 from dpnb.trees import scores
-from private_trees import selection
+from private_trees.studies import selection
 
 START = np.array([0])
 

@@ -13,19 +13,28 @@ import pytest
 from scipy import stats
 
 from dpnb.audit.multiplicity import holm
-from private_trees import standings
-from private_trees.rivals import PUBLIC, RIVALS, best_setting
-from private_trees.runs import Cell, read, wide
-from private_trees.sets import ONE_SPLIT, SETS, TESTED, split_of
-from private_trees.standings import OURS, Source, decisions, leads, over_best, ranking
-from private_trees.studies import board, settings, stress
+from private_trees.board import learners, settings, standings, stress
+from private_trees.board.rivals import PUBLIC, RIVALS, best_setting
+from private_trees.board.standings import OURS, Source, decisions, leads, over_best, ranking
+from private_trees.studies.runs import Cell, read, wide
+from private_trees.studies.sets import ONE_SPLIT, SETS, TESTED, split_of
 from private_trees.tables import shared as tables
 
 
 def fits(auc: dict[tuple[str, str], list[float]], *, epsilon: float = 1.0) -> pd.DataFrame:
     """Fits by method and data set, a row a seed."""
     rows = [
-        (method, "as it comes", dataset, epsilon, seed, board.LEARNERS[method].delta, False, value, 1 - value)
+        (
+            method,
+            "as it comes",
+            dataset,
+            epsilon,
+            seed,
+            learners.LEARNERS[method].delta,
+            False,
+            value,
+            1 - value,
+        )
         for (method, dataset), values in auc.items()
         for seed, value in enumerate(values)
     ]
@@ -144,7 +153,7 @@ def test_ranks_are_means_over_data_sets() -> None:
 
 
 def losses(loss: dict[tuple[str, str], float]) -> pd.DataFrame:
-    rows = [(m, d, 1.0, 1 - x, 0.0, board.LEARNERS[m].delta, 1.0, x, 5000.0) for (m, d), x in loss.items()]
+    rows = [(m, d, 1.0, 1 - x, 0.0, learners.LEARNERS[m].delta, 1.0, x, 5000.0) for (m, d), x in loss.items()]
     return pd.DataFrame(
         rows, columns=["method", "dataset", "epsilon", "auc", "error", "delta", "top", "loss", "known"]
     )
@@ -211,26 +220,26 @@ def test_a_paper_as_written_stands_beside_its_own_repair_and_is_grey() -> None:
 
 
 def test_each_paper_as_written_has_a_repair_that_claims_as_much() -> None:
-    assert set(standings.REPAIRED) == set(board.WRITTEN)
-    assert {board.LEARNERS[own].delta for own in standings.REPAIRED.values()} == {0.0}
-    assert board.LEARNERS[OURS].delta > 0  # broken twin
+    assert set(standings.REPAIRED) == set(learners.WRITTEN)
+    assert {learners.LEARNERS[own].delta for own in standings.REPAIRED.values()} == {0.0}
+    assert learners.LEARNERS[OURS].delta > 0  # broken twin
 
 
 def test_as_written_no_ledger_has_the_claimed_epsilon(root: Path) -> None:
-    table = wide(read(board.AS_WRITTEN, root / "results"))
+    table = wide(read(learners.AS_WRITTEN, root / "results"))
     assert np.isinf(table["ledger_epsilon"]).all()
     assert np.isfinite(table["epsilon"]).all()
-    fits = wide(read(board.BOARD, root / "results"))
+    fits = wide(read(learners.BOARD, root / "results"))
     assert not np.isinf(fits["ledger_epsilon"]).any()  # broken twin: the board's own
 
 
 def test_settings_are_those_that_were_chosen() -> None:
-    learners = {"DiffPRFs-R": board.LEARNERS["DiffPRFs-R"]}
-    first, second = list(learners["DiffPRFs-R"].settings)[:2]
+    some = {"DiffPRFs-R": learners.LEARNERS["DiffPRFs-R"]}
+    first, second = list(some["DiffPRFs-R"].settings)[:2]
     rows = [
         ("DiffPRFs-R", "adult", s, 0, e, seed, 0, 0.0, "auc", v)
         for s, v in ((first, 0.7), (second, 0.8))
-        for e in learners["DiffPRFs-R"].epsilons
+        for e in some["DiffPRFs-R"].epsilons
         for seed in range(10)
     ]
     columns = [
@@ -247,19 +256,16 @@ def test_settings_are_those_that_were_chosen() -> None:
     ]
     runs = pd.DataFrame(rows, columns=columns)
     chosen = pd.DataFrame(
-        [
-            ("DiffPRFs-R", "adult", e, second, first if e == 1.0 else "")
-            for e in learners["DiffPRFs-R"].epsilons
-        ],
+        [("DiffPRFs-R", "adult", e, second, first if e == 1.0 else "") for e in some["DiffPRFs-R"].epsilons],
         columns=["method", "dataset", "epsilon", "utility", "without_standin"],
     )
-    found = standings.board_fits([Source(runs, chosen, learners, False)])
+    found = standings.board_fits([Source(runs, chosen, some, False)])
     assert found["auc"].unique().tolist() == [0.8]
-    other = standings.board_fits([Source(runs, chosen, learners, False)], without_standin=True)
+    other = standings.board_fits([Source(runs, chosen, some, False)], without_standin=True)
     assert other.groupby("epsilon")["auc"].first()[1.0] == 0.7
-    lacking = standings.board_fits([Source(runs[runs["seed"] < 9], chosen, learners, False)])
+    lacking = standings.board_fits([Source(runs[runs["seed"] < 9], chosen, some, False)])
     assert lacking.empty
-    turned = Source(runs, chosen.assign(utility=first), learners, False)
+    turned = Source(runs, chosen.assign(utility=first), some, False)
     assert standings.with_hindsight([turned])["auc"].unique().tolist() == [0.8]
     assert standings.board_fits([turned])["auc"].unique().tolist() == [0.7]  # broken twin: what was chosen
 
@@ -454,6 +460,6 @@ def test_the_history_holds_what_its_grids_gave(root: Path) -> None:
 
 
 def test_names_of_methods_are_those_of_the_board() -> None:
-    known: set[object] = {*board.LEARNERS, *RIVALS}
+    known: set[object] = {*learners.LEARNERS, *RIVALS}
     assert {*standings.SHORT, *standings.SHOWN, *standings.ADDITIVE, *standings.ATTACKS} <= known
-    assert set(standings.ABOUT) == set(board.LEARNERS[OURS].datasets)
+    assert set(standings.ABOUT) == set(learners.LEARNERS[OURS].datasets)

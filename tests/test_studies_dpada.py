@@ -16,9 +16,9 @@ from dpnb.papers.dpada import DPAda
 from dpnb.papers.stumps import half_logistic
 from dpnb.records.losses import bounded_weights
 from dpnb.records.memory import Records
-from private_trees.runs import KEYS, Cell, points_of
-from private_trees.scores import probability_scores
 from private_trees.studies import dpada as grids
+from private_trees.studies.runs import KEYS, Cell, points_of
+from private_trees.studies.scores import probability_scores
 
 
 def test_the_grid_is_the_papers() -> None:

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from scipy.stats import binom
 
-from private_trees.runs import Cell, missing, read
 from private_trees.studies import subjects as study
+from private_trees.studies.runs import Cell, missing, read
 
 
 @pytest.fixture(scope="module")

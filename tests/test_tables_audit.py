@@ -10,7 +10,7 @@ import pytest
 
 from dpnb.audit.bounds import clopper_pearson
 from private_trees import audits
-from private_trees.runs import read
+from private_trees.studies.runs import read
 from private_trees.tables import audit as tables_audit
 
 

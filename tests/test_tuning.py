@@ -22,9 +22,8 @@ from dpnb.estimators.base import PrivateClassifier
 from dpnb.privacy.curator import Curator
 from dpnb.privacy.laws import PermuteAndFlip, TwoSidedGeometric
 from dpnb.privacy.ledger import zcdp_epsilon
-from private_trees import tuning
-from private_trees.studies.tuning import candidates
-from private_trees.tuning import Trials, Tuned, noisy_score, tune
+from private_trees.board import tuning
+from private_trees.board.tuning import Trials, Tuned, candidates, noisy_score, tune
 
 LAWS = [Trials(1.5, 1), Trials(3, -0.5), Trials(5, 0), Trials(10, 1), Trials(20, 3), Trials(40, -0.5)]
 Series = Callable[[np.ndarray], np.ndarray]

@@ -1,8 +1,8 @@
 """Measure other people's private classifiers on the data sets of the board, with settings that are chosen in public.
 
 Runs in environments of its own (see ``README.md`` beside this file). What is measured stands in
-:mod:`private_trees.rivals`, the scores in :mod:`private_trees.scores`; here is what fits each rival. A rival is
-imported where it is used, so that one that cannot be installed leaves the others alone.
+:mod:`private_trees.board.rivals`, the scores in :mod:`private_trees.studies.scores`; here is what fits each rival.
+A rival is imported where it is used, so that one that cannot be installed leaves the others alone.
 """
 
 from __future__ import annotations
@@ -26,11 +26,20 @@ from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
 from dpnb import Domain
-from private_trees.costs import OutOfTimeError, costly
-from private_trees.rivals import BOARD, PUBLIC, RIVALS, TUNING, Rival, board_study, choices, tuning_study
-from private_trees.runs import PACKAGES, Cell, missing, read, run
-from private_trees.scores import class_scores
-from private_trees.sets import SETS, split_of
+from private_trees.board.costs import OutOfTimeError, costly
+from private_trees.board.rivals import (
+    BOARD,
+    PUBLIC,
+    RIVALS,
+    TUNING,
+    Rival,
+    board_study,
+    choices,
+    tuning_study,
+)
+from private_trees.studies.runs import PACKAGES, Cell, missing, read, run
+from private_trees.studies.scores import class_scores
+from private_trees.studies.sets import SETS, split_of
 
 SCRIPT = "python benchmarks/peers/board_peers.py"
 INNER_SHARE = 0.2  # of a training part, held back to compare settings

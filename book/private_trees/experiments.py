@@ -14,14 +14,13 @@ import pandas as pd
 
 from dpnb.errors import DataError
 
-from .runs import KEYS, Study, missing, points_of, read, results_folder, run
+from .board import learners, references, settings, stress, tuning
 from .studies import (
     audit,
     auditor,
     auditor_curves,
     auditor_games,
     auditor_own,
-    board,
     diffprfs,
     dpada,
     edprf,
@@ -29,12 +28,9 @@ from .studies import (
     lineage,
     pearson,
     reconstruction,
-    references,
-    settings,
-    stress,
     subjects,
-    tuning,
 )
+from .studies.runs import KEYS, Study, missing, points_of, read, results_folder, run
 
 STUDIES = (
     diffprfs,
@@ -49,7 +45,7 @@ STUDIES = (
     edprf,
     pearson,
     settings,
-    board,
+    learners,
     references,
     stress,
     subjects,
@@ -87,7 +83,7 @@ def results(name: str, p: SimpleNamespace) -> pd.DataFrame:
 
 
 def points(name: str, p: SimpleNamespace) -> pd.DataFrame:
-    """:func:`results` as :func:`~private_trees.runs.points_of`, a row a cell."""
+    """:func:`results` as :func:`~private_trees.studies.runs.points_of`, a row a cell."""
     return points_of(results(name, p), repeats=GRIDS[name]().repeats)
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from ..standings import Ranking
+from ..board.standings import Ranking
 from .common import (
     HATCHES,
     MARKERS,
@@ -73,7 +73,7 @@ def plot_leads(best: pd.DataFrame, epsilons: Sequence[float], *, label: str) -> 
 
     Parameters
     ----------
-    best : of :func:`private_trees.standings.over_best`.
+    best : of :func:`private_trees.board.standings.over_best`.
     epsilons : which to show.
     label : of the horizontal axis.
     """

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpnb.arrays import Floats
 
-from ..scale import PassCost
+from ..studies.scale import PassCost
 from .common import ERROR_BARS, HATCHES, LINES, MARKERS, legend_below, look_of, panel_grid, ticks
 
 UTILITIES = {"info_gain": "information gain", "max": "max-class sum", "gini": "Gini"}
@@ -202,7 +202,7 @@ def plot_misses(table: pd.DataFrame, *, epsilon: float) -> Figure:
 
     Parameters
     ----------
-    table : of :func:`private_trees.selection.misses`.
+    table : of :func:`private_trees.studies.selection.misses`.
     epsilon : budget, for the label of the axis.
     """
     groups = list(table.groupby("candidates"))
@@ -226,7 +226,7 @@ def plot_regret(table: pd.DataFrame) -> Figure:
 
     Parameters
     ----------
-    table : of :func:`private_trees.selection.root_regrets`.
+    table : of :func:`private_trees.studies.selection.root_regrets`.
     """
     groups = list(table.groupby("epsilon"))
     figure, axes = panel_grid(1, len(groups), (2.6, 3.6), sharex=True, sharey=True)

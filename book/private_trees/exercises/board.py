@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from dpnb.audit.multiplicity import holm
 
-from ..standings import MUCH
+from ..board.standings import MUCH
 
 
 def check_holm(mine: Callable[[list[float]], ArrayLike]) -> str:
@@ -31,7 +31,7 @@ def check_take(mine: Callable[..., str], choice: pd.DataFrame) -> str:
     Parameters
     ----------
     mine : function of ``n``, ``epsilon``, ``allows_delta`` and ``needs_shapes`` that names a method for two classes.
-    choice : the decision table, see :func:`~private_trees.standings.decisions`.
+    choice : the decision table, see :func:`~private_trees.board.standings.decisions`.
     """
     low, high = MUCH
     cases: list[dict[str, Any]] = [

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from .. import runs, standings
+from ..board import standings
+from ..studies import runs
 from . import claims
 
 WIDTH, HEIGHT = 400, 270  # of a picture; a telephone shows it at nearly this size

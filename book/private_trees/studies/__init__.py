@@ -1,1 +1,1 @@
-"""What is run for each chapter, at the papers' own scale."""
+"""What is run for each chapter, at the papers' own scale; and the machinery of it: cells, runs, targets, scores."""

@@ -21,8 +21,9 @@ from dpnb.records.memory import Records
 from dpnb.trees.growth import NOISES
 
 from ..auditing.twins import TWINS
-from ..runs import DELTA, Cell, Study, cells, read, results_folder, wide
-from ..targets import (
+from ..board.learners import MAKE
+from .runs import DELTA, Cell, Study, cells, read, results_folder, wide
+from .targets import (
     ADD,
     EARLY_RUNS,
     LONELY,
@@ -42,7 +43,6 @@ from ..targets import (
     replay_study,
     splits,
 )
-from .board import MAKE
 
 RATES = {"full": None, "poisson": None, "bernoulli": 0.3, "disjoint": None, "cover": 2.0}
 
@@ -113,7 +113,7 @@ def on_the_board(cell: Cell) -> Any:
 
 
 def measure_learner(cell: Cell) -> dict[str, float]:
-    """Replays as of :func:`~private_trees.targets.measure_replays`; with δ also what single releases cost.
+    """Replays as of :func:`~private_trees.studies.targets.measure_replays`; with δ also what single releases cost.
 
     Returns
     -------
@@ -241,7 +241,7 @@ def _drawn(cell: Cell, runs: int) -> tuple[Floats, Floats]:
 
 
 def measure_any(cell: Cell) -> dict[str, float]:
-    """Attack a target, a twin, or permute-and-flip; metrics as of :func:`~private_trees.targets.measure_attack`."""
+    """Attack a target, a twin, or permute-and-flip, as :func:`~private_trees.studies.targets.measure_attack`."""
     if cell.method in TARGETS:
         return measure_attack(TARGETS, cell)
     runs = FLIP_DRAWS if cell.method == FLIP else TWIN_RUNS

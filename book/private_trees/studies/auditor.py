@@ -17,7 +17,7 @@ from dpnb.audit.bounds import clopper_pearson, compare
 from dpnb.audit.sequential import Lesson, Monitor
 from dpnb.privacy.laws import Exponential, PermuteAndFlip, TwoSidedGeometric
 
-from ..runs import Cell, Study, cells
+from .runs import Cell, Study, cells
 
 CONFIDENCE = 0.95
 BATCH = 50  # repetitions of a cell

@@ -21,8 +21,8 @@ from dpnb.privacy.laws import Exponential, PermuteAndFlip, TwoSidedGeometric
 
 from ..auditing.curves import attainable, band, gaussian_delta, tradeoff
 from ..auditing.onerun import one_run_epsilon, one_run_mu
-from ..runs import Cell, Study, cells
-from ..targets import ADD
+from .runs import Cell, Study, cells
+from .targets import ADD
 
 CONFIDENCE = 0.95
 PARTS = 20

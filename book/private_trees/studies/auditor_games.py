@@ -10,11 +10,10 @@ from scipy.stats import laplace, norm
 
 from dpnb.arrays import Floats, Ints
 
-from ..runs import Cell, Study, cells
+from .runs import Cell, Study, cells
 
 POINTS = 20_001
 STAKES = np.linspace(0.01, 0.99, 99)
-TRIED = 200  # thresholds of an event
 
 CASES: dict[str, Callable[[Floats, int], Floats]] = {
     "Laplace, ε = 2": lambda y, side: laplace.pdf(y, side, 1 / 2),
@@ -43,7 +42,7 @@ def chances(case: str) -> tuple[Floats, Floats]:
 
 def tried(p: Floats) -> Ints:
     """Thresholds that are tried, by the mass before them."""
-    return np.searchsorted(p.cumsum(), np.linspace(0, 0.995, TRIED))
+    return np.searchsorted(p.cumsum(), np.linspace(0, 0.995, 200))  # so many thresholds of an event
 
 
 def by_events(p: Floats, q: Floats, claimed: float) -> float:

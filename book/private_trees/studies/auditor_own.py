@@ -30,8 +30,8 @@ from dpnb.papers.pearson import PearsonTree
 
 from ..auditing.deltas import LossSample
 from ..auditing.forced import forced
-from ..runs import DELTA, Cell, Study, cells, wide
-from ..targets import ADD
+from .runs import DELTA, Cell, Study, cells, wide
+from .targets import ADD
 
 CONFIDENCE = 0.99
 EPSILON = 1.0
@@ -53,7 +53,6 @@ TWINS = {"twin: ": 1.5, "twin × 2: ": 2.0, "twin × 3: ": 3.0, "twin × 10: ": 
 COMMON = 20_000  # records, on which the booster takes more of its stages
 SLOW = "DiffPRFs"  # a fit takes a tenth of a second
 ON_BEST, SLOW_ON_BEST, ON_BEST_WITH_DELTA = 24, 4, 168  # replays, after one on each pair
-SLOW_PAIRS = 4
 ON_MANY = 4
 YES_OR_NO = Domain((Categorical("a", (0, 1)), Categorical("b", (0, 1))), (0, 1), target="label")
 
@@ -119,7 +118,7 @@ def _by_replay(cell: Cell) -> dict[str, float]:
     """Replays on all pairs but those with rare values, then on the one with the largest loss."""
     replays, slow = _Replays(cell), _name(cell) == SLOW
     tried = [pair for pair in _clean(cell) if not pair.name.startswith("a value of its own")]
-    tried = tried[:SLOW_PAIRS] if slow else tried
+    tried = tried[:4] if slow else tried
     seen = [replays.loss(pair, i % 2) for i, pair in enumerate(tried)]
     more = SLOW_ON_BEST if slow else ON_BEST_WITH_DELTA if replays.delta else ON_BEST
     bound = replays.bound(tried[int(np.argmax(seen))], more)

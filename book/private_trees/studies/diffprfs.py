@@ -11,9 +11,9 @@ from dpnb.data.datasets import Dataset
 from dpnb.papers.baselines_forest import RandomTrees, balanced_depth
 from dpnb.papers.diffprfs import DiffPRFs
 
-from ..exposure import exposed_by
 from ..lineage.trees import BINS
-from ..runs import INF, MAJORITY, Cell, Study, cells, data_of, ladder, majority_accuracy, test_scores
+from .exposure import exposed_by
+from .runs import INF, MAJORITY, Cell, Study, cells, data_of, ladder, majority_accuracy, test_scores
 
 WRITTEN: dict[str, dict[str, Any]] = {
     "as written": {},

@@ -21,8 +21,8 @@ from dpnb.privacy.ledger import Ledger
 from dpnb.records.grid import Additive, Grid, public_grid
 from dpnb.records.memory import Records, WeightedRecords
 
-from ..runs import DELTA, INF, MAJORITY, Cell, Study, cells, measure_majority, over_repeats, records_of
-from ..targets import ADD, Target, attack_study, replay_study
+from .runs import DELTA, INF, MAJORITY, Cell, Study, cells, measure_majority, over_repeats, records_of
+from .targets import ADD, Target, attack_study, replay_study
 
 RATE = 0.3  # fixed α of the repaired variants, chosen on the stand-in
 

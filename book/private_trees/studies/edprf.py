@@ -18,8 +18,8 @@ from dpnb.papers.baselines_forest import RandomSplitForest
 from dpnb.papers.edprf import ABLATIONS, EDPRF
 
 from ..lineage.trees import BINS, DiffPRF
-from ..runs import INF, MAJORITY, Cell, Study, cells, ladder, measure_forests, measure_methods
-from ..targets import ADD, LONELY, NARROW, PURE, Target, attack_study, replay_study, splits
+from .runs import INF, MAJORITY, Cell, Study, cells, ladder, measure_forests, measure_methods
+from .targets import ADD, LONELY, NARROW, PURE, Target, attack_study, replay_study, splits
 
 REPEATS = 20
 BUDGETS = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0)

@@ -13,9 +13,9 @@ from scipy.stats import spearmanr
 from dpnb.arrays import Floats
 from dpnb.boosting.booster import PrivateBooster
 
-from ..runs import DELTA, Cell, Study, cells
-from ..scores import class_scores
-from .board import Parts, parts_of
+from ..board.learners import Parts, parts_of
+from .runs import DELTA, Cell, Study, cells
+from .scores import class_scores
 
 DATASETS = ("adult", "credit-default", "magic-telescope", "online-shoppers")
 SEEDS = range(5)

@@ -9,8 +9,8 @@ import pandas as pd
 from dpnb.data.datasets import Dataset
 
 from ..lineage.trees import BINS, PINQID3, DiffGen, DiffPC45, DiffPID3, DiffPRF, DTDiff, SuLQID3, _Lineage
-from ..runs import Cell, Study, cells, data_of, test_scores
 from .diffprfs import discretised
+from .runs import Cell, Study, cells, data_of, test_scores
 
 
 class Method(NamedTuple):

@@ -19,8 +19,8 @@ from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.papers.edprf import EDPRF
 from dpnb.papers.pearson import VARIANTS, PearsonTree
 
-from ..runs import INF, MAJORITY, Cell, Study, cells, data_of, ladder, mean_auc, measure_methods, over_repeats
-from ..targets import LONELY, NARROW, PURE, Target, attack_study, largest_threshold, replay_study
+from .runs import INF, MAJORITY, Cell, Study, cells, data_of, ladder, mean_auc, measure_methods, over_repeats
+from .targets import LONELY, NARROW, PURE, Target, attack_study, largest_threshold, replay_study
 
 REPEATS = 20
 BUDGETS = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0)

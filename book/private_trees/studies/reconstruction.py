@@ -20,7 +20,7 @@ from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.papers.edprf import EDPRF
 
 from ..auditing.rebuild import cells_of, guess_bound, rebuild, share_right
-from ..runs import INF, Cell, Study, cells, data_of, wide
+from .runs import INF, Cell, Study, cells, data_of, wide
 
 N = 50  # records of a forest
 DEPTH = 3

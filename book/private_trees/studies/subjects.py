@@ -24,7 +24,7 @@ from dpnb.audit.examine import examine
 from dpnb.audit.pairs import KINDS, pairs
 from dpnb.audit.settings import AuditSettings
 
-from ..runs import Cell, Study, cells, read, results_folder, wide
+from .runs import Cell, Study, cells, read, results_folder, wide
 
 NAME = "audit_subjects"
 USUAL = 1_000  # runs on each data set, as of assert_private

@@ -6,7 +6,7 @@ import pandas as pd
 
 from dpnb.audit.bounds import clopper_pearson
 
-from ..runs import wide
+from ..studies.runs import wide
 
 BROKEN = "broken: "
 """What the names of rules that are wrong on purpose begin with."""

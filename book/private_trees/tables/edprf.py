@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike
 from dpnb.arrays import Floats
 from dpnb.privacy.laws import Exponential, PermuteAndFlip
 
-from .. import experiments, runs
+from .. import experiments
 from ..lineage.trees import BINS
 from ..studies import edprf as grids
+from ..studies import runs
 from . import shared as tables
 
 NAMES = {"robot": "Robot", "adult": "Adult", "bank": "Bank"}

@@ -14,8 +14,8 @@ from sklearn.base import clone
 from dpnb.data.datasets import Dataset
 from dpnb.records.memory import Records
 
-from ..runs import mean_scores, wide
-from ..targets import Target
+from ..studies.runs import mean_scores, wide
+from ..studies.targets import Target
 
 GREY = "color: var(--pst-color-text-muted, grey); font-style: italic"  # of rows that do not count
 
@@ -35,7 +35,7 @@ def compare(
     ----------
     subjects : name → estimator; its ``epsilon``, ``domain`` and ``random_state`` are set.
     budgets : values of ε; one that is given twice is measured once.
-    repeats, seed, records : as of :func:`~private_trees.runs.mean_scores`; by default the encoded training part.
+    repeats, seed, records : as of :func:`~private_trees.studies.runs.mean_scores`; by default the training part.
 
     Returns
     -------

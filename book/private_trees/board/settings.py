@@ -23,9 +23,9 @@ from dpnb.boosting.stages import TIERS, Settings
 from dpnb.domain import Continuous, Domain
 from dpnb.records.memory import Records
 
-from ..runs import DELTA, Cell, Study, cells
-from ..scores import class_scores
-from ..sets import MORE, STANDIN, split_of
+from ..studies.runs import DELTA, Cell, Study, cells
+from ..studies.scores import class_scores
+from ..studies.sets import MORE, STANDIN, split_of
 
 SETTINGS = Settings()
 SHIPPED = "as it comes"

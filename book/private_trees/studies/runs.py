@@ -97,7 +97,6 @@ class Cell:
 KEYS = list(Cell.__dataclass_fields__)
 FIT = [*KEYS, "delta"]
 COLUMNS = [*FIT, "metric", "value"]
-TEXTS = ("method", "dataset", "utility", "metric")
 SECOND_NAMES = {"neighbours": "dataset", "reading": "utility", "n_specialisations": "max_depth"}
 
 
@@ -221,7 +220,7 @@ def _tidy(header: list[str], rows: list[list[str]]) -> tuple[pd.DataFrame, int]:
         ]
     table = pd.DataFrame(tidy, columns=["line", *COLUMNS])
     bad = table["metric"] == ""
-    for column in [name for name in COLUMNS if name not in TEXTS]:
+    for column in [*FIT[3:], "value"]:  # the first three of a fit, and the metric, are texts
         numbers = pd.to_numeric(table[column], errors="coerce")
         bad |= numbers.isna() & ~table[column].isin(["", "nan"] if column == "value" else [])
         table[column] = numbers
@@ -496,7 +495,7 @@ def _checksum(dataset: str) -> str:
 def data_of(name: str) -> Dataset:
     """Data set of a cell, kept in memory: a name, or a name and a split such as ``adult/merged``.
 
-    The sets of :data:`private_trees.sets.MORE` come in their first split.
+    The sets of :data:`private_trees.studies.sets.MORE` come in their first split.
 
     ``adult/us`` is the standard split of the US-born records without ``fnlwgt``; ``adult/10`` has its continuous
     attributes in ten public bins.

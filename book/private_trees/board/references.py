@@ -16,11 +16,11 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from dpnb.boosting.booster import PrivateBooster
 from dpnb.domain import Domain
 
-from ..costs import costly
-from ..runs import DELTA, INF, Cell, Study, cells
-from ..scores import class_scores
-from ..sets import SEEDS, SETS, split_of
-from .board import parts_of
+from ..studies.runs import DELTA, INF, Cell, Study, cells
+from ..studies.scores import class_scores
+from ..studies.sets import SEEDS, SETS, split_of
+from .costs import costly
+from .learners import parts_of
 
 FOREST = "random forest"  # 25 trees of depth 5: the measure of all costs
 NO_NOISE = "PrivateBooster, no noise"

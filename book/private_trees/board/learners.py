@@ -28,12 +28,12 @@ from dpnb.papers.edprf import EDPRF
 from dpnb.papers.pearson import VARIANTS, PearsonTree
 from dpnb.records.memory import Records
 
-from ..costs import costly
-from ..rivals import Rival, board_study, choices, tuning_study
-from ..runs import DELTA, Cell, Study, cells, read, results_folder
-from ..scores import class_scores
-from ..sets import EPSILONS, split_of
-from . import diffprfs, dpada, edprf, pearson
+from ..studies import diffprfs, dpada, edprf, pearson
+from ..studies.runs import DELTA, Cell, Study, cells, read, results_folder
+from ..studies.scores import class_scores
+from ..studies.sets import EPSILONS, split_of
+from .costs import costly
+from .rivals import Rival, board_study, choices, tuning_study
 
 TUNING, BOARD, AS_WRITTEN = "board_tuning", "board", "board_written"
 INNER_SHARE = 0.2  # of a training part, held back to compare settings

@@ -16,11 +16,11 @@ import pandas as pd
 from dpnb.domain import Attribute, Categorical, Continuous
 from dpnb.records.memory import Records
 
-from ..rivals import PUBLIC
-from ..runs import Cell, Study, cells
-from ..scores import class_scores
-from ..sets import split_of
-from .board import LEARNERS, MAKE, Parts
+from ..studies.runs import Cell, Study, cells
+from ..studies.scores import class_scores
+from ..studies.sets import split_of
+from .learners import LEARNERS, MAKE, Parts
+from .rivals import PUBLIC
 from .settings import widened
 
 LEVELS = ("a", "b", "c", "d")  # of a categorical attribute of noise

@@ -9,8 +9,6 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import nnls
 
-CELL_BYTES = 16  # a number of a cell and its count, 8 bytes each
-
 
 def read_scale(folder: Path) -> pd.DataFrame:
     """Measurements of ``benchmarks/scale.py``, one row a fit.
@@ -69,4 +67,4 @@ def table_bytes(*, nodes: int, classes: int, bins: int) -> int:
     classes : number of classes.
     bins : bins of all attributes together.
     """
-    return nodes * classes * bins * CELL_BYTES
+    return nodes * classes * bins * 16  # a cell's number and its count, 8 bytes each

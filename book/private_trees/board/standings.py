@@ -12,11 +12,12 @@ from scipy import stats
 
 from dpnb.audit.multiplicity import holm
 
+from ..studies import audit
+from ..studies.runs import read, wide
+from ..studies.sets import ONE_SPLIT, TESTED
+from . import learners, stress
+from .references import NO_NOISE
 from .rivals import BOARD, MANY_CLASSES, RIVALS, TUNING, Rival, choices
-from .runs import read, wide
-from .sets import ONE_SPLIT, TESTED
-from .studies import audit, board, stress
-from .studies.references import NO_NOISE
 
 OURS = "PrivateBooster, δ"
 CELL = ["method", "dataset", "epsilon"]
@@ -82,7 +83,7 @@ class Source(NamedTuple):
     Parameters
     ----------
     runs : tidy results.
-    chosen : of :func:`~private_trees.rivals.choices`.
+    chosen : of :func:`~private_trees.board.rivals.choices`.
     learners : whose.
     rival : whether they are rivals, or the book's own.
     """
@@ -95,7 +96,7 @@ class Source(NamedTuple):
 
 def sources(folder: Path) -> list[Source]:
     """Stored runs of the book's own learners and of the rivals, from the folder of the results."""
-    names = ((board.BOARD, board.TUNING, board.LEARNERS, False), (BOARD, TUNING, RIVALS, True))
+    names = ((learners.BOARD, learners.TUNING, learners.LEARNERS, False), (BOARD, TUNING, RIVALS, True))
     return [
         Source(read(name, folder), choices(read(log, folder), learners=learners), learners, rival)
         for name, log, learners, rival in names

@@ -14,12 +14,11 @@ from typing import Any
 
 import pandas as pd
 
-from .runs import DELTA, Cell, Study, cells, missing
-from .sets import EPSILONS, MORE, SEEDS, SETS, STANDIN
+from ..studies.runs import DELTA, Cell, Study, cells, missing
+from ..studies.sets import EPSILONS, MORE, SEEDS, SETS, STANDIN
 
 BOARD, TUNING = "board_peers", "board_peers_tuning"
 PUBLIC = (STANDIN, *MORE)  # what settings are chosen on
-INNER_SEEDS = (0, 1)
 MANY_CLASSES = ("robot", "nursery")
 
 
@@ -209,7 +208,7 @@ def tuning_study(
             dataset=[name for name in PUBLIC if rival.takes(name)],
             reading=rival.settings,
             epsilon=rival.epsilons,
-            seed=INNER_SEEDS,
+            seed=(0, 1),
         )
     ]
     order = partial(_turn, learners=learners)

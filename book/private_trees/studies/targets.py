@@ -22,7 +22,6 @@ from .runs import Cell, Study, cells
 
 ADD = "add-remove"
 EARLY_RUNS = 300  # fits on each data set of a small attack
-EARLY_TRIPLES = 30  # replays of the first part of many
 PURE = families()[0]
 LONELY = pair_of(
     "one record of class 1 among 20", [(i / 20, i % 2, 0) for i in range(19)], (0.5, 0, 1), neighbours=ADD
@@ -99,7 +98,7 @@ def attack_study(name: str, targets: Mapping[str, Target], **axes: Any) -> Study
 
 
 def attack_cells(targets: Mapping[str, Target], **axes: Any) -> list[Cell]:
-    """A cell for each target and claim; ``axes`` as of :func:`~private_trees.runs.cells`."""
+    """A cell for each target and claim; ``axes`` as of :func:`~private_trees.studies.runs.cells`."""
     return [
         cell
         for name, target in targets.items()
@@ -163,7 +162,7 @@ def replay_study(
 
     Parameters
     ----------
-    axes : as of :func:`~private_trees.runs.cells`.
+    axes : as of :func:`~private_trees.studies.runs.cells`.
     """
     measure = partial(_measure_all, make, triples=triples, relations=relations)
     early = partial(early_replays, make, relations=relations)
@@ -203,7 +202,7 @@ def early_replays(
     make: Callable[[Cell], Any], cell: Cell, *, relations: Sequence[str] = ()
 ) -> dict[str, float]:
     """The largest share of the first few replays: what tests repeat of :func:`replay_study`."""
-    found = measure_replays(make, cell, triples=EARLY_TRIPLES, relations=relations)
+    found = measure_replays(make, cell, triples=30, relations=relations)
     return {"early_share": found["worst_share"]}
 
 

@@ -16,6 +16,7 @@ from dpnb import Curator, Ledger, PrivacyLeakWarning
 from dpnb.audit import Finding, exact, families, replay, replay_mechanism
 from dpnb.audit.neighbours import split_pair
 from dpnb.audit.pairs import DOMAIN, random_pair
+from dpnb.audit.releases import spent
 from dpnb.audit.replay import replay_estimator
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.privacy.curator import ROUNDING, open_curator
@@ -254,6 +255,21 @@ def test_a_fit_that_fails_on_the_neighbour_has_no_place() -> None:
     found = replay_mechanism(picky, [1, 1, 1], [1, 1, 1, 1], claimed=2.0, subject="picky")
     assert "the fit fails on the neighbour: looked at 4 records" in found.event
     assert found.place == ""
+
+
+def test_a_subject_that_goes_round_the_doors_is_refused() -> None:
+    """It publishes the records, and no curator saw it."""
+    with pytest.raises(ValueError, match="the subject opened no curator"):
+        exact(
+            lambda data: sum(data),
+            [1],
+            [1, 1],
+            claimed=1.0,
+            subject="round the door",
+            neighbours="add-remove",
+        )
+    with pytest.raises(ValueError, match="the subject opened no curator"):
+        spent(lambda data: "the same", [1], [1, 1])
 
 
 def test_hooks_are_gone_after_an_audit() -> None:

@@ -93,6 +93,21 @@ def answering(answer: Answer) -> Iterator[list[ReplayCurator]]:
         yield opened
 
 
+def check_opened(curators: list[ReplayCurator]) -> None:
+    """Refuse a subject that asked for nothing: what it releases went round the door, and would pass unseen.
+
+    Raises
+    ------
+    ValueError
+        If there is no curator.
+    """
+    if not curators:
+        raise ValueError(
+            "the subject opened no curator, so nothing that it releases was seen: expected one that releases through "
+            "dpnb.privacy.curator.open_curator; audit others by bets"
+        )
+
+
 def _place() -> str:
     """Module, line and function of the code outside the release door that asked for a release."""
     frame = sys._getframe(1)

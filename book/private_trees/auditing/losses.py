@@ -66,7 +66,7 @@ def largest(
 
 
 @dataclass(frozen=True)
-class Losses:
+class LossLaw:
     """A law of the loss on the grid of multiples of ``step``.
 
     Parameters
@@ -81,13 +81,13 @@ class Losses:
     mass: Floats
     infinite: float = 0.0
 
-    def __add__(self, other: Losses) -> Losses:
+    def __add__(self, other: LossLaw) -> LossLaw:
         """Law of the sum of two independent losses."""
         from scipy.signal import fftconvolve  # loads slowly, and few need it
 
         mass = np.maximum(fftconvolve(self.mass, other.mass), 0.0)
         infinite = 1 - (1 - self.infinite) * (1 - other.infinite)
-        return Losses(self.step, self.start + other.start, mass, infinite)
+        return LossLaw(self.step, self.start + other.start, mass, infinite)
 
     def delta(self, epsilon: float) -> float:
         """Least δ at ε."""
@@ -102,7 +102,7 @@ class Losses:
         return largest(lambda epsilon: self.delta(epsilon) > delta)
 
     @classmethod
-    def rounded(cls, losses: Floats, mass: Floats, *, step: float, up: bool) -> Losses:
+    def rounded(cls, losses: Floats, mass: Floats, *, step: float, up: bool) -> LossLaw:
         """Law of finitely many losses, each rounded to the grid; NaN where an outcome has no probability."""
         possible = mass > 0
         losses, mass = losses[possible], mass[possible]
@@ -118,18 +118,18 @@ class Losses:
 
 def _continuous(
     upper: Callable[[Floats], Floats], low: float, high: float, *, step: float, up: bool
-) -> Losses:
+) -> LossLaw:
     """Rounded law of a loss in [low, high] from P(loss > x)."""
     first, last = math.floor(low / step) - 1, math.ceil(high / step) + 1
     ends: Floats = np.arange(first, last + 1, dtype=float) * step
     tail = upper(ends)
     mass = np.concatenate([[1 - tail[0]], -np.diff(tail), [tail[-1]]])  # below first, between, above last
     if up:
-        return Losses(step, first, mass[:-1], float(mass[-1]))
-    return Losses(step, first, mass[1:])
+        return LossLaw(step, first, mass[:-1], float(mass[-1]))
+    return LossLaw(step, first, mass[1:])
 
 
-def _of_laplace(units: float, *, step: float, up: bool) -> Losses:
+def _of_laplace(units: float, *, step: float, up: bool) -> LossLaw:
     """Loss of Laplace noise whose centre moves by so many scales: two atoms and what lies between."""
 
     def upper(x: Floats) -> Floats:
@@ -139,7 +139,7 @@ def _of_laplace(units: float, *, step: float, up: bool) -> Losses:
     return _continuous(upper, -units, units, step=step, up=up)
 
 
-def _of_gaussian(square: float, *, step: float, up: bool) -> Losses:
+def _of_gaussian(square: float, *, step: float, up: bool) -> LossLaw:
     """Loss of normal noise whose centre moves by so many standard deviations, squared: normal."""
     mu, reach = math.sqrt(square), 12 * math.sqrt(square)
     middle = square / 2
@@ -148,29 +148,29 @@ def _of_gaussian(square: float, *, step: float, up: bool) -> Losses:
     )
 
 
-def _of_geometric(shift: int, scale: float, *, step: float, up: bool) -> Losses:
+def _of_geometric(shift: int, scale: float, *, step: float, up: bool) -> LossLaw:
     """Loss of two-sided geometric noise whose centre moves by ``shift`` > 0: two ends and the numbers between."""
     between = np.arange(1, shift)
     fall, share = math.exp(-1 / scale), math.tanh(0.5 / scale)
     mass = [1 / (1 + fall), *(share * np.exp(-between / scale)), math.exp(-shift / scale) / (1 + fall)]
     losses = [shift, *(shift - 2 * between), -shift]
-    return Losses.rounded(np.array(losses) / scale, np.array(mass), step=step, up=up)
+    return LossLaw.rounded(np.array(losses) / scale, np.array(mass), step=step, up=up)
 
 
-def _of_discrete_gaussian(shift: int, sd: float, *, step: float, up: bool) -> Losses:
+def _of_discrete_gaussian(shift: int, sd: float, *, step: float, up: bool) -> LossLaw:
     """Loss of discrete normal noise; what is beyond 12 standard deviations is left out, or counts as infinite."""
     most = math.ceil(12 * sd) + shift
     law = DiscreteGaussian(np.zeros(2 * most + 1, np.int64), np.array(sd))
     numbers = np.arange(-most, most + 1)
     mass = np.exp(law.log_density(numbers))
-    found = Losses.rounded((shift - 2 * numbers) * shift / (2 * sd**2), mass, step=step, up=up)
+    found = LossLaw.rounded((shift - 2 * numbers) * shift / (2 * sd**2), mass, step=step, up=up)
     return replace(found, infinite=max(1 - float(mass.sum()), 0.0)) if up else found
 
 
-def _of_choice(law: Exponential | PermuteAndFlip, other: Any, *, step: float, up: bool) -> Iterator[Losses]:
+def _of_choice(law: Exponential | PermuteAndFlip, other: Any, *, step: float, up: bool) -> Iterator[LossLaw]:
     """Losses of the groups' choices."""
     if not np.array_equal(law.starts, other.starts) or len(law.scores) != len(other.scores):
-        yield Losses(step, 0, np.zeros(1), 1.0)
+        yield LossLaw(step, 0, np.zeros(1), 1.0)
         return
     with np.errstate(divide="ignore"):
         one, two = (
@@ -180,17 +180,17 @@ def _of_choice(law: Exponential | PermuteAndFlip, other: Any, *, step: float, up
         gaps = np.where(one == -np.inf, np.nan, one - np.where(one == -np.inf, 0.0, two))
     for group in np.split(np.arange(len(one)), law.starts[1:]):
         if not np.array_equal(one[group], two[group]):
-            yield Losses.rounded(gaps[group], np.exp(one[group]), step=step, up=up)
+            yield LossLaw.rounded(gaps[group], np.exp(one[group]), step=step, up=up)
 
 
-def _of_pair(law: Any, other: Any, *, step: float, up: bool) -> Iterator[Losses]:
+def _of_pair(law: Any, other: Any, *, step: float, up: bool) -> Iterator[LossLaw]:
     """Losses of independent parts of a release, drawn from ``law``; parts that are alike on both sides have none."""
     if isinstance(law, Exponential | PermuteAndFlip) and type(law) is type(other):
         yield from _of_choice(law, other, step=step, up=up)
         return
     if isinstance(law, Exact) and isinstance(other, Exact):
         if not np.array_equal(law.value, other.value):
-            yield Losses(step, 0, np.zeros(1), 1.0)
+            yield LossLaw(step, 0, np.zeros(1), 1.0)
         return
     if not isinstance(law, NOISY) or type(law) is not type(other):
         raise TypeError(
@@ -207,7 +207,7 @@ def _of_pair(law: Any, other: Any, *, step: float, up: bool) -> Iterator[Losses]
     changed = shift > 0
     shift, width = shift[changed], np.broadcast_to(width, shift.shape)[changed]
     if (width == 0).any():
-        yield Losses(step, 0, np.zeros(1), 1.0)
+        yield LossLaw(step, 0, np.zeros(1), 1.0)
     elif isinstance(law, Gaussian):
         if len(shift):
             yield _of_gaussian(float(((shift / width) ** 2).sum()), step=step, up=up)
@@ -223,7 +223,7 @@ def _of_pair(law: Any, other: Any, *, step: float, up: bool) -> Iterator[Losses]
 
 def loss_laws(
     run: Run, first: Any, second: Any, *, step: float = 1e-4, checks: int = 5
-) -> tuple[tuple[Losses, Losses], tuple[Losses, Losses]]:
+) -> tuple[tuple[LossLaw, LossLaw], tuple[LossLaw, LossLaw]]:
     """Laws of the losses on D and on D′ of a mechanism whose releases do not depend on earlier ones.
 
     Parameters
@@ -256,8 +256,8 @@ def loss_laws(
     return (a[0], a[1]), (b[0], b[1])
 
 
-def _sum(sides: list[tuple[Any, Any]], *, step: float, up: bool) -> Losses:
-    total = Losses(step, 0, np.ones(1))
+def _sum(sides: list[tuple[Any, Any]], *, step: float, up: bool) -> LossLaw:
+    total = LossLaw(step, 0, np.ones(1))
     for law, other in sides:
         for losses in _of_pair(law, other, step=step, up=up):
             total += losses

@@ -59,18 +59,18 @@ def below(rng: np.random.Generator, count: NDArray[np.integer]) -> Int64s:
     ----------
     count : 1 to 2³².
     """
-    many = count.astype(np.uint64)
-    drawn = np.ldexp(rng.random(many.shape), BITS).astype(np.uint64)
+    bound = count.astype(np.uint64)
+    drawn = np.ldexp(rng.random(bound.shape), BITS).astype(np.uint64)
     # drawn · count / 2⁵³ in whole numbers of 64 bits, 32 and 21 of the drawn bits at a time
     half, low = np.uint64(32), np.uint64(21)
-    lower = (drawn & np.uint64(2**21 - 1)) * many
-    upper = (drawn >> low) * many + (lower >> low)
+    lower = (drawn & np.uint64(2**21 - 1)) * bound
+    upper = (drawn >> low) * bound + (lower >> low)
     number = (upper >> half).astype(np.int64)
     rest = ((upper & np.uint64(2**32 - 1)) << low) | (lower & np.uint64(2**21 - 1))
     over = np.maximum(
-        (rest + many).astype(np.int64) - 2**BITS, 0
+        (rest + bound).astype(np.int64) - 2**BITS, 0
     )  # of the numbers that the next bits make of it
-    return number + bernoulli(rng, over / many) if over.any() else number
+    return number + bernoulli(rng, over / bound) if over.any() else number
 
 
 def geometric(rng: np.random.Generator, scale: Floats) -> Int64s:

@@ -29,11 +29,11 @@ class Splits(NamedTuple):
 
     def n_branches(self, cardinalities: Ints) -> Ints:
         """Number of children of each node."""
-        many = np.where(self.attribute >= 0, cardinalities[self.attribute], 0)
+        edges = np.where(self.attribute >= 0, cardinalities[self.attribute], 0)
         if self.cut.ndim == 2:
-            many = np.where(self.kind == BINNED, self.cut.shape[1] + 1, many)
+            edges = np.where(self.kind == BINNED, self.cut.shape[1] + 1, edges)
         several = (self.kind == MULTIWAY) | (self.kind == BINNED)
-        return np.where(self.kind == LEAF, 0, np.where(several, many, 2))
+        return np.where(self.kind == LEAF, 0, np.where(several, edges, 2))
 
     def branch(self, node: Ints, values: Floats) -> Ints:
         """Branch that each record takes.

@@ -53,7 +53,7 @@ def costly(
     process.start()
     other.close()
     try:
-        told, failure = pickle.loads(mine.recv_bytes())
+        reported, failure = pickle.loads(mine.recv_bytes())
     except EOFError:
         process.join()
         if process.exitcode == -signal.SIGPROF:
@@ -67,7 +67,7 @@ def costly(
         mine.close()
     if failure:
         raise RuntimeError(f"the fit failed:\n{failure}")
-    found, costs = told
+    found, costs = reported
     return found, costs
 
 

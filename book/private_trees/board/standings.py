@@ -314,9 +314,9 @@ def decisions(table: pd.DataFrame) -> pd.DataFrame:
     the additive method with its mean loss.
     """
     rows = {}
-    many = table["dataset"].isin(MANY_CLASSES)
+    several = table["dataset"].isin(MANY_CLASSES)
     for privacy, most in (("pure ε", 0.0), ("(ε, δ)", 1.0)):
-        for classes, kind in (("two", ~many), ("more", many)):
+        for classes, kind in (("two", ~several), ("more", several)):
             for name, low, high in _ranges():
                 part = table[
                     kind & (table["delta"] <= most) & (table["known"] >= low) & (table["known"] < high)

@@ -180,9 +180,9 @@ def ticks(
 
 def rows(axis: Axes, names: Iterable[str], *, length: int | None = None) -> Floats:
     """Name the rows of a panel from top to bottom, in lines of about ``length`` letters; returns their heights."""
-    told = [name if length is None else wrapped(name, length) for name in names]
-    height = np.arange(len(told), dtype=float)[::-1]
-    axis.set_yticks(height, told, fontsize=SIZE)
+    labels = [name if length is None else wrapped(name, length) for name in names]
+    height = np.arange(len(labels), dtype=float)[::-1]
+    axis.set_yticks(height, labels, fontsize=SIZE)
     axis.grid(axis="y", visible=False)
     return height
 

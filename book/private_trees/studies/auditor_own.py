@@ -78,8 +78,10 @@ def _model(cell: Cell, domain: Domain) -> Any:
 
 def _ledger(cell: Cell) -> float:
     """The ledger's ε at the cell's δ; that of a twin does not know how much is spent."""
-    told: float = _model(cell, DOMAIN).set_params(random_state=0).fit(*_clean(cell)[0].first).ledger_.epsilon
-    return told / _spent(cell.method)
+    booked: float = (
+        _model(cell, DOMAIN).set_params(random_state=0).fit(*_clean(cell)[0].first).ledger_.epsilon
+    )
+    return booked / _spent(cell.method)
 
 
 def _clean(cell: Cell) -> list[Pair]:
@@ -197,8 +199,8 @@ def own_grid() -> Study:
     found += cells(method="PrivateBooster" + WITH_DELTA, reading=MANY, **axes)
     twins = [twin + name for twin, name in product(TWINS, OWN)]
     found += cells(method=twins, neighbours=ADD, reading=REPLAY, epsilon=EPSILON)
-    many = [twin + "PrivateBooster" + WITH_DELTA for twin in TWINS]
-    found += cells(method=many, neighbours=ADD, reading=MANY, epsilon=EPSILON)
+    replayed = [twin + "PrivateBooster" + WITH_DELTA for twin in TWINS]
+    found += cells(method=replayed, neighbours=ADD, reading=MANY, epsilon=EPSILON)
     return Study("auditor_own", found, measure_own, delta=_delta_of)
 
 

@@ -397,8 +397,8 @@ def run(
             _save(study, table, rows, folder)
             saved = time.monotonic()
     table = _save(study, table, rows, folder)
-    told = _provenance(study, folder, began, command) | dict(about) | _lacking(missing(study, table))
-    write_whole(folder / f"{study.name}.json", json.dumps(told, indent=2) + "\n")
+    record = _provenance(study, folder, began, command) | dict(about) | _lacking(missing(study, table))
+    write_whole(folder / f"{study.name}.json", json.dumps(record, indent=2) + "\n")
     return table
 
 

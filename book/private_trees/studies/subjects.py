@@ -244,11 +244,11 @@ def compared(folder: Path | None = None) -> pd.DataFrame:
     else convicts; but for Laplace noise, noise/1.2 and three times ε/2.
     """
     table = read(NAME, folder or results_folder())
-    told = table["metric"].str.startswith(EVENT)
-    rows = wide(table[~told])
+    is_event = table["metric"].str.startswith(EVENT)
+    rows = wide(table[~is_event])
     least = rows[rows["n_rounds"] == 0].pivot(index="method", columns="utility", values="fits")
     today = [*EDITIONS][-1]
-    now, events = rows[rows["utility"] == today], table[told & (table["utility"] == today)]
+    now, events = rows[rows["utility"] == today], table[is_event & (table["utility"] == today)]
     honest = now["method"].map({name: not subject.broken for name, subject in subjects().items()})
     usual = now[~honest & (now["n_rounds"] == EDITIONS[today].usual)].set_index("method")
     alarms = now[honest].groupby("method")[["convicted", "audits"]].sum()

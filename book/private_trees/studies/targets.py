@@ -186,11 +186,11 @@ def measure_replays(
     pair's relation; ``excess``, the number of losses above it.
     """
     rng, model, shares = cell.random_state(), make(cell), []
-    told = (*relations, cell.neighbours)
+    stated = (*relations, cell.neighbours)
     for i in range(triples):
         pair = random_pair(rng, neighbours=cell.neighbours)
         sides = (pair.first, pair.second) if i % 2 else (pair.second, pair.first)
-        model.set_params(domain=pair.domain, neighbours=told[i // 2 % len(told)])
+        model.set_params(domain=pair.domain, neighbours=stated[i // 2 % len(stated)])
         outcome, relation = replay_estimator(model, *sides, seed=int(rng.integers(2**31)), encoded=True)
         twice = relation == "replace" and model.neighbours == ADD
         shares.append(outcome.loss / (outcome.ledger.epsilon * (2 if twice else 1)))

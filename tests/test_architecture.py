@@ -133,6 +133,33 @@ def test_an_arrow_that_goes_up_is_caught(module: str, line: str) -> None:
     assert any(module in one for one in found), found
 
 
+def named(source: str) -> set[str]:
+    """Names that a module gives: to functions, classes, parameters and variables."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.arg):
+            found.add(node.arg)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+    return found
+
+
+FORBIDDEN = {"held", "told", "steer", "described", "Ways", "campaign"}  # they do not say what they are
+
+
+def test_names_say_what_they_are() -> None:
+    found = {
+        f"{module}: {name}"
+        for module, (source, _) in sources(ROOT).items()
+        for name in FORBIDDEN & {*named(source), module.rpartition(".")[2]}
+    }
+    assert sorted(found) == []
+    twin = "def f(told):\n    for held in told:\n        pass\nclass Ways:\n    steer: int = 0"
+    assert FORBIDDEN & named(twin) == {"held", "told", "steer", "Ways"}
+
+
 def test_few_words_are_the_project_s_own() -> None:
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("\n## Words\n")[2]
     words = [line.split(" | ")[0].strip("| ") for line in page.splitlines() if line.startswith("| ")][1:]

@@ -133,7 +133,7 @@ def test_an_arrow_that_goes_up_is_caught(module: str, line: str) -> None:
     assert any(module in one for one in found), found
 
 
-def named(source: str) -> set[str]:
+def given(source: str) -> set[str]:
     """Names that a module gives: to functions, classes, parameters and variables."""
     found = set()
     for node in ast.walk(ast.parse(source)):
@@ -153,11 +153,29 @@ def test_names_say_what_they_are() -> None:
     found = {
         f"{module}: {name}"
         for module, (source, _) in sources(ROOT).items()
-        for name in FORBIDDEN & {*named(source), module.rpartition(".")[2]}
+        for name in FORBIDDEN & {*given(source), module.rpartition(".")[2]}
     }
     assert sorted(found) == []
     twin = "def f(told):\n    for held in told:\n        pass\nclass Ways:\n    steer: int = 0"
-    assert FORBIDDEN & named(twin) == {"held", "told", "steer", "Ways"}
+    assert FORBIDDEN & given(twin) == {"held", "told", "steer", "Ways"}
+
+
+def twice(modules: Modules) -> set[str]:
+    """Names of classes that two modules define."""
+    names = [
+        node.name
+        for source, _ in modules.values()
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ClassDef)
+    ]
+    return {name for name in names if names.count(name) > 1}
+
+
+def test_no_class_name_stands_for_two_things() -> None:
+    """But `BuildTree`, which the texts of three papers call their procedure."""
+    modules = sources(ROOT)
+    assert twice(modules) == {"BuildTree"}
+    assert twice(modules | {"dpnb.more": ("class Ledger:\n    pass", False)}) == {"BuildTree", "Ledger"}
 
 
 def test_few_words_are_the_project_s_own() -> None:

@@ -28,7 +28,7 @@ class ParameterError(ValueError):
 
 
 @dataclass(frozen=True)
-class Rule:
+class Allowed:
     """What a parameter may be.
 
     Parameters
@@ -45,9 +45,9 @@ class Rule:
     choices: tuple[str, ...] = ()
 
 
-def one_of(*choices: str) -> Rule:
+def one_of(*choices: str) -> Allowed:
     """Accept one of the given texts."""
-    return Rule(
+    return Allowed(
         expected="one of " + ", ".join(map(repr, choices)),
         accepts=lambda value: isinstance(value, str) and value in choices,
         convert=str,
@@ -55,30 +55,32 @@ def one_of(*choices: str) -> Rule:
     )
 
 
-def positive() -> Rule:
+def positive() -> Allowed:
     """Accept a finite number above 0, as a float."""
-    return Rule(
+    return Allowed(
         expected="a finite number above 0",
         accepts=lambda value: _is_number(value, numbers.Real) and 0 < value <= sys.float_info.max,
         convert=float,
     )
 
 
-def integer(*, low: int) -> Rule:
+def integer(*, low: int) -> Allowed:
     """Accept an integer from ``low`` on."""
-    return Rule(
+    return Allowed(
         expected=f"an integer of {low} or more",
         accepts=lambda value: _is_number(value, numbers.Integral) and value >= low,
         convert=int,
     )
 
 
-def text() -> Rule:
+def text() -> Allowed:
     """Accept any text that is not empty."""
-    return Rule(expected="a text", accepts=lambda value: isinstance(value, str) and bool(value), convert=str)
+    return Allowed(
+        expected="a text", accepts=lambda value: isinstance(value, str) and bool(value), convert=str
+    )
 
 
-def check_parameters(namespace: Mapping[str, object], **rules: Rule) -> SimpleNamespace:
+def check_parameters(namespace: Mapping[str, object], **rules: Allowed) -> SimpleNamespace:
     """Check a notebook's parameters, right after the cell that sets them.
 
     Parameters

@@ -39,7 +39,7 @@ Pair = tuple[Floats, Floats]
 
 
 @dataclass(frozen=True)
-class Known:
+class OnWorstPair:
     """A mechanism on its worst pair, or on one that is near it.
 
     Parameters
@@ -124,20 +124,20 @@ def _from_event(event: Callable[[float], list[tuple[float, float]]], epsilon: fl
 LIFTED = np.eye(CANDIDATES)[0]
 FLIP_SIDES = (np.array([0.0, -4.0]), np.array([-1.0, -3.0]))
 KNOWN = {
-    "Laplace": Known(_laplace, lambda e: e, lambda e: [(0.5, 0.5 * math.exp(-e))]),
-    "geometric": Known(
+    "Laplace": OnWorstPair(_laplace, lambda e: e, lambda e: [(0.5, 0.5 * math.exp(-e))]),
+    "geometric": OnWorstPair(
         _geometric, lambda e: e, lambda e: [(1 / (1 + math.exp(-e)), math.exp(-e) / (1 + math.exp(-e)))]
     ),
-    "Gaussian": Known(_gaussian, lambda e: e, _gaussian_events, GAUSSIAN_DELTA),
-    "exponential": Known(_exponential, partial(_from_event, _exponential_event), _exponential_event),
-    "permute-and-flip": Known(_flipped, partial(_from_event, _flip_event), _flip_event),
+    "Gaussian": OnWorstPair(_gaussian, lambda e: e, _gaussian_events, GAUSSIAN_DELTA),
+    "exponential": OnWorstPair(_exponential, partial(_from_event, _exponential_event), _exponential_event),
+    "permute-and-flip": OnWorstPair(_flipped, partial(_from_event, _flip_event), _flip_event),
 }
 
 
 # --- Coverage -------------------------------------------------------------------------------------------------
 
 
-def _by_curve(known: Known, epsilon: float, rng: np.random.Generator) -> float:
+def _by_curve(known: OnWorstPair, epsilon: float, rng: np.random.Generator) -> float:
     curve = tradeoff(
         *known.draw(epsilon, FEW, rng),
         confidence=CONFIDENCE,
@@ -147,13 +147,13 @@ def _by_curve(known: Known, epsilon: float, rng: np.random.Generator) -> float:
     return curve.epsilon(known.delta)
 
 
-def _by_compare(known: Known, epsilon: float, rng: np.random.Generator) -> float:
+def _by_compare(known: OnWorstPair, epsilon: float, rng: np.random.Generator) -> float:
     pair = known.draw(epsilon, FEW, rng)
     seed = int(rng.integers(2**31))
     return compare(*pair, claimed=epsilon, confidence=CONFIDENCE, delta=known.delta, seed=seed).lower_bound
 
 
-def _mu_by_curve(known: Known, epsilon: float, rng: np.random.Generator) -> float:
+def _mu_by_curve(known: OnWorstPair, epsilon: float, rng: np.random.Generator) -> float:
     """Bound of μ, in units in which the exact μ is the exact ε."""
     pair = known.draw(epsilon, FEW, rng)
     curve = tradeoff(*pair, confidence=CONFIDENCE, focus="mu", seed=int(rng.integers(2**31)))

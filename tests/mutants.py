@@ -490,9 +490,8 @@ def run(mutant: Mutant, copy: Path) -> Outcome:
         error = " ".join(str(why).split())
     finally:
         if target.exists():
-            shutil.copy2(
-                ROOT / mutant.file, target
-            )  # with its time, by which Python knows what it has compiled
+            # With its time, by which Python knows what it has compiled.
+            shutil.copy2(ROOT / mutant.file, target)
     return Outcome(mutant, killer, time.monotonic() - began, error)
 
 

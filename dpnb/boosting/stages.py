@@ -27,9 +27,8 @@ from ..records.grid import grid_of, public_cuts
 from ..records.losses import FIXED_POINT, Softmax, fixed
 from ..records.shapes import Axis, Block, Cuts, Layout, Shapes, category_axis, interval_axis, layout_of
 
-STEPS_A_SCALE = (
-    2.0**20
-)  # steps of noise in its standard deviation, or twice as many; no finer than FIXED_POINT's
+# Steps of noise in its standard deviation, or twice as many; none is finer than FIXED_POINT's.
+STEPS_A_SCALE = 2.0**20
 SHRINKS_TO = 0.2  # share of the first step that the last one has, linearly from it; no run chose it
 
 
@@ -162,10 +161,8 @@ def evidence(n: float, epsilon: float) -> float:
 
     **Privacy**: the number was released, and so the warning is post-processing.
     """
-    known, few = (
-        max(n, 0.0) * min(epsilon, 1e9),
-        200,
-    )  # below it AUC − ½ was less than half, on most public data sets
+    known = max(n, 0.0) * min(epsilon, 1e9)
+    few = 200  # below it AUC − ½ was less than half of what it can be, on most public data sets
     if known < few:
         warnings.warn(
             f"about {max(n, 0.0):.0f} records, by a noisy count, at ε = {epsilon:g}: their product is below {few}, "

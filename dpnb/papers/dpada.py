@@ -147,9 +147,8 @@ class Repaired:
         scale = 1 / (share * budget.epsilon) if budget.rho is None else 1 / np.sqrt(2 * share * budget.rho)
         # Sums of weights are multiples of 2⁻²⁸; where the noise is large, steps of a 2⁴⁰th of its scale are enough.
         unit = 1 / FIXED_POINT
-        if (
-            self.owner.filter_rounds is None
-        ):  # else a record pays for its weight: coarser steps might change more
+        # With a filter a record pays for its weight, and coarser steps might change more.
+        if self.owner.filter_rounds is None:
             unit = min(max(unit, 2.0 ** np.ceil(np.log2(max(scale, unit))) / 2.0**40), 1.0)
         how: dict[str, Any] = {"sensitivity": 1.0, "unit": unit, "what": "weight of right and wrong records"}
         outcome = np.floor(outcome / unit) * unit  # 1 is a multiple of the step: Δ stays 1

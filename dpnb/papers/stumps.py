@@ -14,9 +14,8 @@ from ..privacy.curator import Curator
 from ..privacy.ledger import Neighbours, zcdp_rho
 from ..records.grid import Stump
 
-BELOW = (
-    1 - 1e-12
-)  # share of a budget with δ that rounds get: rounding in sums must not carry the total past ε
+# Share of a budget with δ that rounds get: rounding in sums must not carry the total past ε.
+BELOW = 1 - 1e-12
 
 
 class RoundBudget(NamedTuple):

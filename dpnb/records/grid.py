@@ -15,9 +15,8 @@ from ..arrays import Floats, Ints
 from ..domain import Categorical, Continuous, Domain
 from .splits import LEAF, ONE_VS_REST, THRESHOLD
 
-LARGEST_WEIGHT = (
-    1e100  # of a stump, in units of the score: sums of weights, and pictures of them, stay finite
-)
+# Of a stump, in units of the score: sums of weights, and pictures of them, stay finite.
+LARGEST_WEIGHT = 1e100
 
 
 class Stump(NamedTuple):

@@ -177,9 +177,8 @@ def _phi_apart(branches: int, classes: int) -> float:
 
 
 PHI_RANGE = 0.5 + 1 / math.sqrt(3)  # of the changes of |φ| by one record, two classes (chapter 3)
-PHI_RANGE_MANY = (
-    1.5  # of the largest |φ| of a class against the rest: each change lies in [−½, 1] (chapter 3)
-)
+# Of the largest |φ| of a class against the rest: each change lies in [−½, 1] (chapter 3).
+PHI_RANGE_MANY = 1.5
 
 
 INFO_GAIN = Score(

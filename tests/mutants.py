@@ -167,7 +167,7 @@ PRIVACY = (
         "dpnb/curator.py",
         "net: Floats = np.maximum(budget - ROUNDING, budget / 2)",
         "net: Floats = np.maximum(budget, budget / 2)",
-        "ledger laws samplers",
+        "audit",
     ),
     Mutant(
         "choices-of-groups-not-added",
@@ -482,7 +482,7 @@ PRIVACY = (
         "dpnb/counts.py",
         "return fixed(own / np.maximum(long, 1.0))",
         "return fixed(own)",
-        "counts baselines",
+        "stages contract",
     ),
     Mutant(
         "weight-not-clipped",
@@ -520,11 +520,11 @@ PRIVACY = (
         "scores",
     ),
     Mutant(
-        "gain-taken-for-monotone",
+        "utility-sensitivity-halved",
         "dpnb/papers/diffprfs.py",
-        '"monotone": self.score.monotone and forest.monotone_rate,',
-        '"monotone": forest.monotone_rate,',
-        "diffprfs contract",
+        '"sensitivity": self.score.sensitivity if unit',
+        '"sensitivity": self.score.sensitivity / 2 if unit',
+        "diffprfs claims contract",
     ),
     Mutant(
         "stop-not-paid",
@@ -721,7 +721,7 @@ RESULTS = (
         "dpnb/papers/pearson.py",
         "best = tied[np.diff(group[tied], prepend=-1) > 0]",
         "best = tied[np.diff(group[tied], append=len(at_value)) > 0]",
-        "pearson",
+        "pearson claims_pearson",
     ),
     Mutant(
         "log-odds-sign",
@@ -742,7 +742,7 @@ RESULTS = (
         "dpnb/booster.py",
         "return 0.5 * (1 + np.tanh(score / 2))",
         "return 0.5 * (1 + np.tanh(score))",
-        "booster dpada",
+        "booster studies_dpada stages",
     ),
     Mutant(
         "softmax-overflows",
@@ -756,14 +756,14 @@ RESULTS = (
         "dpnb/trees.py",
         "positive = np.maximum(counts, 0.0)",
         "positive = np.abs(counts)",
-        "trees",
+        "trees random_trees claims",
     ),
     Mutant(
         "mean-by-inverse-sd",
         "dpnb/papers/edprf.py",
         "weight = share**2 / (share**2 + stop.share**2)",
         "weight = share / (share + stop.share)",
-        "edprf",
+        "edprf claims_edprf",
     ),
     Mutant(
         "deep-levels-get-less",
@@ -805,7 +805,7 @@ RESULTS = (
         "dpnb/book/runs.py",
         'error=2 * points["sd"] / np.sqrt(fits))',
         'error=2 * points["sd"] / fits)',
-        "experiments plots",
+        "book_tables plots claims_edprf",
     ),
     Mutant(
         "calibration-cancels",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import pickle
 import warnings
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from dpnb.laws import PermuteAndFlip
 from dpnb.ledger import TreeScope
 from dpnb.papers import edprf
 from dpnb.papers.baselines_forest import RandomSplitForest
-from dpnb.papers.edprf import ABLATIONS, EDPRF, default_trees, level_shares
+from dpnb.papers.edprf import ABLATIONS, EDPRF, BuildTree, Stop, default_trees, level_shares
 from dpnb.splits import BINNED, MULTIWAY, ONE_VS_REST, THRESHOLD
 
 DOMAIN = Domain(
@@ -693,3 +694,13 @@ def test_robot_has_four_classes() -> None:
     assert shares.shape[1] == 4
     areas = [roc_auc_score(data.test[1] == label, shares[:, c]) for c, label in enumerate(forest.classes_)]
     assert np.mean(areas) > 0.7
+
+
+def test_two_noisy_counts_of_a_leaf_weigh_by_their_variances(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Variances are as 1/ε²: three times the budget weighs nine times as much."""
+    monkeypatch.setattr(edprf, "leaf_counts", lambda *_, **__: np.array([[10.0, 0.0]]))
+    builder: Any = SimpleNamespace(domain=DOMAIN, nodes=np.array([0]))
+    doors: dict[str, Any] = {"curator": None, "builder": builder, "binned": None, "per_copy": 1.0}
+    stop = Stop(np.array([True]), np.array([[0.0, 5.0]]), 0.25)
+    leaf = BuildTree(EDPRF(), **doors).build_leaf(np.zeros((1, 2)), stop, 0.75)
+    np.testing.assert_allclose(leaf, [[9.0, 0.5]])

@@ -780,3 +780,10 @@ def test_robot_has_four_classes() -> None:
         return float(np.mean([run.fit(*data.train).score(*data.test) for run in runs]))
 
     assert accuracy(1.0) > accuracy(np.inf) - 0.05 > 0.8
+
+
+def test_of_values_that_correlate_alike_the_text_takes_the_first() -> None:
+    X = pd.DataFrame({"x": [0.1, 0.5, 0.9], "c": [0, 0, 0]})
+    text = PearsonTree.as_written(domain=TERNARY, max_depth=1, n_shards=1, epsilon=1.0, random_state=0)
+    tree = text.fit(X, pd.Series([0, 1, 0])).trees_[0]  # x ≤ 0.1 and x ≤ 0.5 have the same |φ|
+    assert (tree.splits.attribute[0], tree.splits.cut[0]) == (0, 0.1)

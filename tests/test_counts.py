@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dpnb import Categorical, Continuous, Domain
 from dpnb.candidates import binary_candidates, multiway_scores
-from dpnb.counts import Records, ValueCounts, _tally
+from dpnb.counts import Clipped, Records, Softmax, ValueCounts, _tally
 from dpnb.lattice import Lattice
 from dpnb.scores import GINI, MAX_CLASS_SUM
 from dpnb.splits import ONE_VS_REST, THRESHOLD, Splits
@@ -180,3 +180,13 @@ def test_bad_records() -> None:
     assert Records(frame[:0], y[:0], domain=DOMAIN).cohort().class_counts(1).tolist() == [[0, 0]]
     with pytest.raises(ValueError, match="X has 5 records, y has 4 labels"):
         Records(frame, y[:4], domain=DOMAIN)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 9])
+def test_residuals_are_cut_to_their_length(n_classes: int) -> None:
+    loss, whole = Clipped(n_classes, 0.5), Softmax(n_classes)
+    rng = np.random.default_rng(0)
+    score, labels = rng.normal(0, 4, (loss.n_problems, 500)), rng.integers(n_classes, size=500)
+    assert (loss.residuals(score, labels) ** 2).sum(axis=0).max() <= loss.square
+    if n_classes > 2:  # broken twin: nothing is cut
+        assert (whole.residuals(score, labels) ** 2).sum(axis=0).max() > loss.square

@@ -643,7 +643,7 @@ PRIVACY = (
         "dpnb/audit/assertion.py",
         "plan = replace(plan, confidence=shared(plan.confidence, len(looks) + 2))",
         "plan = replace(plan, confidence=shared(plan.confidence, 1))",
-        "audit_many audit_subjects audit_channels audit_cli",
+        "audit_many",
     ),
     Mutant(
         "scan-without-a-split-level",

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import itertools
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 
+from dpnb.audit import assertion
+from dpnb.audit.campaign import Plan
 from dpnb.audit.curves import tradeoff
 from dpnb.audit.many import e_average, e_bh, e_closed, holm, shared, together
+from dpnb.audit.pairs import pairs
 
 ALPHA, REPETITIONS, TESTS = 0.05, 4_000, 12
 
@@ -107,3 +111,22 @@ def test_bounds_hold_together() -> None:
 def test_bad_numbers_are_refused(call: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_the_instruments_of_an_audit_share_its_level(monkeypatch: pytest.MonkeyPatch) -> None:
+    used: list[float] = []
+
+    def look(*_: Any, confidence: float, **__: Any) -> list[Any]:
+        used.append(confidence)
+        return []
+
+    def bets(factory: Any, tried: Any, plan: Plan, **_: Any) -> Any:
+        used.append(plan.confidence)
+        return SimpleNamespace(finding=SimpleNamespace(violated=False))
+
+    for name in ("scan", "generators", "fineness"):
+        monkeypatch.setattr(assertion, name, look)
+    monkeypatch.setattr(assertion, "campaign", bets)
+    assertion.examined(object, pairs("add-remove", seed=0), Plan(claimed=1.0, runs=100, confidence=0.99))
+    assert len(used) > 3
+    assert sum(1 - confidence for confidence in used) == pytest.approx(0.01)

@@ -653,10 +653,10 @@ PRIVACY = (
         "audit_scan",
     ),
     Mutant(
-        "scan-looks-at-one-side",
+        "scan-confirms-nothing",
         "dpnb/audit/constant.py",
-        "where = constant[0] & constant[1] & ~agree(a, b)",
-        "where = constant[0] & ~agree(a, b)",
+        "same = agree(expected, there)",
+        "same = agree(expected, expected)",
         "audit_scan",
     ),
     Mutant(
@@ -671,7 +671,7 @@ PRIVACY = (
         "dpnb/audit/replay.py",
         "if expected.request != request:",
         "if expected.request.mechanism != request.mechanism:",
-        "audit audit_steer audit_pairs contract",
+        "audit",
     ),
     Mutant(
         "replaced-delta-twice",

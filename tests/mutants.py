@@ -749,7 +749,7 @@ RESULTS = (
         "dpnb/counts.py",
         "odds = np.exp(score - score.max(axis=0))",
         "odds = np.exp(score)",
-        "stages booster counts",
+        "counts",
     ),
     Mutant(
         "negative-counts-vote",
@@ -912,7 +912,7 @@ READING = (
         "dpnb/trees.py",
         "fits &= ~np.isin(kind, [THRESHOLD, BINNED]) | ~np.isnan(cut).reshape(n, -1).any(axis=1)",
         "fits &= known",
-        "documents hostile_documents trees",
+        "trees",
     ),
     Mutant(
         "dates-guessed",

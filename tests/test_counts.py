@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dpnb import Categorical, Continuous, Domain
 from dpnb.candidates import binary_candidates, multiway_scores
-from dpnb.counts import Clipped, Records, Softmax, ValueCounts, _tally
+from dpnb.counts import Clipped, Records, Softmax, ValueCounts, _tally, softmax
 from dpnb.lattice import Lattice
 from dpnb.scores import GINI, MAX_CLASS_SUM
 from dpnb.splits import ONE_VS_REST, THRESHOLD, Splits
@@ -190,3 +190,11 @@ def test_residuals_are_cut_to_their_length(n_classes: int) -> None:
     assert (loss.residuals(score, labels) ** 2).sum(axis=0).max() <= loss.square
     if n_classes > 2:  # broken twin: nothing is cut
         assert (whole.residuals(score, labels) ** 2).sum(axis=0).max() > loss.square
+
+
+def test_probabilities_of_far_scores_are_numbers() -> None:
+    assert softmax(np.array([[1000.0, 1.0], [0.0, 1.0], [-1000.0, -999.0]])).tolist() == [
+        [1, 0.5],
+        [0, 0.5],
+        [0, 0],
+    ]

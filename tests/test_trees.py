@@ -147,3 +147,11 @@ def test_noisy_counts_are_whole_numbers(noise: str, whole: bool) -> None:
     counts, nodes = np.arange(20.0).reshape(10, 2), np.arange(10)
     noisy = noisy_counts(curator, counts, nodes=nodes, epsilon=0.5, what="counts", noise=noise)
     assert (noisy == np.rint(noisy)).all() == whole
+
+
+def test_a_threshold_that_is_no_number_makes_no_tree() -> None:
+    tree = grown()
+    tree.check(DOMAIN)
+    tree.splits.cut[0] = np.nan
+    with pytest.raises(ValueError, match="a split that does not fit the domain, at node 0"):
+        tree.check(DOMAIN)

@@ -784,7 +784,7 @@ RESULTS = (
         "dpnb/stages.py",
         "np.linspace(1, SHRINKS_TO, plan.sweeps)",
         "np.linspace(1, 1, plan.sweeps)",
-        "stages booster",
+        "experiments",
     ),
     Mutant(
         "bins-rounded-up",
@@ -933,7 +933,7 @@ READING = (
         "dpnb/domain/attributes.py",
         "return self.levels.index(OTHER) if self.unknown == OTHER else 0",
         "return len(self.levels) - 1 if self.unknown == OTHER else 0",
-        "domain moves",
+        "domain",
     ),
     Mutant(
         "bounds-of-any-kind",

@@ -121,12 +121,3 @@ def test_results_are_complete_or_computed(tmp_path: Path, monkeypatch: pytest.Mo
 
 def one(cell: runs.Cell) -> dict[str, float]:
     return {"accuracy": cell.epsilon, "sd": 0.1}
-
-
-def test_points_have_two_standard_errors() -> None:
-    keys = vars(runs.Cell(method="a", dataset="adult", epsilon=1.0))
-    metrics = runs.over_repeats([0.5, 0.7, 0.6, 0.6])
-    table = pd.DataFrame([keys | {"metric": name, "value": value} for name, value in metrics.items()])
-    point = runs.points_of(table, repeats=4).iloc[0]
-    assert point["mean"] == pytest.approx(0.6)
-    assert point["error"] == pytest.approx(np.std([0.5, 0.7, 0.6, 0.6], ddof=1))  # 2 / √4

@@ -132,7 +132,7 @@ PRIVACY = (
         "dpnb/curator.py",
         "return epsilon / (event.sensitivity if monotone else 2 * event.sensitivity)",
         "return epsilon / event.sensitivity",
-        "ledger laws scores edprf contract",
+        "scores ledger laws edprf contract",
     ),
     Mutant(
         "flip-as-bounded-range",
@@ -146,21 +146,21 @@ PRIVACY = (
         "dpnb/curator.py",
         "sd = _check_spread(sensitivity / unit / np.sqrt(2 * _net(event.rho)), event.rho, unit)",
         "sd = _check_spread(sensitivity / unit / np.sqrt(8 * _net(event.rho)), event.rho, unit)",
-        "ledger laws stages",
+        "stages ledger laws",
     ),
     Mutant(
         "noise-in-another-unit",
         "dpnb/curator.py",
         "scale = _check_spread(sensitivity / unit / _net(event.epsilon), event.epsilon, unit)",
         "scale = _check_spread(sensitivity / _net(event.epsilon), event.epsilon, unit)",
-        "ledger laws dpada",
+        "dpada ledger laws",
     ),
     Mutant(
         "noise-shared-by-leaves",
         "dpnb/curator.py",
         "scale = _by_row(scale, centre)",
         "scale = _by_row(scale / max(centre.shape[:1], default=1), centre)",
-        "ledger laws trees edprf contract",
+        "edprf ledger laws trees contract",
     ),
     Mutant(
         "rounding-not-paid",
@@ -181,7 +181,7 @@ PRIVACY = (
         "dpnb/curator.py",
         "self.ledger.book(event)",
         'self.ledger.book(event) if event.mechanism != "geometric" else None',
-        "ledger trees random_trees contract",
+        "random_trees ledger trees contract",
     ),
     Mutant(
         "key-of-16-bits",
@@ -209,7 +209,7 @@ PRIVACY = (
         "dpnb/estimators.py",
         'return {**state, "random_state": None} if goes_on or self.__sklearn_is_fitted__() else state',
         'return {**state, "random_state": None} if goes_on else state',
-        "scikit documents contract",
+        "documents scikit contract",
     ),
     Mutant(
         "seed-printed",
@@ -237,14 +237,14 @@ PRIVACY = (
         "dpnb/growth.py",
         "    if not len(nodes):",
         "    if not counts.any():",
-        "trees edprf diffprfs random_trees contract one_record",
+        "edprf trees diffprfs random_trees contract one_record",
     ),
     Mutant(
         "zero-counts-left-out",
         "dpnb/growth.py",
         "return noisy.astype(float)",
         "return np.where(counts > 0, noisy, 0).astype(float)",
-        "trees edprf diffprfs random_trees contract one_record",
+        "random_trees trees edprf diffprfs contract one_record",
     ),
     Mutant(
         "sum-is-a-maximum",
@@ -293,7 +293,7 @@ PRIVACY = (
         "dpnb/estimators.py",
         'return float(self.epsilon) / (2 if self.neighbours == "replace" else 1)',
         "return float(self.epsilon)",
-        "random_trees edprf contract",
+        "edprf random_trees contract",
     ),
     Mutant(
         "plan-named-late",
@@ -307,7 +307,7 @@ PRIVACY = (
         "dpnb/ledger.py",
         "return _booked(Cost(epsilon, rho), super().cost)",
         "return super().cost",
-        "plans ledger accounting stages",
+        "ledger plans accounting stages",
     ),
     Mutant(
         "path-booked-by-outputs",
@@ -328,7 +328,7 @@ PRIVACY = (
         "dpnb/ledger.py",
         'BOUNDED_RANGE = ("exponential", "interval exponential")',
         'BOUNDED_RANGE = ("exponential", "interval exponential", "permute-and-flip")',
-        "ledger accounting",
+        "accounting ledger",
     ),
     Mutant(
         "budget-not-reserved",
@@ -412,7 +412,7 @@ PRIVACY = (
         "dpnb/bags.py",
         "return ledger.sequential(what)",
         "return ledger.parallel(what)",
-        "bags random_trees diffprfs",
+        "random_trees bags diffprfs",
     ),
     Mutant(
         "record-in-two-trees",
@@ -468,14 +468,14 @@ PRIVACY = (
         "dpnb/domain/encoding.py",
         "return np.where(np.isnan(numbers), attribute.stand_in, np.clip(numbers, attribute.low, attribute.high))",
         "return np.where(np.isnan(numbers), attribute.stand_in, numbers)",
-        "domain moves one_record",
+        "moves domain one_record",
     ),
     Mutant(
         "column-type-decides",
         "dpnb/domain/encoding.py",
         'plain = column.dtype != object or infer_dtype(column.to_numpy()) in ("string", "integer", "boolean")',
         "plain = len(column) > 0",
-        "domain moves one_record",
+        "moves domain one_record",
     ),
     Mutant(
         "residual-not-clipped",
@@ -489,7 +489,7 @@ PRIVACY = (
         "dpnb/counts.py",
         "return fixed(np.exp(-np.maximum(margin, 0.0)))",
         "return fixed(np.exp(-margin))",
-        "counts booster dpada",
+        "dpada counts booster",
     ),
     Mutant(
         "softmax-reach-halved",
@@ -503,7 +503,7 @@ PRIVACY = (
         "dpnb/counts.py",
         "pays = self._spent + self.weights <= total",
         "pays = self._spent <= total",
-        "counts dpada",
+        "dpada counts",
     ),
     Mutant(
         "phi-range-halved",
@@ -524,7 +524,7 @@ PRIVACY = (
         "dpnb/papers/diffprfs.py",
         '"sensitivity": self.score.sensitivity if unit',
         '"sensitivity": self.score.sensitivity / 2 if unit',
-        "diffprfs claims contract",
+        "claims diffprfs contract",
     ),
     Mutant(
         "stop-not-paid",
@@ -711,7 +711,7 @@ RESULTS = (
         "dpnb/scores.py",
         "return _total(counts**2) / np.maximum(total, 1.0) - total",
         "return total - _total(counts**2) / np.maximum(total, 1.0)",
-        "scores edprf",
+        "edprf scores",
     ),
     Mutant(
         "threshold-tie", "dpnb/splits.py", "binary = values > cut", "binary = values >= cut", "trees counts"
@@ -735,14 +735,14 @@ RESULTS = (
         "dpnb/counts.py",
         "right, wrong = math.exp(-alpha), math.exp(alpha)",
         "right, wrong = math.exp(alpha), math.exp(-alpha)",
-        "counts dpada",
+        "dpada counts",
     ),
     Mutant(
         "logistic-twice-as-steep",
         "dpnb/booster.py",
         "return 0.5 * (1 + np.tanh(score / 2))",
         "return 0.5 * (1 + np.tanh(score))",
-        "booster studies_dpada stages",
+        "studies_dpada booster stages",
     ),
     Mutant(
         "softmax-overflows",
@@ -940,7 +940,7 @@ READING = (
         "dpnb/domain/domain.py",
         "if not isinstance(value, list) or len(value) != 2:",
         "if len(value) != 2:",
-        "hostile_domains domain",
+        "domain hostile_domains",
     ),
 )
 MUTANTS = (

@@ -246,6 +246,18 @@ def test_a_branch_past_the_door_is_a_divergence() -> None:
         assert found.place.endswith(" branchy")
 
 
+@pytest.mark.parametrize("purpose", ["other", "same"])
+def test_another_purpose_is_a_divergence_even_by_the_same_mechanism(purpose: str) -> None:
+    def renamed(data: list[int]) -> None:
+        curator: Curator = open_curator(rng=np.random.default_rng(0), ledger=Ledger(claimed=1.0))
+        what = "sum" if purpose == "other" and len(data) > 3 else "size"
+        curator.laplace([len(data)], epsilon=1.0, sensitivity=1.0, what=what)
+
+    found = replay_mechanism(renamed, [1, 1, 1], [1, 1, 1, 1], claimed=1.0, subject="renamed")
+    assert math.isinf(found.lower_bound) == (purpose == "other")
+    assert ("sum (laplace, 1 parts)" in found.event) == (purpose == "other")
+
+
 def test_a_fit_that_fails_on_the_neighbour_has_no_place() -> None:
     def picky(data: list[int]) -> None:
         open_curator(rng=np.random.default_rng(0), ledger=Ledger(claimed=1.0))

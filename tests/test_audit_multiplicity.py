@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
+from functools import wraps
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 
+from dpnb.audit import AuditSettings, scan
 from dpnb.audit.multiplicity import e_average, e_bh, e_closed, holm, shared, together
+from dpnb.audit.pairs import pairs
 from private_trees.auditing.curves import tradeoff
 
 ALPHA, REPETITIONS, TESTS = 0.05, 4_000, 12
@@ -107,3 +112,25 @@ def test_bounds_hold_together() -> None:
 def test_bad_numbers_are_refused(call: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_the_instruments_of_an_audit_share_its_level(monkeypatch: pytest.MonkeyPatch) -> None:
+    used: list[float] = []
+
+    @wraps(scan)
+    def look(*_: Any, confidence: float, **__: Any) -> list[Any]:
+        used.append(confidence)
+        return []
+
+    def bets(factory: Any, tried: Any, settings: AuditSettings) -> Any:
+        used.append(settings.confidence)
+        return SimpleNamespace(finding=SimpleNamespace(violated=False))
+
+    module = sys.modules["dpnb.audit.examine"]
+    for name in ("scan", "generators", "fineness"):
+        monkeypatch.setattr(module, name, look)
+    monkeypatch.setattr(module, "bet_on_pairs", bets)
+    claim = AuditSettings(claimed=1.0, runs=100, confidence=0.99)
+    module.examine(object, pairs("add-remove", seed=0), claim)
+    assert len(used) > 3
+    assert sum(1 - confidence for confidence in used) == pytest.approx(0.01)

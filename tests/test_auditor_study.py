@@ -10,13 +10,20 @@ import pytest
 from scipy.stats import binom
 
 from private_trees.auditing.curves import tradeoff
-from private_trees.studies.auditor_curves import CONFIDENCE, GAUSSIAN_DELTA, KNOWN, Cell, Known, gaussian_mu
+from private_trees.studies.auditor_curves import (
+    CONFIDENCE,
+    GAUSSIAN_DELTA,
+    KNOWN,
+    Cell,
+    OnWorstPair,
+    gaussian_mu,
+)
 from private_trees.studies.runs import read, wide
 
 RANDOM = Cell(method="truth", dataset="add-remove", epsilon=1.0)
 
 
-def shares(known: Known, epsilon: float, name: str) -> tuple[float, float]:
+def shares(known: OnWorstPair, epsilon: float, name: str) -> tuple[float, float]:
     """How often the best event occurs on the side where it is likely, and on the other."""
     first, second = known.draw(epsilon, 20_000, RANDOM.random_state())
     if name in ("Laplace", "geometric"):
@@ -42,7 +49,7 @@ def test_the_truths_are_true(name: str) -> None:
         else:
             ((most, least),) = known.events(epsilon)
             assert (p, q) == pytest.approx((most, least), abs=0.015)
-    twin = Known(lambda e, n, rng: known.draw(2 * e, n, rng), known.exact, known.events, known.delta)
+    twin = OnWorstPair(lambda e, n, rng: known.draw(2 * e, n, rng), known.exact, known.events, known.delta)
     p, q = shares(twin, 1.0, name)
     if name != "Gaussian":
         assert (p, q) != pytest.approx(known.events(1.0)[0], abs=0.015)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from dpnb import Categorical, Continuous, Domain
 from dpnb.privacy.lattice import Lattice
 from dpnb.records.doors import ValueCounts
+from dpnb.records.losses import Clipped, Softmax, softmax
 from dpnb.records.memory import Records, _tally
 from dpnb.records.splits import ONE_VS_REST, THRESHOLD, Splits
 from dpnb.trees.candidates import binary_candidates, multiway_scores
@@ -181,3 +182,21 @@ def test_bad_records() -> None:
     assert Records(frame[:0], y[:0], domain=DOMAIN).cohort().class_counts(1).tolist() == [[0, 0]]
     with pytest.raises(ValueError, match="X has 5 records, y has 4 labels"):
         Records(frame, y[:4], domain=DOMAIN)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 9])
+def test_residuals_are_cut_to_their_length(n_classes: int) -> None:
+    loss, whole = Clipped(n_classes, 0.5), Softmax(n_classes)
+    rng = np.random.default_rng(0)
+    score, labels = rng.normal(0, 4, (loss.n_problems, 500)), rng.integers(n_classes, size=500)
+    assert (loss.residuals(score, labels) ** 2).sum(axis=0).max() <= loss.square
+    if n_classes > 2:  # broken twin: nothing is cut
+        assert (whole.residuals(score, labels) ** 2).sum(axis=0).max() > loss.square
+
+
+def test_probabilities_of_far_scores_are_numbers() -> None:
+    assert softmax(np.array([[1000.0, 1.0], [0.0, 1.0], [-1000.0, -999.0]])).tolist() == [
+        [1, 0.5],
+        [0, 0.5],
+        [0, 0],
+    ]

@@ -344,3 +344,11 @@ def test_nothing_but_infer_warns() -> None:
         DOMAIN.encode(X)
         DOMAIN.encode_labels(["yes"])
         DOMAIN.discretise_records(X, 3)
+
+
+def test_an_unknown_category_is_no_missing_one() -> None:
+    attribute = Categorical("c", ("a", "b"), missing=True, unknown="other")
+    domain = Domain((attribute,), ("n", "y"))
+    table = pd.DataFrame({"c": ["b", "never seen", None]})
+    for codes in (domain.replaced(table), domain.encode(table)):
+        assert [attribute.levels[int(code)] for code in codes[:, 0]] == ["b", "other", "missing"]

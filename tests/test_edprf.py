@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from dpnb.audit.attack import white_box
 from dpnb.audit.pairs import DOMAIN as TINY
 from dpnb.papers import edprf
 from dpnb.papers.baselines_forest import RandomSplitForest
-from dpnb.papers.edprf import ABLATIONS, EDPRF, default_trees, level_shares
+from dpnb.papers.edprf import ABLATIONS, EDPRF, BuildTree, Stop, default_trees, level_shares
 from dpnb.privacy.curator import Curator
 from dpnb.privacy.laws import PermuteAndFlip
 from dpnb.privacy.ledger import TreeScope
@@ -497,3 +498,13 @@ def test_adult_above_the_measured_rivals(epsilon: float, accuracy: float) -> Non
     scores = mean_scores(EDPRF(domain=data.domain, epsilon=epsilon), data, repeats=5, seed=0)
     assert scores["accuracy"] > accuracy
     assert scores["auc"] > 0.764
+
+
+def test_two_noisy_counts_of_a_leaf_weigh_by_their_variances(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Variances are as 1/ε²: three times the budget weighs nine times as much."""
+    monkeypatch.setattr(edprf, "leaf_counts", lambda *_, **__: np.array([[10.0, 0.0]]))
+    builder: Any = SimpleNamespace(domain=DOMAIN, nodes=np.array([0]))
+    doors: dict[str, Any] = {"curator": None, "builder": builder, "binned": None, "per_copy": 1.0}
+    stop = Stop(np.array([True]), np.array([[0.0, 5.0]]), 0.25)
+    leaf = BuildTree(EDPRF(), **doors).build_leaf(np.zeros((1, 2)), stop, 0.75)
+    np.testing.assert_allclose(leaf, [[9.0, 0.5]])

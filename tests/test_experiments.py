@@ -366,7 +366,7 @@ def test_the_command_tells_mistakes_in_a_line(
 KILLED = """
 import os, sys, time
 from pathlib import Path
-from private_trees import runs
+from private_trees.studies import runs
 {twin}
 def slow(cell):
     os.write(1, b"%d\\n" % os.getpid())  # one write, so that two workers' lines cannot mix

@@ -320,7 +320,7 @@ SAID = [
     Said(
         "README.md",
         "0 no violation found, 1 violation, 2 misuse",
-        "test_audit_cli.py::test_bad_estimator_is_refuted",
+        "test_audit_cli.py::test_verdicts",
     ),
     Said(
         "README.md",

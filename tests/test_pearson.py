@@ -589,3 +589,10 @@ def test_adult_at_epsilon_one(variant: str) -> None:
     scores = mean_scores(PearsonTree(domain=data.domain, **VARIANTS[variant]), data, repeats=5, seed=0)
     assert scores["accuracy"] >= 0.82
     assert scores["auc"] >= 0.85
+
+
+def test_of_values_that_correlate_alike_the_text_takes_the_first() -> None:
+    X = pd.DataFrame({"x": [0.1, 0.3, 0.5, 0.9], "c": [0, 0, 0, 0]})
+    text = PearsonTree.as_written(domain=TERNARY, max_depth=1, n_shards=1, epsilon=1.0, random_state=0)
+    tree = text.fit(X, pd.Series([0, 1, 1, 0])).trees_[0]  # x ≤ 0.1 and x ≤ 0.5 have the same |φ|, to the bit
+    assert (tree.splits.attribute[0], tree.splits.cut[0]) == (0, 0.1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import secrets
 from itertools import combinations
 from typing import Any
 
@@ -26,6 +27,7 @@ import dpnb.records.memory
 from dpnb import Categorical, Continuous, Domain, PrivateBooster
 from dpnb.papers.dpada import DPAda
 from dpnb.papers.edprf import EDPRF
+from dpnb.privacy.curator import source_of_noise
 from registered import ENTRIES
 
 CLASSES = {2: ("no", "yes"), 3: ("no", "unclear", "yes")}
@@ -148,6 +150,14 @@ def test_no_copy_draws_the_noise_of_another(stream: str, copied: str) -> None:
     assert all(one != other for one, other in combinations(fits, 2))
     seeded = noisy(7)  # broken twin: a seed repeats the noise, as it is meant to
     assert proba(COPIES[copied](seeded)) == proba(seeded) == proba(seeded)
+
+
+def test_the_key_of_the_noise_has_256_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(secrets, "randbits", lambda bits: asked.append(bits) or 7)
+    one, other = (source_of_noise(None).random() for _ in range(2))
+    assert asked == [256, 256]
+    assert one == other  # nothing but the key decides
 
 
 def test_clones_of_a_generator_repeat_with_their_script() -> None:

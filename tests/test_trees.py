@@ -8,11 +8,12 @@ import pandas as pd
 import pytest
 
 from dpnb import Categorical, Continuous, Domain
+from dpnb.privacy.curator import Curator
 from dpnb.privacy.ledger import Ledger, TreeScope
 from dpnb.records.memory import Records
 from dpnb.records.splits import LEAF, MULTIWAY, ONE_VS_REST, THRESHOLD, Splits
-from dpnb.trees.growth import TreeBuilder, ranges_below
-from dpnb.trees.tree import Tree
+from dpnb.trees.growth import TreeBuilder, noisy_counts, ranges_below
+from dpnb.trees.tree import Tree, leaf_votes
 
 DOMAIN = Domain((Continuous("x", 0, 1), Categorical("c", ("a", "b", "d"))), ("n", "y"))
 
@@ -133,3 +134,24 @@ def drawn(tree: Tree, max_depth: int) -> list[str]:
 def test_a_drawing_says_how_much_it_leaves_out() -> None:
     assert {"2 leaves", "3 leaves"} <= set(drawn(grown(), 1))
     assert not any("leaves" in word or word == "…" for word in drawn(grown(), 2))  # nothing is left out
+
+
+def test_counts_below_zero_are_no_votes() -> None:
+    votes = leaf_votes(np.array([[-3.0, 1.0], [3.0, 1.0], [-2.0, -5.0]]), vote="probability")
+    assert votes.tolist() == [[0.0, 1.0], [0.75, 0.25], [0.5, 0.5]]
+
+
+@pytest.mark.parametrize(("noise", "whole"), [("geometric", True), ("laplace", False)])
+def test_noisy_counts_are_whole_numbers(noise: str, whole: bool) -> None:
+    curator = Curator(rng=np.random.default_rng(0), ledger=Ledger(claimed=1.0))
+    counts, nodes = np.arange(20.0).reshape(10, 2), np.arange(10)
+    noisy = noisy_counts(curator, counts, nodes=nodes, epsilon=0.5, what="counts", noise=noise)
+    assert (noisy == np.rint(noisy)).all() == whole
+
+
+def test_a_threshold_that_is_no_number_makes_no_tree() -> None:
+    tree = grown()
+    tree.check(DOMAIN)
+    tree.splits.cut[0] = np.nan
+    with pytest.raises(ValueError, match="a split that does not fit the domain, at node 0"):
+        tree.check(DOMAIN)

@@ -340,6 +340,17 @@ def test_a_whole_total_can_be_claimed_once(rounds: int) -> None:
     assert budget.spent.epsilon > 1.0
 
 
+@pytest.mark.parametrize("delta", [None, DELTA])
+def test_strict_fits_are_refused(delta: float | None) -> None:
+    """Even the first one that claims the whole: its claim does not hold."""
+    with pytest.raises(
+        BudgetExceededError, match="beyond its claim: see Privacy in its docstring, and strict"
+    ):
+        Budget(epsilon=0.5, delta=delta).fit(
+            model(0.5, delta=delta, strict=True), Untouchable(), Untouchable()
+        )
+
+
 # --- What goes wrong --------------------------------------------------------------------------------------------
 
 

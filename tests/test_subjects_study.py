@@ -35,14 +35,19 @@ def test_an_honest_subject_is_not_convicted_on_the_short_ladder() -> None:
     assert found == {"least_runs": np.inf, "fits": np.inf}
 
 
+def most_alarms(audits: int) -> int:
+    """Convictions that an honest subject exceeds in one of 10⁶ series, where an audit convicts it with chance 1 %."""
+    return int(binom.isf(1e-6, audits, 1 - study.CONFIDENCE))
+
+
 def alarms_are_rare(table: pd.DataFrame) -> bool:
     honest = table[table["channel"] == ""].dropna(subset=["audits"])
-    bounds = [study.most_alarms(int(audits)) for audits in honest["audits"]]
+    bounds = [most_alarms(int(audits)) for audits in honest["audits"]]
     return len(honest) > 0 and bool((honest["alarms"] <= bounds).all())
 
 
 def test_honest_subjects_are_convicted_as_rarely_as_stated(table: pd.DataFrame) -> None:
-    assert study.most_alarms(100) == 8
+    assert most_alarms(100) == 8
     assert binom.sf(8, 100, 0.01) < 1e-6 < binom.sf(7, 100, 0.01)
     assert alarms_are_rare(table)
     assert not alarms_are_rare(table.assign(alarms=table["audits"] / 2))  # broken twin

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.stats import binom
 
 from dpnb.audit.attack import AttackError
 from dpnb.audit.examine import examine
@@ -185,14 +184,6 @@ def false_alarms(subject: Any, *, runs: int, block: int) -> dict[str, float]:
         "convicted": float(sum(violated for violated, _, _ in found)),
         "fits": float(np.mean([fits for _, fits, _ in found])),
     }
-
-
-def most_alarms(audits: int, *, risk: float = 1e-6) -> int:
-    """Convictions in a series of audits that an honest subject exceeds with probability ``risk`` at most.
-
-    At the confidence of the study, one audit convicts it with probability 1 % at most.
-    """
-    return int(binom.isf(risk, audits, 1 - CONFIDENCE))
 
 
 # --- The study ------------------------------------------------------------------------------------------------

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -183,6 +187,31 @@ def test_few_words_are_the_project_s_own() -> None:
     words = [line.split(" | ")[0].strip("| ") for line in page.splitlines() if line.startswith("| ")][1:]
     assert 30 < len(words) <= 40
     assert len(set(words)) == len(words)
+
+
+REFERENCE = re.compile(r":(?:meth|func|class|mod|data):`~?((?:dpnb|private_trees)[\w.]*)`")
+
+
+def leads_nowhere(references: set[str]) -> list[str]:
+    """Dotted names that are neither a module nor something in one."""
+    modules, lost = {**sources(ROOT), "": ("", False)}, []
+    for reference in sorted(references):
+        home = known(reference, modules)
+        found: Any = importlib.import_module(home) if home else None
+        for name in filter(None, reference.removeprefix(home).split(".")):
+            found = getattr(found, name, None)
+        lost += [reference] if found is None else []
+    return lost
+
+
+def test_docstrings_refer_to_what_is_there() -> None:
+    references = {name for source, _ in sources(ROOT).values() for name in REFERENCE.findall(source)}
+    if find_spec("pyspark") is None:  # an extra that needs Java
+        references = {name for name in references if not name.startswith("dpnb.spark")}
+    assert leads_nowhere(references) == []
+    assert len(references) > 50
+    twins = {"dpnb.Domain.move", "dpnb.nowhere.Domain"}
+    assert leads_nowhere({"dpnb.Domain.replaced", *twins}) == sorted(twins)
 
 
 FIT = """

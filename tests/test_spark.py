@@ -445,7 +445,7 @@ def test_dates_are_not_guessed_in_spark_either() -> None:
     assert misfit == Misfit("no number", 1, ("2001-02-03",))
     assert numbers[:2].tolist() == [11356.0, 11366.0]
     middle = (days.low + days.high) / 2
-    assert columns.moved_column(texts, days).tolist() == [11356.0, 11366.0, middle, middle]
+    assert columns.replaced_column(texts, days).tolist() == [11356.0, 11366.0, middle, middle]
     assert columns.encode_column(texts, replace(days, format=""))[1] == Misfit(
         "no number", 2, ("03/02/2001", "13/02/2001")
     )

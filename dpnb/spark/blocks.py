@@ -28,7 +28,7 @@ from ..records.grid import Grid
 from ..records.memory import Records
 from ..records.shapes import Cuts
 from ..records.splits import BINNED, THRESHOLD, Splits
-from .columns import encode_column, key_column, label_column, moved_column
+from .columns import encode_column, key_column, label_column, replaced_column
 
 Int64s = NDArray[np.int64]
 Counted = tuple[Int64s, Int64s]  # numbers of cells, and how many records (or fixed-point weight) are in each
@@ -90,7 +90,7 @@ class Encoder:
             if self.strict:
                 numbers, misfit = encode_column(column, attribute)
             else:
-                numbers = moved_column(column, attribute)
+                numbers = replaced_column(column, attribute)
             if misfit is not None:
                 misfits[a] = misfit
             else:

@@ -62,8 +62,8 @@ def encode_column(column: pa.Array, attribute: Attribute) -> tuple[Floats, Misfi
     return encoded(column.to_pandas(), attribute, bounds=True)
 
 
-def moved_column(column: pa.Array, attribute: Attribute) -> Floats:
-    """Numbers of a column as :meth:`~dpnb.domain.Domain.move` gives them."""
+def replaced_column(column: pa.Array, attribute: Attribute) -> Floats:
+    """Numbers of a column as :meth:`~dpnb.domain.Domain.replaced` gives them."""
     return replaced(column.to_pandas(), attribute)
 
 

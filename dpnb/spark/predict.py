@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 
 from ..domain.misfits import raise_misfits
 from ..errors import DomainError
-from .columns import check_columns, encode_column, moved_column
+from .columns import check_columns, encode_column, replaced_column
 
 TYPES = {bool: "boolean", int: "bigint", float: "double", str: "string"}
 
@@ -65,7 +65,7 @@ def _predict_batches(batches: Iterable[pa.RecordBatch], *, model: Any) -> Iterat
                 codes[:, a], misfit = encode_column(column, attribute)
                 raise_misfits([] if misfit is None else [misfit.text(attribute, total=batch.num_rows)])
             else:
-                codes[:, a] = moved_column(column, attribute)
+                codes[:, a] = replaced_column(column, attribute)
         shares = model._probabilities(codes)
         ends = np.arange(0, shares.size + 1, shares.shape[1], dtype=np.int32)
         probability = pa.ListArray.from_arrays(ends, shares.reshape(-1))

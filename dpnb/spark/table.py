@@ -32,7 +32,7 @@ from .blocks import (
     dense,
 )
 from .boosting import SparkScored, SparkWeighted
-from .columns import SHOWN, check_columns, moved_column
+from .columns import SHOWN, check_columns, replaced_column
 from .trees import Bag, Descend, Move, SparkCohort, count_roots
 
 MAX_VALUES = 100_000  # different values of an attribute that the driver is willing to hold
@@ -45,7 +45,7 @@ class SparkTable(RecordsDoor):
     ----------
     frame : Spark DataFrame with the domain's attributes, its target, and the key; other columns are ignored. It must
         give the same rows whenever it is computed: no random functions without a seed.
-    domain : public domain. Values and labels outside of it are moved into it, as :meth:`~dpnb.Domain.move` does.
+    domain : public domain. Values and labels outside of it are moved into it, as :meth:`~dpnb.Domain.replaced` does.
     key : column of whole numbers or strings that is different for every record, which is a promise that the proofs for
         bags and shards need: :meth:`check_keys` tells whether it is kept, a fit does not. Records that share a key are
         told apart by their values and classes; exact copies are not. With the index labels of a pandas frame as keys, a
@@ -227,7 +227,7 @@ def _distinct_values(batches: Iterable[pa.RecordBatch], *, attribute: Attribute)
     """Different values of the only column, as the bits of floats; too many are cut off one past the limit."""
     found = np.empty(0)
     for batch in batches:
-        known = np.union1d(found, moved_column(batch.column(0), attribute) + 0.0)  # no -0.0
+        known = np.union1d(found, replaced_column(batch.column(0), attribute) + 0.0)  # no -0.0
         found = known[: MAX_VALUES + 1]
     yield counted_batch((found.view(np.int64), np.ones(len(found), np.int64)))
 

@@ -282,6 +282,8 @@ def test_a_subject_that_goes_round_the_doors_is_refused() -> None:
         )
     with pytest.raises(ValueError, match="the subject opened no curator"):
         spent(lambda data: "the same", [1], [1, 1])
+    with pytest.raises(ValueError, match="the subject opened no curator"):
+        replay_mechanism(lambda data: sum(data), [1], [1, 1], claimed=1.0, subject="round the door")
 
 
 def test_hooks_are_gone_after_an_audit() -> None:

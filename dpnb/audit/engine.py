@@ -82,7 +82,13 @@ def drawn(question: Question) -> Any:
 
 @contextmanager
 def answering(answer: Answer) -> Iterator[list[ReplayCurator]]:
-    """Curators that are opened inside ask for outcomes; they are listed as they open."""
+    """Curators that are opened inside ask for outcomes; they are listed as they open.
+
+    Raises
+    ------
+    ValueError
+        If none was opened in the end: what the subject releases went round the door, and would pass unseen.
+    """
     opened: list[ReplayCurator] = []
 
     def make(**doors: Any) -> ReplayCurator:
@@ -91,17 +97,7 @@ def answering(answer: Answer) -> Iterator[list[ReplayCurator]]:
 
     with opening(make):
         yield opened
-
-
-def check_opened(curators: list[ReplayCurator]) -> None:
-    """Refuse a subject that asked for nothing: what it releases went round the door, and would pass unseen.
-
-    Raises
-    ------
-    ValueError
-        If there is no curator.
-    """
-    if not curators:
+    if not opened:
         raise ValueError(
             "the subject opened no curator, so nothing that it releases was seen: expected one that releases through "
             "dpnb.privacy.curator.open_curator; audit others by bets"

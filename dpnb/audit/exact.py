@@ -27,7 +27,7 @@ from ..privacy.laws import (
     Point,
     TwoSidedGeometric,
 )
-from .engine import Fit, Question, answering, check_opened
+from .engine import Fit, Question, answering
 from .releases import cost_of_noise
 from .result import Finding
 from .settings import check_levels
@@ -66,9 +66,8 @@ class _Path:
 
 def _run(run: Fit, data: Any, prefix: list[Any]) -> _Path:
     path = _Path(prefix)
-    with answering(path) as curators, contextlib.suppress(_PausedError):
+    with answering(path), contextlib.suppress(_PausedError):
         run(data)
-    check_opened(curators)
     return path
 
 

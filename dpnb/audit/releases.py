@@ -27,7 +27,7 @@ from ..privacy.laws import (
     TwoSidedGeometric,
 )
 from ..privacy.ledger import Event
-from .engine import Fit, Question, answering, check_opened, drawn
+from .engine import Fit, Question, answering, drawn
 
 PUBLISHED = "what is published"
 
@@ -74,14 +74,13 @@ class Followed:
 def follow(publish: Fit, data: Any, script: Iterator[Any] | None) -> tuple[Followed, object]:
     """Run a subject that returns what it publishes; with a script, an error is what it publishes."""
     followed = Followed(script)
-    with answering(followed) as curators:
-        try:
+    try:
+        with answering(followed):
             published = publish(data)
-        except Exception as error:
-            if script is None:
-                raise
-            return followed, error
-    check_opened(curators)
+    except Exception as error:
+        if script is None:
+            raise
+        published = error
     return followed, published
 
 

@@ -104,7 +104,7 @@ class Tape:
 
         with answering(self) as curators, drawing(draw):
             fit(data)
-        self.ledger = curators[-1].ledger if curators else None
+        self.ledger = curators[-1].ledger
         return self
 
     def by_bag(self) -> Floats:

@@ -423,7 +423,7 @@ READING = (
     Mutant("ledger-does-not-add-up", "dpnb/estimators/documents.py", "documents hostile_documents",
            'not np.isclose(total.epsilon, float(document["epsilon"]), rtol=1e-9)',
            'not np.isclose(total.epsilon, float(document["epsilon"]), rtol=1)'),
-    Mutant("ledger-of-nothing", "dpnb/estimators/base.py", "documents hostile_documents",
+    Mutant("ledger-of-nothing", "dpnb/estimators/base.py", "bad_inputs documents",
            "if not ledger.epsilon > 0:",
            "if not ledger.epsilon >= 0:"),
     Mutant("ledger-of-another-claim", "dpnb/estimators/base.py", "documents hostile_documents",

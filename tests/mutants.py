@@ -444,7 +444,7 @@ READING = (
     Mutant("unknown-is-the-last-value", "dpnb/domain/attributes.py", "domain",
            'return self.levels.index("other") if self.unknown == "other" else 0',
            'return len(self.levels) - 1 if self.unknown == "other" else 0'),
-    Mutant("bounds-of-any-kind", "dpnb/domain/domain.py", "domain hostile_domains",
+    Mutant("bounds-of-any-kind", "dpnb/domain/domain.py", "bad_inputs domain",
            "if not isinstance(value, list) or len(value) != 2:",
            "if len(value) != 2:"),
 )

@@ -684,6 +684,7 @@ YAMLS = [
         ("neither bounds nor values", yaml("\n  continuous: [0, 100]", ""), "attribute 'age' reads {'name': 'age'}", READS, "or {name: ..., categorical"),
         ("bounds and values", yaml("categorical", "continuous: [0, 1]\n  categorical"), "attribute 'sex' reads", READS, "or {name: ..., categorical"),
         ("one bound", yaml("[0, 100]", "[0]"), r"got \[0\]", BOUNDS, "bounds of 'age'"),
+        ("a number for bounds", yaml("[0, 100]", "3"), "got 3", BOUNDS, "bounds of 'age'"),
         ("min: and max:", yaml("continuous: [0, 100]", "min: 0\n  max: 100"), "attribute 'age' reads", READS, "or {name: ..., categorical"),
         ("1,000", yaml("[0, 100]", "[0, 1,000]"), r"got \[0, 1, '000'\]", BOUNDS, "bounds of 'age'"),
         ("continous:", yaml("continuous", "continous"), "attribute 'age' reads", "xpected {name: ...", "did you mean `continuous:`"),

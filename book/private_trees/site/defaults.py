@@ -1,25 +1,23 @@
 """What a chapter says when it is run with other parameters than those that its text was written for.
 
-The sentences of a chapter are checked for its default parameters. A cell after the parameters is silent for these. For
-others it says so, and that sentences with a mark hold for the defaults. ``python -m private_trees.site.defaults
-notebooks/*.ipynb`` puts the cell in, or brings it up to date.
+The sentences of a chapter are checked for its default parameters. The beginning of a run is silent for these. For
+others it says so, and that sentences with a mark hold for the defaults.
 """
 
 from __future__ import annotations
 
 import ast
 import json
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from html import escape
+from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 from . import cells
 
+NOTEBOOKS = Path(__file__).resolve().parents[3] / "notebooks"
 SIGN = "◆"
 MARK = f'<sup class="of-defaults">{SIGN}</sup>'
-TAG = "defaults"
 WITHOUT_EFFECT = frozenset({"engine", "jobs", "scale"})  # they say how numbers are computed, not which
 
 
@@ -41,7 +39,7 @@ class Note:
         return (
             f"Other parameters: {run}. The text is about the default parameters, and so are its numbers. Sentences "
             f"with {SIGN} are known to hold for the defaults only; whether another one holds in this run, the lines "
-            "of “What was checked” below it say."
+            "of “What was checked” at the end say."
         )
 
     def _repr_html_(self) -> str:
@@ -52,18 +50,18 @@ class Note:
         )
 
 
-def note(parameters: SimpleNamespace, **defaults: object) -> Note | None:
+def note(parameters: SimpleNamespace, defaults: Mapping[str, object]) -> Note | None:
     """Say which parameters differ from those that the text was written for; nothing if none does.
 
     Parameters
     ----------
     parameters : the checked parameters of the run.
-    **defaults : the chapter's own.
+    defaults : the chapter's own, by :func:`of_notebook`.
 
     Examples
     --------
-    >>> note(SimpleNamespace(seed=1, draws=500), seed=1, draws=500)
-    >>> note(SimpleNamespace(seed=1, draws=900), seed=1, draws=500).changed
+    >>> note(SimpleNamespace(seed=1, draws=500), {"seed": 1, "draws": 500})
+    >>> note(SimpleNamespace(seed=1, draws=900), {"seed": 1, "draws": 500}).changed
     {'draws': (900, 500)}
     """
     given = vars(parameters)
@@ -71,37 +69,10 @@ def note(parameters: SimpleNamespace, **defaults: object) -> Note | None:
     return Note(changed) if changed else None
 
 
-def defaults_of(notebook: dict[str, Any]) -> dict[str, object]:
-    """Parameters of a notebook that have an effect on its numbers, as its cell sets them."""
+def of_notebook(path: Path) -> dict[str, object]:
+    """Parameters of a notebook that have an effect on its numbers, as its file sets them."""
+    notebook = json.loads(path.read_text(encoding="utf-8"))
     (cell,) = (cell for cell in notebook["cells"] if cells.holds_parameters(cell))
     lines = [line for line in ast.parse("".join(cell["source"])).body if isinstance(line, ast.AnnAssign)]
     values = {ast.unparse(line.target): ast.literal_eval(line.value) for line in lines if line.value}
     return {name: value for name, value in values.items() if name not in WITHOUT_EFFECT}
-
-
-def source(notebook: dict[str, Any]) -> str:
-    """Text of the cell."""
-    values = "\n".join(f"    {name}={_literal(value)}," for name, value in defaults_of(notebook).items())
-    return f"from private_trees.site import defaults\n\ndefaults.note(\n    p,\n{values}\n)"
-
-
-def _literal(value: object) -> str:
-    """A value as the project writes it, with double quotes."""
-    return json.dumps(value) if isinstance(value, str) else repr(value)
-
-
-def with_cell(notebook: dict[str, Any]) -> dict[str, Any]:
-    """The notebook with the cell after the check of its parameters."""
-    checks = lambda cell: cell["cell_type"] == "code" and "p = check_parameters(" in "".join(cell["source"])  # noqa: E731
-    return cells.with_cell(
-        notebook, source(notebook), name="defaults-note", tags=("remove-input", TAG), behind=checks
-    )
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Command line: put the cell into notebooks, from the project's folder."""
-    return cells.command("python -m private_trees.site.defaults", main.__doc__, with_cell, arguments)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -20,6 +20,9 @@ from typing import Any
 from dpnb.errors import closest
 from dpnb.files import write_whole
 
+from ..drawings import plots
+from . import defaults
+
 _IPYTHON = frozenset({"In", "Out", "exit", "quit", "get_ipython", "open"})
 
 
@@ -132,6 +135,24 @@ def _check_results(folder: Path, *, make: bool) -> None:
             f"results = {str(folder)!r}: expected 'committed', or a folder that "
             + ("can be written to." if make else "exists.")
         )
+
+
+def start(notebook: str, namespace: Mapping[str, object], rules: Mapping[str, Allowed]) -> SimpleNamespace:
+    """Begin a chapter: check its parameters, say which are not those of its text, and set the look of its figures.
+
+    Parameters
+    ----------
+    notebook : name of the chapter's file, without its ending.
+    namespace : the notebook's ``globals()``.
+    rules : what each parameter may be, as :func:`check_parameters` takes them.
+    """
+    from IPython.display import display
+
+    parameters = check_parameters(namespace, **rules)
+    plots.use_style()
+    if said := defaults.note(parameters, defaults.of_notebook(defaults.NOTEBOOKS / f"{notebook}.ipynb")):
+        display(said)  # type: ignore[no-untyped-call]
+    return parameters
 
 
 def execute(path: Path) -> float:

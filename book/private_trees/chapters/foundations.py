@@ -1,0 +1,100 @@
+"""Chapter 1, first sitting: what privacy promises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from scipy import stats
+
+from dpnb import Curator
+from dpnb.arrays import Floats, Ints
+from dpnb.privacy import laws
+
+from ..exercises import foundations as exercises
+from ..site.notebook import integer
+from ..site.observations import observe
+
+PARAMETERS = {"seed": integer(low=0), "draws": integer(low=1000)}
+
+
+def noisy_counts(curator: Curator, *, size: int) -> dict[str, Ints]:
+    """Answers at ε = 1 to a count of ten and of eleven, many times each."""
+    counts = {"with you": 11, "without you": 10}
+    return {
+        who: curator.geometric(np.full(size, count), epsilon=1.0, sensitivity=1, what="count")
+        for who, count in counts.items()
+    }
+
+
+def laplace_densities(grid: Floats) -> dict[str, Floats]:
+    """Densities at ε = 1 of a noisy count of ten and of eleven."""
+    return {
+        name: np.exp(laws.Laplace(np.array(count), np.array(1.0)).log_density(grid))
+        for name, count in (("D", 10.0), ("D'", 11.0))
+    }
+
+
+# What the text says, and the test of it. Calls of `observe` are rows of a table, two lines each or so.
+# fmt: off
+
+
+def check_promise(ratio: Sequence[float]) -> None:
+    """The first picture, and the finding."""
+    ratios = np.array(ratio)
+
+    def near(r: Floats) -> bool:
+        return bool(abs(r.max() / np.e - 1) < 0.1)
+
+    observe("foundations-ratios", r"every ratio is near $e$ or near $\frac1e$, and none is far outside",
+            lambda r: np.minimum(np.abs(r / np.e - 1), np.abs(r * np.e - 1)).max() < 0.1, ratios)
+    observe("foundations-finding", r"by up to {:.1f} at $\varepsilon=1$", near, ratios, says=[np.e])
+    observe("foundations-zh-finding", r"$\varepsilon=1$ 时可达 {:.1f} 倍", near, ratios, says=[np.e])
+
+
+def check_relations(worst: Mapping[str, float]) -> None:
+    """One record more, or another one."""
+    observe("foundations-relations", "a worst loss of {:.0f} for an added record and of {:.0f} for a replaced one",
+            lambda w: np.isclose(w["added"], 1) and np.isclose(w["replaced"], 2), worst,
+            says=[worst["added"], worst["replaced"]])
+
+
+def check_beliefs(sure: Mapping[float, float]) -> None:
+    """What somebody may conclude."""
+    observe("foundations-half-belief", r"at $\varepsilon=0.1$ a belief of one half becomes {:.1f} % at most, "
+            r"and {:.1f} % at $\varepsilon=1$", lambda s: 0.5 < s[0.1] < s[1.0] < 0.75, sure,
+            says=[100 * sure[0.1], 100 * sure[1.0]])
+    observe("foundations-belief-five", r"At $\varepsilon=5$ it may become {:.1f} %", lambda s: s[5.0] > 0.99, sure,
+            says=[100 * sure[5.0]])
+
+
+def check_loss(loss: Floats) -> None:
+    """Noise that keeps the promise."""
+    on_bound = stats.laplace.cdf(10, loc=10) + stats.laplace.sf(11, loc=10)
+    observe("foundations-loss", r"the loss fills the interval $[-\varepsilon,\varepsilon]$ and never leaves it",
+            lambda x: np.isclose(x.min(), -1) and np.isclose(x.max(), 1) and np.abs(np.diff(x)).max() < 0.1, loss)
+    observe("foundations-ends", "the printed ends are $-1$ and $1$",
+            lambda x: f"{x.min():.3f} {x.max():.3f}" == "-1.000 1.000", loss)
+    observe("foundations-whole-budget", r"{:.2f} at $\varepsilon=1$, or about two outputs of three",
+            lambda share: np.isclose(share, (1 + np.exp(-1)) / 2) and abs(share - 2 / 3) < 0.03, on_bound,
+            says=[on_bound])
+
+
+def check_low_bits(one_in: Mapping[str, float], betrayed: Mapping[float, float]) -> None:
+    """What floating point breaks."""
+    observe("foundations-most", "most outputs of 0 cannot come from 1: about nine in ten",
+            lambda x: 0.88 < x["Laplace"] < 0.92, one_in)
+    observe("foundations-end", "What remains is the end of its range", lambda x: 0 < x["geometric"] < 0.002, one_in)
+    observe("foundations-clipped", "Clipping to a public interval is post-processing and removes that too",
+            lambda x: x["clipped"] == 0, one_in)
+    observe("foundations-one-in-seven", "about one output in seven of count 0 proves that the count is not 1",
+            lambda x: 1 / 8 < x[0.0] < 1 / 7 + 0.005, betrayed)
+    observe("foundations-none", "Of count 1 there is none", lambda x: x[1.0] == 0, betrayed)
+
+
+def check_exercises(most_sure: Callable[[float, float], float]) -> None:
+    """Numbers of the solutions."""
+    observe("foundations-ex-insurer", r"$\frac{{e}}{{99}}$ at most: {:.1f} %", says=[100 * most_sure(0.01, 1.0)])
+    observe("foundations-ex-even", r"$\varepsilon=\ln99\approx{:.1f}$", says=[np.log(99)])
+    observe("foundations-ex-witness", r"0 and $\frac{{e-1}}{{e+1}}\approx{:.2f}$",
+            lambda x: np.isclose(x, np.tanh(0.5)), exercises.careless_count([0, 0, 1], 1), says=[np.tanh(0.5)])

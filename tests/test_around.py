@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import runpy
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +16,7 @@ import yaml
 from bs4 import BeautifulSoup
 from docutils import nodes
 
-from private_trees.site import claims, colab, glance, pdf
+from private_trees.site import claims, glance, pdf
 
 ROOT = Path(__file__).resolve().parent.parent
 CHAPTERS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -312,64 +312,53 @@ def test_all_pages_are_printed() -> None:
 
 # --- Binder and Colab -------------------------------------------------------------------------------------------
 
-NOTEBOOK: dict[str, Any] = {
-    "cells": [
-        {"cell_type": "markdown", "metadata": {}, "source": ["# T"]},
-        {
-            "cell_type": "code",
-            "metadata": {"tags": ["parameters"]},
-            "source": ["n: int = 1"],
-            "execution_count": 1,
-        },
-        {"cell_type": "code", "metadata": {}, "source": ["print(n)"], "execution_count": 2},
-    ]
-}
+COLAB = """import sys
+
+if "google.colab" in sys.modules:  # a fresh machine there; elsewhere nothing happens
+    get_ipython().system("git clone -q --depth 1 {address}")
+    get_ipython().run_line_magic("run", "private-trees/.binder/colab.py")"""
 
 
-def test_the_colab_cell_stands_after_the_parameters_once() -> None:
-    once = colab.with_cell(copy.deepcopy(NOTEBOOK), "https://example.org/me/book")
-    assert [cell["metadata"].get("tags", []) for cell in once["cells"]] == [
-        [],
-        ["parameters"],
-        ["remove-cell", "colab"],
-        [],
-    ]
-    assert [cell.get("execution_count") for cell in once["cells"]] == [None, 1, 2, 3]
-    assert colab.with_cell(copy.deepcopy(once), "https://example.org/me/book") == once
-    assert "me/other" in str(colab.with_cell(once, "https://example.org/me/other"))
-    with pytest.raises(ValueError, match="0 cells after which 'colab-install' could stand"):
-        colab.with_cell({"cells": NOTEBOOK["cells"][2:]}, "https://example.org/me/book")
+def address() -> str:
+    """Return the address of the repository, from the one place that has it."""
+    configuration = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+    return str(configuration["repository"]["url"])
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_colab_is_asked_for_after_the_parameters(path: Path) -> None:
+    code = [cell for cell in cells(path) if cell["cell_type"] == "code"]
+    assert code[1]["metadata"]["tags"] == ["remove-cell", "colab"]
+    assert "".join(code[1]["source"]) == COLAB.format(address=address())
 
 
 def test_the_colab_cell_does_nothing_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
     shell = SimpleNamespace(system=done.append, run_line_magic=lambda *words: done.append(" ".join(words)))
-    text = colab.source("https://example.org/me/book")
-    exec(text, {"get_ipython": lambda: shell})
+    exec(COLAB, {"get_ipython": lambda: shell})
     assert done == []
     monkeypatch.setitem(sys.modules, "google.colab", SimpleNamespace())
+    exec(COLAB, {"get_ipython": lambda: shell})
+    assert [words.split()[0] for words in done] == ["git", "run"]
+
+
+def test_colab_installs_both_packages_and_goes_to_the_notebooks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / address().rpartition("/")[2]).symlink_to(ROOT)
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    names: dict[str, Any] = {"get_ipython": lambda: shell}
-    exec(text, names)
-    assert set(names) <= {
-        "__builtins__",
-        "get_ipython",
-        "os",
-        "sys",
-    }  # another one would pass for a parameter
-    assert [words.split()[0] for words in done] == ["git", "pip", "pip", "cd"]
-    assert "https://example.org/me/book" in done[0]
-
-
-@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
-def test_a_colab_cell_in_a_chapter_is_current(path: Path) -> None:
-    """If not: python -m private_trees.site.colab notebooks/*.ipynb."""
-    wanted = colab.source(colab.address(ROOT))
-    assert all(
-        "".join(cell["source"]) == wanted
-        for cell in cells(path)
-        if colab.TAG in cell["metadata"].get("tags", [])
-    )
+    done: list[list[str]] = []
+    monkeypatch.setattr(subprocess, "check_call", done.append)
+    left = runpy.run_path(str(ROOT / ".binder" / "colab.py"))
+    assert [(words[1:4], words[-1]) for words in done] == [
+        (["-m", "pip", "install"], "jinja2"),
+        (["-m", "pip", "install"], "./book"),
+    ]
+    assert Path.cwd() == ROOT / "notebooks"
+    assert [Path(place) for place in sys.path[:2]] == [ROOT, ROOT / "book"]
+    # Another name than a module's would pass for a parameter.
+    assert {name for name in left if not name.startswith("_")} == {"os", "subprocess", "sys"}
 
 
 def test_binder_installs_the_pinned_project() -> None:
@@ -379,6 +368,5 @@ def test_binder_installs_the_pinned_project() -> None:
 
 
 def test_the_repository_has_one_address() -> None:
-    address = colab.address(ROOT)
-    assert f'Repository = "{address}"' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    assert yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["repository-code"] == address
+    assert f'Repository = "{address()}"' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    assert yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["repository-code"] == address()

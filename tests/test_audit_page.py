@@ -15,7 +15,6 @@ import pytest
 import yaml
 
 from dpnb.audit import PrivacyViolation
-from private_trees.site import colab
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "book" / "audit-yours.md").read_text(encoding="utf-8")
@@ -85,10 +84,9 @@ def test_the_workflow_uses_the_action_of_this_repository() -> None:
     checkout, audit = yaml.safe_load(text)["jobs"]["audit"]["steps"]
     assert checkout["uses"].startswith("actions/checkout@")
     place, _, branch = audit["uses"].partition("@")
-    assert f"https://github.com/{place}" == f"{colab.address(ROOT)}/.github/actions/audit"
-    assert (
-        branch == yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"]["branch"]
-    )
+    repository = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"]
+    assert f"https://github.com/{place}" == f"{repository['url']}/.github/actions/audit"
+    assert branch == repository["branch"]
     inputs = yaml.safe_load((ROOT / ".github/actions/audit/action.yml").read_text(encoding="utf-8"))["inputs"]
     assert {name for name, one in inputs.items() if one.get("required")} <= set(audit["with"]) <= set(inputs)
 

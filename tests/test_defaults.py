@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import re
 from collections.abc import Iterator
@@ -19,7 +18,7 @@ from private_trees.site import defaults
 from test_observations import observations, plain
 
 ROOT = Path(__file__).resolve().parent.parent
-CHAPTERS = sorted((ROOT / "notebooks").glob("0[1-5]_*.ipynb"))
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 QUICK = ROOT / "notebooks" / "01_foundations.ipynb"
 
 Notebook = Any  # nbformat is not typed
@@ -29,12 +28,13 @@ Notebook = Any  # nbformat is not typed
 
 
 def test_the_defaults_need_no_note() -> None:
-    assert defaults.note(SimpleNamespace(epsilon=1.0, n_trees=25), epsilon=1.0, n_trees=25) is None
-    assert defaults.note(SimpleNamespace(epsilon=1.0, jobs=4), epsilon=1.0) is None
+    assert defaults.note(SimpleNamespace(epsilon=1.0, n_trees=25), {"epsilon": 1.0, "n_trees": 25}) is None
+    assert defaults.note(SimpleNamespace(epsilon=1.0, jobs=4), {"epsilon": 1.0}) is None
 
 
 def test_other_values_are_named() -> None:
-    found = defaults.note(SimpleNamespace(epsilon=0.5, data="<b>", n=3), epsilon=1.0, data="adult", n=3)
+    usual = {"epsilon": 1.0, "data": "adult", "n": 3}
+    found = defaults.note(SimpleNamespace(epsilon=0.5, data="<b>", n=3), usual)
     assert found is not None
     assert found.changed == {"epsilon": (0.5, 1.0), "data": ("<b>", "adult")}
     for text in (repr(found), found._repr_html_()):
@@ -44,46 +44,26 @@ def test_other_values_are_named() -> None:
     assert "<b>" not in found._repr_html_()
 
 
-# --- the cell ---------------------------------------------------------------------------------------------------
-
-
-def read(path: Path) -> dict[str, Any]:
-    notebook: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return notebook
-
-
-def cell_of(notebook: dict[str, Any]) -> list[str]:
-    """Sources of the cells that say when the parameters are others."""
-    tagged = (c for c in notebook["cells"] if defaults.TAG in c["metadata"].get("tags", []))
-    return ["".join(cell["source"]) for cell in tagged]
-
-
-@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
-def test_the_cell_of_a_chapter_is_current(path: Path) -> None:
-    """If not: python -m private_trees.site.defaults notebooks/0[1-5]_*.ipynb."""
-    notebook = read(path)
-    assert cell_of(notebook) == [defaults.source(notebook)]
-    moved = copy.deepcopy(notebook)
-    parameters = next(c for c in moved["cells"] if "parameters" in c["metadata"].get("tags", []))
-    parameters["source"] = re.sub(r"(seed: int = )\d+", r"\g<1>99", "".join(parameters["source"]))
-    assert cell_of(moved) != [defaults.source(moved)]
-
-
-def test_the_cell_stands_after_the_check_once() -> None:
-    cells = [
-        {"metadata": {"tags": ["parameters"]}, "source": ["n: int = 3  # a number\n", "jobs: int = 1"]},
-        {"metadata": {}, "source": ["p = check_parameters(globals(), n=integer(low=1))"]},
-        {"metadata": {}, "source": ["print(p.n)"]},
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_chapter_begins_with_its_own_name(path: Path) -> None:
+    sources = ["".join(cell["source"]) for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]]
+    begun = [
+        name for source in sources for name in re.findall(r'^p = start\("(\w+)", globals\(\)', source, re.M)
     ]
-    once = defaults.with_cell({"cells": [cell | {"cell_type": "code"} for cell in cells]})
-    assert [c["metadata"].get("tags", []) for c in once["cells"]] == [
-        ["parameters"],
-        [],
-        ["remove-input", "defaults"],
-        [],
-    ]
-    assert "    n=3,\n)" in cell_of(once)[0]
-    assert defaults.with_cell(copy.deepcopy(once)) == once
+    assert begun == [path.stem]
+
+
+def test_defaults_are_those_of_the_file(tmp_path: Path) -> None:
+    assert defaults.of_notebook(QUICK) == {"seed": 20240613, "draws": 200_000}
+    text = (
+        QUICK.read_text(encoding="utf-8")
+        .replace("seed: int = 20240613", "seed: int = 99")
+        .replace("draws:", "jobs:")
+    )
+    (tmp_path / "other.ipynb").write_text(text, encoding="utf-8")
+    assert defaults.of_notebook(tmp_path / "other.ipynb") == {
+        "seed": 99
+    }  # the number of jobs changes no number
 
 
 # --- the marks --------------------------------------------------------------------------------------------------
@@ -125,7 +105,7 @@ def test_a_sentence_without_its_mark_is_found() -> None:
     assert unmarked(chapter("0.1", defaults.MARK), chapter("0.2", defaults.MARK)) == []
 
 
-@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_marks_are_written_in_one_way(path: Path) -> None:
     for text in paragraphs(nbformat.read(path, as_version=4)):
         assert text.count(defaults.SIGN) == text.count(defaults.MARK) <= 1
@@ -139,7 +119,7 @@ def behind_fences(notebook: Notebook) -> list[str]:
     return [line for line in lines if defaults.MARK in line and re.match(r"\s*(:{3,}|`{3,}|\$\$)", line)]
 
 
-@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_marks_leave_fences_alone(path: Path) -> None:
     stored = nbformat.read(path, as_version=4)
     assert behind_fences(stored) == []
@@ -158,10 +138,10 @@ def test_a_run_with_other_parameters_says_so(tmp_path: Path) -> None:
         cwd=ROOT / "notebooks",
         progress_bar=False,
     )
-    (said,) = (c for c in ran.cells if defaults.TAG in c.metadata.get("tags", []))
+    (said,) = (c for c in ran.cells if c.cell_type == "code" and "p = start(" in c.source)
     assert "draws = 3000 (default 200000)" in said.outputs[0]["data"]["text/plain"]
     stored = nbformat.read(QUICK, as_version=4)
-    assert all(not c.outputs for c in stored.cells if defaults.TAG in c.metadata.get("tags", []))
+    assert all(not c.outputs for c in stored.cells if c.cell_type == "code" and "p = start(" in c.source)
     assert moved(stored, ran)
     assert unmarked(stored, ran) == []
     for cell in stored.cells:

@@ -96,6 +96,15 @@ def too_long_on_average(notebook: Notebook) -> list[str]:
     return [] if median <= MEDIAN else [f"median: {median} lines"]
 
 
+def too_folded(notebook: Notebook) -> list[str]:
+    """Find more than a third of the code where a reader of the page does not see it."""
+    lines = {True: 0, False: 0}
+    for cell in code_cells(notebook):
+        folded = any(tag.startswith(("hide-", "remove-")) for tag in cell.metadata.get("tags", []))
+        lines[folded] += len(cell.source.splitlines())
+    return [] if 2 * lines[True] <= lines[False] else [f"{lines[True]} lines folded, {lines[False]} open"]
+
+
 def wrong_kernel(notebook: Notebook) -> list[str]:
     """Find a kernel that only its author has."""
     name = notebook.metadata.get("kernelspec", {}).get("name")
@@ -124,6 +133,7 @@ CHECKS = (
     on_stderr,
     too_long,
     too_long_on_average,
+    too_folded,
     wrong_kernel,
     without_alt,
     unchecked_figures,
@@ -185,6 +195,10 @@ TWINS: dict[str, tuple[Check, Callable[[Notebook], Any]]] = {
     "long on average": (
         too_long_on_average,
         lambda nb: [cell.update(source="1\n" * (MEDIAN + 1)) for cell in nb.cells[:3]],
+    ),
+    "folded": (
+        too_folded,
+        lambda nb: [cell.metadata.update(tags=["hide-cell"]) for cell in nb.cells[1:3]],
     ),
     "kernel": (wrong_kernel, lambda nb: nb.metadata.kernelspec.update(name="my-env")),
     "no alt": (without_alt, lambda nb: nb.cells[2].metadata.clear()),

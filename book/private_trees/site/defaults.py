@@ -13,8 +13,6 @@ from html import escape
 from pathlib import Path
 from types import SimpleNamespace
 
-from . import cells
-
 NOTEBOOKS = Path(__file__).resolve().parents[3] / "notebooks"
 SIGN = "◆"
 MARK = f'<sup class="of-defaults">{SIGN}</sup>'
@@ -72,7 +70,7 @@ def note(parameters: SimpleNamespace, defaults: Mapping[str, object]) -> Note | 
 def of_notebook(path: Path) -> dict[str, object]:
     """Parameters of a notebook that have an effect on its numbers, as its file sets them."""
     notebook = json.loads(path.read_text(encoding="utf-8"))
-    (cell,) = (cell for cell in notebook["cells"] if cells.holds_parameters(cell))
+    (cell,) = (cell for cell in notebook["cells"] if "parameters" in cell["metadata"].get("tags", []))
     lines = [line for line in ast.parse("".join(cell["source"])).body if isinstance(line, ast.AnnAssign)]
     values = {ast.unparse(line.target): ast.literal_eval(line.value) for line in lines if line.value}
     return {name: value for name, value in values.items() if name not in WITHOUT_EFFECT}

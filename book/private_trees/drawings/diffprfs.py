@@ -156,6 +156,15 @@ def plot_shares(rows: Sequence[tuple[str, int, Sequence[str]]]) -> Figure:
     return figure
 
 
+LISTING_SHARES = (
+    ("budget B = 1: 25 trees", 25, ()),
+    ("a tree: six levels", 6, ("leaves", "4", "3", "2", "1", "level 0")),
+    ("a level: two halves", 2, ("size: never used", "choices")),
+    ("its choices: two thresholds, one attribute", 3, ("threshold", "threshold", "attribute")),
+)
+"""How the listing of DiffPRFs divides B = 1 among 25 trees of depth 5."""
+
+
 def plot_splits_found(found: pd.DataFrame, *, runs: int) -> Figure:
     """Show how often forests split on two neighbours, with two standard errors, beside the exact probability.
 

@@ -1,0 +1,240 @@
+"""Chapter 6: audits, how good their bounds are, and what they found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from dpnb import audit
+from dpnb.audit.result import Finding
+
+from ..site.notebook import integer
+from ..site.observations import observe
+from ..studies import auditor_own, reconstruction, subjects
+from ..studies.runs import wide
+from ..tables.audit import BROKEN
+
+PARAMETERS = {"seed": integer(low=0), "draws": integer(low=1000)}
+
+
+def fits_to_conviction(known: pd.DataFrame) -> pd.DataFrame:
+    """Fits that convict each broken subject, before and after, the fewest of today's first; of ``compared``."""
+    measured = known.loc[known["after"].notna(), ["before", "after"]]
+    return measured.astype(float).sort_values("after")
+
+
+# What the text says, and the test of it. Calls of `observe` are rows of a table, two lines each or so.
+# fmt: off
+
+
+def check_finding(climb: pd.DataFrame, coins: Mapping[str, float], rules: pd.DataFrame, soon: pd.DataFrame) -> None:
+    """The first figure, and the finding."""
+    ends = climb[climb["runs"] == climb["runs"].max()]
+    last = ends.groupby("name")["bound"]
+    over = (ends["bound"] / ends["name"].map(coins)).to_numpy()
+    wrong = rules.loc["bets", ["wrong", "repetitions"]].to_numpy(float)
+    percent = [100 * wrong[0] / wrong[1], wrong[1]]
+    share = (soon["tenth"] / soon["split"]).to_numpy()
+    runs = list(100 * np.quantile(share, [0, 1, 0.5]))
+
+    def rare(w: Any) -> bool:
+        return bool(w[0] / w[1] < 0.05)
+
+    def fewer(s: Any) -> bool:
+        return len(s) == 15 and bool(0.2 < np.median(s) < 0.7)
+
+    observe("audit-climbs", r"The bound climbs run by run to the true $\varepsilon$, and for the broken coin through "
+            "the claim", lambda least, most: least["honest"] > 0.95 and most["honest"] < 1.05
+            and least["broken"] > 1.9 and most["broken"] < 2.1, last.min(), last.max())
+    observe("audit-one-above", "One of the {:.0f} ends above its truth, by less than a hundredth",
+            lambda x: (x > 1).sum() == 1 and x.max() < 1.01, over, says=[len(over)])
+    observe("audit-finding", "At 95 % such bets were wrong in {:.1f} % of {:.0f} repetitions", rare, wrong,
+            says=percent)
+    observe("audit-finding-zh", "在 95 % 置信度下，{1:.0f} 次重复中这样的下注有 {0:.1f} % 出错", rare, wrong,
+            says=percent)
+    observe("audit-runs", "nine of ten convict within {:.0f} to {:.0f} % of the runs at which nine of ten do by "
+            "sample splitting, {:.0f} % in the middle of fifteen cases", fewer, share, says=runs)
+    observe("audit-runs-zh", "所需运行次数是样本拆分法的 {:.0f} % 到 {:.0f} %，十五种情形的中位数为 {:.0f} %",
+            fewer, share, says=runs)
+
+
+def check_bets(played: pd.DataFrame) -> None:
+    """Bet on guesses."""
+    most = played.groupby(["name", "game"])["wealth"].max()
+    paths = played[played["name"] == "broken"].pivot(index="runs", columns="game", values="wealth").median(axis=1)
+    tries = [int(np.ceil(np.log(100) / np.log1p(np.exp(-epsilon)))) for epsilon in (1, 2, 4)]
+    observe("audit-median", "the median gambler against the broken coin is at 100 after {:.0f} runs, and all fifty get "
+            "there", lambda m: len(m) == 50 and (m >= 100).all(), most["broken"], says=[paths.index[paths >= 100][0]])
+    observe("audit-luckiest", "of fifty against the honest coin none does, and the luckiest has {:.1f} once",
+            lambda m, enough: len(m) == 50 and (m < enough).all(), most["honest"], 100.0, says=[most["honest"].max()])
+    observe("audit-hand", r"{:.2f} at $\varepsilon=1$", says=[1 / (1 + np.exp(-1))])
+    observe("audit-least-runs", r"At 99 % that is {:.0f} runs for $\varepsilon=1$, {:.0f} for 2 and {:.0f} for 4",
+            lambda n, theirs: n == theirs, tries, [audit.least_guesses(e, confidence=0.99) for e in (1, 2, 4)],
+            says=tries)
+
+
+def check_coverage(covered: pd.DataFrame, rules: pd.DataFrame) -> None:
+    """How good are the bounds: how often they are wrong."""
+    sound, twins = (rules[rules.index.str.startswith(BROKEN) == broken] for broken in (False, True))
+    each = covered[~covered["rule"].str.startswith(BROKEN)]
+    chances = stats.binom.sf(each["wrong"] - 1, each["repetitions"], 0.05)
+    observe("audit-sound", "no rule is wrong significantly more often than in 5 %, on no mechanism, and all nine "
+            "broken twins are", lambda low, twin, p: (low <= 0.05).all() and (twin > 0.05).all() and len(twin) == 9
+            and p.min() > 0.05, sound["low"], twins["low"], chances)
+    observe("audit-worst-twin", "with {:.1f} %", lambda s: s.idxmax() == "broken: learned on its own runs",
+            twins["share"], says=[100 * twins["share"].max()])
+
+
+def check_ratios(ratios: pd.DataFrame, power: pd.DataFrame) -> None:
+    """How good are the bounds: how near they come to the truth."""
+    many, fewer = ([f"{name}, {runs}" for name in ("curve", "bets", "split")] for runs in ("20 000", "2 000"))
+    flip, gauss = ratios.loc["permute-and-flip"], ratios.loc["Gaussian"]
+    few = ratios.xs(1.0, level=1, drop_level=False)
+    mu = wide(power).query("method == 'Gaussian' and utility == '20000'")["mu"]
+    observe("audit-ratio-noise", r"all three show more than .92 of $\varepsilon$", lambda r: (r > 0.92).all(axis=None),
+            ratios.loc[["Laplace", "geometric"], many])
+    observe("audit-ratio-flip", r"the curve shows {:.2f} and {:.2f} at $\varepsilon=1$ and 2, just below, and {:.2f} "
+            "at 4, where {:.2f} is attainable", lambda c, top: (c < top).all() and (c[:2] > 0.87).all()
+            and (c[:2] < 0.9).all(), *(flip[f"{x}, 20 000"].to_numpy() for x in ("curve", "attainable")),
+            says=[*flip["curve, 20 000"], flip["attainable, 20 000"].iloc[-1]])
+    observe("audit-ratio-gauss", "no rule passes .87 although {:.2f} to {:.2f} is attainable",
+            lambda r: (r < 0.87).all(axis=None), gauss[many],
+            says=gauss["attainable, 20 000"].agg(["min", "max"]).tolist())
+    observe("audit-ratio-few", r"With 2000 runs and $\varepsilon=1$, geometric noise alone passes .8; {:.2f} to {:.2f} "
+            "is attainable", lambda f: list(f.index[f > 0.8]) == [("geometric", 1.0)], few[fewer].max(axis=1),
+            says=few["attainable, 2 000"].agg(["min", "max"]).tolist())
+    observe("audit-ratio-mu", "with {:.2f} to {:.2f}", lambda m: (m > 0.9).all(), mu, says=[mu.min(), mu.max()])
+
+
+def check_conviction(soon: pd.DataFrame) -> None:
+    """How good are the bounds: how soon they convict."""
+    times = soon[["bets", "tenth", "split"]].div(soon["least"], axis=0)
+    observe("audit-times", "bets need {:.1f} to {:.1f} times the least number on average, and {:.1f} to {:.1f} times "
+            "for nine of ten; for that sample splitting needs {:.1f} to {:.1f} times",
+            lambda b, s: (b < s).all() and (b > 1).all(), times["bets"].to_numpy(), times["split"].to_numpy(),
+            says=times.agg(["min", "max"]).T.to_numpy().ravel().tolist())
+
+
+def check_search(known: pd.DataFrame, fits: pd.DataFrame, attacks: pd.DataFrame) -> None:
+    """Where to look, and the last digits."""
+    caught = known.loc[known["loss"] > 1, "convicted"].eq(True).to_numpy()
+    fair = known[["alarms", "audits"]].dropna()
+    bounds = wide(attacks).set_index(["method", "epsilon"])["lower_95"]
+    laplace, whole = (float(bounds[f"last digits of a leaf, {noise} noise", 1.0]) for noise in ("laplace", "geometric"))
+    observe("audit-pairs", "scouts {:.0f} pairs", says=[len(audit.pairs())])
+    observe("audit-subjects-caught", "convicts {:.0f} of {:.0f} with its usual {:.0f} runs a side",
+            lambda caught: 0.8 < caught.mean() < 1, caught, says=[caught.sum(), len(caught), subjects.USUAL])
+    observe("audit-subjects-fits", "all {:.0f} after {:.0f} to {:.0f} fits; only noise/1.2 costs more than before",
+            lambda fits: [*fits.index[fits["after"] >= fits["before"]]] == ["noise/1.2"]
+            and np.isfinite(fits["after"]).all(), fits, says=[len(fits), fits["after"].min(), fits["after"].max()])
+    observe("audit-subjects-honest", "In {:.0f} audits of honest programs it never erred",
+            lambda few: (few["alarms"] == 0).all() and len(few) == 7, fair, says=[fair["audits"].sum()])
+    observe("audit-digits-laplace", "the bound is {:.2f} at a claim of 1", lambda x: x > 3, laplace, says=[laplace])
+    observe("audit-digits-whole", "with whole-number noise it is {:.2f}", lambda x: x == 0, whole, says=[whole])
+
+
+def check_replays(losses: pd.DataFrame) -> None:
+    """Replay: the exact loss."""
+    worst = losses.groupby("subject")["loss"].max()
+    bags, repaired = worst["bootstrap only, single leaf"], worst["repaired"]
+    observe("audit-infinite", "three of the readings have infinite losses", lambda w: np.isinf(w).sum() == 3, worst)
+    observe("audit-finite", "the bootstrap finite ones up to {:.0f}", lambda x: 1 < x < np.inf, bags, says=[bags])
+    observe("audit-repaired", "the repaired forest none above {:.2f}", lambda x: 0 < x < 1, repaired, says=[repaired])
+
+
+def check_delta(bets: Sequence[Finding]) -> None:
+    """Whole curves, and δ."""
+    trials, bounds = (np.array([getattr(bet, name) for bet in bets]) for name in ("trials", "lower_bound"))
+    observe("audit-delta-spread", "these audits stop after {:.0f} to {:.0f} replays, {:.0f} in the middle; {:.0f} of "
+            "15 refute the claim, with a bound of {:.2f} in the middle and {:.2f} at most",
+            lambda n, e: 10 * n.min() < n.max() and 3 < np.median(e) < 3.3, trials, bounds,
+            says=[*np.quantile(trials, [0, 1, 0.5]), (bounds > 3).sum(), np.median(bounds), bounds.max()])
+
+
+def check_one_run(found: Mapping[float, Finding], grown: pd.DataFrame, perfect: Mapping[int, float]) -> None:
+    """One run."""
+    bounds = {spent: finding.lower_bound for spent, finding in found.items()}
+    mean = grown[grown["name"] == "spends 4"].groupby("canaries")["bound"].mean()
+    observe("audit-one-fit", "a single fit shows {:.2f} of a claim of 1, and {:.2f} where 4 are spent",
+            lambda b: 0.5 < b[1.0] < 1 < b[4.0] < 4, bounds, says=[bounds[1.0], bounds[4.0]])
+    observe("audit-canaries-share", "the mean bound falls from {:.2f} at 300 to {:.2f}",
+            lambda m: m[30] < m[100] < m[300] and m[3000] < m[1000], mean, says=[mean[300], mean[3000]])
+    observe("audit-thousand", "A thousand perfect guesses show at most {:.1f}", lambda b: b[100] < b[1000] < 6, perfect,
+            says=[perfect[1000]])
+
+
+def check_many(rules: pd.DataFrame) -> None:
+    """Many audits, and the exercise on looking after each run."""
+    twelve = 100 * rules.loc[["broken: smallest of 12, as it is", "smallest of 12, by Holm"], "share"].to_numpy()
+    peeked = rules.loc["broken: looked at after each run"]
+    observe("audit-twelve", "convict one with probability up to {:.0f} %", says=[100 * (1 - 0.95**12)])
+    observe("audit-holm", "the smallest of twelve p-values errs in {:.1f} % of repetitions, by Holm in {:.1f} %",
+            lambda x: x[0] > 20 and x[1] < 7, twelve, says=twelve.tolist())
+    observe("audit-ex-peeked", "this is wrong in {:.0f} % of {:.0f} games", lambda s: s > 0.1, peeked["share"],
+            says=[100 * peeked["share"], peeked["repetitions"]])
+
+
+def check_rebuilt(leaks: pd.DataFrame) -> None:
+    """What ε means in records: tables that are rebuilt."""
+    none, one = leaks.loc[("random trees", np.inf)], leaks.xs(1.0, level="epsilon")
+    pooled = stats.t.ppf(0.975, 19) * one["excess"].sum() / (one["error"] ** 2).sum() ** 0.5
+    observe("audit-rebuilt", "without noise random trees give {:.1f} % of the trained people's values, and {:.1f} % of "
+            "strangers'", lambda x: x["trained"] - x["error"] > x["strangers"] + 0.05, none,
+            says=[100 * none["trained"], 100 * none["strangers"]])
+    observe("audit-alone", "Statistics alone give {:.1f} %, a constant {:.1f} %",
+            says=[100 * none["statistics"], 100 * none["constant"]])
+    observe("audit-rebuilt-one", r"At $\varepsilon=1$ the difference is within its error for each of the five; but all "
+            "five are positive, and together they come to {:.1f} standard errors",
+            lambda x, e: len(x) == 5 and (x < e).all() and (x > 0).all() and e.max() < 0.01,
+            one["excess"].to_numpy(), one["error"].to_numpy(), says=[pooled])
+    observe("audit-withstands", "eDPRF as written withstands it",
+            lambda x: (np.abs(x["excess"]) < x["error"]).all() and len(x) == 6, leaks.loc["eDPRF as written"])
+
+
+def check_guesses(rebuilt: pd.DataFrame, guesses: pd.DataFrame) -> None:
+    """What ε means in records: one value that is guessed."""
+    worst = guesses.loc[("eDPRF as written", 0.1)]
+    private = rebuilt["method"].isin(reconstruction.PRIVATE) & (rebuilt["utility"] == reconstruction.RECORDS)
+    attacks = wide(rebuilt[private])
+    observe("audit-one-value", r"{:.1f} % at $\varepsilon=0.1$", says=[100 * worst["bound"]])
+    observe("audit-label-tells", "In eDPRF as written it is right in {:.1f} %",
+            lambda x: x["right"] - x["error"] > x["bound"] + 0.3, worst, says=[100 * worst["right"]])
+    observe("audit-none-surer", "In none of {:.0f} attacks on the private three was a guess surer than the bound",
+            lambda sure, bound: (sure <= bound + 1e-6).all(), attacks["surest"].to_numpy(), attacks["bound"].to_numpy(),
+            says=[reconstruction.REPLAYS * len(attacks)])
+
+
+def check_own(own: pd.DataFrame) -> None:
+    """The book's own estimators."""
+    cells, least = wide(own), auditor_own.caught(own)
+    honest = cells.loc[cells["method"].isin(list(auditor_own.OWN)), "share"].to_numpy()
+    observe("audit-own-none", r"no bound exceeds the ledger's $\varepsilon$; the largest is {:.2f} of it",
+            lambda share: 0 < share.max() <= 1 + 1e-9, honest, says=[honest.max()])
+    observe("audit-own-twins", "Replays convict twins that spend {:.1f} times what their ledger says in {:.0f} of "
+            "{:.0f} cases, 3 times in {:.0f}, and 10 times for DiffPRFs",
+            lambda least: least.drop("DiffPRFs").max() < least["DiffPRFs"], least,
+            says=[least.min(), (least == least.min()).sum(), len(least), (least == 3).sum()])
+
+
+def check_rivals(rival: pd.DataFrame, disclosure: pd.DataFrame) -> None:
+    """Other people's software."""
+    both = {name: rival[name].to_numpy() for name in ("lower_bound", "together", "claimed")}
+    relation = rival.groupby(rival["version"].str.split().str[0])["relation_documented"].agg(set)
+    versions = ["diffprivlib 0.6.6", "dp-random-forest 0+b613fe7", "dp-xgboost 0.2.10", "interpret-core 0.7.8",
+                "opendp 0.16.0"]
+    observe("audit-versions", "{:.0f} audits of diffprivlib 0.6.6, DP-EBM (interpret-core 0.7.8), dp-xgboost 0.2.10, "
+            "Lumberjack at commit b613fe7 and OpenDP 0.16.0", lambda v: v == versions, sorted(set(rival["version"])),
+            says=[len(rival)])
+    observe("audit-relation", "of the others we found none",
+            lambda of: all((of[name] == {"not stated"}) != (name in ("opendp", "dp-random-forest"))
+                           for name in of.index), relation)
+    observe("audit-above", "{:.0f} of the {:.0f} rows lie above their claims, and none of OpenDP's",
+            lambda t: ((t["lower_bound"] > t["claimed"]) == (t["together"] > t["claimed"])).all()
+            and not (t["together"] > t["claimed"])[rival["learner"].str.startswith("OpenDP")].any(), both,
+            says=[(both["together"] > both["claimed"]).sum(), len(rival)])
+    observe("audit-reported", "We have reported none of them so far", lambda reported: set(reported) == {"no"},
+            list(disclosure["reported"]))

@@ -2,41 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 
-from dpnb import load
-from dpnb.data.datasets import Dataset
-from dpnb.records.doors import RecordsDoor
+from dpnb.arrays import Floats
 from dpnb.records.memory import Records
 
 from .. import experiments
 from ..exercises import pearson as exercises
-from ..site.notebook import integer, one_of, positive, text
+from ..site.notebook import integer
 from ..site.observations import observe
 from ..studies import pearson as grids
 from ..studies.runs import INF
 from ..studies.targets import Target
 from ..tables import shared as tables
 from ..tables.edprf import z_values
+from . import pearson
 
-PARAMETERS = {
-    "dataset": one_of("adult-standin", "adult", "bank"),
-    "epsilon": positive(),
-    "max_depth": integer(low=1),
-    "n_shards": integer(low=1),
-    "repeats": integer(low=2),
-    "seed": integer(low=0),
-    "engine": one_of("memory", "spark"),
-    "scale": one_of("default", "paper"),
-    "results": text(),
-    "jobs": integer(low=1),
-}
-NAMES = {"adult": "Adult", "bank": "Bank", "robot": "Robot", "adult-standin": "stand-in"}
+PARAMETERS = pearson.PARAMETERS | {"repeats": integer(low=2)}
 ORDER = [
     grids.AS_WRITTEN,
     grids.CHOICES_DRAWN,
@@ -48,16 +35,6 @@ ORDER = [
 ]
 """Rows of the tables of the comparison; the first two have no finite ε."""
 BY_RECORD, BY_POSITION = "shards by record", "blocks by position"
-
-
-def live_data(p: SimpleNamespace) -> tuple[Dataset, RecordsDoor]:
-    """Data set of the live cells, and its training records, counted in memory or by Spark."""
-    data = load(p.dataset)
-    if p.engine == "spark":
-        from dpnb.spark import SparkTable, local_session
-
-        return data, SparkTable.from_pandas(local_session(), *data.train, domain=data.domain)
-    return data, Records(*data.train, domain=data.domain)
 
 
 # --- Exact releases -------------------------------------------------------------------------------------------
@@ -73,11 +50,11 @@ def larger_sets(names: Iterable[str]) -> pd.DataFrame:
 
 def occurrences(target: Target, *, fits: int, seed: int) -> dict[str, pd.Series[float]]:
     """How often each value of what an attack looks at occurs, on both data sets of its pair."""
-    found = {}
+    found, look = {}, cast(Callable[[Any], Floats], target.observe)
     for side in ("first", "second"):
         own = Records(*getattr(target.pair, side), domain=target.pair.domain)
         trees = [target.make(epsilon=1.0, random_state=seed + s).fit(own) for s in range(fits)]
-        values = pd.Series([round(target.observe(tree)[0], 3) for tree in trees])
+        values = pd.Series([round(look(tree)[0], 3) for tree in trees])
         found[side] = values.value_counts(normalize=True).sort_index()
     return found
 
@@ -85,10 +62,10 @@ def occurrences(target: Target, *, fits: int, seed: int) -> dict[str, pd.Series[
 # --- Grids ----------------------------------------------------------------------------------------------------
 
 
-def grid_points(grid: str, p: SimpleNamespace) -> pd.DataFrame:
-    """Rows of a grid, with the text's names of data sets; where h is 6, the method says so."""
-    points = experiments.points(grid, p).replace({"dataset": NAMES})
-    return points.assign(method=points["method"] + np.where(points["max_depth"] == 6, ", h = 6", ""))
+def rates(p: SimpleNamespace) -> pd.DataFrame:
+    """Accuracy of variant S at both rates."""
+    named = pearson.NAMES | {"adult-standin": "stand-in"}
+    return experiments.points("pearson_rate", p).replace({"dataset": named})
 
 
 def by_method(points: pd.DataFrame) -> pd.DataFrame:
@@ -96,9 +73,9 @@ def by_method(points: pd.DataFrame) -> pd.DataFrame:
     return points.set_index(["method", "dataset", "epsilon"]).sort_index()
 
 
-def lead(rows: pd.DataFrame, one: object, other: object) -> tuple[pd.Series[float], pd.Series[float]]:
+def lead(rows: pd.DataFrame, one: str, other: str) -> tuple[pd.Series[float], pd.Series[float]]:
     """How far the mean of one is above that of another, by cell: as a difference, and in standard errors."""
-    x, y = rows.loc[one], rows.loc[other]
+    x, y = (pd.DataFrame(rows.loc[name]) for name in (one, other))
     return x["mean"] - y["mean"], z_values(x, y)
 
 
@@ -125,7 +102,7 @@ def spreads(points: pd.DataFrame) -> pd.DataFrame:
     """Mean, spread and range of the accuracy at a claim of 1, and AUC, by data set and method."""
     one = points.query("epsilon == 1").set_index(["dataset", "method"])
     rows = [(name, method) for name in one.index.unique("dataset") for method in ORDER]
-    return one.loc[rows, ["mean", "sd", "lowest", "highest", "auc"]].rename_axis(["", ""])
+    return one[["mean", "sd", "lowest", "highest", "auc"]].loc[rows].rename_axis(["", ""])
 
 
 def by_number(points: pd.DataFrame) -> pd.DataFrame:
@@ -193,7 +170,8 @@ def check_floor(floor: pd.DataFrame) -> None:
 
 def check_exact(occurred: Mapping[str, Mapping[str, pd.Series[float]]]) -> None:
     """Exact releases, with all choices drawn."""
-    observe("pearson-one-side", "outputs that occur on one data set only, in both tables: half of the time or nearly so",
+    observe("pearson-one-side",
+            "outputs that occur on one data set only, in both tables: half of the time or nearly so",
             lambda tables: all(0.4 < t[a][~t[a].index.isin(t[b].index)].sum() < 0.6
                                for t in tables for a, b in (("first", "second"), ("second", "first"))),
             list(occurred.values()))
@@ -222,30 +200,34 @@ def check_live(live: pd.DataFrame, majority: float) -> None:
 def check_comparison(points: pd.DataFrame) -> None:
     """Full tables of the comparison: the text, and both variants."""
     rows, mean = by_method(points.query("epsilon < inf")), by_method(points)["mean"]
-    cost = {n: mean[grids.AS_WRITTEN, n, 1.0] - mean[grids.CHOICES_DRAWN, n, 1.0] for n in ("Adult", "Bank", "Robot")}
+    cost = {n: mean[grids.AS_WRITTEN, n, 1.0] - mean[grids.CHOICES_DRAWN, n, 1.0] for n in pearson.NAMES.values()}
     observe("pearson-draw-costs", r"costs {:.3f} on Adult and {:.3f} on Robot at $\varepsilon=1$",
             lambda c: min(c.values()) > 0, cost, says=[cost["Adult"], cost["Robot"]])
     gap = mean[grids.NO_NOISE, "Robot", INF] - mean[grids.MADE_PRIVATE, "Robot", 1.0]
-    observe("pearson-text-robot", "stays {:.2f} below the tree without noise on Robot", lambda g: g > 0.4, gap, says=[gap])
+    observe("pearson-text-robot", "stays {:.2f} below the tree without noise on Robot", lambda g: g > 0.4, gap,
+            says=[gap])
     _, z = lead(rows, "S, m = 400", "C")
     observe("pearson-s-bank", "C is ahead in the mean at every budget, by more than two standard errors at "
-            r"$\varepsilon=2$ and 5 only", lambda z: (z < 0).all() and z.index[z < -2].tolist() == [2.0, 5.0], z["Bank"])
+            r"$\varepsilon=2$ and 5 only",
+            lambda z: (z < 0).all() and z.index[z < -2].tolist() == [2.0, 5.0], z["Bank"])
     observe("pearson-s-robot", "on Robot at the two budgets that were run, by more than two standard errors at "
             r"$\varepsilon=.1$ only",
             lambda z: len(z) == 2 and (z < 0).all() and z.index[z < -2].tolist() == [0.1], z["Robot"])
-    own, grid_top, top = mean["C", "Adult"], mean["S, m = 1", "Adult", INF], mean[grids.NO_NOISE, "Adult", INF]
-    observe("pearson-c-top", "has {:.3f} on Adult. On the same grid the coefficient has {:.3f} without noise (S with one "
-            "shard): the difference of {:.3f} is", lambda t, c: t > c[np.inf] + 0.01, grid_top, own,
-            says=[own[INF], grid_top, grid_top - own[INF]])
+    exact = mean.xs("Adult", level="dataset").xs(INF, level="epsilon")
+    own, grid_top, top = exact[["C", "S, m = 1", grids.NO_NOISE]]
+    observe("pearson-c-top", "has {:.3f} on Adult. On the same grid the coefficient has {:.3f} without noise (S with "
+            "one shard): the difference of {:.3f} is", lambda t, c: t > c + 0.01, grid_top, own,
+            says=[own, grid_top, grid_top - own])
     observe("pearson-text-top", "which cuts at values of the records, has {:.3f}", says=[top])
 
 
 def check_depth_and_others(points: pd.DataFrame) -> None:
     """Full tables of the comparison: six levels, and the other private learners."""
     rows = by_method(points.query("epsilon < inf"))
-    six, z = (found.unstack("dataset") for found in lead(rows, "C, h = 6", "C"))
+    six, six_z = lead(rows, "C, h = 6", "C")
+    z = six_z.unstack("dataset")
     observe("pearson-six", r"at $\varepsilon=5$ by {:.3f} on Adult and {:.3f} on Robot",
-            lambda z: (z.loc[5.0] > 2).all(), z, says=[six.loc[5.0, "Adult"], six.loc[5.0, "Robot"]])
+            lambda z: (z.loc[5.0] > 2).all(), z, says=[six["Adult", 5.0], six["Robot", 5.0]])
     observe("pearson-four", r"At $\varepsilon=.1$ four levels are better on Robot; on Adult and Bank the difference "
             "is within two standard errors",
             lambda z: z["Robot"] < -2 and (z[["Adult", "Bank"]].abs() < 2).all(), z.loc[0.1])
@@ -265,12 +247,13 @@ def check_shards(divided: pd.DataFrame) -> None:
     booked = shards_table(divided)["ledger's ε", ""].dropna()
     observe("pearson-blocks-ledger", "a ledger that grows with $m$, to {:.1f} at 64 blocks",
             lambda t: t.is_monotonic_increasing, booked, says=[booked[64]])
-    own = divided[divided["label"] == BY_RECORD].set_index(["shards", "dataset"]).sort_index()
-    rise, _ = lead(own, 400, 1)
+    own = divided[divided["label"] == BY_RECORD].astype({"shards": str}).set_index(["shards", "dataset"])
+    gains = {m: lead(own, f"{m}", "1") for m in (4, 8, 16, 400)}
+    rise = gains[400][0]
     observe("pearson-sixteen", "no gain over one shard is as large as two standard errors; at 400 it is {:.3f} "
             "higher than with one on Adult and {:.3f} on Robot",
             lambda z: (z[[4, 8, 16]] < 2).all().all() and (z[400] > 2).all(),
-            pd.DataFrame({m: lead(own, m, 1)[1] for m in (4, 8, 16, 400)}), says=[rise["Adult"], rise["Robot"]])
+            pd.DataFrame({m: z for m, (_, z) in gains.items()}), says=[rise["Adult"], rise["Robot"]])
 
 
 def check_steps(ladder: pd.DataFrame) -> None:
@@ -302,11 +285,11 @@ def check_rates(rated: pd.DataFrame) -> None:
     """The price of the sensitivity alone."""
     rows, (loose, tight), both = by_method(rated), grids.RATES, ("Adult", "stand-in")
     ahead, z = lead(rows, tight, loose)
-    observe("pearson-rate-small", r"by {:.3f} on Adult and {:.3f} on the stand-in at $\varepsilon=.25$, and by {:.3f} and "
-            r"{:.3f} at $\varepsilon=.5$, each by more than two standard errors",
+    observe("pearson-rate-small", r"by {:.3f} on Adult and {:.3f} on the stand-in at $\varepsilon=.25$, and by {:.3f} "
+            r"and {:.3f} at $\varepsilon=.5$, each by more than two standard errors",
             lambda z: all(z[d, e] > 2 for d in both for e in (0.25, 0.5)), z,
             says=[ahead[d, e] for e in (0.25, 0.5) for d in both])
-    auc = rows.loc[tight, "auc"] - rows.loc[loose, "auc"]
+    auc = rows.loc[tight]["auc"] - rows.loc[loose]["auc"]
     observe("pearson-rate-auc", r"in AUC by {:.3f} and {:.3f} at $\varepsilon=.25$", lambda a: (a > 0).all(), auc,
             says=[auc[d, 0.25] for d in both])
     observe("pearson-rate-large", "the lead is {:.3f} on Adult and cannot be told from 0 on the stand-in; at "
@@ -325,13 +308,13 @@ def check_attacks(attacks: pd.DataFrame) -> None:
             lambda b, w: all(0.85 * y < x <= y for x, y in zip(b, w, strict=True)) and b[0] > 1, of_blocks, worst_b,
             says=of_blocks)
     observe("pearson-attack-record", "shards by record show {:.2f}", says=[low["repaired: S, m = 8", "1"]])
-    levels, surer = (claimed.loc["a budget for each level, h = 4", bound] for bound in ("lower_95", "lower_99"))
+    levels, surer = (claimed[bound]["a budget for each level, h = 4"] for bound in ("lower_95", "lower_99"))
     observe("pearson-attack-two", r"certifies a violation at $\varepsilon_1=2$ only, with {:.2f} at 95 % confidence, "
             "and with 99 % not even there: {:.2f}",
             lambda t, u: t["2"] > 2 > u["2"] and u["1"] < t["1"] < 1, levels, surer, says=[levels["2"], surer["2"]])
     exact = exercises.path_loss(1.0, 16, 8, 4)
-    observe("pearson-attack-one", "the exact loss, {:.2f} by the formula, is above the claim, but 20 000 runs show {:.2f}",
-            lambda d, t: d > 1 > t["1"], exact, levels, says=[exact, levels["1"]])
+    observe("pearson-attack-one", "the exact loss, {:.2f} by the formula, is above the claim, but 20 000 runs show "
+            "{:.2f}", lambda d, t: d > 1 > t["1"], exact, levels, says=[exact, levels["1"]])
     endless = attacks["lower_95"][attacks.index.str.contains("arg-max|points|one class")]
     observe("pearson-attack-endless", "bounds from {:.2f} to {:.2f}", lambda e: len(e) == 3 and e.min() > 5, endless,
             says=[endless.min(), endless.max()])

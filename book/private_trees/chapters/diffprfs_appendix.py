@@ -102,7 +102,9 @@ def scored(lineage: pd.DataFrame) -> pd.DataFrame:
 def proved_and_reached(lineage: pd.DataFrame) -> pd.DataFrame:
     """Largest ε that the ledgers prove for a claim of 1, and accuracies as mean ± sd, by method and score, as texts."""
     reached = lineage.query("metric == 'accuracy'").groupby(["method", "score", "epsilon"])["value"]
-    proved = lineage.query("metric == 'ledger_epsilon' and epsilon == 1").groupby(["method", "score"])["value"]
+    proved = lineage.query("metric == 'ledger_epsilon' and epsilon == 1").groupby(["method", "score"])[
+        "value"
+    ]
     shown = by_epsilon(reached.agg(lambda v: f"{v.mean():.3f} ± {v.std():.3f}").unstack(), "method", "score")
     shown.insert(0, "ledger, claim 1", proved.max().map("{:.3f}".format))
     return shown.reindex([method.name for method in LINEAGE], level=0).rename_axis([None, None])

@@ -13,7 +13,7 @@ import pandas as pd
 from dpnb.arrays import Floats, Ints
 from dpnb.domain import Categorical, Continuous, Domain
 from dpnb.papers.edprf import EDPRF
-from dpnb.privacy import Ledger
+from dpnb.privacy.ledger import Ledger
 from dpnb.records.bags import parts_bound
 from dpnb.records.memory import Records
 from dpnb.records.splits import BINNED, no_splits
@@ -95,7 +95,7 @@ def spent_in_figure_3(*, align: bool, seed: int) -> Floats:
     drawn = next(f for f in forests if f.trees_[0].splits.attribute.tolist() == [0, -1, 1, -1, -1])
     spent = np.zeros(5)
     for event in drawn.ledger_.events:
-        if event.mechanism != "exact":
+        if event.mechanism != "exact" and event.parts is not None:
             np.add.at(spent, event.parts, event.epsilon)
     return spent
 
@@ -163,9 +163,12 @@ def ledger_of_one_tree(ledger: Ledger) -> str:
 
 def leads_of_repaired(forests: pd.DataFrame) -> pd.DataFrame:
     """Leads of the repaired forest in standard errors, a column a rival, a row a data set and an ε."""
-    cells = forests.set_index(["label", "dataset", "epsilon"]).sort_index()
-    rivals = [name for name in forests["label"].unique() if name != "repaired"]
-    return pd.DataFrame({name: z_values(cells.loc["repaired"], cells.loc[name]) for name in rivals})
+    of = {
+        name: rows.set_index(["dataset", "epsilon"]).sort_index()
+        for name, rows in forests.groupby("label", sort=False)
+    }
+    ours = of.pop("repaired")
+    return pd.DataFrame({name: z_values(ours, theirs) for name, theirs in of.items()})
 
 
 # What the text says, and the test of it. Calls of `observe` are rows of a table, two lines each or so.
@@ -174,25 +177,21 @@ def leads_of_repaired(forests: pd.DataFrame) -> pd.DataFrame:
 
 def check_first_choice(laws: Sequence[Floats], by_hand: Sequence[Floats], short: Floats) -> None:
     """The first picture: permute-and-flip, then the exponential mechanism."""
-    errors = [law @ short for law in by_hand]
+    errors = [float(law @ short) for law in by_hand]
     observe("edprf-open", "permute-and-flip falls short by {:.2f} records on average, the exponential mechanism by "
             "{:.2f}", lambda first, share: first < share, *errors, says=errors)
     observe("edprf-open-laws", "by hand and by the package the same",
             lambda a, b, c, d: np.allclose(a, b) and np.allclose(c, d), by_hand[0], laws[0], by_hand[1], laws[1])
 
 
-def check_finding(readings: pd.DataFrame) -> None:
-    """The finding: what alignment brings."""
+def check_finding(readings: pd.DataFrame, forests: pd.DataFrame) -> None:
+    """The finding: what alignment brings; and the six forests on real data."""
     means = readings.set_index(["utility", "method"])["mean"]
     aligned, unaligned = (means[reading, AS_WRITTEN] for reading in ("plain", "not aligned"))
     for name, sentence in (("", "accuracy on the robot data falls from {:.3f} to {:.3f}"),
                            ("-zh", "机器人数据上的准确率从 {:.3f} 降到 {:.3f}")):
         observe(f"edprf-finding-align{name}", sentence, lambda a, b: a > b, aligned, unaligned,
                 says=[aligned, unaligned])
-
-
-def check_forests(forests: pd.DataFrame) -> None:
-    """The finding, and the six forests on real data."""
     leads = leads_of_repaired(forests)
     for name, sentence in (
             ("", "of six forests it has the best accuracy at every budget from 0.1 to 5 on three data sets"),
@@ -200,7 +199,8 @@ def check_forests(forests: pd.DataFrame) -> None:
         observe(f"edprf-finding-best{name}", sentence, lambda z: (z > 0).all(axis=None) and z.shape == (18, 5), leads)
     observe("edprf-best", "the repaired forest has the best accuracy in every column, ahead of each other one by more "
             "than two standard errors", lambda z: (z > 2).all(axis=None) and z.shape == (18, 5), leads)
-    mean = forests.pivot(index=["dataset", "epsilon"], columns="label", values="mean").loc["Robot"].loc[0.25:]
+    robot = forests.query("dataset == 'Robot' and epsilon >= 0.25")
+    mean = robot.pivot(index="epsilon", columns="label", values="mean")
     observe("edprf-by-far", r"on Robot by at least {:.1f} points from $\varepsilon=0.25$ on",
             says=[100 * (mean.pop("repaired") - mean.max(axis=1)).min()])
 
@@ -280,7 +280,7 @@ def check_repair(spans: Mapping[float, Sequence[float]], repaired: EDPRF) -> Non
 
 
 def check_steps(ladder: pd.DataFrame) -> None:
-    """From the text to the repair: privacy, and the monotone rate."""
+    """From the text to the repair: privacy, the monotone rate, the noisy stop, and a step without it."""
     private = change(ladder, 0, 3)
     z = private["z"]["Robot"]
     observe("edprf-steps-robot", "together raise Robot clearly in {:.0f} of 6 settings and lower it clearly in {:.0f}, "
@@ -290,10 +290,6 @@ def check_steps(ladder: pd.DataFrame) -> None:
     points = pd.Series({step: change(ladder, step - 1, step)["points"]["Robot", 1.0] for step in range(1, 12)})
     observe("edprf-step-7", r"at $\varepsilon=1$ it brings {:.1f} points on Robot, the most of all steps",
             lambda points: points.idxmax() == 7, points, says=[points[7]])
-
-
-def check_noisy_stop(ladder: pd.DataFrame) -> None:
-    """From the text to the repair: the noisy stop, and a step without it."""
     stop, without = change(ladder, 8, 9), change(ladder, 10, 11)
     observe("edprf-step-9", "accuracy falls in {:.0f} of {:.0f} settings, clearly in {:.0f}",
             says=[(stop["points"] < 0).sum(), len(stop), (stop["z"] < -2).sum()])
@@ -303,7 +299,7 @@ def check_noisy_stop(ladder: pd.DataFrame) -> None:
             says=[leaves[[9, 10]].max(), leaves[[8, 11]].max()])
 
     def only_robot(z: pd.Series[float]) -> bool:
-        return not (z["Adult"] > 2).any() and bool((z["Robot"] > 2).any())
+        return not (z.xs("Adult") > 2).any() and bool((z.xs("Robot") > 2).any())
 
     ahead = [(without["points"] > 0).sum(), (without["z"] > 2).sum()]
     observe("edprf-abstract", "12 组设置中有 {:.0f} 组更准确，其中 {:.0f} 组的差异超过两个标准误差，都在机器人数据上",
@@ -314,12 +310,12 @@ def check_noisy_stop(ladder: pd.DataFrame) -> None:
 
 def check_live(table: pd.DataFrame, named: Floats) -> None:
     """Experiment: the live data."""
-    ours, written = (table.loc[name, ["accuracy", "auc"]] for name in ("repaired", "as written"))
+    ours, written = (table.xs(name)[["accuracy", "auc"]] for name in ("repaired", "as written"))
+    true = table.xs("repaired")["true epsilon"]
     observe("edprf-ahead", r"the repaired forest is ahead of the text at every $\varepsilon$ in accuracy and AUC",
             lambda ours, text: (ours > text).to_numpy().all(), ours, written)
     observe("edprf-true", r"although its $\varepsilon$ is true",
-            lambda truth, claims: np.allclose(truth[:-1], claims[:-1]),
-            table.loc["repaired", "true epsilon"].to_numpy(), table.loc["repaired"].index.to_numpy())
+            lambda truth, claims: np.allclose(truth[:-1], claims[:-1]), true.to_numpy(), true.index.to_numpy())
     observe("edprf-random", "names the majority class for {:.3f} of the test records, rounded", says=[named.mean()])
 
 

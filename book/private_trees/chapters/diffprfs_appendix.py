@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import log
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -81,13 +82,18 @@ def mean_and_error(results: pd.DataFrame, rows: Sequence[str]) -> tuple[pd.DataF
     return groups.mean().unstack(), groups.sem().unstack()
 
 
+def rows_of(name: str | tuple[str, str], *tables: pd.DataFrame) -> Any:
+    """What each table has for a method, or for a method and score."""
+    return [table.loc[name] for table in tables]
+
+
 def by_epsilon(table: pd.DataFrame, *rows: str | None) -> pd.DataFrame:
     """A table whose columns are values of ε with the headings "ε = 1", and with names for the levels of its rows."""
     return table.rename(columns="ε = {:g}".format).rename_axis(columns=None).rename_axis([*rows])
 
 
 def gained(accuracy: pd.DataFrame) -> pd.DataFrame:
-    """Points of accuracy, a row a setting, that a forest gains when the test records are trained on as well."""
+    """Points of accuracy, a row a setting, that a forest gains with the test records in its training set."""
     means = accuracy.pivot_table("value", ["method", "utility", "max_depth", "epsilon"], "dataset").dropna()
     gain = 100 * (means["adult/merged"] - means["adult"])
     points = gain.rename("points").reset_index()
@@ -100,12 +106,11 @@ def scored(lineage: pd.DataFrame) -> pd.DataFrame:
 
 
 def proved_and_reached(lineage: pd.DataFrame) -> pd.DataFrame:
-    """Largest ε that the ledgers prove for a claim of 1, and accuracies as mean ± sd, by method and score, as texts."""
-    reached = lineage.query("metric == 'accuracy'").groupby(["method", "score", "epsilon"])["value"]
-    proved = lineage.query("metric == 'ledger_epsilon' and epsilon == 1").groupby(["method", "score"])[
-        "value"
-    ]
-    shown = by_epsilon(reached.agg(lambda v: f"{v.mean():.3f} ± {v.std():.3f}").unstack(), "method", "score")
+    """Largest ε that ledgers prove for a claim of 1, and accuracies as mean ± sd, by method and score, as texts."""
+    by = ["method", "score"]
+    reached = lineage.query("metric == 'accuracy'").groupby([*by, "epsilon"])["value"]
+    proved = lineage.query("metric == 'ledger_epsilon' and epsilon == 1").groupby(by)["value"]
+    shown = by_epsilon(reached.agg(lambda v: f"{v.mean():.3f} ± {v.std():.3f}").unstack(), *by)
     shown.insert(0, "ledger, claim 1", proved.max().map("{:.3f}".format))
     return shown.reindex([method.name for method in LINEAGE], level=0).rename_axis([None, None])
 
@@ -118,14 +123,14 @@ def usual_rows(accuracy: pd.DataFrame) -> pd.DataFrame:
 
 def leads(mean: pd.DataFrame, error: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """By pair and score: how far the first method is ahead at each ε, and as ``noise`` two standard errors of it."""
-    found = {}
+    means, errors, found = mean.T, error.T, {}
     for first, second in PAIRS:
         for score in mean.loc[first].index:
             a = first, score
             b = second, score if (second, score) in mean.index else "noisy counts"
-            noise = 2 * np.hypot(error.loc[a], error.loc[b])
+            noise = 2 * np.hypot(errors[a], errors[b])
             name = f"{first} − {second}, {score}"
-            found[name] = pd.DataFrame({"lead": mean.loc[a] - mean.loc[b], "noise": noise})
+            found[name] = pd.DataFrame({"lead": means[a] - means[b], "noise": noise})
     return found
 
 
@@ -144,20 +149,20 @@ def leads_in_words(ahead: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 def check_ln2(loss: Mapping[int, float]) -> None:
     """Sensitivities: the rate ln |C| for bits."""
-    observe("diffprfs-loss-of-ln2", "a loss of {:.4f} between two attributes, within the claim, "
-            "and of {:.4f} with three copies", lambda by: by[1] <= 1 and by[2] <= 1 < by[3], loss, says=[loss[1], loss[3]])
+    observe("diffprfs-loss-of-ln2", "a loss of {:.4f} between two attributes, within the claim, and of {:.4f} with "
+            "three copies", lambda by: by[1] <= 1 and by[2] <= 1 < by[3], loss, says=[loss[1], loss[3]])
     observe("diffprfs-loss-limit", "With a hundred copies it is {:.4f}, close to the limit",
             lambda by: 0 < 1 / log(2) - by[100] < 0.02, loss, says=[loss[100]])
 
 
 def check_leaves(least: Mapping[bool, pd.DataFrame], most: Mapping[bool, pd.DataFrame]) -> None:
     """Bags drawn with replacement: single leaves, and the forest alone."""
-    single = {sizes: table.loc[0] for sizes, table in most.items()}
-    alone = most[False].loc[1:].max(axis=None)
+    single: dict[bool, Any] = {sizes: table.loc[0] for sizes, table in most.items()}
+    alone = most[False].loc[1:].to_numpy().max()
     observe("diffprfs-leaves-equal", "The two bounds are equal", lambda low, high:
             all(np.allclose(low[s].loc[0], high[s].loc[0], atol=1e-12) for s in (True, False)), least, most)
-    observe("diffprfs-leaves-above", "With the sizes they exceed the claim for every number of trees, in the table by "
-            "{:.3f} to {:.3f}", lambda loss: (loss > 1).all(), single[True],
+    observe("diffprfs-leaves-above", "With the sizes they exceed the claim for every number of trees, in the table "
+            "by {:.3f} to {:.3f}", lambda loss: (loss > 1).all(), single[True],
             says=[single[True].min() - 1, single[True].max() - 1])
     observe("diffprfs-leaf-alone", "Without the sizes a single tree loses {:.3f}; from five trees on the forest alone "
             "stays below", lambda loss: loss[1] > 1 > loss[[5, 10, 25]].max(), single[False], says=[single[False][1]])
@@ -171,12 +176,12 @@ def check_deeper(with_sizes: pd.DataFrame, most: pd.DataFrame) -> None:
     two = [Listing(budget=1, n_trees=5, depth=d).lower_by_max(2) for d in deeper.index]
     observe("diffprfs-one-tree", "One tree exceeds the claim at every depth of the table, with either score",
             lambda low: (low[1] > 1).all(), gain)
-    observe("diffprfs-few-trees", "Five trees do with the max-class sum and many classes; for two classes that is shown "
-            "up to depth 2, and with information gain at depth 1 only", lambda low, two, gain: (low[5] > 1).all() and
-            [x > 1 for x in two] == [True] * 2 + [False] * 5 and
-            (gain[5] > 1).tolist() == [True] + [False] * 6, deeper, two, gain)
-    observe("diffprfs-many-shallow", "10 or 25 trees exceed it at depths 1 and 2, with either score. From depth 3 on it "
-            "is open for them", lambda low, gain, high:
+    observe("diffprfs-few-trees", "Five trees do with the max-class sum and many classes; for two classes that is "
+            "shown up to depth 2, and with information gain at depth 1 only", lambda low, two, gain: (low[5] > 1).all()
+            and [x > 1 for x in two] == [True] * 2 + [False] * 5
+            and (gain[5] > 1).tolist() == [True] + [False] * 6, deeper, two, gain)
+    observe("diffprfs-many-shallow", "10 or 25 trees exceed it at depths 1 and 2, with either score. From depth 3 on "
+            "it is open for them", lambda low, gain, high:
             all((b[t] > 1).tolist() == [True] * 2 + [False] * 5 for t in (10, 25) for b in (low, gain))
             and (high.loc[3:, [10, 25]] > 1).all(axis=None), deeper, gain, most)
 
@@ -185,47 +190,42 @@ def check_profile(tail: Mapping[bool, tuple[float, float]]) -> None:
     """Bags with a δ."""
     observe("diffprfs-delta-small", r"a claim of 1 is kept but for a $\delta$ of at most $4.7\cdot10^{-7}$",
             lambda by: 4.65e-7 < by[True][0] < 4.75e-7 and by[False][0] == 0, tail)
-    observe("diffprfs-delta-epsilon", r"at $\delta=10^{{-5}}$ the loss is at most {:.3f}; for the forest alone it is at "
-            "most {:.3f}", lambda by: by[False][1] < by[True][1] < 1, tail, says=[tail[True][1], tail[False][1]])
+    observe("diffprfs-delta-epsilon", r"at $\delta=10^{{-5}}$ the loss is at most {:.3f}; for the forest alone it is "
+            "at most {:.3f}", lambda by: by[False][1] < by[True][1] < 1, tail, says=[tail[True][1], tail[False][1]])
 
 
 def check_first_comparison(table: pd.DataFrame, *, epsilon: float) -> None:
-    """A first comparison: the finite budgets."""
-    finite = table.loc[table.index.get_level_values(1) < np.inf]
+    """A first comparison."""
+    finite: Any = table.loc[table.index.get_level_values(1) < np.inf]
     low = finite.loc["repaired, max-class sum", "accuracy"]
     text = "as written, max-class sum", epsilon
+    ends = table.loc[[(name, np.inf) for name in ("as written, max-class sum", "repaired, max-class sum")]]
     observe("diffprfs-first-look", "the repaired forest with the max-class sum has a higher AUC than the text with "
             "either score", lambda auc: all((auc["repaired, max-class sum"] > auc[name]).all()
             for name in auc.index.levels[0] if name.startswith("as written")), finite["auc"])
-    observe("diffprfs-first-close", r"Its accuracy is higher too, but for the text with the same score at $\varepsilon=1$"
-            ": there it is {:.3f} against {:.3f}, which is less than the standard deviation over the fits", lambda t, low:
-            [(name, e) for name in t.index.levels[0] if name.startswith("as written") for e in low.index
-             if t.loc[(name, e), "accuracy"] >= low[e]] == [text]
+    observe("diffprfs-first-close", r"Its accuracy is higher too, but for the text with the same score at "
+            r"$\varepsilon=1$: there it is {:.3f} against {:.3f}, which is less than the standard deviation over the "
+            "fits", lambda t, low: [(name, e) for name, e in t.index if name.startswith("as written")
+            and t.loc[(name, e), "accuracy"] >= low[e]] == [text]
             and t.loc[text, "accuracy"] - low[epsilon] < t.loc[text, "sd"], finite, low,
             says=[low[epsilon], finite.loc[text, "accuracy"]])
     observe("diffprfs-first-true", r"although its $\varepsilon$ is real", lambda t: all(abs(e - b) < 1e-9
             for b, e in t.loc["repaired, max-class sum", "true epsilon"].items()), finite)
-
-
-def check_without_noise(table: pd.DataFrame) -> None:
-    """A first comparison: without noise."""
-    ends = table.loc[[(name, np.inf) for name in ("as written, max-class sum", "repaired, max-class sum")]]
-    accuracy = ends["accuracy"].tolist()
-    observe("diffprfs-first-exact", "with an accuracy of {:.3f} against {:.3f}", lambda e: e[0] > e[1] + 0.005, accuracy,
-            says=accuracy)
+    observe("diffprfs-first-exact", "with an accuracy of {:.3f} against {:.3f}", lambda e: e[0] > e[1] + 0.005,
+            ends["accuracy"].tolist(), says=ends["accuracy"].tolist())
     observe("diffprfs-first-auc", "and an AUC of {:.3f} against {:.3f}", says=ends["auc"].tolist())
 
 
 def check_by_epsilon(mean: pd.DataFrame, error: pd.DataFrame, *, floor: float) -> None:
     """Figure 1: how accuracy of the text depends on ε."""
-    wrote, noise = mean.loc["as written"], error.loc["as written"]
+    wrote, noise = rows_of("as written", mean, error)
     overall = wrote.mean()
     rise, spread = wrote[2.0] - wrote[0.05], np.hypot(noise[2.0], noise[0.05])
     deeper = [("info_gain", depth) for depth in (5, 6, 7)]
     observe("diffprfs-rises", "rises at each step, from {:.3f} to {:.3f}", lambda m: m.is_monotonic_increasing and
             m.iloc[0] > 0.5, overall, says=[overall.iloc[0], overall.iloc[-1]])
-    observe("diffprfs-below", r"At $\varepsilon=0.05$ every curve but that of information gain at depth 3 lies below the "
-            "majority class", lambda a, b: a.index[a >= b].tolist() == [("info_gain", 3)], wrote[0.05], floor)
+    observe("diffprfs-below", r"At $\varepsilon=0.05$ every curve but that of information gain at depth 3 lies below "
+            "the majority class", lambda a, b: a.index[a >= b].tolist() == [("info_gain", 3)], wrote[0.05], floor)
     observe("diffprfs-deeper-lower", "it is the lower the deeper the trees are",
             lambda a: all(a[score].is_monotonic_decreasing for score in ("info_gain", "max")), wrote[0.05])
     observe("diffprfs-nine-rise", "From 0.05 to 2 nine of the ten curves rise by more than two standard errors",
@@ -236,10 +236,10 @@ def check_by_epsilon(mean: pd.DataFrame, error: pd.DataFrame, *, floor: float) -
 
 def check_by_depth(mean: pd.DataFrame, error: pd.DataFrame) -> None:
     """Figure 1: how accuracy of the text depends on depth."""
-    wrote, noise = mean.loc["as written"], error.loc["as written"]
+    wrote, noise = rows_of("as written", mean, error)
     falls = [wrote.loc[(score, depth), 0.1] for score in ("info_gain", "max") for depth in (3, 7)]
 
-    def growth(low: int, high: int) -> pd.DataFrame:
+    def growth(low: int, high: int) -> Any:
         """Standard errors by which accuracy grows from one depth to another."""
         a, b, c, d = (part.xs(k, level="max_depth") for part in (wrote, noise) for k in (low, high))
         return (b - a) / np.hypot(c, d)
@@ -256,29 +256,31 @@ def check_by_depth(mean: pd.DataFrame, error: pd.DataFrame) -> None:
 
 def check_scores(mean: pd.DataFrame, error: pd.DataFrame) -> None:
     """Figure 1: how far apart the two scores are."""
-    wrote, noise = mean.loc["as written"], error.loc["as written"]
+    wrote, noise = rows_of("as written", mean, error)
+    (repaired,) = rows_of("repaired", mean)
     apart, errors = wrote.loc["max"] - wrote.loc["info_gain"], np.hypot(noise.loc["max"], noise.loc["info_gain"])
-    far, repaired = apart.abs(), mean.loc["repaired"]
-    wake = (repaired.loc["max"] - repaired.loc["info_gain"])[[1.0, 2.0]]
-    observe("diffprfs-scores-close", "over all 35 settings their means differ by {:.3f} on average", lambda a: a.size == 35
-            and a.abs().mean(axis=None) < 0.02 and a[2.0].min() > 0, apart, says=[far.mean(axis=None)])
+    far, wake = apart.abs(), (repaired.loc["max"] - repaired.loc["info_gain"])[[1.0, 2.0]]
+    observe("diffprfs-scores-close", "over all 35 settings their means differ by {:.3f} on average", lambda a:
+            a.size == 35 and a.abs().mean(axis=None) < 0.02 and a[2.0].min() > 0, apart, says=[far.mean(axis=None)])
     observe("diffprfs-scores-equal", "by less than two standard errors in {}",
-            lambda a, e: (a.abs() < 2 * e).sum(axis=None) == 25, apart, errors, says=[(far < 2 * errors).sum(axis=None)])
-    observe("diffprfs-scores-apart", r"and by {:.3f} at most; at $\varepsilon=2$ the max-class sum leads at every depth",
-            lambda a, e: (a.abs() > 2 * e).to_numpy()[a.abs() == a.abs().max(axis=None)].all() and a[2.0].min() > 0,
-            apart, errors, says=[far.max(axis=None)])
+            lambda a, e: (a.abs() < 2 * e).sum(axis=None) == 25, apart, errors,
+            says=[(far < 2 * errors).sum(axis=None)])
+    observe("diffprfs-scores-apart", r"and by {:.3f} at most; at $\varepsilon=2$ the max-class sum leads at every "
+            "depth", lambda a, e: (a.abs() > 2 * e).to_numpy()[a.abs() == a.abs().max(axis=None)].all()
+            and a[2.0].min() > 0, apart, errors, says=[far.max(axis=None)])
     observe("diffprfs-scores-lead", r"At $\varepsilon=2$ the max-class sum leads by {:.3f} to {:.3f}",
             lambda a: a[2.0].min() > 0, apart, says=[apart[2.0].min(), apart[2.0].max()])
-    observe("diffprfs-scores-repaired", r"repaired, the max-class sum leads by {:.3f} to {:.3f} at $\varepsilon=1$ and 2",
-            lambda w: w.min(axis=None) > 0, wake, says=[wake.min(axis=None), wake.max(axis=None)])
+    observe("diffprfs-scores-repaired", r"repaired, the max-class sum leads by {:.3f} to {:.3f} at $\varepsilon=1$ "
+            "and 2", lambda w: w.min(axis=None) > 0, wake, says=[wake.min(axis=None), wake.max(axis=None)])
 
 
 def check_repaired(mean: pd.DataFrame, error: pd.DataFrame, *, floor: float) -> None:
     """Figure 1: the repaired forest."""
-    observe("diffprfs-repaired-floor", "is with neither score below the majority class by more than two standard errors",
-            lambda a, e, b: (a >= b - 2 * e).all(axis=None), mean.loc["repaired"], error.loc["repaired"], floor)
+    repaired, noise = rows_of("repaired", mean, error)
+    observe("diffprfs-repaired-floor", "is with neither score below the majority class by more than two standard "
+            "errors", lambda a, e, b: (a >= b - 2 * e).all(axis=None), repaired, noise, floor)
     observe("diffprfs-repaired-gain", "With information gain it stays within half a point of it",
-            lambda a, b: ((a.loc["info_gain"] - b).abs() < 0.005).all(axis=None), mean.loc["repaired"], floor)
+            lambda a, b: ((a.loc["info_gain"] - b).abs() < 0.005).all(axis=None), repaired, floor)
 
 
 def check_merged(points: pd.DataFrame) -> None:
@@ -289,8 +291,8 @@ def check_merged(points: pd.DataFrame) -> None:
     most = exact.groupby("method")["points"].max()
     observe("diffprfs-merged-noisy", r"{:.1f} points on average up to $\varepsilon=0.25$ and {:.1f} points above",
             lambda a: a[0] > 2 * a[1] > 0, parts, says=parts)
-    observe("diffprfs-merged-deep", "the multiway trees gain the more on average the deeper they are, up to {:.1f} points",
-            lambda b: all(b.loc[m].is_monotonic_increasing for m in ("as written", "discretised")),
+    observe("diffprfs-merged-deep", "the multiway trees gain the more on average the deeper they are, up to {:.1f} "
+            "points", lambda b: all(b.loc[m].is_monotonic_increasing for m in ("as written", "discretised")),
             exact.pivot_table("points", "method", "max_depth"), says=[most.drop("scikit-learn forest").max()])
     observe("diffprfs-merged-sklearn", "scikit-learn's forest at most {:.1f}",
             lambda m: m["scikit-learn forest"] < m.drop("scikit-learn forest").min(), most,
@@ -316,42 +318,45 @@ def check_ledgers(lineage: pd.DataFrame, *, scale: Mapping[str, float], nodes: S
 
 def check_levels(mean: pd.DataFrame, error: pd.DataFrame, *, floor: float, bare: float) -> None:
     """The lineage: points of accuracy beside the majority class, and beside the forest without noise."""
-    sulq, many, few = mean.loc[("SuLQ-ID3", "noisy counts")], mean.loc["DiffPRF"], mean.loc["DiffPRF, 5 trees"]
+    sulq, noise = rows_of(("SuLQ-ID3", "noisy counts"), mean, error)
+    few, few_noise = rows_of("DiffPRF, 5 trees", mean, error)
     lost = [100 * bare - sulq[e] for e in (0.5, 0.1)]
-    observe("diffprfs-sulq-majority", r"Below $\varepsilon=1$ SuLQ-ID3 reaches {:.3f} and {:.3f}, against {:.3f} of the "
-            "majority class", lambda a, e, b: (abs(a - 100 * b) < 2 * e).tolist()[:2] == [True, False]
-            and a[0.5] > 100 * b, sulq, error.loc[("SuLQ-ID3", "noisy counts")], floor,
+    observe("diffprfs-sulq-majority", r"Below $\varepsilon=1$ SuLQ-ID3 reaches {:.3f} and {:.3f}, against {:.3f} of "
+            "the majority class", lambda a, e, b: (abs(a - 100 * b) < 2 * e).tolist()[:2] == [True, False]
+            and a[0.5] > 100 * b, sulq, noise, floor,
             says=[sulq[0.1] / 100, sulq[0.5] / 100, floor])
-    observe("diffprfs-no-thirty", "On Adult no method drops that far", lambda m, b: m.min(axis=None) > 70 * b, mean, bare)
+    observe("diffprfs-no-thirty", "On Adult no method drops that far", lambda m, b: m.min(axis=None) > 70 * b,
+            mean, bare)
     observe("diffprfs-bare-forest", "the forest without noise reaches {:.3f}", says=[bare])
     observe("diffprfs-sulq-loss", "loses {:.0f} to {:.0f} points on a forest without noise",
             lambda x: 0 < x[0] < x[1], lost, says=lost)
     observe("diffprfs-names-majority", "up to there the forest names the majority class",
-            lambda m, b: (abs(m.loc[:, :1.0] - 100 * b) < 0.05).all(axis=None), many, floor)
-    observe("diffprfs-five-learn", "Five trees learn", lambda m, e, b: (m[1.0] > 100 * b + 2 * e[1.0]).all(), few,
-            error.loc["DiffPRF, 5 trees"], floor)
+            lambda m, b: (abs(m.loc[:, :1.0] - 100 * b) < 0.05).all(axis=None), mean.loc["DiffPRF"], floor)
+    observe("diffprfs-five-learn", "Five trees learn", lambda m, e, b: (m[1.0] > 100 * b + 2 * e[1.0]).all(),
+            few, few_noise, floor)
 
 
 def check_id3(mean: pd.DataFrame, error: pd.DataFrame, ahead: Mapping[str, pd.DataFrame]) -> None:
     """The lineage: PINQ and ID3; leads are those of :func:`leads`."""
     pinq = ahead["PINQ-ID3 − SuLQ-ID3, noisy counts"]
     over = {score: ahead[f"DiffP-ID3 − PINQ-ID3, {score}"].loc[[0.5, 1.0]] for score in UTILITIES.values()}
-    by_gain, others = over["information gain"], pd.concat([over["max-class sum"], over["Gini"]])
-    (m, k), (s, t) = ([part.loc[(name, "information gain")] for name in ("DiffP-ID3, N from the data", "DiffP-ID3")]
-                      for part in (mean, error))
-    observe("diffprfs-partition-two", r"by more than two standard errors at $\varepsilon=1$ and 2, by {:.1f} and {:.1f} "
-            "points", lambda d: d.index[d["lead"] > d["noise"]].tolist() == [1.0, 2.0], pinq,
+    gain, others = over["information gain"]["lead"], pd.concat([over["max-class sum"], over["Gini"]])
+    counted, its_noise = rows_of(("DiffP-ID3, N from the data", "information gain"), mean, error)
+    public, noise = rows_of(("DiffP-ID3", "information gain"), mean, error)
+    moved = counted - public
+    observe("diffprfs-partition-two", r"by more than two standard errors at $\varepsilon=1$ and 2, by {:.1f} and "
+            "{:.1f} points", lambda d: d.index[d["lead"] > d["noise"]].tolist() == [1.0, 2.0], pinq,
             says=pinq["lead"][[1.0, 2.0]].tolist())
     observe("diffprfs-id3-leads", r"leads PINQ-ID3 by {:.1f} to {:.1f} points at $\varepsilon=0.5$ and 1 with the "
             "max-class sum and Gini", lambda d: (d["lead"] > d["noise"]).all(), others,
             says=[others["lead"].min(), others["lead"].max()])
-    observe("diffprfs-id3-gain", "with information gain it leads by {:.1f} points at 1, and by {:.1f} at 0.5, which is "
-            "within two standard errors", lambda d: (d["lead"] > d["noise"]).tolist() == [False, True]
-            and (d["lead"] > 0).all(), by_gain, says=[by_gain.loc[1.0, "lead"], by_gain.loc[0.5, "lead"]])
+    observe("diffprfs-id3-gain", "with information gain it leads by {:.1f} points at 1, and by {:.1f} at 0.5, which "
+            "is within two standard errors", lambda d: (d["lead"] > d["noise"]).tolist() == [False, True]
+            and (d["lead"] > 0).all(), over["information gain"], says=[gain[1.0], gain[0.5]])
     observe("diffprfs-id3-counted", r"Accuracy moves by −{:.1f} to +{:.1f} points, by more than two standard errors at "
             r"$\varepsilon=2$ only, where it gains {:.1f}", lambda d, e:
-            (abs(d) > 2 * e).tolist() == [False] * 3 + [True] and d[2.0] > 0 > d.min(), m - k, np.hypot(s, t),
-            says=[(k - m).max(), (m - k).max(), (m - k)[2.0]])
+            (abs(d) > 2 * e).tolist() == [False] * 3 + [True] and d[2.0] > 0 > d.min(),
+            moved, np.hypot(its_noise, noise), says=[-moved.min(), moved.max(), moved[2.0]])
 
 
 def check_later(ahead: Mapping[str, pd.DataFrame]) -> None:
@@ -360,8 +365,8 @@ def check_later(ahead: Mapping[str, pd.DataFrame]) -> None:
     most, gain = ({pair: ahead[f"{pair}, {score}"] for pair in ("DiffGen − SuLQ-ID3", "DiffGen − DiffP-C4.5",
                    "DT-Diff − DiffGen")} for score in ("max-class sum", "information gain"))
     two = most["DT-Diff − DiffGen"]
-    observe("diffprfs-c45-behind", r"In the mean DiffP-C4.5 is behind DiffP-ID3 on public bins with every score at each "
-            r"$\varepsilon$, by more than two standard errors in nine of twelve cases", lambda d:
+    observe("diffprfs-c45-behind", r"In the mean DiffP-C4.5 is behind DiffP-ID3 on public bins with every score at "
+            r"each $\varepsilon$, by more than two standard errors in nine of twelve cases", lambda d:
             len(d) == 12 and (d["lead"] < 0).all() and (d["lead"] < -d["noise"]).sum() == 9, c45)
     observe("diffprfs-diffgen-max", r"With the max-class sum DiffGen leads SuLQ-ID3 throughout and DiffP-C4.5 at "
             r"$\varepsilon=0.1$ and 0.5", lambda a, b: (a["lead"] > a["noise"]).all()
@@ -372,8 +377,8 @@ def check_later(ahead: Mapping[str, pd.DataFrame]) -> None:
             r"$\varepsilon=0.5$ and 1; at 0.1 and 2 it is ahead by no more than two standard errors", lambda d:
             (d["lead"] > d["noise"]).tolist() == [False, True, True, False] and (d["lead"] > 0).all(), two,
             says=two["lead"][[0.5, 1.0]].tolist())
-    observe("diffprfs-dtdiff-gain", "With information gain, the score that section 2.3 names for these methods, there is "
-            "no difference to see", lambda d: (abs(d["lead"]) < d["noise"]).all(), gain["DT-Diff − DiffGen"])
+    observe("diffprfs-dtdiff-gain", "With information gain, the score that section 2.3 names for these methods, there "
+            "is no difference to see", lambda d: (abs(d["lead"]) < d["noise"]).all(), gain["DT-Diff − DiffGen"])
     observe("diffprfs-larger-shares", "fewer and larger shares win in the mean", lambda a, b:
             (a["lead"] < 0).all() and (b["lead"] > 0).all(), ahead["DiffP-C4.5 − DiffP-ID3, max-class sum"], two)
 
@@ -381,12 +386,13 @@ def check_later(ahead: Mapping[str, pd.DataFrame]) -> None:
 def check_random(auc: pd.DataFrame, fixed: pd.DataFrame) -> None:
     """Random trees at fixed depths, and those of 25 trees by depth beside the rule."""
     own = auc["max_depth"].eq(0) | ~auc["method"].str.startswith("random")
-    (others, few), (other_noise, few_noise) = ([part.loc[name] for name in ("DiffPRFs-R", "random, 5 trees")]
-                                               for part in mean_and_error(auc[own], ["method", "dataset"]))
+    tables = mean_and_error(auc[own], ["method", "dataset"])
+    others, noise = rows_of("DiffPRFs-R", *tables)
+    few, few_noise = rows_of("random, 5 trees", *tables)
     depths = fixed.drop("rule", level=1)
-    missed = (depths.groupby(level=0).max() - fixed.xs("rule", level=1)).max(axis=None)
+    missed = (depths.groupby(level=0).max() - fixed.xs("rule", level=1)).to_numpy().max()
     ahead = pd.concat({data: depths.loc[data] - others.loc[data] for data in ("adult", "bank")})
-    behind, noise = (others - few).loc["adult"], 2 * np.hypot(other_noise, few_noise).loc["adult"]
+    behind, doubt = (others - few).loc["adult"], 2 * np.hypot(noise, few_noise).loc["adult"]
     observe("diffprfs-random-hindsight", "with hindsight one could gain at most {:.3f} of AUC over the rule",
             lambda m: 0 < m < 0.03, missed, says=[missed])
     observe("diffprfs-random-fixed", "lead DiffPRFs-R with the max-class sum in {:.0f} of 40 cells, at depth 12 in all "
@@ -394,4 +400,5 @@ def check_random(auc: pd.DataFrame, fixed: pd.DataFrame) -> None:
             ahead, says=[32])
     observe("diffprfs-random-few", r"On Adult five random trees at the depth of the rule are behind DiffPRFs-R at "
             r"$\varepsilon=0.5$ and 1 by more than two standard errors; at 2 the two are within two standard errors",
-            lambda d, e: (d > e)[[0.5, 1.0, 2.0]].tolist() == [True, True, False] and abs(d[2.0]) <= e[2.0], behind, noise)
+            lambda d, e: (d > e)[[0.5, 1.0, 2.0]].tolist() == [True, True, False] and abs(d[2.0]) <= e[2.0],
+            behind, doubt)

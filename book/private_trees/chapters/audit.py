@@ -93,7 +93,7 @@ def check_ratios(ratios: pd.DataFrame, power: pd.DataFrame) -> None:
     """How good are the bounds: how near they come to the truth."""
     many, fewer = ([f"{name}, {runs}" for name in ("curve", "bets", "split")] for runs in ("20 000", "2 000"))
     flip, gauss = ratios.loc["permute-and-flip"], ratios.loc["Gaussian"]
-    few = ratios.xs(1.0, level=1, drop_level=False)
+    few = ratios[ratios.index.get_level_values(1) == 1]
     mu = wide(power).query("method == 'Gaussian' and utility == '20000'")["mu"]
     observe("audit-ratio-noise", r"all three show more than .92 of $\varepsilon$", lambda r: (r > 0.92).all(axis=None),
             ratios.loc[["Laplace", "geometric"], many])
@@ -170,7 +170,7 @@ def check_one_run(found: Mapping[float, Finding], grown: pd.DataFrame, perfect: 
 def check_many(rules: pd.DataFrame) -> None:
     """Many audits, and the exercise on looking after each run."""
     twelve = 100 * rules.loc[["broken: smallest of 12, as it is", "smallest of 12, by Holm"], "share"].to_numpy()
-    peeked = rules.loc["broken: looked at after each run"]
+    peeked: Any = rules.loc["broken: looked at after each run"]
     observe("audit-twelve", "convict one with probability up to {:.0f} %", says=[100 * (1 - 0.95**12)])
     observe("audit-holm", "the smallest of twelve p-values errs in {:.1f} % of repetitions, by Holm in {:.1f} %",
             lambda x: x[0] > 20 and x[1] < 7, twelve, says=twelve.tolist())
@@ -180,7 +180,8 @@ def check_many(rules: pd.DataFrame) -> None:
 
 def check_rebuilt(leaks: pd.DataFrame) -> None:
     """What ε means in records: tables that are rebuilt."""
-    none, one = leaks.loc[("random trees", np.inf)], leaks.xs(1.0, level="epsilon")
+    none: Any = leaks.xs(("random trees", np.inf))
+    one = leaks.xs(1.0, level="epsilon")
     pooled = stats.t.ppf(0.975, 19) * one["excess"].sum() / (one["error"] ** 2).sum() ** 0.5
     observe("audit-rebuilt", "without noise random trees give {:.1f} % of the trained people's values, and {:.1f} % of "
             "strangers'", lambda x: x["trained"] - x["error"] > x["strangers"] + 0.05, none,
@@ -197,7 +198,7 @@ def check_rebuilt(leaks: pd.DataFrame) -> None:
 
 def check_guesses(rebuilt: pd.DataFrame, guesses: pd.DataFrame) -> None:
     """What ε means in records: one value that is guessed."""
-    worst = guesses.loc[("eDPRF as written", 0.1)]
+    worst: Any = guesses.xs(("eDPRF as written", 0.1))
     private = rebuilt["method"].isin(reconstruction.PRIVATE) & (rebuilt["utility"] == reconstruction.RECORDS)
     attacks = wide(rebuilt[private])
     observe("audit-one-value", r"{:.1f} % at $\varepsilon=0.1$", says=[100 * worst["bound"]])

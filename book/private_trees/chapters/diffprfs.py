@@ -142,6 +142,16 @@ def at_own_depth(trees: pd.DataFrame) -> pd.DataFrame:
     return trees[trees["max_depth"].eq(0) | ~trees["method"].str.startswith("random")]
 
 
+def over_random(trees: pd.DataFrame, metric: str, method: str) -> Gap:
+    """What a forest is ahead of 25 random trees by data set and ε, and two standard errors of it."""
+    return lead(trees, metric, method, "random, 25 trees", by=("dataset", "epsilon"))
+
+
+def cases(holds: pd.Series[bool]) -> list[tuple[str, float]]:
+    """The data sets and ε for which it holds."""
+    return list(holds[holds].index)
+
+
 # What the text says, and the test of it. Calls of `observe` are rows of a table, two lines each or so.
 # fmt: off
 
@@ -312,16 +322,6 @@ def check_beside(deep: pd.DataFrame, levels: Mapping[str, Mapping[str, float]], 
             booked.sort_values(["dataset", "utility", "max_depth", "seed", "epsilon"]))
     observe("diffprfs-reach", r"At $\varepsilon=1$ they reach {:.3f} and {:.3f}, the same forest without noise {:.3f}",
             lambda a, b: max(a) < b - 0.03, private[1.0].tolist(), bare[0], says=[*private[1.0], bare[0]])
-
-
-def over_random(trees: pd.DataFrame, metric: str, method: str) -> Gap:
-    """What a forest is ahead of 25 random trees by data set and ε, and two standard errors of it."""
-    return lead(trees, metric, method, "random, 25 trees", by=("dataset", "epsilon"))
-
-
-def cases(holds: pd.Series[bool]) -> list[tuple[str, float]]:
-    """The data sets and ε for which it holds."""
-    return list(holds[holds].index)
 
 
 def check_random(trees: pd.DataFrame, levels: Mapping[str, Mapping[str, float]]) -> None:

@@ -49,8 +49,7 @@ def answer_sizes(*, bins: int, classes: int) -> pd.DataFrame:
 
 def largest_on_two_cores(full: pd.DataFrame) -> pd.DataFrame:
     """Measurements of the fits on the most records with two cores, a row a model."""
-    rows = full[(full["rows"] == full["rows"].max()) & (full["cores"] == 2)]
-    return rows.set_index("model").rename_axis(None)
+    return full.query("rows == rows.max() and cores == 2").set_index("model").rename_axis(index=None)
 
 
 def fit_costs(largest: pd.DataFrame) -> pd.DataFrame:

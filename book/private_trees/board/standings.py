@@ -468,18 +468,19 @@ def stress_table(results: pd.DataFrame, *, epsilon: float) -> pd.DataFrame:
     return change[[name for name in stress.METHODS if name in change]]
 
 
-def at_one(best: pd.DataFrame, metric: str) -> pd.DataFrame:
+def at_one(by_metric: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Leads at ε = 1 with half of their interval, and over whom, as texts by data set.
 
     Parameters
     ----------
-    best : of :func:`over_best`.
-    metric : for the names of the columns.
+    by_metric : metric → leads by it, of :func:`over_best`.
     """
-    rows = best[best["epsilon"] == 1.0].set_index("dataset").rename_axis(None)
-    words = [f"{mean:+.4f} ± {half:.4f}" for mean, half in zip(rows["mean"], rows["half"], strict=True)]
-    name = metric.replace("_", " ")
-    return pd.DataFrame({name: words, f"{name}, over": rows["method"].tolist()}, index=rows.index)
+    columns = {}
+    for metric, best in by_metric.items():
+        rows, name = best[best["epsilon"] == 1.0].set_index("dataset"), metric.replace("_", " ")
+        columns[name] = rows["mean"].map("{:+.4f}".format) + rows["half"].map(" ± {:.4f}".format)
+        columns[f"{name}, over"] = rows["method"]
+    return pd.DataFrame(columns).rename_axis(None)
 
 
 def elsewhere(peers: pd.DataFrame, fits: pd.DataFrame) -> pd.DataFrame:

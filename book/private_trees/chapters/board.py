@@ -1,0 +1,439 @@
+"""Chapter 7: the board of private learners, and the booster that leads it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpnb.arrays import Floats
+
+from ..board import settings, standings, tuning
+from ..board.rivals import MANY_CLASSES
+from ..board.standings import CELL, OURS, Ranking
+from ..site.notebook import integer, one_of, positive, text
+from ..site.observations import observe
+
+PARAMETERS = {
+    "dataset": one_of("adult-standin", "adult", "bank"),
+    "epsilon": positive(),
+    "delta": positive(),
+    "seed": integer(low=0),
+    "results": text(),
+}
+PURE_BOOSTER, ADDITIVE, SYNTHETIC = "PrivateBooster", f"{OURS}, additive", "MST + gradient boosting"
+EPSILONS = (0.1, 1.0, 5.0)  # of which the text speaks
+
+
+def decision_table(choice: pd.DataFrame) -> pd.DataFrame:
+    """The decision table with the columns and the short names that readers see."""
+    return choice[list(standings.DECISION)].rename(columns=standings.DECISION).replace(standings.SHORT)
+
+
+def data_sets() -> pd.DataFrame:
+    """Sizes of the board's data sets, and the use of each in the booster's design."""
+    about = pd.DataFrame(standings.ABOUT, index=["records", "attributes", "classes"]).T
+    seen = {"adult": "test part looked at", "bank": "test part looked at", "robot": "none recorded"}
+    about["use in the booster's design"] = [seen.get(name, "settings chosen on it") for name in about.index]
+    return about
+
+
+def changed_choices(fits: pd.DataFrame, without: pd.DataFrame) -> pd.DataFrame:
+    """Settings and mean AUC on Adult by method and ε, with and without the stand-in, where the settings differ."""
+    on_adult = [
+        table[table["dataset"] == "adult"].groupby(["method", "epsilon"]) for table in (fits, without)
+    ]
+    chosen, other = (by.agg({"utility": "first", "auc": "mean"}) for by in on_adult)
+    rows = chosen.join(other.add_suffix(" without"))
+    return rows[rows["utility"] != rows["utility without"]].rename("{:g}".format, level="epsilon")
+
+
+def calibration_gaps(fits: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
+    """Mean calibration error of some methods over the data sets, a column an ε, the least at ε = 1 first."""
+    some = fits[fits["method"].isin(methods)]
+    gaps = some.pivot_table("calibration_error", "method", "epsilon")[list(EPSILONS)]
+    names = [f"ε = {epsilon:g}" for epsilon in EPSILONS]
+    return gaps.set_axis(names, axis=1).sort_values("ε = 1").rename_axis(None)
+
+
+def deficits(best: pd.DataFrame, pure_best: pd.DataFrame) -> pd.DataFrame:
+    """Where another method has a higher mean AUC than the booster with δ or the pure one, the largest deficit first."""
+    rows = pd.concat({"with δ": best, "pure": pure_best}, names=["booster"]).reset_index("booster")
+    rows = rows[rows["mean"] < 0].sort_values(["booster", "mean"], ascending=[False, True])
+    rows["ε"] = rows["epsilon"].map("{:g}".format)
+    return rows.set_index(["booster", "dataset", "ε"])[["method", "mean", "half", "p_holm"]]
+
+
+def ideas_with_delta(history: pd.DataFrame) -> pd.DataFrame:
+    """Gains in AUC with δ of each idea on the first edition, a row a data set and ε."""
+    return history[(history["metric"] == "gain in AUC") & (history["delta"] > 0)]
+
+
+def ideas_table(history: pd.DataFrame) -> pd.DataFrame:
+    """The same on Adult and Bank in thousandths, a column a data set and ε."""
+    tried = ideas_with_delta(history).query("dataset in ['adult', 'bank']")
+    where = tried["dataset"] + ", ε = " + tried["epsilon"].map("{:g}".format)
+    by_idea = tried.assign(where=where).pivot_table("value", "idea", "where")
+    return 1000 * by_idea.rename_axis(index=None, columns=None)
+
+
+def tuning_gains(trials: pd.DataFrame, other: str) -> pd.DataFrame:
+    """AUC of tuning above another way in six cells, in thousandths, and two standard errors of the difference."""
+    by = trials.query("metric == 'auc'").groupby(["method", "dataset"])["value"].agg(["mean", "sem"])
+    tuned, others = (
+        pd.concat({kind: by.loc[way + kind] for kind in ("", tuning.PURE)}) for way in (tuning.TUNED, other)
+    )
+    error = 2000 * np.hypot(tuned["sem"], others["sem"])
+    return pd.DataFrame({"gain": 1000 * (tuned["mean"] - others["mean"]), "error": error})
+
+
+def places(best: pd.DataFrame, epsilons: Sequence[float], kind: str = "first") -> list[int]:
+    """On how many data sets a method is first, or level with the first, at each ε; of ``over_best``."""
+    return [list(standings.firsts(best, epsilon).values()).count(kind) for epsilon in epsilons]
+
+
+# What the text says, and the test of it. Calls of `observe` are rows of a table, two lines each or so.
+# fmt: off
+
+
+def check_finding(best: pd.DataFrame, pure_best: pd.DataFrame, means: pd.DataFrame) -> None:
+    """The finding: who is first, and what privacy costs."""
+    n, pure_n = places(best, EPSILONS), places(pure_best, EPSILONS)
+    sure = best[(best["p_holm"] < 0.05) & (best["mean"] > 0)]
+    clear = [int((sure["epsilon"] == epsilon).sum()) for epsilon in EPSILONS[1:]]
+
+    def all_eight(n: Sequence[int]) -> bool:
+        return n[1] == n[2] == 8 > n[0]
+
+    def few(clear: Sequence[int]) -> bool:
+        return max(clear) < 4 and clear != [0, 0]
+
+    observe("board-first", "with all settings chosen in public it has the highest mean AUC on the board on all eight "
+            r"data sets at $\varepsilon=1$ and 5, and on {:.0f} at 0.1", all_eight, n, says=[n[0]])
+    observe("board-zh-first", r"在 $\varepsilon=1$ 与 5 时，各方法都用公开选定的参数时，"
+            "它在全部八个数据集上的平均 AUC 最高，0.1 时在 {:.0f} 个上最高", all_eight, n, says=[n[0]])
+    observe("board-clear-first", "few of these leads over the best rival are clear ({:.0f} and {:.0f} at "
+            r"$\varepsilon=1$ and 5)", few, clear, says=clear)
+    observe("board-zh-clear", r"这些领先大多不显著（$\varepsilon=1$ 与 5 时仅 {:.0f} 个与 {:.0f} 个显著）", few, clear,
+            says=clear)
+    observe("board-pure-first", "it is first among the pure methods on {:.0f}, {:.0f} and {:.0f} of eight at "
+            r"$\varepsilon=0.1$, 1 and 5", lambda n: min(n) > 4, pure_n, says=pure_n)
+    observe("board-zh-pure", r"在 $\varepsilon=0.1$、1、5 时，分别在 {:.0f}、{:.0f}、{:.0f} 个数据集上居首",
+            says=pure_n)
+    observe("board-sum-first", r"With $\delta=10^{{-5}}$ the booster is first by mean AUC on {:.0f}, {:.0f} and {:.0f} "
+            r"of eight data sets at $\varepsilon=0.1$, 1 and 5", lambda n: n[1] == n[2] == 8, n, says=n)
+    check_price(means)
+
+
+def check_price(means: pd.DataFrame) -> None:
+    """The finding: what privacy costs."""
+    own = means[means["method"] == OURS]
+    ranges = pd.cut(own["known"], [0, *standings.MUCH, np.inf], labels=["little", "some", "much"])
+    cost, much = own.groupby(ranges, observed=True)["loss"].mean(), own["loss"][own["known"] >= standings.MUCH[1]]
+    says = [cost["much"], much.min(), much.max(), cost["some"], cost["little"]]
+
+    def falls(cost: Any) -> bool:
+        return bool(cost["little"] > cost["some"] > cost["much"] > 0)
+
+    observe("board-cost", r"against the best learner without privacy the booster with $\delta$ loses {:.3f} of AUC on "
+            "average above 10 000 ({:.3f} to {:.3f}), {:.3f} from 1000 on, and {:.3f} below",
+            lambda cost, much: falls(cost) and much.max() > 5 * much.min(), cost, much, says=says)
+    observe("board-cells", "{:.0f}", lambda n: n == 56, len(own), says=[len(own)])
+    observe("board-zh-cost", r"与最好的非隐私模型相比，$n\varepsilon$ 超过一万时平均损失 AUC {:.3f}（{:.3f} 至 "
+            "{:.3f}），一千到一万时 {:.3f}，不足一千时 {:.3f}", falls, cost, says=says)
+
+
+def check_board(fits: pd.DataFrame, changed: pd.DataFrame) -> None:
+    """The board."""
+    synthetic, on_adult = fits["method"] == SYNTHETIC, fits[fits["dataset"] == "adult"]
+    full, few = fits[~synthetic], fits[synthetic]
+    learners, rivals = (full.loc[full["rival"] == side, "method"].nunique() for side in (False, True))
+    change = changed["auc without"] - changed["auc"]
+    observe("board-fits", "{:.0f} learners of this book and {:.0f} rivals ran here on {:.0f} data sets at {:.0f} "
+            "budgets with ten seeds", lambda seeds: (seeds == 10).all(), full.groupby(CELL)["seed"].nunique(),
+            says=[learners, rivals, full["dataset"].nunique(), full["epsilon"].nunique()])
+    observe("board-synthetic", "it ran on Adult and magic-telescope only, at three budgets with three seeds",
+            lambda few: len(few) == 18 and (few["delta"] == 1e-5).all() and few["auc"].notna().all()
+            and set(few["dataset"]) == {"adult", "magic-telescope"}
+            and few["epsilon"].nunique() == few["seed"].nunique() == 3, few)
+    observe("board-synthetic-slow", "Its fits take longest", lambda seconds: seconds.idxmax() == SYNTHETIC,
+            on_adult.groupby("method")["cpu_seconds"].mean())
+    observe("board-rivals", r"and, with pure $\varepsilon$, dp-xgboost",
+            lambda of: (of > 0).sum() == 1 and of["dp-xgboost"] == 0 < of["DP-EBM"]
+            and sum("diffprivlib" in name for name in of.index) == 5,
+            full[full["rival"]].groupby("method")["delta"].max())
+    observe("board-standin", "Without the stand-in {:.0f} of {:.0f} choices for Adult come out otherwise; these "
+            "learners' mean AUC on Adult then changes by {:.4f} on average, between {:.4f} and {:.4f}",
+            lambda c: c.abs().max() > 0, change, says=[len(change), on_adult.groupby(["method", "epsilon"]).ngroups,
+                                                       change.mean(), change.min(), change.max()])
+
+
+def check_leads(leads: pd.DataFrame, pure_leads: pd.DataFrame) -> None:
+    """Paired differences."""
+    best, total, pure_total = standings.over_best(leads), *(standings.tally(t).sum() for t in (leads, pure_leads))
+    few, worst = leads[leads["method"] == SYNTHETIC], best.sort_values("mean").to_dict("records")[0]
+    small = (0.05, 0.1, 0.25, 0.5)
+
+    def mostly_open(t: Any) -> bool:
+        return bool(t["open"] > t["ahead"] > t["behind"])
+
+    observe("board-tally", "of {:.0f} comparisons with single methods, {:.0f} are clear leads after Holm's correction "
+            "for all of them, {:.0f} clear losses, and {:.0f} open", mostly_open, total,
+            says=[total.sum(), total["ahead"], total["behind"], total["open"]])
+    observe("board-synthetic-behind", "MST is behind in all six of its cells, by {:.2f} to {:.2f}; with three seeds "
+            "one of these leads is clear", lambda few: len(few) == 6 and (few["p_holm"] < 0.05).sum() == 1, few,
+            says=[few["mean"].min(), few["mean"].max()])
+    observe("board-pure-tally", "Of the pure booster's {:.0f} comparisons {:.0f} are clear leads and {:.0f} clear "
+            "losses", mostly_open, pure_total, says=[pure_total.sum(), pure_total["ahead"], pure_total["behind"]])
+    observe("board-small-eps", r"At $\varepsilon=0.05$, 0.1, 0.25 and 0.5 the booster is first on {:.0f}, {:.0f}, "
+            "{:.0f} and {:.0f} data sets, and within one standard error of the first on {:.0f}, {:.0f}, {:.0f} and "
+            "{:.0f} more", says=[*places(best, small), *places(best, small, "level")])
+    observe("board-smallest", r"the largest deficit is {:.3f}, on {} at $\varepsilon={:g}$, against {}",
+            lambda lead: min(lead) < 0, best["mean"].tolist(),
+            says=[-worst["mean"], worst["dataset"], worst["epsilon"], worst["method"]])
+
+
+def check_ranks(rankings: Mapping[float, Ranking]) -> None:
+    """Ranks over data sets."""
+    one, chances = rankings[1.0], [ranking.friedman for ranking in rankings.values()]
+    others, close = len(one.mean) - 1, int((one.mean <= one.mean.iloc[0] + one.critical).sum()) - 1
+    observe("board-friedman", r"Friedman's test tells the methods apart at each of the three $\varepsilon$, with $p$ "
+            "below {:.0e}", lambda p: max(p) < 1e-3, chances, says=[10.0 ** np.ceil(np.log10(max(chances)))])
+    observe("board-rank", r"At $\varepsilon=1$ the best mean rank is {:.1f}, of {}",
+            says=[one.mean.iloc[0], one.mean.index[0]])
+    observe("board-within", "{:.0f} of the other {:.0f} methods lie within the critical difference of {:.1f}",
+            lambda n: n[0] < n[1], [close, others], says=[close, others, one.critical])
+
+
+def check_metrics(by_metric: Mapping[str, pd.DataFrame], gaps: pd.DataFrame) -> None:
+    """Accuracy, log loss, calibration."""
+    rows = {metric: table[table["epsilon"] == 1] for metric, table in by_metric.items()}
+    ahead = [int((t["mean"] > 0).sum()) for t in rows.values()]
+    clear = {metric: int((t["mean"] > t["half"]).sum()) for metric, t in rows.items()}
+    own = gaps.T[OURS].tolist()
+    observe("board-accuracy", r"at $\varepsilon=1$ the booster with $\delta$ has the best mean accuracy on {:.0f} and "
+            "the least log loss on {:.0f} of the eight data sets", says=ahead)
+    observe("board-accuracy-clear", "with an interval that excludes 0 on {:.0f} and {:.0f}",
+            lambda c: c["accuracy"] < c["log_loss"], clear, says=list(clear.values()))
+    observe("board-calibrated", r"Its stated probabilities are off by {:.3f} on average at $\varepsilon=0.1$, {:.3f} "
+            "at 1 and {:.3f} at 5", lambda gap: gap[0] > gap[1] > gap[2], own, says=own)
+
+
+def check_costs(costs: pd.DataFrame, folder: Path) -> None:
+    """Costs, and how long the whole board took."""
+    cpu = costs["cpu_seconds"]
+    grids = ("board", "board_peers", "board_tuning", "board_peers_tuning", "settings", "references", "stress",
+             "board_replay")
+    took = {grid: json.loads((folder / f"{grid}.json").read_text(encoding="utf-8"))["seconds"] for grid in grids}
+    seconds = [sum(took.values()), sum(took.values()) / 3600, took["board"] + took["board_peers"]]
+    observe("board-cpu", "in the board's runs a fit of the booster takes {:.1f} times the forest's CPU time with "
+            r"$\delta$ and {:.1f} times without", says=[cpu[OURS], cpu[PURE_BOOSTER]])
+    observe("board-took", "the runs of the board took {:.0f} s in all, or {:.1f} hours, with tuning, references, "
+            "stress and replays; {:.0f} s of these are the two boards themselves", lambda s: s[2] > s[0] / 2, seconds,
+            says=seconds)
+
+
+def check_stress(harder: pd.DataFrame) -> None:
+    """Wide domains, attributes of noise, few records."""
+    wide, noisy, few = (harder.T[name] for name in
+                        ("bounds × 100", "50 attributes of noise", "1/16 of the records"))
+    three, others = (OURS, "DPAda-R, δ", "random trees"), (OURS, "logistic regression, δ", "DPAda-R, δ")
+    observe("board-wide", r"with bounds 100 times as wide the mean AUC of the booster with $\delta$ changes by "
+            "{:+.3f}, that of DPAda-R by {:+.3f} and of random trees by {:+.3f}",
+            lambda w: abs(w[OURS]) < 0.005 < -w["DPAda-R, δ"] < -w["random trees"], wide,
+            says=[wide[method] for method in three])
+    observe("board-noise", "With fifty attributes of noise the booster changes by {:+.3f}, logistic regression by "
+            "{:+.3f}, and DPAda-R by {:+.3f}", lambda n: n["logistic regression, δ"] < n[OURS] < n["DPAda-R, δ"] < 0,
+            noisy, says=[noisy[method] for method in others])
+    observe("board-few", "With a sixteenth of the records these are {:+.3f}, {:+.3f} and {:+.3f}",
+            says=[few[method] for method in others])
+
+
+def check_losses(
+    best: pd.DataFrame, pure_best: pd.DataFrame, hindsight: pd.DataFrame, means: pd.DataFrame
+) -> None:
+    """Where we lose, and why."""
+    check_deficits(best, pure_best, means)
+    check_hindsight(hindsight, best)
+    check_reasons(means)
+
+
+def check_hindsight(hindsight: pd.DataFrame, best: pd.DataFrame) -> None:
+    """Where we lose: with hindsight."""
+    first = places(hindsight, (0.5, 1.0, 2.0, 5.0))
+    behind = hindsight[(hindsight["epsilon"] == 1) & (hindsight["mean"] < 0)].set_index("dataset")
+    gaps = (-behind["mean"]).tolist()
+    observe("board-hindsight", "Then the booster is first on {:.0f}, {:.0f}, {:.0f} and {:.0f} of the eight at "
+            r"$\varepsilon=0.5$, 1, 2 and 5", lambda first: first == sorted(first) and first[1] < 8, first, says=first)
+    observe("board-hindsight-gaps", "At 1 logistic regression is ahead of it by {:.4f} and {:.4f} on credit-default "
+            "and robot", lambda gaps, who: min(gaps) > 0
+            and who == [(s, "logistic regression, δ") for s in ("credit-default", "robot")],
+            gaps, list(behind["method"].items()), says=gaps)
+    observe("board-hindsight-public", "At its publicly chosen settings it is behind on both",
+            lambda leads: min(leads) > 0 and len(leads) == 2,
+            best.loc[(best["epsilon"] == 1) & best["dataset"].isin(behind.index), "mean"].tolist())
+
+
+def check_deficits(best: pd.DataFrame, pure_best: pd.DataFrame, means: pd.DataFrame) -> None:
+    """Where we lose: in how many cells."""
+    known = means.groupby(["dataset", "epsilon"])["known"].first().rename("known")
+    behind = best[best["mean"] < 0].join(known, on=["dataset", "epsilon"])
+    pure_behind = pure_best[pure_best["mean"] < 0]
+    little, four = int((behind["known"] < 5000).sum()), int(pure_behind["dataset"].isin(MANY_CLASSES).sum())
+
+    def more_than_half(counts: Sequence[int]) -> bool:
+        return counts[1] > counts[0] / 2
+
+    observe("board-behind", r"with $\delta$ the booster's mean is below that of the best other method in {:.0f} of "
+            r"{:.0f} pairs of a data set and an $\varepsilon$, in {:.0f} of them at $n\varepsilon$ below 5000",
+            more_than_half, [len(behind), little], says=[len(behind), len(best), little])
+    observe("board-behind-pure", r"Without $\delta$ it is behind in {:.0f}, in {:.0f} of them on the two sets of four "
+            "classes", more_than_half, [len(pure_behind), four], says=[len(pure_behind), four])
+
+
+def check_reasons(means: pd.DataFrame) -> None:
+    """Where we lose: few records, four classes, interactions, pairs."""
+    mean = means.set_index(CELL)["auc"]
+    low = means[(means["known"] < 200) & ~means["dataset"].isin(MANY_CLASSES)].groupby("method")["auc"].mean()
+    nursery = [mean[method, "nursery", 1.0] for method in (PURE_BOOSTER, "eDPRF-R")]
+    shoppers = [mean[method, "online-shoppers", 5.0] for method in ("Pearson tree", PURE_BOOSTER)]
+    without_privacy = means.loc[means["dataset"] == "nursery", "top"].iloc[0]
+    at_five = [without_privacy, mean[ADDITIVE, "nursery", 5.0], mean[OURS, "nursery", 5.0]]
+    pays = (mean[OURS] - mean[ADDITIVE] > 0).groupby(level="epsilon").agg(["sum", "size"])
+    late, early = pays[pays.index >= 1].sum(), pays[pays.index < 1].sum()
+    observe("board-many", r"With pure $\varepsilon=1$ on nursery the booster reaches {:.3f}, eDPRF-R {:.3f}",
+            lambda two: two[1] > two[0], nursery, says=nursery)
+    observe("board-chance", r"Below $n\varepsilon=200$ no method has a mean AUC above {:.2f} on two classes",
+            lambda auc: auc.max() < 0.6, low, says=[np.ceil(100 * low.max()) / 100])
+    observe("board-shoppers", "on online-shoppers a single Pearson tree is ahead of the pure booster at "
+            r"$\varepsilon=5$, {:.3f} against {:.3f}", lambda two: two[0] > two[1], shoppers, says=shoppers)
+    observe("board-interactions", "On nursery, where {:.3f} is reached without privacy, the additive booster stays at "
+            r"{:.3f} at $\varepsilon=5$, with pairs at {:.3f}", lambda a: a[0] > a[2] > a[1], at_five, says=at_five)
+    observe("board-additive", "With pairs the mean is higher than without in {:.0f} of {:.0f} pairs of a data set and "
+            r"an $\varepsilon$ from 1 on, and in {:.0f} of {:.0f} below",
+            lambda late, early: late["sum"] / 24 > early["sum"] / 32, late, early, says=[*late, *early])
+
+
+def check_elsewhere(elsewhere: pd.DataFrame, means: pd.DataFrame, folder: Path) -> None:
+    """What cannot run here."""
+    margin = elsewhere.T[OURS] - elsewhere.iloc[2:].max()
+    mean = means.set_index(CELL)["auc"]
+    xgboost = [mean["dp-xgboost", "adult", 1.0], elsewhere.loc["dp-xgboost", "adult, ε = 1"]]
+    third = json.loads((folder / "peers.json").read_text(encoding="utf-8"))["elsewhere"]["rows"]
+    lumberjack = np.array([row["auc"] for row in third if row["dataset"] == "adult"])
+    ours = np.array([mean[OURS, "adult", epsilon] for epsilon in (1.0, 5.0)])
+    observe("board-elsewhere", r"on Adult the booster with $\delta$ is ahead of the best of them by {:.4f}, {:.4f} and "
+            r"{:.4f} at $\varepsilon=0.1$, 1 and 5, on Bank by {:.4f}, {:.4f} and {:.4f}", lambda m: (m > 0).all(),
+            margin, says=margin.tolist())
+    observe("board-xgboost", r"on Adult at $\varepsilon=1$ it reached {:.3f} here and {:.3f} there",
+            lambda auc: auc[0] < auc[1], xgboost, says=xgboost)
+    observe("board-lumberjack", r"Of Lumberjack a third harness has an AUC of {:.3f} at $\varepsilon=1$ and {:.3f} at "
+            r"5 on Adult, where the booster with $\delta$ has {:.3f} and {:.3f}", lambda two: (two[0] < two[1]).all(),
+            [lumberjack, ours], says=[*lumberjack, *ours])
+
+
+def check_written(beside: pd.DataFrame) -> None:
+    """As written."""
+    gain, dpada = beside["written"] - beside["repaired"], beside["method"] == "DPAda, Improved"
+    observe("board-written", "{:.0f} of {:.0f} means as written are below that of the paper's repair; the other {:.0f} "
+            "are DPAda's, whose three seeds differ by up to {:.3f}",
+            lambda two: min(two["DPAda"]) < 0 < max(two["DPAda"]) and max(two["others"]) < 0,
+            {"DPAda": gain[dpada].tolist(), "others": gain[~dpada].tolist()},
+            says=[(gain <= 0).sum(), len(gain), (gain > 0).sum(), beside.loc[dpada, "spread"].max()])
+    observe("board-written-booster", r"None reaches the booster's with $\delta$", lambda short: min(short) > 0,
+            (beside["booster"] - beside["written"]).tolist())
+
+
+def check_inside(spent: Mapping[str, float], age: Sequence[float], gain: Sequence[float], *, budget: float) -> None:
+    """Inside a fitted booster: its ledger, and the shapes of two attributes."""
+    observe("board-tight", r"Followed one by one the releases cost $\varepsilon={:.3f}$; added up by zCDP the same "
+            "releases would cost {:.3f}", lambda spent: spent["tight"] <= budget < spent["zCDP"], spent,
+            says=list(spent.values()))
+    observe("board-age", "the score rises with age from 20 to 40 by {:.1f} and falls from 50 to 70 by {:.1f}",
+            lambda age: age[0] < age[1] < age[2] and age[3] > age[5], age, says=[age[2] - age[0], age[3] - age[5]])
+    observe("board-gain", "It is higher by {:.1f} at a capital gain of 10 000 than at 1000",
+            lambda gain: gain[1] - gain[0] > 1, gain, says=[gain[1] - gain[0]])
+
+
+def check_explained(drawn: Sequence[Floats], by_rows: float, by_model: float, gap: float) -> None:
+    """Inside a fitted booster: shapes of two seeds, one record, and stated shares."""
+    observe("board-seeds", "another seed draws them differently", lambda first: first[0] != first[1],
+            [scores[:6].round(2).tolist() for scores in drawn])
+    observe("board-sum", "For this record the rows give a probability of {:.3f}, as `predict_proba` does",
+            lambda rows, model: abs(rows - model) < 1e-6, by_rows, by_model, says=[by_model])
+    observe("board-gap", "{:.3f}", says=[gap])
+
+
+def check_settings(log: pd.DataFrame, judged: pd.DataFrame) -> None:
+    """How the settings were chosen: in public."""
+    change = 1000 * settings.by_cell(log)
+    on_wide = change.index.get_level_values("dataset").str.endswith(settings.WIDE)
+    halving = {"wide": change["no halving"][on_wide].mean(), "plain": change["no halving"][~on_wide].mean()}
+    pairs = change["no pairs"].groupby("epsilon").mean()
+    same = int(((judged["least"] > 0) == (judged["most"] > 0)).sum())
+    without = settings.judged(log[log["dataset"] != "adult-standin"])
+    observe("board-plateau", "{:.0f} of the {:.0f} differences are clear after Holm's correction",
+            lambda p: min(p) > 0.05, judged["p_holm"].tolist(), says=[(judged["p_holm"] < 0.05).sum(), len(judged)])
+    observe("board-gains", "The largest mean gain is {:.1f} thousandths, the largest loss {:.1f}",
+            says=[1000 * judged["gain"].max(), -1000 * judged["gain"].min()])
+    observe("board-halving", "without halvings AUC falls by {:.1f} thousandths on bounds 100 times as wide and by "
+            "{:.1f} on the others", lambda c: c["wide"] < 2 * c["plain"], halving,
+            says=[-halving["wide"], -halving["plain"]])
+    observe("board-pairs", r"without pairs it falls by {:.1f} at $\varepsilon=5$ and by {:.1f} at 0.1",
+            lambda c: c[5.0] < c[0.1], pairs, says=[-pairs[5.0], -pairs[0.1]])
+    observe("board-leave", "With any one data set left out {:.0f} of the {:.0f} mean changes keep their sign; without "
+            "the stand-in no change gains more than {:.1f} thousandths",
+            says=[same, len(judged), 1000 * without["gain"].max()])
+
+
+def check_history(history: pd.DataFrame, fits: pd.DataFrame) -> None:
+    """What was tried before: ideas on the first edition, and the second one."""
+    ideas = ideas_with_delta(history)
+    tried = ideas.query("dataset in ['adult', 'bank']")
+    sweep = 1000 * ideas[ideas["idea"] == "a sweep at the end"].set_index(["dataset", "epsilon"])["value"]
+    three = [sweep[cell] for cell in (("adult-standin", 1.0), ("adult", 1.0), ("bank", 0.1))]
+    observe("board-ideas", r"Fifteen ideas were tried on it one by one. On Adult and Bank with $\delta$, at three "
+            "budgets, {:.0f} of {:.0f} differences were beyond two standard errors, and {:.0f} of the means were "
+            "losses", lambda g: (g < 0).sum() > g.size / 2, tried["value"],
+            says=[(tried["value"].abs() > tried["two_errors"]).sum(), len(tried), (tried["value"] < 0).sum()])
+    observe("board-sweep", r"A sweep at the end gained on the stand-in {:.1f} thousandths at $\varepsilon=1$, {:.1f} "
+            "on Adult, and lost {:.1f} on Bank at 0.1", lambda g: g[1] < g[0] and g[2] < 0, three,
+            says=[three[0], three[1], -three[2]])
+    check_edition(history, fits)
+
+
+def check_edition(history: pd.DataFrame, fits: pd.DataFrame) -> None:
+    """What was tried before: the second edition on Adult and nursery."""
+    keys, metrics = ["delta", "dataset", "epsilon"], ["auc", "accuracy", "log_loss"]
+    before = history[history["idea"] == "first edition"].pivot_table("value", keys, "metric")[metrics]
+    after = fits[fits["method"].isin([OURS, PURE_BOOSTER])].groupby(keys)[metrics].mean()
+    gain = (after - before).xs("adult", level="dataset").dropna()
+    with_delta, pure = gain.loc[1e-5], gain.loc[0.0]
+    worse = [(pure["accuracy"] < -1e-6).sum(), (pure["log_loss"] > 0).sum()]
+    nursery = [table["accuracy"][1e-5, "nursery", 5.0] for table in (after, before)]
+    observe("board-edition", "On Adult's test records it changes the first edition's AUC by {:+.1f}, {:+.1f} and "
+            r"{:+.1f} thousandths with $\delta$ at $\varepsilon=0.1$, 1 and 5, and by {:+.1f}, {:+.1f} and {:+.1f} "
+            r"with pure $\varepsilon$", lambda auc: auc[1.0] > 0 and auc[5.0] > 0, with_delta["auc"],
+            says=[1000 * part["auc"][epsilon] for part in (with_delta, pure) for epsilon in EPSILONS])
+    observe("board-edition-all", r"With $\delta$ its accuracy there is higher and its log loss lower at all seven "
+            r"$\varepsilon$", lambda c: len(c["accuracy"]) == 7 and (c["accuracy"] > 0).all()
+            and (c["log_loss"] < 0).all(), {name: with_delta[name] for name in ("accuracy", "log_loss")})
+    observe("board-edition-pure", r"with pure $\varepsilon$ its accuracy is lower at {:.0f} of seven and its log loss "
+            "higher at {:.0f}", lambda n: min(n) > 0, worse, says=worse)
+    observe("board-edition-nursery", r"On nursery at $\varepsilon=5$ its accuracy is {:.3f} on the board's ten splits, "
+            "that of the first edition {:.3f}", lambda two: two[0] > two[1] + 0.035, nursery, says=nursery)
+
+
+def check_tuning(lost: pd.DataFrame, blind: pd.DataFrame) -> None:
+    """On the private records: tuning against the booster as it comes, and against a blind draw."""
+    observe("board-tuned-loses", "tuning has the lower mean in {:.0f} of six cells against the booster as it comes, "
+            "clearly so in {:.0f}; the differences are between {:.1f} and {:.1f} thousandths",
+            lambda gain: (gain < 0).sum() > (gain > 0).sum(), lost["gain"].to_numpy(),
+            says=[(lost["gain"] < 0).sum(), (lost["gain"] < -lost["error"]).sum(), lost["gain"].min(),
+                  lost["gain"].max()])
+    observe("board-blind", "Against a blind draw it is clearly better in {:.0f} cells and clearly worse in {:.0f}",
+            says=[(blind["gain"] > blind["error"]).sum(), (blind["gain"] < -blind["error"]).sum()])

@@ -89,7 +89,7 @@ class Shown:
 
 
 def shown(
-    table: pd.DataFrame, caption: str, *, formats: Mapping[str, str], grey: Collection[Any] = ()
+    table: pd.DataFrame, caption: str, *, formats: Mapping[str, str] | str, grey: Collection[Any] = ()
 ) -> Shown:
     """A table as a page shows it, with a caption and the same each time.
 
@@ -97,11 +97,12 @@ def shown(
     ----------
     table : what to show.
     caption : what it is, with units.
-    formats : column → format such as ``"{:.3f}"``; empty cells stay empty.
+    formats : column → format such as ``"{:.3f}"``, or one for all columns; empty cells stay empty.
     grey : labels of rows that do not count; they are in grey and slanted.
     """
     styled = table.style.set_uuid(f"{zlib.crc32(caption.encode()):08x}").set_caption(caption)
-    styled = styled.format(dict(formats), na_rep="").set_table_attributes('class="dataframe"')
+    each: Any = formats if isinstance(formats, str) else dict(formats)
+    styled = styled.format(each, na_rep="").set_table_attributes('class="dataframe"')
     if grey:
         look = [GREY if row in grey else "" for row in table.index]
         last = table.index.nlevels - 1  # the names before it may stand for other rows too

@@ -1,0 +1,413 @@
+"""Appendix to chapter 4: laws of noise rounds, twelve readings, and what the paper's grid shows in numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpnb.arrays import Floats, Ints
+from dpnb.papers.dpada import READINGS, SCHEDULES, noise_round_distribution
+
+from ..site.observations import observe
+from ..studies import dpada as grids
+from .dpada import AS_WRITTEN, IMPROVED, SETS, by_method, by_step
+
+ADULT, BANK = SETS.values()
+CURVES = {
+    AS_WRITTEN + "all": "as written: DPAda",
+    AS_WRITTEN + "swing": "as written: Swing",
+    AS_WRITTEN + "improved": "as written: Improved",
+    "DP-AdaBoost": "DP-AdaBoost",
+    "CART-DPsAdaBoost": "CART-DPsAdaBoost",
+    IMPROVED: "repaired: Improved",
+    "repaired, fixed α: all": "repaired, fixed α",
+    "repaired, fixed α, δ: all": "repaired, fixed α, δ = 1e-5",
+}
+"""Methods of Figures 4 to 6, and their labels."""
+BASELINES = ["DP-AdaBoost", "CART-DPsAdaBoost"]
+SPACED = ["as written: improved", "as written: swing"]
+TEXT_AND_BASELINES = {AS_WRITTEN + s: f"as written: {s}" for s in SCHEDULES} | {b: b for b in BASELINES}
+"""Methods that the paper compares, and their labels."""
+PAIRS = (("improved", "swing"), ("improved", "random"), ("swing", "random"), ("random", "all"))
+RISE = {
+    "literal, first, clip0",
+    "flat, first, signed",
+    *(f"flat, {t}, clip0" for t in ("same", "indep", "first")),
+}
+"""Readings that clearly rise with B."""
+STAY = set(READINGS) - RISE - {"flat, indep, signed"}
+
+
+def noise_rounds(sizes: Iterable[int]) -> pd.DataFrame:
+    """Exact mean, spread and tail of the number R of noise rounds under each rule, a row a number of rounds."""
+    rows = []
+    for m in sizes:
+        law, causal, coins = (
+            noise_round_distribution(m, rule) for rule in ("definition7", "causal", "random")
+        )
+        r, limit = np.arange(m), m // 2
+        mean = r @ law
+        rows.append(
+            {
+                "m": m,
+                "Swing": limit,
+                "Improved: E R": mean,
+                "sd": np.sqrt(r**2 @ law - mean**2),
+                "P(R > Swing)": law[limit + 1 :].sum(),
+                "causal: E R": r @ causal,
+                "causal: P(R > Swing)": causal[limit + 1 :].sum(),
+                "Random: P(R > Swing)": coins[limit + 1 :].sum(),
+            }
+        )
+    return pd.DataFrame(rows).set_index("m")
+
+
+def by_rounds(curves: Mapping[str, pd.DataFrame], exact: pd.DataFrame) -> pd.DataFrame:
+    """Accuracy of learning curves and of one without noise, a row a reading and budget, a column a number of rounds."""
+    table = pd.concat({**curves, "no noise": pd.concat({"": exact})})["accuracy"].unstack()
+    table.index.names = [None, "budget"]
+    return table.rename_axis(columns="rounds")
+
+
+def pooled(cells: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Mean of the means of all cells that agree in some columns, and its standard error."""
+    groups = cells.assign(variance=(cells["error"] / 2) ** 2).groupby(by)
+    error = groups["variance"].sum() ** 0.5 / groups.size()
+    return pd.DataFrame({"mean": groups["mean"].mean(), "error": error})
+
+
+def lead(cells: pd.DataFrame, column: str, *, of: object, over: object, by: list[str]) -> pd.DataFrame:
+    """How far the pooled mean at one value of a column is above that at another: points, and standard errors."""
+    means = pooled(cells, [*by, column])
+    x, y = (means.xs(value, level=column) for value in (of, over))
+    gap = x["mean"] - y["mean"]
+    return pd.DataFrame({"points": 100 * gap, "standard errors": gap / np.hypot(x["error"], y["error"])})
+
+
+def responses(readings: pd.DataFrame, *, majority: float) -> pd.DataFrame:
+    """Accuracy of each reading, its rise in standard errors, the lead of its best variant, and spreads of runs."""
+    means = pooled(readings, ["utility", "epsilon"])["mean"].unstack()
+    spread = readings.pivot_table("sd", "utility", "epsilon").agg(["min", "max"], axis=1)
+    table = means.rename(columns={0.1: "B = 0.1", 1.0: "1", 5.0: "5"}).assign(
+        rise=lead(readings, "epsilon", of=5.0, over=0.1, by=["utility"])["standard errors"],
+        best=readings.groupby("utility")["mean"].max() - majority,
+    )
+    return table.join(spread).sort_values("rise").rename_axis(index=None, columns=None)
+
+
+def leads(variants: pd.DataFrame) -> pd.DataFrame:
+    """Leads of one variant over another on the whole grid, a row a pair."""
+    rows = [lead(variants.assign(pair=f"{x} - {y}"), "schedule", of=x, over=y, by=["pair"]) for x, y in PAIRS]
+    return pd.concat(rows).rename_axis(None)
+
+
+def falls(variants: pd.DataFrame) -> pd.DataFrame:
+    """Falls of a mean curve between neighbouring ε, added up, and the standard error of a point, by variant."""
+    curves = variants.pivot_table("mean", ["schedule", "dataset", "n_rounds"], "epsilon")
+    added = curves.diff(axis=1).clip(upper=0).abs().sum(axis=1).groupby("schedule").mean()
+    error = variants.groupby("schedule")["error"].mean() / 2
+    return pd.DataFrame({"falls": added, "error": error}).rename_axis(None)
+
+
+def percents(curves: pd.DataFrame, exact: pd.Series[Any]) -> pd.DataFrame:
+    """Accuracy in percent at 50, 70 and 90 rounds, a row a method, a column an ε, and AdaBoost without noise."""
+    few = curves[curves["n_rounds"].isin((50, 70, 90))]
+    table = few.pivot_table("mean", ["dataset", "n_rounds", "label"], "epsilon", sort=False)
+    table = table.mul(100).sort_index(level=[0, 1], sort_remaining=False).rename(columns="{:g}".format)
+    table["no noise"] = [100 * exact[name, m] for name, m, _ in table.index]
+    table.index.names = [None, "m", None]
+    return table.rename_axis(columns=None)
+
+
+def trends(
+    cells: pd.DataFrame, exact: pd.Series[Any], *, with_epsilon: pd.Series[Any], with_m: pd.Series[Any]
+) -> pd.DataFrame:
+    """How often accuracy clearly rises or falls, the gap to AdaBoost, and the spread of runs, by method and data set.
+
+    Changes with ε and with m are given in standard errors.
+    """
+    by = ["label", "dataset"]
+    clear = {"ε up": with_epsilon > 3, "m up": with_m > 3, "m down": with_m < -3}
+    table = pd.DataFrame({name: often.groupby(by).sum() for name, often in clear.items()})
+    gap = cells["dataset"].map(exact.groupby("dataset").mean()) - cells["mean"]
+    means = cells.assign(gap=gap).groupby(by)[["gap", "sd"]].mean()
+    return table.join(means).rename_axis(["method", "data"])
+
+
+# What the text says, and the test of it. Calls of `observe` are rows of a table, two lines each or so.
+# fmt: off
+
+
+def check_algorithm_2(uniform: Mapping[str, float], law: float) -> None:
+    """Nine ambiguities, and Algorithm 2 alone."""
+    fields = ("literal", "flat"), ("same", "indep", "first"), ("signed", "clip0")
+    observe("dpada-all-readings", "all twelve combinations of A1 to A3",
+            lambda names: set(names) == {", ".join(values) for values in product(*fields)}, list(READINGS))
+    observe("dpada-uniform-share", "uniform weights in all runs on $D$ and in a quarter of them on $D'$",
+            lambda share, law: share["D"] == 1 and abs(share["D'"] - law) < 4 * (law * (1 - law) / 2000)**0.5
+            and abs(law - 0.25) < 0.002, uniform, law)
+
+
+def check_noise_rounds(noisy: pd.DataFrame, counts: Ints, law: Floats, drawn: Sequence[int],
+                       laws: Mapping[str, Floats]) -> None:
+    """Theorem 1 in numbers."""
+    observe("dpada-enumerated", "Enumeration of all $2^m$ coins and a simulation agree",
+            lambda counts, law, drawn, mean: np.allclose(counts / counts.sum(), law)
+            and abs(np.mean(drawn) - mean) < 4 * np.std(drawn) / len(drawn)**0.5,
+            counts, law, drawn, noisy.loc[30, "Improved: E R"])
+    observe("dpada-on-average", "It is true on average, with high probability for large $m$",
+            lambda t: (t["Improved: E R"] <= t["Swing"]).all() and t["P(R > Swing)"].is_monotonic_decreasing
+            and t["P(R > Swing)"].iloc[-1] < 1e-8, noisy)
+    observe("dpada-always-causal", "if a one after a one does not count, it is true always",
+            lambda t: (t["causal: P(R > Swing)"].abs() < 1e-15).all(), noisy)
+    beyond = {name: law[len(law) // 2 + 1:].sum() for name, law in laws.items()}
+    share = beyond["Improved, Definition 7"]
+    observe("dpada-beyond", "keeps to the limit nearly always, but not always: it goes beyond with probability {:.4f}",
+            lambda share: 0 < share < 0.01, share, says=[share])
+    observe("dpada-causal-surely", "The causal rule keeps it surely",
+            lambda share: 0 <= share < 1e-12, beyond["Improved, causal"])
+
+
+def check_known_coins(by_rule: pd.DataFrame) -> None:
+    """Coins that are known."""
+    most: Any = by_rule["largest R"]
+    observe("dpada-c1-c2", r"C1 and C2 keep to Swing's $\lfloor m/2\rfloor$ for all coins",
+            lambda most: all(r <= m // 2 for (m, _), r in most.items()) and most[10, "C1"] == most[10, "C2"] == 5,
+            most.drop("C3", level=1))
+    observe("dpada-c3", r"C3 reaches $m-1$, and exceeds $\lfloor m/2\rfloor$ with probability "
+            "{:.3f}, {:.3f}, {:.3f} and {:.3f}", lambda most: all(r == m - 1 for m, r in most.items()),
+            most.xs("C3", level=1), says=by_rule["P(R > Swing)"].xs("C3", level=1).tolist())
+
+
+def check_limit(moved: Mapping[float, Floats]) -> None:
+    """A literal reading in which B cancels."""
+    observe("dpada-fifty", "in half of the draws a fifty times larger budget, from 0.1 to 5, moves no weight by more "
+            "than {:.4f} of a total of 1; in a tenth of them it moves one by more than {:.2f}",
+            lambda moves: np.mean(moves <= 3e-4) >= 0.5 and np.mean(moves > 0.31) >= 0.1, moved[5.0],
+            says=np.quantile(moved[5.0], [0.5, 0.9]).tolist())
+    observe("dpada-far-below", "Far below the paper's range a weight moves by more than {:.4f} in fewer than a tenth",
+            lambda moves: 0 < np.mean(moves > 1e-4) < 0.1, moved[1e-3], says=[1e-4])
+    observe("dpada-ratio", r"$\frac Bm$ goes up to {:.2f} on the paper's grid",
+            says=[max(grids.BUDGETS) / min(grids.ROUNDS)])
+
+
+def check_convergence(curves: Mapping[str, pd.DataFrame], exact: pd.DataFrame) -> None:
+    """Does boosting converge, with changes in units of two standard errors."""
+    def change(curve: Any, after: tuple[str, int], before: tuple[str, int]) -> float:
+        x, y = curve.loc[after], curve.loc[before]
+        return float((x["accuracy"] - y["accuracy"]) / np.hypot(x["two"], y["two"]))
+
+    observe("dpada-no-noise-rises", "without noise accuracy rises from round 10 to round 50, from {:.3f} to {:.3f}",
+            lambda a: a[10] < a[30] < a[50], exact["accuracy"], says=exact["accuracy"][[10, 50]].tolist())
+    rise = {(reading, division): change(curve, (division, 50), (division, 10))
+            for reading, curve in curves.items() for division in grids.DIVISIONS}
+    observe("dpada-no-rise", "With noise it does not rise by two standard errors in either reading, whether the budget "
+            "goes by weight or in halves",
+            lambda z: len(z) == 4 and max(z.values()) < 1 and min(z.values()) < 0, rise)
+    apart = [change(curve, ("by weight", 50), ("in halves", 50)) for curve in curves.values()]
+    observe("dpada-not-apart", "the two ways are not told apart after 50 rounds",
+            lambda z: 0 < np.abs(z).max() < 1, apart)
+
+
+def check_readings(readings: pd.DataFrame, response: pd.DataFrame, *, majority: float) -> None:
+    """Twelve readings."""
+    z: Any = response["rise"]
+    observe("dpada-five-rise", "Five readings rise with $B$ by more than four standard errors: "
+            "`literal, first, clip0`, `flat, first, signed`, and the three flat ones with weights cut off at 0",
+            lambda z: set(z[z > 4].index) == RISE, z)
+    observe("dpada-one-rises", "`flat, indep, signed` rises by two",
+            lambda z: round(z["flat, indep, signed"]) == 2, z)
+    observe("dpada-six-do-not", "The other six rise or fall by less than two, among them the three that are literal "
+            "and signed", lambda z: set(z[z.abs() < 2].index) == STAY
+            and sum("signed" in n for n in STAY & set(z.index[z.index.str.startswith("literal")])) == 3, z)
+    observe("dpada-same-five", "The same five exceed the majority class in some variant and at some $B$; "
+            "no other reading does in any", lambda lead: set(lead[lead > 0].index) == RISE, response["best"])
+    flat = readings.query("utility == 'flat, first, signed'").pivot_table("mean", "epsilon", "method")
+    observe("dpada-flat-signed", "still passes the majority class in all four variants at $B=5$, though in none at "
+            r"$B\le1$", lambda t, floor: (t.loc[5.0] > floor).all() and (t.loc[:1.0] < floor).all(axis=None),
+            flat, majority)
+    luck = response.loc[sorted(STAY), ["min", "max"]]
+    observe("dpada-luck", "Runs of these six readings differ by a standard deviation of {:.2f} to {:.2f}",
+            lambda s: (s["min"] > 0.08).all() and (s["max"] < 0.3).all(), luck,
+            says=[luck["min"].min(), luck["max"].max()])
+    observe("dpada-most-accurate", "`flat, first, clip0` has the highest accuracy of all readings at each $B$",
+            lambda t: (t.idxmax() == grids.ACCURATE).all(), response[["B = 0.1", "1", "5"]])
+
+
+def check_response(z: pd.Series[float]) -> None:
+    """What the summaries say of the twelve readings, with their rises in standard errors."""
+    observe("dpada-zh-readings",
+            "十二种解读中有五种的准确率随 $B$ 明显上升，一种略升，六种在十次重复中的升幅不到两个标准误",
+            lambda z: (sum(z > 4), sum((z > 2) & (z <= 4)), sum(z.abs() < 2)) == (5, 1, 6), z)
+    observe("dpada-text-literal", "at ten repeats the literal, signed readings rise with $B$ by less than two standard "
+            "errors; a literal reading with weights cut off at 0 and noise on a single record rises by more than four",
+            lambda z: z["literal, first, clip0"] > 4
+            and all(abs(z[f"literal, {t}, signed"]) < 2 for t in ("same", "indep", "first")), z)
+    observe("dpada-summary-readings", "five of twelve readings rise clearly, six by less than two standard errors",
+            lambda z: (sum(z > 4), sum(z.abs() < 2)) == (5, 6), z)
+    observe("dpada-note-readings", "so do four more of the twelve readings clearly, by more than four standard errors",
+            lambda z: (z.drop(grids.ACCURATE) > 4).sum() == 4, z)
+
+
+def check_plainest(grid: pd.DataFrame) -> None:
+    """Two of the twelve readings on the grid of the figures."""
+    cells = (grid[grid["method"].str.startswith(f"as written ({name})")] for name in (grids.PLAIN, grids.ACCURATE))
+    plainest, nearest = (lead(rows, "epsilon", of=5.0, over=0.1, by=["dataset"]) for rows in cells)
+    points, z = plainest["points"], plainest["standard errors"]
+    observe("dpada-plainest-grid", "the plainest of these rises by {:.1f} points on Adult, {:.1f} standard errors, and "
+            "by {:.1f} on Bank, {:.1f}",
+            lambda a, b: (a["standard errors"] < 3).all() and (b["standard errors"] > 10).all()
+            and (b["points"] > 3 * a["points"]).all(), plainest, nearest, says=plainest.to_numpy().ravel().tolist())
+    both = (z**2 / points).sum() / ((z / points)**2).sum()**0.5
+    observe("dpada-plainest-both", "that is {:.1f} for both together", lambda z: z > 2, both, says=[both])
+    observe("dpada-accurate-grid", "`flat, first, clip0` rises by {:.1f} and {:.1f} points",
+            says=nearest["points"].tolist())
+
+
+def check_order(variants: pd.DataFrame, ahead: pd.DataFrame, by_m: pd.DataFrame) -> None:
+    """Figures 2 and 3: which variant is ahead, on the whole grid and for each m."""
+    observe("dpada-forty", r"Accuracy at $\varepsilon=5$ is above that at 0.1 in all forty curves",
+            lambda t: len(t) == 40 and (t[5.0] > t[0.1]).all(),
+            variants.pivot_table("mean", ["schedule", "dataset", "n_rounds"], "epsilon"))
+    observe("dpada-order", "Improved is ahead of Swing and Random, and all three are ahead of DPAda",
+            lambda z: z["improved - swing"] > 2 and z["improved - random"] > 2 and z["swing - random"] > 0
+            and z["random - all"] > 2, ahead["standard errors"])
+    observe("dpada-random-between", "Random, which lies between Swing and DPAda on average, is left out",
+            lambda z: z["swing - random"] > 0 and z["random - all"] > 0, ahead["points"])
+    first = list(ahead.loc["improved - swing"])
+    observe("dpada-half-point", "Improved leads Swing by {:.2f} points on average, {:.1f} standard errors",
+            lambda points, z: points > 0 and z > 2, *first, says=first)
+    observe("dpada-note-half", "Improved leads on average by half a point, about three standard errors",
+            lambda points, z: 0.4 < points < 0.6 and 2.5 < z < 3.5, *first)
+    observe("dpada-single-m", "it exceeds two of them once (Bank, $m=100$), and once Improved is behind (Bank, $m=90$)",
+            lambda z: list(z[z > 2].index) == [("Bank", 100)] and list(z[z < 0].index) == [("Bank", 90)],
+            by_m["standard errors"])
+
+
+def check_spread(sd: pd.DataFrame, fallen: pd.DataFrame) -> None:
+    """Figures 2 and 3: how much curves of means fall, and how much single runs differ."""
+    down, error, total = fallen["falls"], fallen["error"], sd["All"]
+    observe("dpada-falls-least", "Here its curves of means fall the least: their falls between neighbouring "
+            r"$\varepsilon$ add up to {:.3f} a curve, against {:.3f} to {:.3f} for the others",
+            lambda f: f.idxmin() == "random" and f.drop("random").min() > 2 * f["random"], down,
+            says=[down["random"], *down.drop("random").agg(["min", "max"])])
+    observe("dpada-one-mean", "One mean has a standard error of {:.3f} to {:.3f}, so falls of this size are within "
+            "chance", lambda e, f: 0 < f.max() < 2 * e.min(), error, down, says=[error.min(), error.max()])
+    observe("dpada-note-least", "Random's fall the least of the four, within their error",
+            lambda f, e: f.idxmin() == "random" and f.max() < 2 * e.min(), down, error)
+    observe("dpada-single-runs", "differ more from each other, {:.3f} against {:.3f} of Swing and {:.3f} of Improved",
+            lambda s: s["random"] > max(s["swing"], s["improved"]), total,
+            says=total[["random", "swing", "improved"]].tolist())
+    observe("dpada-most-spread", "those of DPAda differ most", lambda s: s.idxmax() == "all", total)
+    observe("dpada-small-m", "in all four variants runs differ more at $m=100$ than at $m=30$",
+            lambda s: (s[100] > s[30]).all() and len(s) == 4, sd)
+    observe("dpada-note-small-m", "runs of Random differ more at $m=100$ than at $m=30$",
+            lambda s: s[100] > s[30], sd.loc["random"])
+
+
+def check_rounds(by_m: pd.DataFrame, sd: pd.DataFrame) -> None:
+    """Figures 2 and 3: accuracy by number of rounds, means over the budgets."""
+    observe("dpada-fall-with-m", "Accuracy is lower at $m=100$ than at $m=30$ in all four variants on both data sets",
+            lambda t: len(t) == 8 and (t[100] < t[30]).all(), by_m)
+    fall: Any = 100 * (by_m[30] - by_m[100])
+    observe("dpada-fall-note", "They fall with $m$ in the most accurate reading, by two to four points from 30 to 100 "
+            "rounds", lambda f: f.round().between(2, 4).all(), fall.loc[:, ["improved", "swing"]])
+    observe("dpada-lowest", "DPAda is the lowest of the four at every number of rounds",
+            lambda t: (t.groupby("dataset").idxmin().map(lambda where: where[1]) == "all").all(axis=None), by_m)
+    observe("dpada-note-others", "The other variants fall with $m$ as well", lambda t: (t[100] < t[30]).all(),
+            by_m.drop(index="all", level="schedule"))
+    observe("dpada-note-own", "Of its own four variants Improved comes closest on average, and Swing varies least",
+            lambda mean, s: mean.idxmax() == "improved" and s.idxmin() == "swing",
+            by_m.groupby("schedule").mean().mean(axis=1), sd["All"])
+    observe("dpada-zh-rounds", "Swing 与 Improved 的准确率随轮数增加而上升一说未能复现",
+            lambda t: (t[100] < t[30]).all(), by_m.loc[(slice(None), ["swing", "improved"]), :])
+
+
+def check_trends(with_epsilon: pd.Series[Any], with_m: pd.Series[Any]) -> None:
+    """Figures 4 to 6: changes with ε and with m, in standard errors."""
+    observe("dpada-rise-by-three", r"Swing and Improved rise with $\varepsilon$ at every $m$, by more than three "
+            "standard errors, and so do our reconstructions of both baselines",
+            lambda t: len(t) == 8 and (t > 3).all(axis=None), with_epsilon.unstack().loc[[*SPACED, *BASELINES]])
+    cart, boost = ([with_m[name, on] for on in SETS.values()] for name in ("CART-DPsAdaBoost", "DP-AdaBoost"))
+    observe("dpada-cart-up", r"Our CART-DPsAdaBoost also rises with $m$, at every $\varepsilon$",
+            lambda a, b: (a > 2).all() and (b > 2).all(), *cart)
+    observe("dpada-note-cart", "It does as we reconstruct it", lambda a, b: (a > 2).all() and (b > 2).all(), *cart)
+    observe("dpada-dpadaboost-down", r"Our DP-AdaBoost falls with $m$ at $\varepsilon=0.1$ and 0.3 on both data sets, "
+            "and on Bank also at 0.5",
+            lambda a, b: list(a[a < -2].index) == [0.1, 0.3] and list(b[b < -2].index) == [0.1, 0.3, 0.5], *boost)
+    observe("dpada-dpadaboost-up", "It rises from 0.7 on for Adult and from 1 on for Bank",
+            lambda a, b: list(a[a > 2].index) == [0.7, 0.9, 1.0, 3.0, 5.0]
+            and list(b[b > 2].index) == [1.0, 3.0, 5.0], *boost)
+    observe("dpada-note-falls", "It falls at small budgets (0.1 and 0.3, on Bank also 0.5) and rises at large ones",
+            lambda a, b: max(*a[[0.1, 0.3]], *b[[0.1, 0.3, 0.5]]) < -2 < 2 < min(a[1.0], b[1.0]), *boost)
+    observe("dpada-lower-at-100", "the accuracy of both is lower at $m=100$ than at $m=30$ for every "
+            r"$\varepsilon$ on both data sets", lambda t: len(t) == 4 and (t < 0).all(axis=None),
+            with_m.unstack().loc[SPACED])
+
+
+def check_baselines(grid: pd.DataFrame, exact: pd.Series[Any], trend: pd.DataFrame) -> None:
+    """Figures 4 to 6: beside the baselines, and AdaBoost without noise."""
+    mean: Any = by_method(grid, "mean")
+    behind = {(s, b): int((mean[AS_WRITTEN + s] < mean[b]).sum()) for s in ("improved", "swing") for b in BASELINES}
+    observe("dpada-behind-both", "They are behind our DP-AdaBoost at all {:.0f} points, behind our CART-DPsAdaBoost at "
+            "{:.0f} and {:.0f} of them",
+            lambda n: n["improved", "DP-AdaBoost"] == n["swing", "DP-AdaBoost"] == 80, behind,
+            says=[len(mean), behind["swing", "CART-DPsAdaBoost"], behind["improved", "CART-DPsAdaBoost"]])
+    sd, gap = trend["sd"].unstack(), trend["gap"].unstack()
+    observe("dpada-ten-times", "their runs differ more than ten times as much",
+            lambda t: (t.loc[SPACED].min() > 10 * t.loc[BASELINES].max()).all(), sd)
+    observe("dpada-note-closer", "Both baselines vary less and come closer, as we reconstruct them",
+            lambda s, g: all((t.loc[SPACED].min() > t.loc[BASELINES].max()).all() for t in (s, g)), sd, gap)
+    observe("dpada-reach-adaboost", r"the repaired algorithm reaches AdaBoost of the same $m$ on Bank from "
+            r"$\varepsilon=1$ on",
+            lambda t, e: t.loc[:, 1.0:].ge(e, axis=0).all(axis=None) and not t[0.9].ge(e).all(),
+            mean["repaired, fixed α, δ: all"][BANK].unstack(), exact[BANK])
+
+
+def check_audit(attack: pd.DataFrame, replays: pd.DataFrame) -> None:
+    """Attacks and replays."""
+    observe("dpada-at-most-8", "No attack of that length can show much more than 8",
+            lambda bound: 8 <= bound.max() < 8.2, attack["lower_95"])
+    observe("dpada-crossed", "a bound at 95 % is below that at 99 %, as in two rows here",
+            lambda more: (more > 0).sum() == 2, attack["lower_99"] - attack["lower_95"])
+    observe("dpada-shares", "shares of at most {:.3f}, so no loss is above the ledger",
+            lambda share: share.max() <= 1, replays["worst_share"], says=[replays["worst_share"].max()])
+    observe("dpada-all-48", "the test suite holds all {:.0f}", says=[len(READINGS) * len(SCHEDULES)])
+
+
+def check_steps(filtered: pd.DataFrame, ladder: pd.DataFrame) -> None:
+    """The filter, measured, and steps of the ladder."""
+    observe("dpada-filter-grows", "accuracy grows with $R_0$ and stays below that without a filter",
+            lambda a: a[1:].is_monotonic_increasing and a.iloc[1:].max() < a.iloc[0], filtered["accuracy"])
+    sets = by_step(ladder, "mean")
+    finite = [t.drop(index=np.inf) for t in sets]
+    gain = [float(t[3][np.inf] - t[2][np.inf]) for t in sets]
+    observe("dpada-bounded-bank", "on Bank they are {:.2f} points better than exponential weights with the same "
+            "thresholds", lambda gain: gain[0] >= 0 and gain[1] > 0.3, gain, says=[gain[1]])
+    two = by_step(ladder, "error")[0].drop(index=np.inf)
+    observe("dpada-alpha-open", r"*A noisy $\alpha$* makes no clear difference on Adult at $\varepsilon=0.5$ and 5",
+            lambda z: list(z[z.abs() < 1].index) == [0.5, 5.0],
+            (finite[0][4] - finite[0][5]) / np.hypot(two[4], two[5]))
+    observe("dpada-filter-costs", r"*The individual filter* costs accuracy at every $\varepsilon$, compared with step "
+            "4", lambda a, b: all((t[7] < t[4]).all() for t in (a, b)), *finite)
+
+
+def check_booster(ladder: pd.DataFrame, exact: pd.Series[Any]) -> None:
+    """The booster beside AdaBoost of 50 and of 100 rounds."""
+    stumps = ladder[ladder["method"].str.startswith("9")]["stumps"]
+    observe("dpada-booster-rounds", "With {:.0f} to {:.0f} stumps", says=[stumps.min(), stumps.max()])
+
+    def passes(table: Any, level: float) -> list[float]:
+        return list(table.index[table[9] > level])
+
+    sets = [t.drop(index=np.inf) for t in by_step(ladder, "mean")]
+    observe("dpada-booster-50", r"it passes AdaBoost of 50 rounds from $\varepsilon=0.5$ on, on both data sets",
+            lambda a, b, e: passes(a, e[ADULT, 50]) == [0.5, 1.0, 5.0] and passes(b, e[BANK, 50]) == [0.5, 1.0, 5.0],
+            *sets, 100 * exact)
+    observe("dpada-booster-100", "AdaBoost of 100 rounds it passes on Bank from 0.5 on, too, but on Adult at 5 only",
+            lambda a, b, e: passes(a, e[ADULT, 100]) == [5.0] and passes(b, e[BANK, 100]) == [0.5, 1.0, 5.0],
+            *sets, 100 * exact)

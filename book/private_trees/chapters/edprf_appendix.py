@@ -17,8 +17,7 @@ from ..site.observations import observe
 from ..studies.edprf import AS_WRITTEN, BUDGETS, READINGS, REPEATS
 from ..tables import edprf as tables
 from ..tables.edprf import change, z_values
-from ..tables.shared import Shown
-from .pearson_appendix import three_digits
+from ..tables.shared import Shown, shown
 
 PARAMETERS = {
     "seed": integer(low=0),
@@ -48,7 +47,7 @@ def by_budget(cells: pd.DataFrame, metric: str, *, rows: list[str], caption: str
     """A metric in a table with a column for each ε and a row for each combination of some columns."""
     named = cells.assign(row=cells[rows].astype(str).agg(", ".join, axis=1))
     table = named.pivot_table(metric, "row", "epsilon", sort=False).rename(columns="ε = {:g}".format)
-    return three_digits(table.rename_axis(index=None, columns=None), caption)
+    return shown(table.rename_axis(index=None, columns=None), caption, formats="{:.3f}")
 
 
 def counted(leads: Mapping[str, pd.Series[float]]) -> pd.DataFrame:
@@ -78,7 +77,7 @@ def by_reading(readings: pd.DataFrame) -> Shown:
     table = readings.pivot_table("mean", "utility", "label").loc[list(READINGS), columns]
     two = readings["error"].median()
     caption = f"Robot, ε = 1, treeDepth 6: test accuracy by reading; two standard errors {two:.3f} (median)"
-    return three_digits(table.rename_axis(index=None, columns=None), caption)
+    return shown(table.rename_axis(index=None, columns=None), caption, formats="{:.3f}")
 
 
 def without_noise(points: pd.DataFrame, forests: pd.DataFrame) -> Shown:
@@ -89,7 +88,7 @@ def without_noise(points: pd.DataFrame, forests: pd.DataFrame) -> Shown:
     truth = forests.query("epsilon == 1").groupby("label", sort=False)["ledger_epsilon"].max()
     ledgers = ", ".join(f"{name} {value:g}" for name, value in truth.items())
     caption = f"Accuracy without noise; the ledger's ε for a claim of 1 is {ledgers}"
-    return three_digits(table.rename_axis(index=None, columns=None), caption)
+    return shown(table.rename_axis(index=None, columns=None), caption, formats="{:.3f}")
 
 
 # What the text says, and the test of it. Calls of `observe` are rows of a table, two lines each or so.

@@ -79,16 +79,11 @@ def lead(rows: pd.DataFrame, one: str, other: str) -> tuple[pd.Series[float], pd
     return x["mean"] - y["mean"], z_values(x, y)
 
 
-def three_digits(table: pd.DataFrame, caption: str) -> tables.Shown:
-    """A table as a page shows it, with three digits after each point."""
-    return tables.shown(table, caption, formats=dict.fromkeys(table.columns, "{:.3f}"))
-
-
 def accuracies(points: pd.DataFrame, dataset: str) -> tables.Shown:
     """Accuracy on a data set, a row a method, a column an ε."""
     found = points[points["dataset"] == dataset].pivot_table("mean", "method", "epsilon").loc[ORDER]
     found.columns = pd.Index([f"{e:g}" if np.isfinite(e) else "∞" for e in found.columns])
-    return three_digits(found.rename_axis(None), f"{dataset}: test accuracy by claimed ε")
+    return tables.shown(found.rename_axis(None), f"{dataset}: test accuracy by claimed ε", formats="{:.3f}")
 
 
 def without_noise(points: pd.DataFrame) -> pd.DataFrame:

@@ -171,34 +171,6 @@ def test_bars_stay_where_they_are_elsewhere() -> None:
         assert str(page) == before
 
 
-def bars(*parts: str) -> BeautifulSoup:
-    """Return folded cells by their titles; what is no title is a paragraph, or a cell that shows something."""
-    shown = "<div class='cell_output'><img/></div>"
-    made = {"text": "<p>Text.</p>", "figure": FOLDED.format("", title="Figure", shown=shown)}
-    return soup("\n".join(made.get(part) or FOLDED.format("", title=part, shown="") for part in parts))
-
-
-def test_equal_bars_in_a_row_are_one() -> None:
-    page = bars("Checked", "Checked", "Checked", "Other", "Checked")
-    code = [pre.text for pre in page.select("pre")]
-    FIXES.join(page)
-    assert [bar.summary.select_one(".collapsed").text for bar in page.select("details")] == [
-        "Checked",
-        "Other",
-        "Checked",
-    ]
-    assert [len(bar.select("pre")) for bar in page.select("details")] == [3, 1, 1]
-    assert [pre.text for pre in page.select("pre")] == code
-
-
-@pytest.mark.parametrize("between", ["text", "figure", "Other"])
-def test_bars_with_something_between_them_stay_two(between: str) -> None:
-    page = bars("Checked", between, "Checked")
-    before = str(page)
-    FIXES.join(page)
-    assert str(page) == before
-
-
 # --- numbers ----------------------------------------------------------------------------------------------------
 
 

@@ -148,25 +148,6 @@ def gather(soup: BeautifulSoup) -> None:
         cell.decompose()
 
 
-def only_folded(cell: Tag | None) -> Tag | None:
-    """Give the bar of a cell that shows nothing else."""
-    if cell is None or "cell" not in cell.get("class", []) or cell.select_one(":scope > .cell_output"):
-        return None
-    return cell.select_one(":scope > details.hide")
-
-
-def join(soup: BeautifulSoup) -> None:
-    """Put folded cells that follow each other, and whose bars say the same, under one bar."""
-    said = lambda bar: bar.summary.get_text(" ", strip=True)  # noqa: E731
-    for cell in soup.select("div.cell"):
-        bar, before = only_folded(cell), only_folded(cell.find_previous_sibling())
-        if bar and before and said(bar) == said(before):
-            bar.summary.decompose()
-            # The first bar moves to the last cell, where a third one finds it.
-            before.extend(list(bar.contents))
-            bar.replace_with(before.extract())
-
-
 def headed(soup: BeautifulSoup) -> None:
     """Let no header of a table be empty: a whole row of them goes, a single one is a plain cell."""
     for head in soup.find_all("thead"):
@@ -198,7 +179,6 @@ def mend(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any],
         mark["title"] = "Known to hold for the default parameters"
     fold(soup)
     gather(soup)
-    join(soup)
     headed(soup)
     keep(soup)
     reachable(soup)

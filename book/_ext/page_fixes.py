@@ -1,5 +1,5 @@
 """Mend what the theme gets wrong on every page: a script run twice, an unset colour mode, two ARIA roles,
-proofs that do not fold, bars that stand between a chapter's first words and its first figure, rows of equal bars, empty
+proofs that do not fold, bars that stand between a chapter's first words and its first figure, empty
 headers of tables, a sidebar outside all landmarks, a comma that begins a line because the formula before it ended the
 last one, and regions that scroll but that no key reaches.
 

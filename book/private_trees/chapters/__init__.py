@@ -2,3 +2,15 @@
 
 One module a notebook. A notebook calls the functions named ``check_…`` in its last cell, with its own results.
 """
+
+from ..site.notebook import integer, one_of, positive, text
+
+LIVE = {"dataset": one_of("adult-standin", "adult", "bank"), "epsilon": positive()}
+"""Parameters of chapters that fit while they run."""
+GRID = {
+    "seed": integer(low=0),
+    "scale": one_of("default", "paper"),
+    "results": text(),
+    "jobs": integer(low=1),
+}
+"""Parameters of chapters that read the results of a grid, or compute them."""

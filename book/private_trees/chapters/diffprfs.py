@@ -20,22 +20,14 @@ from dpnb.trees.tree import Tree
 
 from ..drawings.plots import UTILITIES
 from ..lineage.two_step import root_of, two_step_tv
-from ..site.notebook import integer, one_of, positive, text
+from ..site.notebook import integer
 from ..site.observations import observe
 from ..studies.bootstrap import Listing
 from ..studies.diffprfs import LADDER
 from ..studies.runs import INF, MAJORITY
+from . import GRID, LIVE
 
-PARAMETERS = {
-    "dataset": one_of("adult-standin", "adult", "bank"),
-    "epsilon": positive(),
-    "n_trees": integer(low=1),
-    "max_depth": integer(low=1),
-    "seed": integer(low=0),
-    "scale": one_of("default", "paper"),
-    "results": text(),
-    "jobs": integer(low=1),
-}
+PARAMETERS = LIVE | {"n_trees": integer(low=1), "max_depth": integer(low=1)} | GRID
 TEXTS = ("as written, information gain", "as written, max-class sum")
 COMPARED = (*TEXTS, "discretised, max-class sum", "repaired, max-class sum", "repaired, Gini")
 STEPS = list(LADDER)

@@ -15,23 +15,14 @@ from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.records.bags import Bags
 
 from ..drawings.plots import UTILITIES
-from ..site.notebook import integer, one_of, positive, text
+from ..site.notebook import integer
 from ..site.observations import observe
 from ..studies.bootstrap import Listing
 from ..studies.lineage import LINEAGE
 from ..tables.shared import labelled
+from . import GRID, LIVE
 
-PARAMETERS = {
-    "dataset": one_of("adult-standin", "adult", "bank"),
-    "epsilon": positive(),
-    "n_trees": integer(low=1),
-    "max_depth": integer(low=1),
-    "repeats": integer(low=1),
-    "seed": integer(low=0),
-    "scale": one_of("default", "paper"),
-    "results": text(),
-    "jobs": integer(low=1),
-}
+PARAMETERS = LIVE | {"n_trees": integer(low=1), "max_depth": integer(low=1), "repeats": integer(low=1)} | GRID
 PAIRS = (
     ("PINQ-ID3", "SuLQ-ID3"),
     ("DiffP-ID3", "PINQ-ID3"),

@@ -17,21 +17,13 @@ from dpnb.papers.stumps import round_budget
 from dpnb.records.memory import Records
 
 from .. import experiments
-from ..site.notebook import integer, one_of, positive, text
+from ..site.notebook import integer
 from ..site.observations import observe
 from ..studies import dpada as grids
 from ..studies import runs
+from . import GRID, LIVE
 
-PARAMETERS = {
-    "dataset": one_of("adult-standin", "adult", "bank"),
-    "epsilon": positive(),
-    "n_rounds": integer(low=4),
-    "repeats": integer(low=2),
-    "seed": integer(low=0),
-    "scale": one_of("default", "paper"),
-    "results": text(),
-    "jobs": integer(low=1),
-}
+PARAMETERS = LIVE | {"n_rounds": integer(low=4), "repeats": integer(low=2)} | GRID
 SETS = {"adult/us": "Adult, US-born", "bank": "Bank"}
 AS_WRITTEN = f"as written ({grids.ACCURATE}): "
 TEXT = [AS_WRITTEN + schedule for schedule in SCHEDULES]

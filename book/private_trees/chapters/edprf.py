@@ -19,22 +19,15 @@ from dpnb.records.memory import Records
 from dpnb.records.splits import BINNED, no_splits
 from dpnb.trees.scores import GINI
 
-from ..site.notebook import integer, one_of, positive, text
+from ..site.notebook import integer
 from ..site.observations import observe
 from ..studies.edprf import AS_WRITTEN
 from ..tables.edprf import change, em, pf, z_values
+from . import GRID, LIVE
 
-PARAMETERS = {
-    "dataset": one_of("adult-standin", "adult", "bank"),
-    "epsilon": positive(),
-    "n_trees": integer(low=1),
-    "tree_depth": integer(low=2),
-    "repeats": integer(low=2),
-    "seed": integer(low=0),
-    "scale": one_of("default", "paper"),
-    "results": text(),
-    "jobs": integer(low=1),
-}
+PARAMETERS = (
+    LIVE | {"n_trees": integer(low=1), "tree_depth": integer(low=2), "repeats": integer(low=2)} | GRID
+)
 LINE = Domain((Continuous("x", 0, 1),), (0, 1))
 LABEL, COUNTS = "permute-and-flip, rate ε", "larger of two Laplace counts"
 LABEL_16, EM_16 = "permute-and-flip, rate ε/2 (16)", "exponential mechanism, rate ε/2"

@@ -12,19 +12,14 @@ import pandas as pd
 from dpnb.arrays import Ints
 from dpnb.papers.edprf import default_trees
 
-from ..site.notebook import integer, one_of, text
 from ..site.observations import observe
 from ..studies.edprf import AS_WRITTEN, BUDGETS, READINGS, REPEATS
 from ..tables import edprf as tables
 from ..tables.edprf import change, z_values
 from ..tables.shared import Shown, shown
+from . import GRID
 
-PARAMETERS = {
-    "seed": integer(low=0),
-    "scale": one_of("default", "paper"),
-    "results": text(),
-    "jobs": integer(low=1),
-}
+PARAMETERS = GRID
 VARIANTS = {
     "tradition": "tradition",
     "tradition_spl_imp": "spl_imp",

@@ -21,23 +21,18 @@ from dpnb.trees.scores import ABS_PHI, ABS_S_XY, PHI
 from .. import experiments
 from ..drawings.pearson import DATAFLOW
 from ..exercises.pearson import block_losses
-from ..site.notebook import integer, one_of, positive, text
+from ..site.notebook import integer, one_of
 from ..site.observations import observe
 from ..studies import pearson as grids
 from ..studies.runs import INF, MAJORITY
 from ..tables.shared import labelled
+from . import GRID, LIVE
 
-PARAMETERS = {
-    "dataset": one_of("adult-standin", "adult", "bank"),
-    "epsilon": positive(),
-    "max_depth": integer(low=1),
-    "n_shards": integer(low=1),
-    "seed": integer(low=0),
-    "engine": one_of("memory", "spark"),
-    "scale": one_of("default", "paper"),
-    "results": text(),
-    "jobs": integer(low=1),
-}
+PARAMETERS = (
+    LIVE
+    | {"max_depth": integer(low=1), "n_shards": integer(low=1), "engine": one_of("memory", "spark")}
+    | GRID
+)
 NAMES = {"adult": "Adult", "bank": "Bank", "robot": "Robot"}
 MANY_SHARDS = "S, m = 400"
 REPAIRED = ("S, m = 8", MANY_SHARDS, "C")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import importlib
 import os
+import random
 import re
 import subprocess
 import sys
@@ -148,7 +149,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Work in that folder; the import path is restored afterwards."""
+    """Work in that folder, with Python's own generator in one state; the import path is restored afterwards.
+
+    The noise of ``Loud`` comes from that generator: in 23 of 3000 states a scan convicted it before a bet did.
+    """
+    random.seed(1)
     monkeypatch.chdir(folder)
     monkeypatch.syspath_prepend(folder)
     return folder
@@ -297,6 +302,7 @@ def test_the_command_examines_as_a_test_does(inside: Path, capsys: pytest.Captur
     assert main(arguments) == 1
     output = capsys.readouterr().out
     module = importlib.import_module("audited_models")
+    random.seed(1)  # as `inside` has set it for the command
     with pytest.raises(PrivacyViolation) as caught:
         assert_private(module.Loud, epsilon=1.0, runs=400, kinds=["structured"])
     finding = caught.value.finding

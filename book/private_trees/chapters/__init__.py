@@ -7,6 +7,8 @@ from ..site.notebook import integer, one_of, positive, text
 
 LIVE = {"dataset": one_of("adult-standin", "adult", "bank"), "epsilon": positive()}
 """Parameters of chapters that fit while they run."""
+DRAWS = {"seed": integer(low=0), "draws": integer(low=1000)}
+"""Parameters of chapters that draw from mechanisms."""
 GRID = {
     "seed": integer(low=0),
     "scale": one_of("default", "paper"),

@@ -12,13 +12,13 @@ from scipy import stats
 from dpnb import audit
 from dpnb.audit.result import Finding
 
-from ..site.notebook import integer
 from ..site.observations import observe
 from ..studies import auditor_own, reconstruction, subjects
 from ..studies.runs import wide
 from ..tables.audit import BROKEN
+from . import DRAWS
 
-PARAMETERS = {"seed": integer(low=0), "draws": integer(low=1000)}
+PARAMETERS = DRAWS
 
 
 def fits_to_conviction(known: pd.DataFrame) -> pd.DataFrame:

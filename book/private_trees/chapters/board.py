@@ -15,16 +15,11 @@ from dpnb.arrays import Floats
 from ..board import settings, standings, tuning
 from ..board.rivals import MANY_CLASSES
 from ..board.standings import CELL, OURS, Ranking
-from ..site.notebook import integer, one_of, positive, text
+from ..site.notebook import integer, positive, text
 from ..site.observations import observe
+from . import LIVE
 
-PARAMETERS = {
-    "dataset": one_of("adult-standin", "adult", "bank"),
-    "epsilon": positive(),
-    "delta": positive(),
-    "seed": integer(low=0),
-    "results": text(),
-}
+PARAMETERS = LIVE | {"delta": positive(), "seed": integer(low=0), "results": text()}
 PURE_BOOSTER, ADDITIVE, SYNTHETIC = "PrivateBooster", f"{OURS}, additive", "MST + gradient boosting"
 EPSILONS = (0.1, 1.0, 5.0)  # of which the text speaks
 

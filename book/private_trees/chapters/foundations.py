@@ -12,10 +12,10 @@ from dpnb.arrays import Floats, Ints
 from dpnb.privacy import laws
 
 from ..exercises import foundations as exercises
-from ..site.notebook import integer
 from ..site.observations import observe
+from . import DRAWS
 
-PARAMETERS = {"seed": integer(low=0), "draws": integer(low=1000)}
+PARAMETERS = DRAWS
 
 
 def noisy_counts(curator: Curator, *, size: int) -> dict[str, Ints]:

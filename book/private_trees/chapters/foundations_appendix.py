@@ -12,10 +12,10 @@ from dpnb import Ledger
 from dpnb.arrays import Floats, Ints
 from dpnb.privacy import accounting, ledger
 
-from ..site.notebook import integer
 from ..site.observations import observe
+from . import DRAWS
 
-PARAMETERS = {"seed": integer(low=0), "draws": integer(low=1000)}
+PARAMETERS = DRAWS
 Spreads = Mapping[str, tuple[float, float, float]]  # noise → E|X|, standard deviation, P(|X| ≥ 3)
 
 

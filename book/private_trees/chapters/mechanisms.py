@@ -11,10 +11,10 @@ from scipy import stats
 from dpnb.arrays import Floats, Ints
 from dpnb.privacy import laws
 
-from ..site.notebook import integer
 from ..site.observations import observe
+from . import DRAWS
 
-PARAMETERS = {"seed": integer(low=0), "draws": integer(low=1000)}
+PARAMETERS = DRAWS
 START = np.array([0])  # of one choice
 Pair = tuple[Sequence[float], Sequence[float]]  # scores on two neighbours
 

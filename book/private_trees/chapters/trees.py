@@ -13,11 +13,11 @@ from dpnb.arrays import Floats
 from dpnb.privacy.lattice import Lattice
 from dpnb.trees import scores
 
-from ..site.notebook import integer
 from ..site.observations import observe
 from ..studies import selection
+from . import DRAWS
 
-PARAMETERS = {"seed": integer(low=0), "draws": integer(low=1000)}
+PARAMETERS = DRAWS
 
 
 def largest_changes(*, sizes: Collection[int]) -> pd.DataFrame:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import pkgutil
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import numpy as np
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from private_trees import chapters
 from private_trees.site.notebook import (
     ParameterError,
     check_parameters,
@@ -64,6 +67,21 @@ def test_bad_value(name: str, value: object, message: str) -> None:
         check_parameters(GOOD | {name: value}, **RULES)
     assert message in str(error.value)
     assert f"-p {name} VALUE" in str(error.value)
+
+
+# The nearest value that is refused, in whatever chapter it is asked for.
+REFUSED = {
+    "dataset": "adlt", "delta": 0, "draws": 999, "engine": "sprk", "epsilon": 0, "jobs": 0, "max_depth": 0,
+    "n_rounds": 3, "n_shards": 0, "n_trees": 0, "repeats": 0, "results": "", "runs": 399, "scale": "papr",
+    "seed": -1, "tree_depth": 1,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("chapter", [module.name for module in pkgutil.iter_modules(chapters.__path__)])
+def test_what_chapters_refuse(chapter: str) -> None:
+    module = importlib.import_module(f"{chapters.__name__}.{chapter}")
+    rules = getattr(module, "PARAMETERS", {})  # an appendix may take its chapter's
+    assert [name for name, rule in rules.items() if rule.accepts(REFUSED[name])] == []
 
 
 def test_unknown_name_with_suggestion() -> None:

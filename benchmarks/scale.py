@@ -37,7 +37,7 @@ FILE_ROWS = 250_000
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "results" / "scale.csv"
 MODELS: dict[str, Any] = {
-    "booster": lambda: PrivateBooster(n_rounds=20, random_state=0),
+    "booster": lambda: PrivateBooster(n_rounds=20, additive=True, random_state=0),
     "booster with δ": lambda: PrivateBooster(delta=1e-5, random_state=0),
     "Pearson tree": lambda: PearsonTree(random_state=0),
     "eDPRF": lambda: EDPRF(n_trees=3, random_state=0),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dpnb import Categorical, Continuous, Domain
-from dpnb.boosting.stages import Plan
+from dpnb.boosting.plans import Plan
 from dpnb.records.memory import Records
 
 DELTA = 1e-5
@@ -17,16 +17,27 @@ ATTRIBUTES = (
     Continuous("z", 0, 100, missing=True),
     Categorical("one", ("only",)),
     Continuous("w", 0, 1),
+    Categorical("v", (0, 1)),
 )
-EVERYTHING = Plan(6, 0.4, 0.4, 2, 0.05, 2, 0.045, 3)
+EVERYTHING = Plan(
+    stumps=6,
+    step=0.4,
+    at_once=2,
+    of_stumps=0.4,
+    groups=4,
+    of_groups=0.05,
+    fine=2,
+    of_fine=0.045,
+    sweeps=3,
+)
 
 
 def domain_of(n_classes: int) -> Domain:
-    return Domain(ATTRIBUTES, tuple("pqrs"[:n_classes]), "y")
+    return Domain(ATTRIBUTES, tuple("pqrst"[:n_classes]), "y")
 
 
 def sample(rng: np.random.Generator, n: int, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Encoded records that crowd, and classes that depend on two attributes at once."""
+    """Encoded records that crowd, and classes that depend on three attributes at once."""
     domain = domain_of(n_classes)
     codes = np.stack(
         [
@@ -35,10 +46,11 @@ def sample(rng: np.random.Generator, n: int, n_classes: int) -> tuple[np.ndarray
             np.where(rng.random(n) < 0.2, domain.lows[2], rng.exponential(2, n).clip(0, 100)),
             np.zeros(n),
             rng.random(n),
+            rng.integers(2, size=n),
         ],
         axis=1,
     )
-    hidden = (codes[:, 0] > 1) ^ (codes[:, 1] > 0)
+    hidden = (codes[:, 0] > 1) ^ (codes[:, 1] > 0) ^ (codes[:, 5] > 0)
     return codes, (hidden + rng.integers(0, max(n_classes - 1, 1), n)) % n_classes
 
 

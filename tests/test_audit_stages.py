@@ -17,7 +17,9 @@ from dpnb.audit import exact
 from dpnb.audit.bounds import compare
 from dpnb.audit.releases import PUBLISHED, Spent, follow, spent, spent_by
 from dpnb.audit.replay import replay_fit
-from dpnb.boosting.stages import Settings, Stages, finest_cuts
+from dpnb.boosting import stages
+from dpnb.boosting.plans import Planner, Settings
+from dpnb.boosting.stages import Stages, finest_cuts, shrinking
 from dpnb.papers.baselines_logistic import LogisticRegression
 from dpnb.privacy.accounting import tight_epsilon
 from dpnb.privacy.curator import open_curator
@@ -30,7 +32,7 @@ from dpnb.records.shapes import Layout
 from private_trees.board.learners import MAKE
 from private_trees.studies import audit as audit_study
 from private_trees.studies.runs import read
-from stage_records import DELTA, EVERYTHING, Encoded, domain_of, neighbour, sample
+from stage_records import ATTRIBUTES, DELTA, EVERYTHING, Encoded, domain_of, neighbour, sample
 
 SIZE = {"uniform": 7, "geometric": 6}
 LEARNERS: dict[str, Callable[..., Any]] = {
@@ -48,7 +50,8 @@ Records = tuple[Encoded, Encoded]
 @pytest.fixture(autouse=True)
 def everything(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every stage, however few the records are."""
-    monkeypatch.setattr(Settings, "plan", lambda self, known, **_: EVERYTHING)
+    monkeypatch.setattr(Planner, "plan", lambda self, known: EVERYTHING)
+    monkeypatch.setattr(PrivateBooster, "_products_from", 0.0)
 
 
 def random_neighbours(rng: np.random.Generator, n_classes: int, *, replaced: bool) -> Records:
@@ -60,11 +63,17 @@ def random_neighbours(rng: np.random.Generator, n_classes: int, *, replaced: boo
 
 def outlier(n_classes: int, n: int = 300) -> Records:
     """A record whose class no other one of its kind has."""
-    codes = np.tile([1.0, 0.0, 2.0, 0.0, 0.5], (n + 1, 1))
+    codes = np.tile([1.0, 0.0, 2.0, 0.0, 0.5, 1.0], (n + 1, 1))
     labels = np.append(np.zeros(n, int), 1)
     return Encoded(codes[:-1], labels[:-1], domain_of(n_classes)), Encoded(
         codes, labels, domain_of(n_classes)
     )
+
+
+def nobody_and_one(n_classes: int = 2) -> Records:
+    codes, labels = np.array([[1.0, 0.0, 2.0, 0.0, 0.5, 1.0]]), np.array([1])
+    domain = domain_of(n_classes)
+    return Encoded(codes[:0], labels[:0], domain), Encoded(codes, labels, domain)
 
 
 def largest(found: list[Spent]) -> float:
@@ -106,14 +115,41 @@ def test_replays_stay_below_the_claim(name: str, n_classes: int, relation: str) 
 
 
 def half_of_the_sensitivity(patch: pytest.MonkeyPatch) -> None:
-    choose = Stages._choose_stump
+    choose = Stages._choose_stumps
 
-    def chosen(self: Stages, layout: Layout, mechanism: Any, epsilon: float) -> Any:
+    def chosen(self: Stages, layout: Layout, times: int, mechanism: Any, epsilon: float) -> Any:
         return choose(
-            self, layout, lambda scores, **how: mechanism(scores, **how | {"sensitivity": 0.25}), epsilon
+            self, layout, times, lambda s, **how: mechanism(s, **how | {"sensitivity": 0.25}), epsilon
         )
 
-    patch.setattr(Stages, "_choose_stump", chosen)
+    patch.setattr(Stages, "_choose_stumps", chosen)
+
+
+def one_draw_a_pass(patch: pytest.MonkeyPatch) -> None:
+    """One noisy choice a pass; its other stumps are the best of what is left."""
+    choose = Stages._choose_stumps
+
+    def chosen(self: Stages, layout: Layout, times: int, mechanism: Any, epsilon: float) -> Any:
+        noisy = iter([mechanism])
+        return choose(
+            self,
+            layout,
+            times,
+            lambda s, **how: next(noisy, lambda s, **_: np.array([s.argmax()]))(s, **how),
+            epsilon,
+        )
+
+    patch.setattr(Stages, "_choose_stumps", chosen)
+
+
+def passes_as_choices(patch: pytest.MonkeyPatch) -> None:
+    """A pass has the budget of its stumps, and each of them spends it."""
+    take = Stages.take_stumps
+
+    def taken(self: Stages, steps: Any, mechanism: Any, epsilon: float, *, at_once: int) -> None:
+        take(self, steps, mechanism, epsilon * math.sqrt(at_once), at_once=at_once)
+
+    patch.setattr(Stages, "take_stumps", taken)
 
 
 def one_class_of_several(patch: pytest.MonkeyPatch) -> None:
@@ -125,6 +161,11 @@ def one_class_of_several(patch: pytest.MonkeyPatch) -> None:
         self.square = 1.0
 
     patch.setattr(Softmax, "__init__", init)
+
+
+def products_twice(patch: pytest.MonkeyPatch) -> None:
+    products = stages._products
+    patch.setattr(stages, "_products", lambda block: 2 * products(block))
 
 
 def weights_without_bound(patch: pytest.MonkeyPatch) -> None:
@@ -144,7 +185,7 @@ def loss_residuals(score: Any, labels: Any) -> Any:
 
 
 def exact_counts(patch: pytest.MonkeyPatch) -> None:
-    """Noisy counts are released, and exact ones decide what is halved."""
+    """Noisy counts are released, and exact ones decide what is cut up."""
     count = Stages._count
 
     def counted(self: Stages, layout: Layout, part: float, what: str) -> Any:
@@ -166,9 +207,11 @@ def noise_of_one_block(patch: pytest.MonkeyPatch) -> None:
 def choices_at(share: float, what: str, patch: pytest.MonkeyPatch) -> None:
     choose = Stages._choose
 
-    def chosen(self: Stages, scores: Any, times: int, rho: float, most: float, width: float, why: str) -> Any:
+    def chosen(
+        self: Stages, options: Any, scores: Any, times: int, rho: float, most: float, width: float, why: str
+    ) -> Any:
         factor = share if why == what else 1.0
-        return choose(self, scores, times, rho, factor * most, factor * width, why)
+        return choose(self, options, scores, times, rho, factor * most, factor * width, why)
 
     patch.setattr(Stages, "_choose", chosen)
 
@@ -194,21 +237,23 @@ TWINS: dict[str, tuple[str, int, Callable[[pytest.MonkeyPatch], None], str]] = {
         noise_of_one_block,
         "records in the bins of the public grid",
     ),
-    "bins: counted twice": ("with δ", 2, counted_twice, "records in the halves of crowded bins"),
-    "halving: by exact counts": ("with δ", 2, exact_counts, PUBLISHED),
+    "bins: counted twice": ("with δ", 2, counted_twice, "records in parts of crowded bins"),
+    "crowded: by exact counts": ("with δ", 2, exact_counts, PUBLISHED),
     "stumps: half of the sensitivity": ("with δ", 2, half_of_the_sensitivity, "stump"),
+    "stumps: a draw for all of a pass": ("with δ", 2, one_draw_a_pass, PUBLISHED),
     "stumps: weights without bound": ("with δ", 2, weights_without_bound, "stump"),
-    "pairs: half of the range": (
+    "groups: half of the range": (
         "with δ",
         2,
-        partial(choices_at, 0.5, "pair of attributes"),
-        "pair of attributes",
+        partial(choices_at, 0.5, "group of attributes"),
+        "group of attributes",
     ),
     "curvatures: half": ("with δ", 2, partial(curvature_at, 0.5), "curvature by cell"),
     "sweeps: noise of one attribute": ("with δ", 2, noise_of_one_block, "residuals by cell"),
     "sweeps: residuals of one class": ("with δ", 3, one_class_of_several, "residuals by cell"),
     "number: counted twice": ("pure", 2, counted_twice, "number of records"),
     "pure stumps: half of the sensitivity": ("pure", 2, half_of_the_sensitivity, "stump"),
+    "products: twice their size": ("pure", 2, products_twice, "stump or product"),
     "gradients: without clipping": ("logistic, public", 2, gradients_as_they_are, "gradient"),
     "gradients: noise of one attribute": ("logistic, public", 2, noise_of_one_block, "gradient"),
     "ranks: by exact counts": ("logistic, ranks", 2, exact_counts, PUBLISHED),
@@ -218,7 +263,7 @@ TWINS: dict[str, tuple[str, int, Callable[[pytest.MonkeyPatch], None], str]] = {
 @pytest.mark.parametrize("twin", TWINS)
 def test_the_laws_tell_a_stage_that_pays_too_little(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     name, n_classes, broken, stage = TWINS[twin]
-    pairs = [outlier(n_classes)]
+    pairs = [outlier(n_classes), nobody_and_one(n_classes)]
     pairs += [random_neighbours(np.random.default_rng(k), n_classes, replaced=False) for k in range(12)]
 
     def shares() -> list[float]:
@@ -229,11 +274,6 @@ def test_the_laws_tell_a_stage_that_pays_too_little(twin: str, monkeypatch: pyte
     assert max(shares(), default=0.0) <= 1
     broken(monkeypatch)
     assert max(shares()) > 1.01
-
-
-def nobody_and_one() -> Records:
-    codes, labels = np.array([[1.0, 0.0, 2.0, 0.0, 0.5]]), np.array([1])
-    return Encoded(codes[:0], labels[:0], domain_of(2)), Encoded(codes, labels, domain_of(2))
 
 
 REPLAYED: dict[
@@ -247,7 +287,7 @@ REPLAYED: dict[
         partial(outlier, 2),
     ),
     "bins: counted twice": ("pure", {"n_rounds": 1}, counted_250_times, nobody_and_one),
-    "halving: by exact counts": (
+    "crowded: by exact counts": (
         "with δ",
         {},
         exact_counts,
@@ -291,6 +331,7 @@ def run(
     curator = open_curator(rng=np.random.default_rng(0), ledger=Ledger(claimed=1.0, delta=delta))
     data = records.scored(finest_cuts(domain, **size), loss_of(domain.n_classes))
     stages_ = Stages(data, curator, domain, rho, Settings())
+    stages_.n = 1.0
     stages_.grid = grid_of(domain, public_cuts(domain, **size))
     stages_.counted = [np.ones(n) for n in stages_.grid.sizes]
     stages_.chosen = {a: {} for a in range(domain.n_attributes)}
@@ -299,15 +340,16 @@ def run(
 
 
 def stumps_by(mechanism: str, rounds: int, stages_: Stages) -> None:
-    stages_.take_stumps(rounds, 0.4, getattr(stages_.curator, mechanism), 2 * math.sqrt(stages_.rho) / rounds)
+    epsilon = 2 * math.sqrt(stages_.rho) / rounds
+    stages_.take_stumps(shrinking(0.4, rounds), getattr(stages_.curator, mechanism), epsilon, at_once=1)
 
 
 def fine(stages_: Stages) -> object:
-    return stages_.fine_attributes(EVERYTHING)
+    return stages_.fine_attributes(EVERYTHING._replace(fine=1))
 
 
-def pairs(stages_: Stages) -> object:
-    return stages_.pairs(EVERYTHING)
+def groups(stages_: Stages) -> object:
+    return stages_.groups(EVERYTHING._replace(groups=2))
 
 
 def crowds(alone: int, together: int) -> Records:
@@ -328,12 +370,22 @@ def several(n_classes: int) -> list[Records]:
     return [random_neighbours(np.random.default_rng(k), n_classes, replaced=False) for k in range(5)]
 
 
+def of_three(n_classes: int) -> list[Records]:
+    """The same with three attributes, of which there are three pairs and a triple."""
+    three = [0, 1, 5]
+    domain = changed(domain_of(n_classes), attributes=tuple(ATTRIBUTES[a] for a in three))
+    both = [
+        [Encoded(one.columns[three].T, one.labels, domain) for one in pair] for pair in several(n_classes)
+    ]
+    return [(first, second) for first, second in both]
+
+
 def without_the_quarter(patch: pytest.MonkeyPatch) -> None:
     """The range of the fine attributes' scores as if Σ r² did not change."""
     choose = Stages._choose
 
-    def chosen(self: Stages, scores: Any, times: int, rho: float, most: float, width: float, why: str) -> Any:
-        return choose(self, scores, times, rho, self.loss.absolute, 2 * self.loss.absolute, why)
+    def chosen(self: Stages, options: Any, scores: Any, times: int, rho: float, *how: Any) -> Any:
+        return choose(self, options, scores, times, rho, self.loss.absolute, 2 * self.loss.absolute, how[-1])
 
     patch.setattr(Stages, "_choose", chosen)
 
@@ -363,21 +415,21 @@ ALONE: dict[
         lambda: several(4)[:3],
         half_of_the_sensitivity,
     ),
-    "fine attributes": (fine, 0.2, SIZE, lambda: [crowds(8, 400)], without_the_quarter),
-    "pairs": (pairs, 10.0, SIZE, lambda: several(2), partial(choices_at, 0.5, "pair of attributes")),
-    "pairs, four classes": (
-        pairs,
-        10.0,
+    "fine attributes": (fine, 0.1, SIZE, lambda: [crowds(25, 400)], without_the_quarter),
+    "groups": (groups, 0.3, SIZE, partial(of_three, 2), partial(choices_at, 0.5, "group of attributes")),
+    "groups, four classes": (
+        groups,
+        40.0,
         SIZE,
-        lambda: several(4),
-        partial(choices_at, 0.3, "pair of attributes"),
+        partial(of_three, 4),
+        partial(choices_at, 0.3, "group of attributes"),
     ),
 }
 
 
 EXACT = [
     *((name, 0.0) for name in ALONE),
-    *((name, 1e-3) for name in ("permute-and-flip", "stumps", "pairs")),
+    *((name, 1e-3) for name in ("permute-and-flip", "stumps", "groups")),
 ]
 
 
@@ -403,7 +455,7 @@ def test_exact_losses_of_choices(name: str, delta: float, monkeypatch: pytest.Mo
 
 def test_the_quarter_is_needed_to_the_last() -> None:
     """The fine attributes' range is passed by less than a tenth without it: no sampled attack would tell."""
-    (first, second), rho = crowds(8, 400), 0.2
+    (first, second), rho = crowds(25, 400), 0.1
     publish = lambda records: run(fine, records, rho=rho).curator.ledger.pure_epsilon  # noqa: E731
     honest = largest(spent(publish, first, second))
     assert 0.94 < honest <= 1
@@ -470,7 +522,7 @@ def fitted(name: str, epsilon: float, records: Encoded) -> None:
 
 
 def few() -> Records:
-    """So few records that no pair of attributes is chosen for certain."""
+    """So few records that no group of attributes is chosen for certain."""
     rng = np.random.default_rng(22)
     codes, labels = sample(rng, int(rng.integers(2, 6)), 2)
     other = neighbour(codes, labels, rng, replaced=False, n_classes=2)
@@ -486,15 +538,16 @@ ATTACKED: dict[str, Attack] = {
         noise_of_one_block,
     ),
     "stump": (partial(fitted, "with δ", 20.0), nobody_and_one, half_of_the_sensitivity),
+    "stump or product": (partial(fitted, "pure", 10.0), nobody_and_one, products_twice),
     "fine attribute": (
         partial(run, fine, rho=22.0),
-        partial(crowds, 20, 20),
+        partial(crowds, 35, 35),
         partial(choices_at, 0.5, "fine attribute"),
     ),
-    "pair of attributes": (
-        partial(run, pairs, rho=20.0),
+    "group of attributes": (
+        partial(run, groups, rho=20.0),
         few,
-        partial(choices_at, 0.5, "pair of attributes"),
+        partial(choices_at, 0.5, "group of attributes"),
     ),
     "records by cell": (partial(fitted, "with δ", 20.0), nobody_and_one, noise_of_one_block),
     "curvature by cell": (partial(fitted, "with δ", 40.0), nobody_and_one, partial(curvature_at, 0.25)),
@@ -527,15 +580,18 @@ def spent_on(ledger: Ledger) -> dict[str, float]:
     return {what: part / rho for what, part in total.items()}
 
 
-def expected(halved: int) -> dict[str, float]:
-    """The plan's shares; what is not spent on halving goes to the sweeps."""
+def expected(cut: int) -> dict[str, float]:
+    """The plan's shares; what is not spent on cutting bins up goes to the sweeps."""
     plan, settings = EVERYTHING, Settings()
     shares = {
         "records in the bins of the public grid": settings.of_counts,
-        "records in the halves of crowded bins": halved * settings.of_thresholds / settings.halvings,
+        "records in parts of crowded bins": cut
+        * settings.of_thresholds
+        * settings.halvings_at_once
+        / settings.halvings,
         "stump": plan.of_stumps,
         "fine attribute": plan.of_fine,
-        "pair of attributes": plan.of_pairs,
+        "group of attributes": plan.of_groups,
         "records by cell": settings.of_curvatures / 2,
         "curvature by cell": settings.of_curvatures / 2,
     }
@@ -555,11 +611,14 @@ def test_the_ledger_books_each_stage_its_share(
 
     def fitted() -> tuple[dict[str, float], dict[str, float]]:
         ledger = model.fit(Encoded(codes, labels, domain_of(n_classes))).ledger_
-        halved = sum("halves" in event.what for event in ledger.events)
-        return spent_on(ledger), expected(halved)
+        return spent_on(ledger), expected(sum("crowded" in event.what for event in ledger.events))
 
     booked, planned = fitted()
     assert booked == pytest.approx(planned, rel=1e-9)
+    with monkeypatch.context() as patch:
+        passes_as_choices(patch)  # broken twin
+        booked, planned = fitted()
+        assert booked != pytest.approx(planned, rel=1e-9)
     spend = Stages._spend
     more = {EVERYTHING.of_stumps: 1.01}  # broken twin
     monkeypatch.setattr(Stages, "_spend", lambda self, part: more.get(part, 1.0) * spend(self, part))
@@ -572,7 +631,7 @@ def test_the_ledger_books_gradients_nine_tenths(bins: str) -> None:
     codes, labels = sample(np.random.default_rng(0), 50, 3)
     ledger = LEARNERS["logistic, " + bins](random_state=0).fit(Encoded(codes, labels, domain_of(3))).ledger_
     shares = spent_on(ledger)
-    halved = sum("halves" in event.what for event in ledger.events)
+    halved = sum("crowded" in event.what for event in ledger.events)
     first = {"public": 0.1, "ranks": 0.05 + 0.05 * halved / 8}[bins]
     assert shares["gradient"] == pytest.approx(0.9 / (0.9 + first), rel=1e-9)
 

@@ -98,6 +98,32 @@ def test_explanations_sum_to_the_score() -> None:
         PrivateBooster().explain(X)
 
 
+def test_a_triple_has_a_column_and_shares_its_importance() -> None:
+    rng = np.random.default_rng(0)
+    bits = rng.integers(2, size=(4000, 3))
+    X = pd.DataFrame({"x": (bits[:, 0] + rng.random(4000)) / 2, "d": bits[:, 1], "c": bits[:, 2], "z": 0})
+    y = bits.sum(axis=1) % 2
+    domain = Domain(
+        (Continuous("x", 0, 1), *(Categorical(name, (0, 1)) for name in "dc"), Categorical("z", (0, 1))),
+        (0, 1),
+    )
+    model = PrivateBooster(domain=domain, epsilon=5.0, delta=1e-5, random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.95
+    ((name, shape),) = ((n, s) for n, s in model.groups().items() if len(n) == 3)
+    assert name == ("x", "d", "c")
+    assert shape.score.shape == tuple(len(at) + 1 if a == 0 else len(at) for a, at in enumerate(shape.at))
+    table = model.explain(X)
+    assert table.columns.tolist()[:6] == ["constant", "x", "d", "c", "z", "x × d × c"]
+    assert table["x × d × c"].abs().min() > table[["x", "d", "c"]].abs().mean().max()  # it says nearly all
+    np.testing.assert_allclose(table.sum(axis=1), model.models_[0].score(domain.encode(X)), atol=1e-12)
+    shares = model.feature_importances_
+    assert shares.sum() == pytest.approx(1)
+    assert shares[:3].min() > 0.25 > shares[3]
+    alone = clone(model).set_params(additive=True).fit(X, y)  # broken twin
+    assert alone.explain(X).columns.tolist() == ["constant", *"xdcz"]
+    assert alone.score(X, y) < 0.7
+
+
 def test_replay_of_three_classes() -> None:
     X, y = three_classes(30)
     model = PrivateBooster(epsilon=2.0, n_rounds=3, uniform=5, geometric=2, domain=THREE)
@@ -116,7 +142,11 @@ def test_a_doubled_rate_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
         return exact(lambda part: clone(model).fit(*part), pair.first, pair.second, claimed=1.0, subject="")
 
     assert 0.5 < audit().lower_bound <= 1 + 1e-9
-    monkeypatch.setattr(stages.Stages, "take_stumps", lambda self, *how: take(self, *how[:-1], 2 * how[-1]))
+    monkeypatch.setattr(
+        stages.Stages,
+        "take_stumps",
+        lambda self, steps, mechanism, epsilon, **how: take(self, steps, mechanism, 2 * epsilon, **how),
+    )
     assert audit().violated
 
 
@@ -145,10 +175,10 @@ def test_shapes_add_up_to_the_log_odds() -> None:
             score += part[(codes[:, [a]] > at).sum(axis=1)]
         else:
             score += part[codes[:, a].astype(int)]
-    assert model.pairs()
-    for (one, other), (rows, columns, part) in model.pairs().items():
+    assert model.groups()
+    for names, (cuts, part) in model.groups().items():
         bins = []
-        for name, at in ((one, rows), (other, columns)):
+        for name, at in zip(names, cuts, strict=True):
             a = adult.domain.names.index(name)
             ordered = adult.domain.continuous[a]
             bins.append((codes[:, [a]] > at).sum(axis=1) if ordered else codes[:, a].astype(int))

@@ -6,8 +6,10 @@ import json
 import re
 import shutil
 import warnings
+from copy import copy
 from dataclasses import replace
 from datetime import date
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +27,7 @@ from dpnb.estimators.base import PrivateClassifier
 from dpnb.papers.baselines_logistic import LogisticRegression
 from dpnb.papers.dpada import DPAda
 from dpnb.records.grid import Shape
-from dpnb.records.shapes import Block, PairShape, Shapes, category_axis, interval_axis, nearest
+from dpnb.records.shapes import Axis, Block, GroupShape, Layout, Shapes, category_axis, interval_axis, nearest
 from dpnb.release import card, pictures
 from private_trees.site import pdf
 
@@ -103,29 +105,60 @@ def test_noise_ranks_below_what_matters(seed: int) -> None:
     assert (ranges / ranges.sum())[DOMAIN.names.index("const")] > 0.05
 
 
-def drawn_shapes(rng: np.random.Generator) -> Shapes:
-    domain = Domain((Continuous("x", 0, 4), Categorical("c", ("a", "b", "d"))), (0, 1))
-    x, c = interval_axis(0, np.array([1.0, 2.0, 3.0])), category_axis(1, 3)
-    blocks = (Block((x,)), Block((c,)), Block((x, c)))
-    table, records = rng.normal(size=4 + 3 + 12), rng.integers(1, 50, 7).astype(float)
-    return Shapes(domain, 0.5, blocks, table, (Block((x,)), Block((c,))), records, 1.0)
+X4, C3, D2 = interval_axis(0, np.array([1.0, 2.0, 3.0])), category_axis(1, 3), category_axis(2, 2)
 
 
-def test_importances_are_what_enumeration_gives() -> None:
-    """Of independent attributes: E|E(F | a) − E F|, and a half of E|the rest|."""
+def drawn_shapes(rng: np.random.Generator, *group: Axis) -> Shapes:
+    """A block of each attribute and one of a group, with random scores and counts."""
+    domain = Domain(
+        (Continuous("x", 0, 4), Categorical("c", ("a", "b", "d")), Categorical("d", (0, 1))), (0, 1)
+    )
+    alone = tuple(Block((axis,)) for axis in (X4, C3, D2))
+    blocks = (*alone, Block(group or (X4, C3)))
+    table = rng.normal(size=Layout(blocks).total)
+    return Shapes(domain, 0.5, blocks, table, alone, rng.integers(1, 50, 9).astype(float), 1.0)
+
+
+@pytest.mark.parametrize("group", [(X4, C3), (X4, D2), (X4, C3, D2)])
+def test_importances_are_what_enumeration_gives(group: tuple[Axis, ...]) -> None:
+    """Of independent attributes: E|E(F | a) − E F|, and an equal part of E|the rest| for each of the group."""
     rng = np.random.default_rng(0)
     for _ in range(20):
-        shapes = drawn_shapes(rng)
+        shapes = drawn_shapes(rng, *group)
         shapes.check(shapes.domain)
-        weight = np.outer(*(part / part.sum() for part in np.split(shapes.records, [4])))
-        grid = np.array([[x, c] for x in (0.5, 1.5, 2.5, 3.5) for c in range(3)])
-        score = shapes.score(grid).reshape(4, 3)
-        mean = np.sum(weight * score)
-        by_x = (weight * score).sum(axis=1) / weight.sum(axis=1) - mean
-        by_c = (weight * score).sum(axis=0) / weight.sum(axis=0) - mean
-        rest = np.sum(weight * np.abs(score - mean - by_x[:, None] - by_c))
-        sides = weight.sum(axis=1) @ np.abs(by_x), weight.sum(axis=0) @ np.abs(by_c)
-        np.testing.assert_allclose(shapes.importances(), np.array(sides) + rest / 2, atol=1e-12)
+        weight = reduce(np.multiply.outer, (part / part.sum() for part in np.split(shapes.records, [4, 7])))
+        cells = np.add(list(np.ndindex(4, 3, 2)), [0.5, 0, 0])
+        score = shapes.score(cells).reshape(4, 3, 2)
+        rest = score - np.sum(weight * score)
+        alone = []
+        for a in range(3):
+            others = tuple({0, 1, 2} - {a})
+            own = (weight * score).sum(axis=others, keepdims=True) / weight.sum(axis=others, keepdims=True)
+            own -= np.sum(weight * score)
+            rest = rest - own
+            alone.append(np.sum(weight * np.abs(own)))
+        shared = np.sum(weight * np.abs(rest)) / len(group)
+        more = [shared * (axis in group) for axis in (X4, C3, D2)]
+        np.testing.assert_allclose(shapes.importances(), np.add(alone, more), atol=1e-12)
+        free = replace(shapes, counted=()).importances()
+        assert free.sum() == pytest.approx(
+            sum(np.ptp(part) / 2 for part in shapes.layout.parts(shapes.table))
+        )
+
+
+def test_a_parity_is_interaction_alone() -> None:
+    """Where both sides of each attribute have as many records."""
+    axes = (interval_axis(0, np.array([2.0])), category_axis(1, 2), category_axis(2, 2))
+    domain = Domain((Continuous("x", 0, 4), Categorical("c", (0, 1)), Categorical("d", (0, 1))), (0, 1))
+    table = 0.7 * (-1.0) ** np.indices((2, 2, 2)).sum(axis=0)
+    alone = tuple(Block((axis,)) for axis in axes)
+    shapes = Shapes(domain, 0.0, (Block(axes),), table.ravel(), alone, np.full(6, 10.0), 0.0)
+    own, rest = shapes.interaction(*shapes.groups()[0])
+    np.testing.assert_allclose(own, np.zeros((3, 2)), atol=1e-15)
+    assert rest == pytest.approx(0.7)
+    np.testing.assert_allclose(shapes.importances(), np.full(3, 0.7 / 3))
+    other = replace(shapes, records=np.array([15.0, 5.0] * 3))  # broken twin: sides that differ
+    assert np.abs(other.interaction(*other.groups()[0])[0]).max() > 0.1
 
 
 def test_counts_are_taken_to_the_nearest_that_can_be() -> None:
@@ -177,19 +210,17 @@ def test_logistic_regression_counts_too() -> None:
     assert fitted.models_[0].number == pytest.approx(5000, rel=0.2)
 
 
-X4, C3 = interval_axis(0, np.array([1.0, 2.0, 3.0])), category_axis(1, 3)
-
-
 @pytest.mark.parametrize(
     "wrong",
     [
         {"records": np.ones(1)},
-        {"records": np.full(7, np.nan)},
+        {"records": np.full(9, np.nan)},
         {"noise": -1.0},
         {"noise": np.nan},
-        {"counted": (Block((C3,)), Block((X4,)))},
-        {"counted": (Block((X4, C3)),), "records": np.ones(12)},
-        {"counted": (Block((X4,)), Block((category_axis(1, 2),))), "records": np.ones(6)},
+        {"counted": (Block((C3,)), Block((X4,)), Block((D2,)))},
+        {"counted": (Block((X4, C3)), Block((D2,))), "records": np.ones(14)},
+        {"counted": (Block((X4,)), Block((category_axis(1, 2),)), Block((D2,))), "records": np.ones(8)},
+        {"blocks": (Block((X4, C3, D2, D2)),), "table": np.zeros(48)},
     ],
 )
 def test_counts_of_a_document_are_checked(wrong: dict[str, Any]) -> None:
@@ -238,8 +269,58 @@ def test_axes_speak_as_the_attribute_does() -> None:
     assert {"a", "c"} <= set(words_of(few))
     bars = pictures.plot_shapes(drawn, empty={"ward": empty}).axes[0].patches
     assert [bar.get_alpha() for bar in bars] == [None, pictures.FAINT, None]
-    pair = PairShape(np.array([16_436.0]), np.array([gap.floor / 2]), np.zeros((2, 2)))
-    assert {"≤ 2015-01-01", "missing"} <= set(words_of(pictures.plot_pair((day, gap), pair)))
+    pair = GroupShape((np.array([16_436.0]), np.array([gap.floor / 2])), np.zeros((2, 2)))
+    assert {"≤ 2015-01-01", "missing"} <= set(words_of(pictures.plot_group((day, gap), pair)))
+    plt.close("all")
+
+
+@pytest.mark.parametrize("bins", [2, 3, 4])
+def test_a_triple_is_a_panel_for_each_bin(bins: int) -> None:
+    names = (
+        Continuous("age", 0, 90),
+        Categorical("shift", tuple("abcde")),
+        Categorical("ward", tuple("pqrstu")),
+    )
+    at = (np.array([30.0, 50.0, 70.0][: bins - 1]), np.arange(5.0), np.arange(6.0))
+    score = np.random.default_rng(0).normal(size=(bins, 5, 6))
+    empty = np.indices(score.shape)[0] == 0
+
+    def panels(n: int) -> list[Any]:
+        """Of the last n attributes, where the first ones are in their first bins."""
+        part = (0,) * (3 - n)
+        shape = GroupShape(at[-n:], score[part])
+        figure = pictures.plot_group(names[-n:], shape, empty=empty[part])
+        figure.canvas.draw()
+        return [axis for axis in figure.axes if axis.images and axis.get_visible()]
+
+    found, most = panels(3), np.abs(score).max()
+    assert [panel.get_title() for panel in found][:: bins - 1] == ["age ≤ 30", "age ≤ 90"]
+    for panel, part, faint in zip(found, score, empty, strict=True):
+        (image,) = panel.images
+        np.testing.assert_array_equal(image.get_array(), part)
+        assert (image.get_alpha() == np.where(faint, pictures.FAINT, 1.0)).all()
+        assert image.get_clim() == (-most, most)  # one scale for all
+    for lowest in found[-2:]:
+        assert [tick.get_text() for tick in lowest.get_xticklabels()] == list("pqrstu")
+        assert lowest.get_xlabel() == "ward"
+    assert [panel.get_title() for panel in panels(2)] == [""]  # broken twin: a pair
+    turned = GroupShape(
+        (at[2], at[1], at[0]), score.transpose(2, 1, 0)
+    )  # the fewest bins make panels anywhere
+    again = pictures.plot_group(names[::-1], turned, empty=empty.transpose(2, 1, 0)).axes
+    assert [axis.get_title() for axis in again if axis.images and axis.get_visible()] == [
+        panel.get_title() for panel in found
+    ]
+    plt.close("all")
+
+
+def test_all_three_of_a_triple_are_named(model: PrivateBooster) -> None:
+    triple = Block((interval_axis(0, np.array([50.0])), category_axis(2, 3), category_axis(6, 2)))
+    one, odd = copy(model), np.indices((2, 3, 2)).sum(axis=0).ravel() % 2.0
+    one.models_ = [replace(model.models_[0], blocks=(triple,), table=odd)]
+    told = "What age, smoking and 科室 add together to the score of class yes"
+    assert [text.startswith(told) for _, text in pictures.of_model(one)].count(True) == 1
+    assert not any(text.startswith(told) for _, text in pictures.of_model(model))  # broken twin
     plt.close("all")
 
 

@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -412,3 +413,22 @@ def alive(process: int) -> bool:
 def test_no_worker_outlives_a_killed_run(tmp_path: Path) -> None:
     assert left_after_a_kill(tmp_path) == []
     assert len(left_after_a_kill(tmp_path, twin="runs._end_with_parent = int")) == 2  # broken twin
+
+
+def test_every_command_that_the_book_names_does_something(root: Path) -> None:
+    """``python -m`` runs a module; broken twin: one that defines ``main`` and does not call it."""
+    pages = [*root.glob("*.md"), *(root / "book").glob("*.md"), root / "Makefile"]
+    pages += [*(root / "notebooks").glob("*.ipynb"), *(root / "book" / "private_trees").rglob("*.py")]
+    named = {
+        name
+        for page in pages
+        for name in re.findall(r"python -m (private_trees[a-z_.]*[a-z_])", page.read_text(encoding="utf-8"))
+    }
+
+    def runs_something(name: str) -> bool:
+        path = root.joinpath("book", *name.split(".")).with_suffix(".py")
+        return '\nif __name__ == "__main__":\n' in path.read_text(encoding="utf-8")
+
+    assert {"private_trees.experiments", "private_trees.standin", "private_trees.site.pdf"} <= named
+    assert [name for name in sorted(named) if not runs_something(name)] == []
+    assert not runs_something("private_trees.studies.runs")

@@ -9,7 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpnb import PrivateBooster, load
+from dpnb.records.grid import public_grid
 from dpnb.records.losses import FIXED_POINT
+from dpnb.records.memory import ScoredRecords
+from dpnb.records.shapes import Layout
+from private_trees.chapters import scale as chapter
 from private_trees.studies import scale
 from registered import ENTRIES
 
@@ -48,6 +53,24 @@ def test_a_pass_takes_the_longer_the_more_it_reads() -> None:
 def test_bytes_of_an_answer() -> None:
     assert scale.table_bytes(nodes=1, classes=2, bins=400) == 12_800
     assert scale.table_bytes(nodes=8, classes=2, bins=400) == 8 * 12_800
+
+
+def test_rounds_ask_for_as_many_cells_as_the_chapter_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    data, cells, residuals = load("adult-standin"), set[int](), ScoredRecords.residuals
+
+    def asked(self: ScoredRecords, layout: Layout) -> np.ndarray:
+        cells.add(layout.total)
+        return residuals(self, layout)
+
+    monkeypatch.setattr(ScoredRecords, "residuals", asked)
+    bins, products = int(public_grid(data.domain).sizes.sum()), chapter.product_cells(data.domain)
+    PrivateBooster(n_rounds=4, domain=data.domain, random_state=0).fit(*data.train)
+    assert cells == {bins, bins + products}
+    cells.clear()
+    PrivateBooster(n_rounds=4, additive=True, domain=data.domain, random_state=0).fit(*data.train)
+    assert cells == {bins}  # broken twin: stumps alone
+    sizes = chapter.answer_sizes(bins=bins, classes=2, products=products)["KB a task, at most"]
+    assert sizes["a round of stumps"] < sizes["a round of stumps and products"]
 
 
 def test_the_committed_measurements_are_complete(root: Path) -> None:

@@ -28,7 +28,8 @@ from pyspark.sql import SparkSession
 
 import dpnb
 from dpnb import Categorical, Continuous, DataError, Domain, DomainError, PrivateBooster, spark
-from dpnb.boosting.stages import Plan, Settings
+from dpnb.boosting import stages
+from dpnb.boosting.plans import Planner
 from dpnb.domain import Misfit
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.papers.dpada import DPAda
@@ -41,6 +42,7 @@ from dpnb.records.memory import Cohort, Records, ScoredRecords, WeightedRecords
 from dpnb.spark import blocks, boosting, columns, trees
 from dpnb.spark import table as table_module
 from spark_models import DOMAIN, N, check_equal, parts_of, table_of, three_classes
+from stage_records import EVERYTHING
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
 
@@ -116,8 +118,14 @@ def test_every_stage_gives_the_same_document(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """All that the booster can do, whatever the number of records: halved bins, fine attributes, pairs and sweeps."""
-    monkeypatch.setattr(Settings, "plan", lambda self, known, **_: Plan(3, 0.4, 0.4, 2, 0.05, 1, 0.02, 2))
+    """All that the booster can do, whatever the number of records: bins cut up, fine attributes, groups and sweeps."""
+    plan = EVERYTHING._replace(stumps=3, fine=1, sweeps=2)
+    monkeypatch.setattr(Planner, "plan", lambda self, known: plan)
+    offered = stages._offered  # few pairs, so that triples are chosen too
+    monkeypatch.setattr(
+        stages, "_offered", lambda axes, size: offered(axes, size)[: 1 if size == 2 else None]
+    )
+    monkeypatch.setattr(stages, "NOTHING", 0.0)
     X, y, domain = request.getfixturevalue(sample)
     make = partial(PrivateBooster, epsilon=8.0, delta=1e-5, neighbours=relation)
     here = make(random_state=3).fit(Records(X, y, domain=domain))
@@ -130,15 +138,23 @@ def test_every_stage_gives_the_same_document(
     assert {
         "stump",
         "fine attribute",
-        "pair of attributes",
+        "group of attributes",
         "curvature by cell",
         "residuals by cell",
     } <= asked
-    assert there.pairs(label=domain.classes[-1])
+    assert 3 in {len(names) for names in there.groups(label=domain.classes[-1])}
     np.testing.assert_array_equal(dpnb.read(files[1]).predict_proba(X), here.predict_proba(X))
     twin = make(random_state=3).fit(Records(X[1:], y[1:], domain=domain))  # broken twin: a record less
     twin.release(files[2])
     assert files[2].read_bytes() != files[1].read_bytes()
+
+
+def test_products_give_the_same_model(three: Any, tables: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PrivateBooster, "_products_from", 0.0)
+    X, y, domain = three
+    check_equal(
+        partial(PrivateBooster, epsilon=8.0, n_rounds=4), Records(X, y, domain=domain), tables["three"][2]
+    )
 
 
 def test_keys_matter(adult: Any, tables: Any) -> None:

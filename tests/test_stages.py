@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import accumulate
+from itertools import accumulate, combinations
 from typing import Any
 
 import numpy as np
@@ -16,16 +17,18 @@ from scipy.optimize import minimize
 
 from dpnb import Categorical, Continuous, Domain, PrivateBooster
 from dpnb.boosting import stages
-from dpnb.boosting.stages import Planner, Settings, Stages, finest_cuts, most_pairs
+from dpnb.boosting.plans import MORE_GROUPS, MORE_STUMPS, ROUNDS, Planner, Settings, pairs_of
+from dpnb.boosting.stages import Stages, finest_cuts
 from dpnb.errors import FewRecordsWarning
 from dpnb.papers.baselines_logistic import LogisticRegression
 from dpnb.privacy.accounting import covers, gaussian_rho, tight_rho
 from dpnb.privacy.curator import Curator, opening
 from dpnb.privacy.laws import Law
-from dpnb.privacy.ledger import Event, zcdp_rho
+from dpnb.privacy.ledger import Event, Ledger, zcdp_rho
 from dpnb.records import losses
 from dpnb.records.grid import grid_of, public_cuts, public_grid
 from dpnb.records.losses import Clipped, Margins, Softmax, fixed, loss_of
+from dpnb.records.memory import ScoredRecords
 from dpnb.records.shapes import Block, Layout, category_axis, interval_axis, layout_of
 from stage_records import DELTA, EVERYTHING, Encoded, domain_of, neighbour, sample
 
@@ -113,42 +116,77 @@ def excess(one: Asked, other: Asked, *, replaced: bool) -> float:
     return cost / (one.how["rho"] * (4 if replaced else 1)) - 1
 
 
-def worst(*, n_classes: int, replaced: bool, pairs: int, seed: int, **parameters: Any) -> tuple[float, int]:
-    """Largest excess of all questions over random neighbours, and how many there were."""
-    rng, domain, found, n = np.random.default_rng(seed), domain_of(n_classes), -1.0, 0
-    for k in range(pairs):
-        codes, labels = sample(rng, int(rng.integers(1, 60)), n_classes)
-        first = run(Encoded(codes, labels, domain), seed=k, **parameters)
-        changed = neighbour(codes, labels, rng, replaced=replaced, n_classes=n_classes)
-        second = run(Encoded(*changed, domain), seed=k, script=first.asked, **parameters)
-        assert len(first.asked) == len(second.asked)
-        both = zip(first.asked, second.asked, strict=True)
-        found = max(found, *(excess(one, other, replaced=replaced) for one, other in both))
-        n += len(first.asked)
+STAGES = {
+    "number of records": "counts",
+    "records in the bins of the public grid": "counts",
+    "records in parts of crowded bins": "counts",
+    "records by cell": "counts",
+    "stump": "stumps",
+    "stump or product": "products",
+    "fine attribute": "fine attributes",
+    "group of attributes": "groups",
+    "curvature by cell": "curvatures",
+    "residuals by cell": "sweeps",
+}
+
+
+def drawn(rng: np.random.Generator, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Few records, or more that have two values of each attribute in common, two of which decide the classes."""
+    if rng.random() < 0.5:
+        return sample(rng, int(rng.integers(1, 60)), n_classes)
+    (two, _), n = sample(rng, 2, n_classes), int(rng.integers(100, 300))
+    at = rng.integers(2, size=(n, two.shape[1]))
+    return np.take_along_axis(two, at, axis=0), at[np.arange(n), rng.choice([0, 4], n)]
+
+
+def worst(
+    *, n_classes: int, replaced: bool, fits: int, neighbours: int = 4, seed: int, **parameters: Any
+) -> tuple[dict[str, float], Counter[str]]:
+    """Largest excess of each stage's questions over random neighbours of so many data sets, and their numbers."""
+    rng, domain, found, n = np.random.default_rng(seed), domain_of(n_classes), {}, Counter[str]()
+    for k in range(fits):
+        codes, labels = drawn(rng, n_classes)
+        how: dict[str, Any] = {"seed": k, "epsilon": float(rng.choice([0.3, 3.0]))} | parameters
+        first = run(Encoded(codes, labels, domain), **how)
+        for _ in range(neighbours):
+            changed = neighbour(codes, labels, rng, replaced=replaced, n_classes=n_classes)
+            second = run(Encoded(*changed, domain), script=first.asked, **how)
+            for one, other in zip(first.asked, second.asked, strict=True):
+                stage = STAGES[one.how["what"]]
+                found[stage] = max(found.get(stage, -1.0), excess(one, other, replaced=replaced))
+                n[stage] += 1
     return found, n
 
 
 @pytest.fixture
 def everything(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every stage, however few the records are."""
-    monkeypatch.setattr(stages.Settings, "plan", lambda self, known, **_: EVERYTHING)
+    monkeypatch.setattr(Planner, "plan", lambda self, known: EVERYTHING)
 
 
 @pytest.mark.usefixtures("everything")
+@pytest.mark.parametrize("fits", [25, pytest.param(330, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("replaced", [False, True], ids=["add-remove", "replace"])
-@pytest.mark.parametrize("n_classes", [2, 3, 4])
-def test_no_record_changes_more_than_its_stage_pays_for(n_classes: int, replaced: bool) -> None:
-    found, n = worst(n_classes=n_classes, replaced=replaced, pairs=90, seed=n_classes)
-    assert found <= 1e-9
-    assert n > 1700  # 10 000 questions in all six
+@pytest.mark.parametrize("n_classes", [2, 3, 4, 5])
+def test_no_record_changes_more_than_its_stage_pays_for(n_classes: int, replaced: bool, fits: int) -> None:
+    found, n = worst(n_classes=n_classes, replaced=replaced, fits=fits, seed=n_classes)
+    assert set(found) == {*STAGES.values()} - {"products"}
+    assert max(found.values()) <= 1e-9
+    assert min(n.values()) >= 4 * fits  # by night 10 000 of each stage in all eight
 
 
 @pytest.mark.parametrize("replaced", [False, True], ids=["add-remove", "replace"])
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_the_same_for_pure_epsilon(n_classes: int, replaced: bool) -> None:
-    found, n = worst(n_classes=n_classes, replaced=replaced, pairs=60, seed=n_classes, delta=None)
-    assert found <= 1e-9
-    assert n > 300
+def test_the_same_for_pure_epsilon(n_classes: int, replaced: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PrivateBooster, "_products_from", 0.0)
+    how: dict[str, Any] = {"n_classes": n_classes, "replaced": replaced, "seed": n_classes}
+    found, n = worst(fits=20, **how, delta=None, n_rounds=8)
+    assert set(found) == {"counts", "stumps", "products"}
+    assert max(found.values()) <= 1e-9
+    assert min(n["stumps"] / 6, n["products"] / 2) == 80
+    products = stages._products
+    monkeypatch.setattr(stages, "_products", lambda block: 2 * products(block))  # broken twin
+    assert worst(fits=5, **how, delta=None, n_rounds=8)[0]["products"] > 0.05
 
 
 class Table:
@@ -169,7 +207,9 @@ def fine_score(sums: np.ndarray, squares: np.ndarray) -> tuple[float, float]:
     asked: list[tuple[float, float]] = []
     made = Stages(Table(sums, squares), None, Domain((Continuous("x", 0, 1),), (0, 1)), 1.0, Settings())  # type: ignore[arg-type]
 
-    def choose(scores: np.ndarray, times: int, rho: float, most: float, reach: float, what: str) -> list[int]:
+    def choose(
+        options: Any, scores: np.ndarray, times: int, rho: float, most: float, *_: object
+    ) -> list[Any]:
         asked.append((float(scores[0]), most))
         return []
 
@@ -179,7 +219,10 @@ def fine_score(sums: np.ndarray, squares: np.ndarray) -> tuple[float, float]:
 
 
 def fine_excess(*, n: int) -> float:
-    """How far one record more in one bin moves the score of a fine attribute beyond what its real number moves."""
+    """How far one record more in one bin moves the score of a fine attribute beyond what its real number moves.
+
+    That one changes by at most |r| + r²/4: |S| by |r|, and the slope of 3 √(Q + 36) is 3 / (2 √36) = 1/4 at most.
+    """
     rng, bins, found = np.random.default_rng(0), sum(stages.RESOLUTIONS), 0.0
     for _ in range(40):
         m = rng.dirichlet(np.ones(bins)) * n
@@ -196,9 +239,9 @@ def fine_excess(*, n: int) -> float:
 
 
 def _part(total: Fraction, squares: Fraction) -> Fraction:
-    """``max(S − 1.5 √(Q + 9), 0)`` to 200 binary digits."""
+    """``max(S − 3 √(Q + 36), 0)`` to 200 binary digits."""
     scale = 1 << 200
-    root = Fraction(math.isqrt(int((squares + 9) * Fraction(9, 4) * scale**2)), scale)
+    root = Fraction(math.isqrt(int((squares + 36) * 9 * scale**2)), scale)
     return max(total - root, Fraction(0))
 
 
@@ -239,11 +282,24 @@ def _twice(residuals: Any) -> Any:
     return lambda self, score, labels: 2 * residuals(self, score, labels)
 
 
+def _half(choose: Any) -> Any:
+    """Stumps at half of the sensitivity."""
+
+    def chosen(self: Any, layout: Any, times: int, mechanism: Any, epsilon: float) -> Any:
+        return choose(
+            self, layout, times, lambda s, **how: mechanism(s, **how | {"sensitivity": 0.25}), epsilon
+        )
+
+    return chosen
+
+
 def _too_narrow(choose: Any) -> Any:
+    """Fine attributes and groups at a third of the range."""
+
     def chosen(
-        self: Any, scores: Any, times: int, rho: float, sensitivity: float, change_range: float, what: str
+        self: Any, options: Any, scores: Any, times: int, rho: float, most: float, width: float, what: str
     ) -> Any:
-        return choose(self, scores, times, rho, sensitivity / 3, change_range / 3, what)
+        return choose(self, options, scores, times, rho, most / 3, width / 3, what)
 
     return chosen
 
@@ -259,20 +315,21 @@ def _one_block(noisy: Any) -> Any:
 
 @pytest.mark.usefixtures("everything")
 @pytest.mark.parametrize(
-    ("where", "name", "twin"),
+    ("where", "name", "twin", "caught"),
     [
-        (Margins, "residuals", _twice),
-        (stages.Stages, "_choose", _too_narrow),
-        (stages.Stages, "noisy", _one_block),
+        (Margins, "residuals", _twice, {"stumps", "groups", "sweeps"}),
+        (Stages, "_choose_stumps", _half, {"stumps"}),
+        (Stages, "_choose", _too_narrow, {"fine attributes", "groups"}),
+        (Stages, "noisy", _one_block, {"counts", "curvatures", "sweeps"}),
     ],
-    ids=["weights above 1", "a range too narrow", "blocks that share their noise"],
+    ids=["weights above 1", "half of the sensitivity", "a range too narrow", "blocks that share their noise"],
 )
 def test_stages_that_pay_too_little_are_caught(
-    where: Any, name: str, twin: Any, monkeypatch: pytest.MonkeyPatch
+    where: Any, name: str, twin: Any, caught: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(where, name, twin(getattr(where, name)))
-    found, _ = worst(n_classes=2, replaced=False, pairs=12, seed=1)
-    assert found > 0.05
+    found, _ = worst(n_classes=2, replaced=False, fits=12, seed=1)
+    assert {stage for stage, most in found.items() if most > 0.05} >= caught
 
 
 @pytest.mark.usefixtures("everything")
@@ -369,18 +426,16 @@ def test_layouts_count_every_record_once_a_block() -> None:
         ),
     )
     grid = grid_of(domain, public_cuts(domain, uniform=7, geometric=6))
-    pair = Block((interval_axis(0, [0.5, 1.0]), category_axis(1, 3)))
-    layout = Layout((*layout_of(grid).blocks, pair))
+    triple = Block((interval_axis(0, [0.5, 1.0]), category_axis(1, 3), category_axis(5, 2)))
+    layout = Layout((*layout_of(grid).blocks, triple))
     loose = data.counts(layout)
     data.keep(layout)
     kept = data.counts(layout)
     assert (loose == kept).all()
     assert (layout.sums(kept) == 200).all()
-    crossed = layout.parts(kept)[-1]
-    assert crossed.tolist() == [
-        [int(((np.searchsorted([0.5, 1.0], codes[:, 0]) == i) & (codes[:, 1] == j)).sum()) for j in range(3)]
-        for i in range(3)
-    ]
+    crossed, bins = np.zeros((3, 3, 2)), np.searchsorted([0.5, 1.0], codes[:, 0])
+    np.add.at(crossed, (bins, codes[:, 1].astype(int), codes[:, 5].astype(int)), 1)
+    assert layout.parts(kept)[-1].tolist() == crossed.tolist()
 
 
 def test_every_threshold_is_one_of_the_finest() -> None:
@@ -399,83 +454,325 @@ def test_every_threshold_is_one_of_the_finest() -> None:
     assert not np.isin([0.123], finest[0]).any()
 
 
-def test_crowded_bins_are_halved_and_others_are_not() -> None:
+NARROW = Domain(
+    (Continuous("x", -3, 5), Continuous("z", 0, 1, missing=True), Continuous("tiny", 0, 5e-323)), (0, 1)
+)
+
+
+def quartered(finer: np.ndarray, cuts: np.ndarray, which: np.ndarray, *, low: float, high: float) -> bool:
+    """Whether the bins that are named are cut in four equal parts, and no others are."""
+    ends, parts = np.array([low, *cuts, high]), np.arange(4) / 4
+    wanted = [
+        a + (b - a) * (parts if cut else parts[:1]) for a, b, cut in zip(ends, ends[1:], which, strict=False)
+    ]
+    return np.array_equal(finer, np.concatenate(wanted)[1:])
+
+
+def test_a_crowded_bin_is_cut_in_four() -> None:
+    cuts, which = np.array([-1.0, 0.0, 4.0]), np.array([False, True, True, False])
+    both = {"low": -3.0, "high": 5.0}
+    assert quartered(stages._finer(NARROW, 0, cuts, which, times=2), cuts, which, **both)
+    halves = stages._finer(NARROW, 0, cuts, which, times=1)
+    assert not quartered(halves, cuts, which, **both)  # broken twin: in two
+    missing = public_cuts(NARROW, uniform=1, geometric=0)[1]
+    assert missing is not None
+    finer = stages._finer(NARROW, 1, missing, np.ones(3, bool), times=2)
+    assert (finer < missing[0]).sum() == 0  # the bin of missing values stays whole
+    assert len(finer) == 2 + 2 * 3
+    tiny = np.arange(1, 10) * 5e-324  # all the numbers that there are
+    assert np.array_equal(stages._finer(NARROW, 2, tiny, np.ones(10, bool), times=2), tiny)
+
+
+def test_the_finest_cuts_hold_all_that_can_arise(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng, how, settings = np.random.default_rng(0), {"uniform": 5, "geometric": 3}, Settings()
+
+    def held() -> bool:
+        finest_cuts.cache_clear()
+        finest, found = finest_cuts(NARROW, **how), []
+        for a, cuts in enumerate(public_cuts(NARROW, **how)):
+            for _ in range(settings.halvings // settings.halvings_at_once):
+                assert cuts is not None
+                crowded = rng.random(len(cuts) + 1) < 0.3
+                cuts = stages._finer(NARROW, a, cuts, crowded, times=settings.halvings_at_once)
+                found.append(np.isin(cuts, finest[a]).all())
+        return all(found)
+
+    assert all(held() for _ in range(30))
+    monkeypatch.setattr(stages, "HALVINGS", settings.halvings - 1)  # broken twin: a halving less
+    assert not all(held() for _ in range(30))
+    finest_cuts.cache_clear()
+
+
+def test_crowded_bins_are_quartered_and_others_are_not() -> None:
     rng, domain = np.random.default_rng(0), Domain((Continuous("x", 0, 1000),), (0, 1), "y")
     narrow, wide = 500 + 2 * rng.random(5000), 1000 * rng.random(5000)
     sizes = []
     for column in (narrow, wide):
         data = Encoded(column[:, None], (column > np.median(column)).astype(int), domain)
         model = PrivateBooster(delta=DELTA, epsilon=5.0, uniform=31, geometric=0, random_state=0).fit(data)
-        sizes.append(len([e for e in model.ledger_.events if "halves" in e.what]))
+        sizes.append(len([e for e in model.ledger_.events if "crowded" in e.what]))
         right = (model._votes(column[:, None]).argmax(axis=1) == data.labels).mean()
         assert right > 0.9
-    assert sizes == [8, 0]
+    assert sizes == [Settings().halvings // Settings().halvings_at_once, 0]
 
 
-def halved_on_noise(monkeypatch: pytest.MonkeyPatch, *, seeds: int) -> np.ndarray:
-    """New thresholds of each round of halving, (seeds, rounds), where the records are too few to be seen."""
+def quartered_on_noise(monkeypatch: pytest.MonkeyPatch, *, seeds: int) -> np.ndarray:
+    """New thresholds of each round of quartering, (seeds, rounds), where the records are too few to be seen."""
     rng, domain = (
         np.random.default_rng(0),
         Domain((Continuous("x", 0, 1), Continuous("w", 0, 1)), (0, 1), "y"),
     )
     data = Encoded(rng.random((40, 2)), rng.integers(2, size=40), domain)
     found: list[int] = []
-    halve = stages.Stages._halve
+    cut = Stages._cut
 
-    def counted(self: stages.Stages, cuts: Any, *, limit: float) -> float:
+    def counted(self: Stages, cuts: Any, *, limit: float) -> float:
         before = sum(map(len, cuts))
-        sd = halve(self, cuts, limit=limit)
+        sd = cut(self, cuts, limit=limit)
         found.append(sum(map(len, cuts)) - before)
         return sd
 
     with monkeypatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("ignore", FewRecordsWarning)
-        patch.setattr(stages.Stages, "_halve", counted)
+        patch.setattr(Stages, "_cut", counted)
         for seed in range(seeds):
             PrivateBooster(delta=DELTA, epsilon=0.5, uniform=31, geometric=0, random_state=seed).fit(data)
     return np.array(found).reshape(seeds, -1)
 
 
-def test_noise_of_the_last_counts_halves_no_bins(monkeypatch: pytest.MonkeyPatch) -> None:
-    first, second = halved_on_noise(monkeypatch, seeds=20)[:, :2].T
-    assert first.sum() < 10  # of 1280 bins; 1.7 are expected above three standard deviations
+def test_noise_of_the_last_counts_quarters_no_bins(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = quartered_on_noise(monkeypatch, seeds=20)[:, :2].T
+    assert first.sum() < 10 * 3  # of 1280 bins; 1.7 are expected above three standard deviations
     assert (
         second[first == 0].min() > 5
     )  # nothing was counted in the first round, so nothing guards the second
-    count = stages.Stages._count
-    monkeypatch.setattr(stages.Stages, "_count", lambda *asked: (count(*asked)[0], 0.0))
-    assert halved_on_noise(monkeypatch, seeds=20)[:, 0].min() > 5  # broken twin: no guard at all
+    count = Stages._count
+    monkeypatch.setattr(Stages, "_count", lambda *asked: (count(*asked)[0], 0.0))
+    assert quartered_on_noise(monkeypatch, seeds=20)[:, 0].min() > 5  # broken twin: no guard at all
 
 
-def test_pairs_find_what_no_single_attribute_has() -> None:
-    rng, domain = np.random.default_rng(0), domain_of(2)
-    codes, _ = sample(rng, 6000, 2)
-    labels = ((codes[:, 0] > 1) ^ (codes[:, 4] > 0.5)).astype(int)
-    data = Encoded(codes, labels, domain)
-    how: dict[str, Any] = {"delta": DELTA, "epsilon": 5.0, "random_state": 0}
-    with_pairs, without = (PrivateBooster(additive=a, **how).fit(data) for a in (False, True))
-    right = [(m._votes(codes).argmax(axis=1) == labels).mean() for m in (with_pairs, without)]
-    assert right[0] > 0.8 > 0.6 > right[1]
-    assert ("x", "w") in with_pairs.pairs()
-    assert without.pairs() == {}
+CUBE = Domain(tuple(Continuous(name, -1, 1) for name in "abcdef"), (0, 1), "y")
 
 
-def test_plans_spend_no_more_than_there_is() -> None:
+def ruled(chance: Callable[[np.ndarray], np.ndarray], *, seed: int) -> Encoded:
+    """Records in a cube, and classes of which the second has a chance that a rule gives."""
+    rng = np.random.default_rng(seed)
+    codes = rng.uniform(-1, 1, (6000, 6))
+    return Encoded(codes, (rng.random(6000) < chance(codes)).astype(int), CUBE)
+
+
+def learnt(data: Encoded, *, seed: int, **how: Any) -> tuple[PrivateBooster, float]:
+    """A model with ε = 5, and its share of right answers."""
+    model = PrivateBooster(**{"delta": DELTA, "epsilon": 5.0, "random_state": seed} | how).fit(data)
+    return model, float((model._votes(data.columns.T).argmax(axis=1) == data.labels).mean())
+
+
+def xor(codes: np.ndarray) -> np.ndarray:
+    return np.where((codes[:, 0] > 0) ^ (codes[:, 1] > 0), 0.9, 0.1)
+
+
+def parity(codes: np.ndarray) -> np.ndarray:
+    return np.where((codes[:, :3] > 0).sum(axis=1) % 2, 0.9, 0.1)
+
+
+def additive(codes: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-3 * codes[:, :3].sum(axis=1)))
+
+
+@pytest.mark.parametrize(
+    ("rule", "names", "twin"),
+    [(xor, ("a", "b"), {"MOST_CELLS_OF_A_GROUP": 3}), (parity, ("a", "b", "c"), {"MOST_COMBINED": 2})],
+)
+def test_groups_find_what_no_fewer_attributes_have(
+    rule: Any, names: tuple[str, ...], twin: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = ruled(rule, seed=0)
+    for seed in range(3):
+        model, right = learnt(data, seed=seed)
+        assert names in model.groups()
+        assert right > 0.8
+        assert learnt(data, seed=seed, additive=True)[0].groups() == {}
+    for name, most in twin.items():  # broken twin: smaller groups alone are offered
+        monkeypatch.setattr(stages, name, most)
+    model, right = learnt(data, seed=0)
+    assert names not in model.groups()
+    assert right < 0.7
+
+
+def test_without_interactions_groups_are_few_and_say_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    def chosen(seed: int) -> int:
+        data = ruled(additive, seed=seed)
+        (model, right), (_, alone) = (learnt(data, seed=seed, additive=a) for a in (False, True))
+        assert right > alone - 0.01
+        shapes = model.models_[0]
+        rest = [shapes.interaction(block, table)[1] for block, table in shapes.groups()]
+        assert max(rest, default=0.0) < 0.15 * shapes.importances()[:3].min()
+        return len(rest)
+
+    few = sum(chosen(seed) for seed in range(6))
+    monkeypatch.setattr(stages, "NOTHING", 0.0)  # broken twin: nothing never wins
+    assert few < sum(chosen(seed) for seed in range(6)) / 2
+
+
+def test_groups_are_cut_at_quartiles_and_pairs_where_stumps_moved_most(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = Stages(Encoded(np.zeros((0, 6)), [], CUBE).scored((), loss_of(2)), None, CUBE, 1.0, Settings())  # type: ignore[arg-type]
+    made.grid = grid_of(CUBE, public_cuts(CUBE, uniform=15, geometric=0))
+    made.counted = [np.ones(16)] * 6
+    steps = {0.0: 9.0, -0.875: 5.0, 0.125: 4.0, 0.25: 3.0, 0.75: 2.0, 0.875: 1.0}
+    made.chosen = {a: {cut: (6 - a) * step for cut, step in steps.items()} for a in range(6)}
+    monkeypatch.setattr(stages, "MOST_COMBINED", 3)
+    made.n, made._choose = 1.0, lambda options, *_: options  # type: ignore[method-assign]
+    *pairs, triple = made.groups(EVERYTHING)
+    assert [tuple(axis.attribute for axis in pair.axes) for pair in pairs] == [*combinations(range(6), 2)]
+    assert [axis.attribute for axis in triple.axes] == [0, 1, 2]  # those that stumps moved most
+    for block in pairs:
+        for axis in block.axes:
+            assert axis.cuts.tolist() == [-0.875, -0.5, 0.0, 0.125, 0.25, 0.5, 0.75]  # not at 0.875
+    assert [axis.cuts.tolist() for axis in triple.axes] == [[-0.5, 0.0, 0.5]] * 3
+    monkeypatch.setattr(stages, "MORE_CUTS", stages.MORE_CUTS + 1)  # broken twin: one cut more
+    assert 0.875 in made.groups(EVERYTHING)[0].axes[0].cuts
+
+
+def test_groups_share_few_attributes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def most() -> int:
+        every = [learnt(ruled(additive, seed=0), seed=seed)[0].groups() for seed in range(4)]
+        return max(len({*one} & {*other}) for groups in every for one, other in combinations(groups, 2))
+
+    monkeypatch.setattr(stages, "NOTHING", 0.0)
+    assert most() < stages.SHARED
+    monkeypatch.setattr(stages, "SHARED", 4)  # broken twin: groups are never alike
+    assert most() >= 2
+
+
+def test_products_find_what_no_attribute_has_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = ruled(xor, seed=0)
+    model, right = learnt(data, seed=0, delta=None)
+    assert ("a", "b") in model.groups()
+    assert right > 0.8
+    model, right = learnt(data, seed=0, delta=None, additive=True)
+    assert model.groups() == {}
+    assert right < 0.7
+    monkeypatch.setattr(PrivateBooster, "_products_from", 1e9)  # broken twin: too few records
+    assert learnt(data, seed=0, delta=None)[0].groups() == {}
+
+
+@pytest.mark.parametrize("delta", [DELTA, None])
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        (Continuous("x", 0, 1), Categorical("wide", tuple(range(60)))),
+        (Continuous("x", 0, 1), Categorical("one", ("only",))),
+        tuple(Categorical(f"one {i}", ("only",)) for i in range(9)),
+    ],
+    ids=["only a large group", "no group", "no condition"],
+)
+def test_domains_with_little_to_choose_from(attributes: tuple[Any, ...], delta: float | None) -> None:
+    rng = np.random.default_rng(0)
+    codes = np.stack(
+        [rng.integers(max(len(getattr(a, "levels", ())), 1), size=9000) for a in attributes], axis=1
+    )
+    data = Encoded(codes.astype(float), rng.random(9000) < 0.9, Domain(attributes, (0, 1), "y"))
+    model, right = learnt(data, seed=0, delta=delta)
+    assert model.groups() == {}
+    assert right > 0.85
+    assert model.ledger_.epsilon <= 5.0
+
+
+def questions(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How often a fit asks for sums over cells, on 60 000 records times ε of two classes that crowd."""
+    asked: list[str] = []
+    codes = np.random.default_rng(0).uniform(-1, 1, (12_100, 15)) ** 9
+    domain = Domain(tuple(Continuous(f"x{a}", -1, 1) for a in range(15)), (0, 1), "y")
+
+    class Varied(PrivateBooster):
+        _settings = settings
+
+    with monkeypatch.context() as patch:
+        for name in ("counts", "residuals", "squares", "curvatures"):
+            ask = getattr(ScoredRecords, name)
+            patch.setattr(
+                ScoredRecords, name, lambda self, layout, ask=ask: asked.append(ask) or ask(self, layout)
+            )
+        model = Varied(epsilon=5.0, delta=DELTA, random_state=0)
+        model.fit(Encoded(codes, (codes[:, :2].sum(axis=1) > 0).astype(int), domain))
+    assert len([e for e in model.ledger_.events if e.what == "stump"]) == ROUNDS[-1]
+    return len(asked)
+
+
+def test_a_fit_passes_over_the_records_sixty_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert questions(Settings(), monkeypatch) <= 60
+    assert questions(Settings(at_once=1), monkeypatch) > 150  # broken twin: a pass for each stump
+
+
+class Steady:
+    """A records door whose sums are always the same, and the moves that it is asked for."""
+
+    def __init__(self) -> None:
+        self.loss, self.moves = loss_of(2), []
+
+    def counts(self, layout: Layout) -> np.ndarray:
+        return np.full(layout.total, 100.0)
+
+    def residuals(self, layout: Layout) -> np.ndarray:
+        return np.array([[8.0, -8.0]])
+
+    def curvatures(self, layout: Layout) -> np.ndarray:
+        return np.full((1, layout.total), 64.0)
+
+    def keep(self, layout: Layout) -> None: ...
+
+    def move(self, layout: Layout, table: np.ndarray, constant: np.ndarray) -> None:
+        self.moves.append(float(table[0, 0]))
+
+
+def test_sweeps_shrink(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without noise: the first one is a share of a Newton step, and the others become shorter."""
+
+    def steps() -> list[float]:
+        door, ledger = Steady(), Ledger(claimed=math.inf, delta=DELTA)
+        curator = Curator(rng=np.random.default_rng(0), ledger=ledger)
+        domain = Domain((Categorical("c", (0, 1)),), (0, 1), "y")
+        made = Stages(door, curator, domain, math.inf, Settings())  # type: ignore[arg-type]
+        made.chosen = {0: {0.0: 1.0}}
+        made.sweeps(EVERYTHING, [])
+        return door.moves
+
+    wanted = Settings().first_sweep * 8 / 64 * np.linspace(1, stages.SHRINKS_TO, EVERYTHING.sweeps)
+    assert steps() == pytest.approx(wanted.tolist(), abs=2.0**-27)
+    monkeypatch.setattr(stages, "SHRINKS_TO", 1.0)  # broken twin: all of the same length
+    assert steps() != pytest.approx(wanted.tolist(), rel=0.1)
+
+
+STARTS = (*MORE_STUMPS, *MORE_GROUPS)
+KNOWN = [0.0, 1e-300, *(np.nextafter(at, way) for at in STARTS for way in (0, at, math.inf)), 1e9, 1e40]
+
+
+@pytest.mark.parametrize("n_problems", [1, 4])
+def test_plans_spend_no_more_than_there_is(n_problems: int) -> None:
     settings = Settings()
     rest = settings.of_counts + settings.of_thresholds + settings.of_curvatures
-    for known in (0.0, 1.0, 499.0, 500.0, 1499.0, 2e3, 5e3, 15e3, 6e4, 1e9):
-        plan = settings.plan(known, n_problems=1)
-        assert 0 < plan.of_stumps + plan.of_pairs + plan.of_fine + rest < 1
-        assert plan.stumps >= 20
-        assert settings.plan(known, n_problems=4).stumps == 4 * plan.stumps
+    for known in KNOWN:
+        plan = settings.plan(known, n_problems=n_problems)
+        assert np.isfinite(plan).all()
+        assert 0 < plan.of_stumps + plan.of_groups + plan.of_fine + rest < 1
+        assert (plan.of_groups > 0, plan.of_fine > 0) == (plan.groups > 0, plan.fine > 0)
+        assert plan.stumps in [rounds * n_problems for rounds in ROUNDS]
+        assert 0 < plan.step < 1
+        assert plan.sweeps >= 1
 
 
 def test_more_that_is_known_gives_more_of_everything() -> None:
-    at = [Settings().plan(known, n_problems=1) for known in np.geomspace(1, 1e6, 400).tolist()]
-    for name in ("stumps", "pairs", "fine", "sweeps"):
+    at = [Settings().plan(known, n_problems=1) for known in sorted(KNOWN)]
+    for name in ("stumps", "groups", "fine", "sweeps"):
         amounts = [getattr(plan, name) for plan in at]
         assert amounts == sorted(amounts)
-    assert {plan.stumps for plan in at} == {20, 30, 45, 70, 100, 150}
+        assert amounts[0] < amounts[-1]
+    assert {plan.stumps for plan in at} == set(ROUNDS)
+    for start in STARTS:  # there is more from each start on, and not behind it
+        before, on = (Settings().plan(known, n_problems=1) for known in (np.nextafter(start, 0), start))
+        assert before != on
 
 
 def planner(n_classes: int, **parameters: Any) -> Planner:
@@ -485,26 +782,45 @@ def planner(n_classes: int, **parameters: Any) -> Planner:
 
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_declared_plans_are_few_and_spend_everything(n_classes: int) -> None:
-    declared = planner(n_classes).declared()
-    assert len(declared) == 10
+    made = planner(n_classes)
+    declared = made.declared()
+    assert len(declared) == 1 + len(set(STARTS))
     for plan in declared:
         assert math.fsum(part.share for part in plan) == pytest.approx(1.0, abs=1e-12)
         assert min(part.share for part in plan) > 0
     assert len(planner(n_classes, n_rounds=30, additive=True).declared()) == 3
-    most = max(planner(n_classes).declared(), key=len)
-    assert [part.times for part in most if part.kind == "selection"][1:] == [2, 5]
+    most = declared[made.number(made.plan(1e9))]
+    assert [part.times for part in most if part.kind == "selection"][1:] == [
+        Settings().fine,
+        Settings().groups,
+    ]
 
 
-def test_pairs_that_there_cannot_be_are_not_paid_for() -> None:
+@pytest.mark.parametrize("parameters", [{}, {"additive": True}, {"n_rounds": 7}, {"learning_rate": 0.3}])
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_whatever_is_known_the_plan_is_declared(n_classes: int, parameters: dict[str, Any]) -> None:
+    made = planner(n_classes, **parameters)
+    declared = made.declared()
+    found = [made.plan(known) for known in (*KNOWN, *np.geomspace(1, 1e6, 99))]
+    assert {made.number(plan) for plan in found} == set(range(len(declared)))
+    assert {plan.at_once for plan in found} <= {1, 2}  # a third of the attributes at most
+    few = {made._shares(made.plan(known)) for known in (0.0, *MORE_STUMPS)}  # broken twin: of one ladder
+    assert few < set(declared)
+
+
+def test_groups_that_there_cannot_be_are_not_paid_for() -> None:
     domain = Domain(
         (Continuous("x", 0, 1), Categorical("c", ("a", "b")), Categorical("d", ("e",))), (0, 1), "y"
     )
-    assert most_pairs(domain) == 1
-    assert most_pairs(Domain((Continuous("x", 0, 1),), (0, 1), "y")) == 0
+    alone = Domain((Continuous("x", 0, 1), Categorical("d", ("e",))), (0, 1), "y")
     wide = Categorical("wide", tuple(range(65)))
-    assert most_pairs(Domain((wide, Continuous("x", 0, 1), Categorical("c", (0, 1))), (0, 1), "y")) == 1
-    plan = Planner(Settings(), domain, 1, None, None, additive=False).plan(1e6)
-    assert (plan.pairs, plan.of_pairs) == (1, pytest.approx(0.01))
+    assert pairs_of(domain) == 1
+    assert pairs_of(alone) == 0
+    assert pairs_of(Domain((wide, Continuous("x", 0, 1), Categorical("c", (0, 1))), (0, 1), "y")) == 1
+    paid = [
+        Planner(Settings(), d, 1, None, None, additive=False).plan(1e6).of_groups for d in (domain, alone)
+    ]
+    assert paid == [Settings().of_groups, 0.0]
 
 
 @pytest.mark.parametrize("delta", [1e-9, 1e-5])
@@ -564,10 +880,10 @@ def test_gradients_spend_their_claim(bins: str, n_classes: int) -> None:
 
 def test_many_stumps_and_no_data_give_models() -> None:
     domain = domain_of(3)
-    nobody = Encoded(np.zeros((0, 5)), np.zeros(0), domain)
+    nobody = Encoded(np.zeros((0, 6)), np.zeros(0), domain)
     for delta in (None, DELTA):
         model = PrivateBooster(delta=delta, random_state=0).fit(nobody)
-        assert np.isfinite(model._votes(np.zeros((2, 5)))).all()
+        assert np.isfinite(model._votes(np.zeros((2, 6)))).all()
 
 
 @pytest.mark.parametrize("delta", [DELTA, None])

@@ -12,7 +12,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from dpnb import PrivateBooster
 from dpnb.audit.multiplicity import holm
+from dpnb.boosting import stages
 from private_trees.board import learners, settings, standings, stress
 from private_trees.board.rivals import PUBLIC, RIVALS, best_setting
 from private_trees.board.standings import OURS, Source, decisions, leads, over_best, ranking
@@ -163,7 +165,8 @@ def test_a_decision_respects_privacy_classes_and_shapes() -> None:
     table = losses(
         {
             **{(OURS, d): 0.01 for d in ("adult", "bank", "robot")},
-            **{("PrivateBooster", d): 0.03 for d in ("adult", "bank", "robot")},
+            **{("PrivateBooster", d): 0.025 for d in ("adult", "bank", "robot")},
+            **{("PrivateBooster, additive", d): 0.03 for d in ("adult", "bank", "robot")},
             **{("DiffPRFs-R", d): 0.02 for d in ("adult", "bank", "robot")},
             **{("DPAda-R, δ", d): 0.005 for d in ("adult",)},  # not on bank: no choice for two classes
         }
@@ -171,7 +174,7 @@ def test_a_decision_respects_privacy_classes_and_shapes() -> None:
     found = decisions(table)
     rows = found.to_dict("index")
     row = rows["pure ε", "two", BETWEEN]
-    assert (row["method"], row["additive"], row["cells"]) == ("DiffPRFs-R", "PrivateBooster", 2)
+    assert (row["method"], row["additive"], row["cells"]) == ("DiffPRFs-R", "PrivateBooster, additive", 2)
     assert rows["(ε, δ)", "more", BETWEEN]["method"] == OURS
     assert ("pure ε", "two", "< 1\u202f000") not in rows
 
@@ -312,12 +315,25 @@ def test_variants_are_judged_together() -> None:
     assert (found["half"] > 2 * error).all()  # wider than an interval for one
 
 
+def test_variants_change_what_there_is() -> None:
+    """Each names what exists, and sets it to something else than the booster has: a twin of it changes nothing."""
+    shipped = (settings.SETTINGS, stages, PrivateBooster())
+    for name, variant in settings.VARIANTS.items():
+        changed = [
+            (of, key, value) for of, part in zip(shipped, variant, strict=True) for key, value in part.items()
+        ]
+        assert (changed == []) == (name == settings.SHIPPED)
+        assert all(getattr(of, key) != value for of, key, value in changed), name
+
+
 def test_shares_of_the_budget_are_those_of_the_plans() -> None:
     shares = settings.shares_of_budget()
     np.testing.assert_allclose(shares.sum(axis=1), 1.0)
     assert (shares >= 0).all(axis=None)
-    assert shares.loc["0", "stumps"] == pytest.approx(0.6)
-    assert shares["pairs"].iloc[0] == 0 < shares["pairs"].iloc[-1]
+    assert shares.loc["0", "stumps"] == settings.SETTINGS.of_few
+    assert shares["groups"].iloc[0] == 0 < shares["groups"].iloc[-1]
+    fewer = settings.SETTINGS._replace(of_few=0.1)  # broken twin: other settings
+    assert settings.shares_of_budget(fewer).loc["0", "stumps"] != settings.SETTINGS.of_few
 
 
 @pytest.fixture
@@ -456,6 +472,12 @@ def test_the_history_holds_what_its_grids_gave(root: Path) -> None:
     assert len(ideas) == 15 * 9 + 3 * 3
     first = table[table["idea"] == "first edition"]
     assert len(first) == 4 * 2 * 3 * 7 + 1  # and nursery
+    second = table[table["idea"] == "second edition"]
+    assert len(second) == 3 * 8 * 2 * 7
+    assert set(second["metric"]) == {"accuracy", "auc", "log_loss"}
+    assert set(second["dataset"]) == set(SETS)
+    assert (second["seeds"] == 10).all()
+    assert len(ideas) + len(first) + len(second) == len(table)
     assert not table.duplicated(["idea", "dataset", "epsilon", "delta", "metric"]).any()
 
 
@@ -463,3 +485,10 @@ def test_names_of_methods_are_those_of_the_board() -> None:
     known: set[object] = {*learners.LEARNERS, *RIVALS}
     assert {*standings.SHORT, *standings.SHOWN, *standings.ADDITIVE, *standings.ATTACKS} <= known
     assert set(standings.ABOUT) == set(learners.LEARNERS[OURS].datasets)
+
+
+def test_the_boosters_for_shapes_are_additive() -> None:
+    boosters = [name for name in learners.LEARNERS if name.startswith("PrivateBooster")]
+    additive = [name for name in boosters if learners.MAKE[name](epsilon=1.0).additive]
+    assert additive == [name for name in boosters if name in standings.ADDITIVE]
+    assert 0 < len(additive) < len(boosters)  # broken twin: those with groups or products

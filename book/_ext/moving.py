@@ -100,8 +100,9 @@ FIGURES = {
             "试一试：增大 ε，直到各次训练在得分升降之处上一致。",
         ),
         (
-            "PrivateBooster with pure ε on the stand-in data, one seed a fit; each shape is drawn around its mean.",
-            "PrivateBooster，纯 ε，替身数据，每次训练一个种子；各形状以其平均值为中心。",
+            "PrivateBooster with pure ε and additive=True on the stand-in data, one seed a fit; each shape is drawn "
+            "around its mean.",
+            "PrivateBooster，纯 ε，additive=True，替身数据，每次训练一个种子；各形状以其平均值为中心。",
         ),
     ),
 }

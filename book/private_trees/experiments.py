@@ -14,7 +14,7 @@ import pandas as pd
 
 from dpnb.errors import DataError
 
-from .board import learners, references, settings, stress, tuning
+from .board import corners, learners, references, settings, stress, tuning
 from .studies import (
     audit,
     auditor,
@@ -48,6 +48,7 @@ STUDIES = (
     learners,
     references,
     stress,
+    corners,
     subjects,
     reconstruction,
     importances,
@@ -109,3 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (DataError, FileNotFoundError) as error:
         parser.exit(1, f"{error}\n")
     return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -472,3 +472,7 @@ def main(arguments: list[str] | None = None) -> None:
     write_whole(out / "adult-standin.csv.gz", content)
     write_whole(out / "adult-standin.json", json.dumps(record, indent=2, ensure_ascii=False) + "\n")
     print(json.dumps(record["quality"], indent=2))
+
+
+if __name__ == "__main__":
+    main()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,8 +23,9 @@ from ..privacy.ledger import Neighbours
 from ..records.doors import RecordsDoor
 from ..records.grid import Shape
 from ..records.losses import loss_of, softmax
-from ..records.shapes import PairShape, Shapes
-from .stages import Planner, Settings, boost, boost_purely, finest_cuts, most_purely
+from ..records.shapes import GroupShape, Shapes
+from .plans import Planner, Settings
+from .stages import boost, boost_purely, finest_cuts, most_purely
 
 
 def logistic(score: Floats) -> Floats:
@@ -47,17 +49,17 @@ def probabilities(models: Sequence[Shapes], codes: Floats) -> Floats:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PrivateBooster(PrivateClassifier):
-    """Boosted stumps, and with δ pairs and noisy sweeps: an additive model that can be looked at, ε-DP or (ε, δ)-DP.
+    """Boosted stumps, and with δ groups of attributes and noisy sweeps: a sum that can be looked at, ε-DP or (ε, δ)-DP.
 
     Parameters
     ----------
-    delta : total δ in (0, 1) for all stages, or None for pure ε, by which stumps alone are chosen.
+    delta : total δ in (0, 1) for all stages, or None for pure ε, by which stumps and products of two are chosen.
     n_rounds : number of stumps m ≥ 1; None for a number that follows from a noisy number of records times ε.
     learning_rate : first step λ > 0 of the stumps; the step shrinks linearly to λ/5 in the last round. None for one
         that follows from the number of rounds.
     uniform, geometric : thresholds of each continuous attribute before the data are seen, see
         :func:`~dpnb.records.grid.public_cuts`; with δ, bins that many records crowd into are halved.
-    additive : whether to do without pairs of attributes.
+    additive : whether to do without pairs and triples of attributes.
 
     Attributes
     ----------
@@ -72,15 +74,17 @@ class PrivateBooster(PrivateClassifier):
 
     * A noisy number of records, with pure ε; with δ noisy counts of the bins of each attribute, some of them halved:
       a record is in one bin of each.
-    * Stumps: ``½ Σ r h`` moves by at most ½ either way; permute-and-flip, or the exponential mechanism.
-    * Fine attributes: ``Σ max(|Σ r| − 1.5 √(Σ r² + 9), 0)`` over bins moves up by Σ|r| or down by Σ|r| + r²/4 at most.
-    * Pairs: the largest ``|½ Σ r h|`` over products h of two conditions moves by ½ Σ|r|, either way.
+    * Stumps, and with pure ε products of two in the last rounds: ``½ Σ r h`` moves by at most ½ either way;
+      permute-and-flip, or with δ the exponential mechanism, several times in a pass over the records.
+    * Fine attributes: ``Σ max(|Σ r| − 3 √(Σ r² + 36), 0)`` over bins moves up by Σ|r| or down by Σ|r| + r²/4 at most.
+    * Groups: the largest ``|½ Σ r h|`` over products h of a condition on each of two or three attributes moves by ½
+      Σ|r|, either way.
     * Sweeps: a record is in one cell of each block, with a residual of at most 1 (√2 for more than two classes) in L2.
 
     Draws are exact, and so are sums of residuals, which are multiples of 2⁻²⁸, for up to 2²⁵ records; scores that are
-    added up over bins are exact while records times attributes, or five times the records, are at most 2²⁵. The number
-    of rounds and what else follows from the noisy number of records is post-processing; budgets are fixed in advance.
-    With δ, all plans that may follow are declared, and ρ is what the worst of them leaves, see
+    added up over bins are exact while records times attributes are at most 2²⁵. The number of
+    rounds and what else follows from the noisy number of records is post-processing; budgets are fixed in advance. With
+    δ, all plans that may follow are declared, and ρ is what the worst of them leaves, see
     :mod:`dpnb.privacy.accounting`.
 
     Ask ``print(domain.check(X, y))`` before: a fit moves what does not fit in silence, and spends its budget.
@@ -108,6 +112,7 @@ class PrivateBooster(PrivateClassifier):
     _least: ClassVar = {"n_rounds": 1, "uniform": 0, "geometric": 0}
     _released: ClassVar = ("models_",)
     _settings: ClassVar = Settings()
+    _products_from: ClassVar = 3000.0  # records times ε, with pure ε; no run chose it
 
     def _fit(self, records: RecordsDoor, curator: Curator) -> None:
         how: dict[str, Any] = {"uniform": self.uniform, "geometric": self.geometric}
@@ -117,6 +122,7 @@ class PrivateBooster(PrivateClassifier):
             most = most_purely(budget, n_rounds=self.n_rounds, n_problems=data.loss.n_problems)
             with curator.ledger.adaptive("booster", most=most):
                 how |= {"n_rounds": self.n_rounds, "learning_rate": self.learning_rate}
+                how["products_from"] = math.inf if self.additive else self._products_from
                 self.models_ = boost_purely(data, curator, self.domain_, epsilon=budget, **how)
             return
         planner = Planner(
@@ -168,7 +174,7 @@ class PrivateBooster(PrivateClassifier):
         return shares
 
     def explain(self, X: pd.DataFrame | ArrayLike, *, label: Any = None) -> pd.DataFrame:
-        """What each attribute, and each pair, adds to the score of each record.
+        """What each attribute, and each group of them, adds to the score of each record.
 
         Parameters
         ----------
@@ -177,9 +183,9 @@ class PrivateBooster(PrivateClassifier):
 
         Returns
         -------
-        DataFrame (n, 1 + attributes + pairs): "constant", the attributes, and pairs as "one × other"; a row sums to
-        the score F. With two classes P(second class) = ``logistic(F)``, else the probabilities are the softmax of the
-        classes' scores.
+        DataFrame (n, 1 + attributes + groups): "constant", the attributes, and groups as "one × other"; a row sums
+        to the score F. With two classes P(second class) = ``logistic(F)``, else the probabilities are the softmax of
+        the classes' scores.
 
         **Privacy**: post-processing, free. The rows describe the records in ``X``.
         """
@@ -188,7 +194,7 @@ class PrivateBooster(PrivateClassifier):
         model, names = self._model(label), self.domain_.names
         parts = {"constant": np.full(len(codes), model.constant)}
         parts |= {name: model.part(codes, a) for a, name in enumerate(names)}
-        for block, table in model.pairs():
+        for block, table in model.groups():
             name = " × ".join(names[axis.attribute] for axis in block.axes)
             added = table.reshape(-1)[block.cells(lambda a: codes[:, a])]
             parts[name] = parts.get(name, 0.0) + added
@@ -213,8 +219,8 @@ class PrivateBooster(PrivateClassifier):
         self.domain_[name]  # raises for an unknown name
         return self._model(label).shape(self.domain_.names.index(name))
 
-    def pairs(self, *, label: Any = None) -> dict[tuple[str, str], PairShape]:
-        """What pairs of attributes add to the score beside their own shapes.
+    def groups(self, *, label: Any = None) -> dict[tuple[str, ...], GroupShape]:
+        """What pairs and triples of attributes add to the score beside their own shapes.
 
         Parameters
         ----------
@@ -222,15 +228,17 @@ class PrivateBooster(PrivateClassifier):
 
         Returns
         -------
-        (name, other name) → :class:`~dpnb.records.shapes.PairShape`; empty without δ and with ``additive=True``.
+        Names of two or three attributes → :class:`~dpnb.records.shapes.GroupShape`; empty with ``additive=True``.
 
         **Privacy**: post-processing, free.
         """
         check_is_fitted(self)
         names = self.domain_.names
         return {
-            (names[first.attribute], names[second.attribute]): PairShape(first.at, second.at, table)
-            for (first, second), table in ((block.axes, table) for block, table in self._model(label).pairs())
+            tuple(names[axis.attribute] for axis in block.axes): GroupShape(
+                tuple(axis.at for axis in block.axes), table
+            )
+            for block, table in self._model(label).groups()
         }
 
     def _model(self, label: Any) -> Shapes:

@@ -1,4 +1,4 @@
-"""Stages of the booster with δ: thresholds, stumps, fine attributes, pairs, and noisy sweeps over all of them.
+"""Stages of the booster with δ: thresholds, stumps, fine attributes, groups, and noisy sweeps over all of them.
 
 Each stage asks the records door for sums over the cells of a layout, releases something, and moves the scores by what
 was released. A stage's docstring says what one record can change; budgets are zCDP ρ under add/remove.
@@ -7,171 +7,34 @@ was released. A stage's docstring says what one record can change; budgets are z
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 
 from ..arrays import Bools, Floats, Ints
 from ..domain import Domain
-from ..errors import FewRecordsWarning
-from ..privacy.accounting import Share
 from ..privacy.curator import Curator
 from ..privacy.ledger import Cost
 from ..records.doors import ScoredDoor
 from ..records.grid import grid_of, public_cuts
-from ..records.losses import FIXED_POINT, Softmax, fixed
+from ..records.losses import FIXED_POINT, fixed
 from ..records.shapes import Axis, Block, Cuts, Layout, Shapes, category_axis, interval_axis, layout_of
+from .plans import MOST_CELLS_OF_A_GROUP, STEPS_A_SCALE, Plan, Planner, Settings, evidence
 
-# Steps of noise in its standard deviation, or twice as many; none is finer than FIXED_POINT's.
-STEPS_A_SCALE = 2.0**20
 SHRINKS_TO = 0.2  # share of the first step that the last one has, linearly from it; no run chose it
-
-
-class Plan(NamedTuple):
-    """How much of each stage, and its share of ρ; what the shares leave is for the sweeps.
-
-    Parameters
-    ----------
-    stumps, step : number of stumps, and their first step.
-    of_stumps : share of ρ.
-    pairs, of_pairs : number of pairs of attributes, and their share.
-    fine, of_fine : number of fine attributes, and their share.
-    sweeps : number of sweeps.
-    """
-
-    stumps: int
-    step: float
-    of_stumps: float
-    pairs: int
-    of_pairs: float
-    fine: int
-    of_fine: float
-    sweeps: int
-
-
-HALVINGS = 8  # most of a crowded bin; the run `settings` has none and 8
+HALVINGS = 8  # most of a crowded bin
 RESOLUTIONS = (256, 2048)  # bins of a fine attribute; no run chose them
 FINE_STEP = 2.0**-24  # units of what a fine bin adds to a score: sums of 2²⁵ records stay exact
-COARSE = 8  # most bins of a continuous attribute in a pair; no run chose it
-MOST_CELLS_OF_A_PAIR = 128  # larger pairs are not offered: two coarse axes have 64; no run chose it
-
-
-class Tier(NamedTuple):
-    """What is done from a number of records times ε on, see :func:`evidence`.
-
-    Parameters
-    ----------
-    known : that number.
-    stumps : of a problem, as a share of the settings' number.
-    of_stumps : multiple of the settings' share.
-    pairs, of_pairs : number of pairs, and the share of each.
-    fine : whether there are fine attributes.
-    sweeps : share of the settings' number.
-    """
-
-    known: float
-    stumps: float
-    of_stumps: float = 1.0
-    pairs: int = 1
-    of_pairs: float = 0.03
-    fine: bool = False
-    sweeps: float = 1.0
-
-
-# No stored run chose these numbers: the run `settings` varies the numbers of `Settings`, which tiers take shares of.
-TIERS = (
-    Tier(0, 20 / 150, of_stumps=1.5, pairs=0, sweeps=0.5),
-    Tier(500, 20 / 150, of_stumps=1.5, sweeps=0.5),
-    Tier(600, 30 / 150, of_stumps=1.5, sweeps=0.5),
-    Tier(900, 45 / 150, of_stumps=1.5, sweeps=0.5),
-    Tier(1500, 70 / 150, sweeps=0.5),
-    Tier(2e3, 100 / 150),
-    Tier(3e3, 1.0),
-    Tier(5e3, 1.0, pairs=3, of_pairs=0.05 / 3),
-    Tier(15e3, 1.0, pairs=5, of_pairs=0.01, fine=True),
-    Tier(60e3, 1.0, pairs=8, of_pairs=0.01, fine=True),
-)
-
-
-class Settings(NamedTuple):
-    """What is the same for all data; chosen on public data sets, see chapter 7.
-
-    The run ``settings`` compares the numbers of stumps, pairs, fine attributes and sweeps, ``of_stumps``, ``crowded``,
-    ``quartiles``, ``first_sweep`` and ``ridge`` with one or two others each. No run chose the shares of counts,
-    thresholds and curvatures. In that run AUC without quartiles is .0006 higher, with a standard error of .0008.
-
-    Parameters
-    ----------
-    stumps : most stumps of a problem; fewer where less is known, see ``TIERS``.
-    of_stumps : share of the budget.
-    pairs, fine : most pairs and fine attributes; fewer where less is known.
-    halvings : of crowded bins, at most 8.
-    crowded : share of the records that makes a bin crowded.
-    quartiles : shares of the records at which pairs are cut anyway.
-    sweeps, first_sweep : number of sweeps, and the first one's share of a Newton step.
-    ridge : standard deviations of noise that a cell's curvature is raised by.
-    of_counts, of_thresholds, of_curvatures : shares of the budget.
-    """
-
-    stumps: float = 150.0
-    of_stumps: float = 0.4
-    pairs: int = 8
-    fine: int = 2
-    halvings: int = 8
-    crowded: float = 1 / 16
-    quartiles: tuple[float, ...] = (0.25, 0.5, 0.75)
-    sweeps: int = 20
-    first_sweep: float = 0.4
-    ridge: float = 5.0
-    of_counts: float = 0.02
-    of_thresholds: float = 0.08
-    of_curvatures: float = 0.04
-
-    def plan(self, known: float, *, n_problems: int) -> Plan:
-        """What to spend the budget on.
-
-        Parameters
-        ----------
-        known : see :func:`evidence`.
-        n_problems : 1 for two classes, else their number.
-        """
-        tier = next(tier for tier in reversed(TIERS) if known >= tier.known)
-        rounds = max(round(tier.stumps * self.stumps), 1)
-        pairs = min(tier.pairs, self.pairs)
-        fine = self.fine if tier.fine else 0
-        return Plan(
-            stumps=rounds * n_problems,
-            step=2.45 / math.sqrt(rounds),  # .2 for 150 stumps; no run chose it
-            of_stumps=tier.of_stumps * self.of_stumps,
-            pairs=pairs,
-            of_pairs=tier.of_pairs * pairs,
-            fine=fine,
-            of_fine=0.0225 * fine,  # no run chose it
-            sweeps=max(round(tier.sweeps * self.sweeps), 1),
-        )
-
-
-def evidence(n: float, epsilon: float) -> float:
-    """A noisy number of records times ε: what decides how much can be learnt.
-
-    **Privacy**: the number was released, and so the warning is post-processing.
-    """
-    known = max(n, 0.0) * min(epsilon, 1e9)
-    few = 200  # below it AUC − ½ was less than half of what it can be, on most public data sets
-    if known < few:
-        warnings.warn(
-            f"about {max(n, 0.0):.0f} records, by a noisy count, at ε = {epsilon:g}: their product is below {few}, "
-            "where a model finds less than half of what there is to find, on most data; take more records, or a "
-            "larger epsilon",
-            FewRecordsWarning,
-            stacklevel=2,
-        )
-    return known
+FINE_Z = 3.0  # standard deviations that a fine bin's residuals count above
+QUARTILES = np.array([0.25, 0.5, 0.75])  # shares of the records at which groups are cut
+MORE_CUTS = 4  # most further ones of an attribute in a pair, where stumps moved most
+MOST_COMBINED = 14  # attributes of triples, and of products with pure ε: those that stumps moved most
+PUBLICLY = {"uniform": 3, "geometric": 3}  # cuts of an attribute in products with pure ε; no run chose them
+SHARED = 2  # attributes of two groups that say much the same
+NOTHING = 1.0  # score of no group, in square roots of the number of records
 
 
 @dataclass
@@ -223,14 +86,14 @@ class Stages:
         """Noisy counts of a public grid's bins; bins that are crowded are halved, again and again.
 
         Crowded is a bin of more than a share of the records, and of more than three standard deviations of the counts
-        of the round before. A round that halves nothing counts nothing: then the share alone decides.
+        of the round before. A round that cuts nothing counts nothing: then the share alone decides.
 
         Returns
         -------
         Noisy number of records.
 
         **Privacy**: a record is in one bin of every attribute that is counted, so that the counts of d attributes cost
-        d times 1/(2σ²). What is halved follows from counts that are released.
+        d times 1/(2σ²). What is cut follows from counts that are released.
         """
         cuts = public_cuts(self.domain, uniform=uniform, geometric=geometric)
         grid = grid_of(self.domain, cuts)
@@ -239,12 +102,12 @@ class Stages:
         )
         self.counted = np.split(noisy, np.cumsum(grid.sizes)[:-1])
         each = np.array([part.sum() for part in self.counted])
-        n = max(float(each @ (1 / grid.sizes) / np.sum(1 / grid.sizes)), 1.0)
+        self.n = max(float(each @ (1 / grid.sizes) / np.sum(1 / grid.sizes)), 1.0)
         found = list(cuts)
-        for _ in range(self.settings.halvings):
-            sd = self._halve(found, limit=max(self.settings.crowded * n, 3 * sd))
+        for _ in range(self.settings.halvings // self.settings.halvings_at_once):
+            sd = self._cut(found, limit=max(self.settings.crowded * self.n, 3 * sd))
         self.grid = grid_of(self.domain, tuple(found))
-        return n
+        return self.n
 
     def _count(self, layout: Layout, part: float, what: str) -> tuple[Floats, float]:
         """Noisy number of records in each cell for a part of the budget, and the noise's standard deviation."""
@@ -259,18 +122,21 @@ class Stages:
         self.left -= part
         return part * self.rho
 
-    def _halve(self, cuts: list[Floats | None], *, limit: float) -> float:
-        """Halve the bins of more records than the limit; returns the noise of their new counts, 0 if there are none."""
-        halves = {}
+    def _cut(self, cuts: list[Floats | None], *, limit: float) -> float:
+        """Halve bins of more records than the limit, and the halves; returns the noise of their new counts, or 0."""
+        found, settings = {}, self.settings
         for a, own in enumerate(cuts):
-            if own is not None and len(middle := self._middles(a, own, self.counted[a] > limit)):
-                halves[a] = np.union1d(own, middle)
-        if not halves:
+            if own is not None:
+                crowded = self.counted[a] > limit
+                finer = _finer(self.domain, a, own, crowded, times=settings.halvings_at_once)
+                if len(finer) > len(own):
+                    found[a] = finer
+        if not found:
             return 0.0
-        layout = Layout(tuple(Block((interval_axis(a, finer),)) for a, finer in halves.items()))
-        each = self.settings.of_thresholds / self.settings.halvings
-        noisy, sd = self._count(layout, each, "records in the halves of crowded bins")
-        for (a, finer), part in zip(halves.items(), layout.parts(noisy), strict=True):
+        layout = Layout(tuple(Block((interval_axis(a, finer),)) for a, finer in found.items()))
+        each = settings.of_thresholds * settings.halvings_at_once / settings.halvings
+        noisy, sd = self._count(layout, each, "records in parts of crowded bins")
+        for (a, finer), part in zip(found.items(), layout.parts(noisy), strict=True):
             coarse = np.asarray(cuts[a])
             old = np.searchsorted(coarse, np.append(finer, np.inf))  # the bin that each new one lies in
             cut_up = np.bincount(old)[old] > 1
@@ -278,71 +144,113 @@ class Stages:
             cuts[a] = finer
         return sd
 
-    def _middles(self, attribute: int, cuts: Floats, crowded: Bools) -> Floats:
-        """Middles of the bins that are crowded; the bin of missing values has none."""
-        low, middle, high = _halves(self.domain, attribute, cuts)
-        found: Floats = middle[crowded & (low < middle) & (middle < high)]
-        return found
-
     # --- Stumps ---------------------------------------------------------------------------------------------
 
     def stumps(self, plan: Plan) -> None:
-        """Choose stumps one after the other and move the scores by a public step each.
+        """Choose stumps, several at a time, and move the scores by a public step each.
 
         **Privacy**: the score of a stump h for a problem is ½ Σ r h, which a record moves by at most ½ either way, for
-        its residual is in [-1, 1]: a choice with ε = √(8ρ) is ρ-zCDP.
+        its residual is in [-1, 1]: a choice with ε = √(8ρ) is ρ-zCDP. Those of one pass are as many choices among
+        stumps of attributes that the ones before have left.
         """
         rho = self._spend(plan.of_stumps)
         epsilon = math.sqrt(8 * rho / plan.stumps)
-        self.take_stumps(plan.stumps, plan.step, self.curator.exponential, epsilon)
+        steps = shrinking(plan.step, plan.stumps)
+        self.take_stumps(steps, self.curator.exponential, epsilon, at_once=plan.at_once)
 
     def take_stumps(
-        self, rounds: int, first_step: float, mechanism: Callable[..., Ints], epsilon: float
+        self, steps: Floats, mechanism: Callable[..., Ints], epsilon: float, *, at_once: int
     ) -> None:
         """Stumps that a mechanism chooses at so much ε each."""
         grid, layout = self.grid, layout_of(self.grid)
         self.data.keep(layout)
         table = np.zeros((len(self.constant), layout.total))
         self.chosen: dict[int, dict[float, float]] = {a: {} for a in range(self.domain.n_attributes)}
-        for step in fixed(first_step * np.linspace(1, SHRINKS_TO, rounds)):
-            problem, candidate = self._choose_stump(layout, mechanism, epsilon)
-            stump = grid.stump(candidate)
+        for some in np.split(steps, range(at_once, len(steps), at_once)):
             added, constant = np.zeros_like(table), np.zeros_like(self.constant)
-            if stump.attribute < 0:
-                constant[problem] = step * stump.sign
-            else:
+            for step, (problem, candidate) in zip(
+                some, self._choose_stumps(layout, len(some), mechanism, epsilon), strict=True
+            ):
+                stump = grid.stump(candidate)
+                if stump.attribute < 0:
+                    constant[problem] += step * stump.sign
+                    continue
                 at = candidate % len(grid.kind)
-                own = slice(
-                    layout.starts[stump.attribute],
-                    layout.starts[stump.attribute] + grid.sizes[stump.attribute],
-                )
-                added[problem, own] = -step * stump.sign
-                added[problem, grid.start[at] : grid.stop[at]] = step * stump.sign
-                steps = self.chosen[stump.attribute]
-                steps[stump.cut] = steps.get(stump.cut, 0.0) + float(step)
+                start = layout.starts[stump.attribute]
+                added[problem, start : start + grid.sizes[stump.attribute]] -= step * stump.sign
+                added[problem, grid.start[at] : grid.stop[at]] += 2 * step * stump.sign
+                moved = self.chosen[stump.attribute]
+                moved[stump.cut] = moved.get(stump.cut, 0.0) + float(step)
             self.data.move(layout, added, constant)
             self.constant += constant
             table += added
         self._add(layout, table)
 
-    def _choose_stump(
-        self, layout: Layout, mechanism: Callable[..., Ints], epsilon: float
-    ) -> tuple[int, int]:
-        """Problem, and position of the stump in the order of :meth:`~dpnb.records.grid.Grid.stump`."""
+    def _choose_stumps(
+        self, layout: Layout, times: int, mechanism: Callable[..., Ints], epsilon: float
+    ) -> list[tuple[int, int]]:
+        """Problems, and positions of stumps in the order of :meth:`~dpnb.records.grid.Grid.stump`."""
         sums = self.data.residuals(layout)
         totals = sums[:, : layout.sizes[0]].sum(axis=1, keepdims=True)
         half = self.grid.within(sums) - totals / 2
         scores = np.concatenate([half, -half, totals / 2, -totals / 2], axis=1)
-        chosen = mechanism(
-            scores.reshape(-1),
-            starts=np.array([0]),
-            epsilon=epsilon,
-            sensitivity=0.5,
-            monotone=False,
-            what="stump",
-        )
-        problem, candidate = divmod(int(chosen[0]), scores.shape[1])
-        return problem, candidate
+        attribute = np.tile([*self.grid.attribute, *self.grid.attribute, -1, -1], len(scores))
+        found: list[int] = []
+        for _ in range(times):
+            fresh = ~np.isin(attribute, attribute[found])
+            left = np.flatnonzero(fresh if fresh.any() else ~fresh)
+            chosen = mechanism(
+                scores.reshape(-1)[left],
+                starts=np.array([0]),
+                epsilon=epsilon,
+                sensitivity=0.5,
+                monotone=False,
+                what="stump",
+            )
+            found.append(int(left[chosen[0]]))
+        return [divmod(one, scores.shape[1]) for one in found]
+
+    def take_products(self, steps: Floats, epsilon: float) -> None:
+        """Stumps, and products of conditions on two attributes, by permute-and-flip at so much ε each.
+
+        **Privacy**: ½ Σ r h moves by at most ½ either way for a product h = ±1 as for a stump.
+        """
+        coarse = layout_of(grid_of(self.domain, public_cuts(self.domain, **PUBLICLY))).blocks
+        pairs = _offered([coarse[a].axes[0] for a in self._most_moved()], 2)
+        layout = Layout((*layout_of(self.grid).blocks, *pairs))
+        signs = [_products(block) for block in layout.blocks]
+        ends = np.cumsum([one.shape[1] for one in signs])
+        self.data.keep(layout)
+        table = np.zeros((len(self.constant), layout.total))
+        for step in steps:
+            half = [
+                part.reshape(-1) @ one / 2
+                for sums in self.data.residuals(layout)
+                for part, one in zip(layout.parts(sums), signs, strict=True)
+            ]
+            scores = np.concatenate([*half, *(-one for one in half)])
+            chosen = self.curator.permute_and_flip(
+                scores,
+                starts=np.array([0]),
+                epsilon=epsilon,
+                sensitivity=0.5,
+                monotone=False,
+                what="stump or product",
+            )
+            sign, place = divmod(int(chosen[0]), len(scores) // 2)
+            problem, place = divmod(place, int(ends[-1]))
+            block = int(np.searchsorted(ends, place, side="right"))
+            added = np.zeros_like(table)
+            cells = slice(layout.starts[block], layout.starts[block] + layout.sizes[block])
+            added[problem, cells] = (-step if sign else step) * signs[block][:, place - ends[block]]
+            self.data.move(layout, added, np.zeros_like(self.constant))
+            table += added
+        self._add(layout, table)
+
+    def _most_moved(self) -> list[int]:
+        """The attributes that stumps moved most."""
+        moved = sorted(self.chosen, key=lambda a: -sum(self.chosen[a].values()))
+        return sorted(moved[:MOST_COMBINED])
 
     def _add(self, layout: Layout, table: Floats) -> None:
         """Keep the blocks of a table that say anything."""
@@ -356,86 +264,94 @@ class Stages:
     def fine_attributes(self, plan: Plan) -> list[Block]:
         """Choose attributes that have more to say in fine bins, or none.
 
-        **Privacy**: the score of an attribute is Σ max(|Σ r| − 1.5 √(Σ r² + 9), 0) over its bins and the problems. A
+        **Privacy**: the score of an attribute is Σ max(|Σ r| − 3 √(Σ r² + 36), 0) over its bins and the problems. A
         record adds its |r| at most, or takes away |r| + r²/4 at most; that is the range of changes. The part of a bin
         is rounded down to multiples of 2⁻²⁴, so that sums are exact for up to 2²⁵ records. As computed it was off by
         less than 2⁻²⁸ before, so in each problem the one bin of a record changes by at most 2⁻²³ more.
         """
+        if not plan.fine:
+            return []
         options = [
             Block((interval_axis(a, _even(self.domain, a, bins)),))
             for a in np.flatnonzero(self.domain.continuous).tolist()
             for bins in RESOLUTIONS
         ]
-        if not plan.fine or not options:
-            return []
         rho = self._spend(plan.of_fine) / plan.fine
         layout = Layout(tuple(options))
-        above = np.abs(self.data.residuals(layout)) - 1.5 * np.sqrt(self.data.squares(layout) + 9)
+        above = np.abs(self.data.residuals(layout)) - FINE_Z * np.sqrt(
+            self.data.squares(layout) + 4 * FINE_Z**2
+        )
         parts = np.floor(np.maximum(above, 0) / FINE_STEP) * FINE_STEP
-        scores = np.append(layout.sums(parts.sum(axis=0)), self._nothing())
         up = self.loss.absolute + 2 * FINE_STEP * self.loss.n_problems
         down = up + self.loss.square / 4
-        chosen = self._choose(scores, plan.fine, rho, down, up + down, "fine attribute")
-        return [options[i] for i in chosen if i < len(options)]
-
-    def _nothing(self) -> float:
-        """Score of no fine attribute."""
-        return 10 * math.sqrt(self.domain.n_attributes / (2 * self.rho))
+        none = 10 * math.sqrt(self.domain.n_attributes / (2 * self.rho))
+        scores = np.append(layout.sums(parts.sum(axis=0)), none)
+        return self._choose(options, scores, plan.fine, rho, down, up + down, "fine attribute")
 
     def _choose(
-        self, scores: Floats, times: int, rho: float, sensitivity: float, change_range: float, what: str
-    ) -> list[int]:
-        """Choose several times at so much ρ each, and nothing twice."""
-        found: list[int] = []
+        self,
+        options: list[Block],
+        scores: Floats,
+        times: int,
+        rho: float,
+        sensitivity: float,
+        change_range: float,
+        what: str,
+    ) -> list[Block]:
+        """Choose several times at so much ρ each, what says something else than before; the last score is of nothing.
+
+        Blocks that share an attribute, or two of a group, say much the same.
+        """
+        found: list[Block] = []
         for _ in range(times):
+            left = [i for i, block in enumerate(options) if not any(_alike(block, other) for other in found)]
             chosen = self.curator.exponential(
-                scores,
+                scores[[*left, -1]],
                 starts=np.array([0]),
                 epsilon=math.sqrt(8 * rho),
                 sensitivity=sensitivity,
                 monotone=False,
                 change_range=change_range,
-                measure=np.where(np.isin(np.arange(len(scores)), found), 0.0, 1.0),
                 what=what,
             )
-            found.append(int(chosen[0]))
+            found += [options[i] for i in left[int(chosen[0]) :][:1]]
         return found
 
-    # --- Pairs ----------------------------------------------------------------------------------------------
+    # --- Groups ---------------------------------------------------------------------------------------------
 
-    def pairs(self, plan: Plan) -> list[Block]:
-        """Choose pairs of attributes by the best product of two conditions.
+    def groups(self, plan: Plan) -> list[Block]:
+        """Choose pairs and triples of attributes by the best product of a condition on each, or none.
 
-        **Privacy**: a pair's score is the largest |½ Σ r h| over products h = ±1 of a condition on each attribute, for
-        more than two classes the sum of these over the classes. A record moves it by half of its Σ|r|, either way.
+        Pairs are in up to eight bins, triples of the attributes that stumps moved most, in quarters of the records.
+
+        **Privacy**: the score of a group is the largest |½ Σ r h| over products h = ±1 of conditions, for more than two
+        classes the sum of these over the classes. A record moves it by half of its Σ|r|, either way; that of no group
+        follows from the noisy number of records.
         """
-        axes = [self._coarse(a) for a in range(self.domain.n_attributes)]
-        both = [Block(two) for two in combinations([axis for axis in axes if axis.size > 1], 2)]
-        both = [block for block in both if block.size <= MOST_CELLS_OF_A_PAIR]
-        times = min(plan.pairs, len(both))
-        rho = self._spend(plan.of_pairs) / max(plan.pairs, 1)  # of pairs that there are not: lost
-        if not times:
+        pairs = _offered([self._coarse(a, MORE_CUTS) for a in self.chosen], 2)
+        options = pairs + _offered([self._coarse(a, 0) for a in self._most_moved()], 3)
+        rho = self._spend(plan.of_groups) / max(plan.groups, 1)  # lost where all would have too many cells
+        if not plan.groups or not options:
             return []
-        layout = Layout(tuple(both))
-        sums = self.data.residuals(layout)
-        scores = np.sum(
+        layout = Layout(tuple(options))
+        best = [
             [
-                [_best_product(block, t) for block, t in zip(both, layout.parts(one), strict=True)]
-                for one in sums
-            ],
-            axis=0,
-        )
+                np.abs(part.reshape(-1) @ _products(block)).max() / 2
+                for block, part in zip(options, layout.parts(one), strict=True)
+            ]
+            for one in self.data.residuals(layout)
+        ]
+        scores = np.append(np.sum(best, axis=0), NOTHING * math.sqrt(self.n * len(best)))
         half = self.loss.absolute / 2
-        return [both[i] for i in self._choose(scores, times, rho, half, 2 * half, "pair of attributes")]
+        return self._choose(options, scores, plan.groups, rho, half, 2 * half, "group of attributes")
 
-    def _coarse(self, attribute: int) -> Axis:
-        """An attribute in few bins: cut at its noisy quartiles, and where the stumps moved most."""
+    def _coarse(self, attribute: int, more: int) -> Axis:
+        """An attribute in few bins: cut at its noisy quartiles, and at so many more where the stumps moved most."""
         if not self.domain.continuous[attribute]:
             return category_axis(attribute, self.domain.cardinalities[attribute])
-        steps = self.chosen[attribute]
-        quartiles = self.quantiles(attribute, np.array(self.settings.quartiles))
+        steps, quartiles = self.chosen[attribute], self.quantiles(attribute, QUARTILES)
         largest = [cut for cut in sorted(steps, key=lambda cut: -steps[cut]) if cut not in quartiles]
-        return interval_axis(attribute, np.union1d(quartiles, largest[: COARSE - 1 - len(quartiles)]))
+        return interval_axis(attribute, np.union1d(quartiles, largest[:more]))
 
     def quantiles(self, attribute: int, shares: Floats) -> Floats:
         """Thresholds below which about these shares of the records are, by the noisy counts of bins."""
@@ -459,23 +375,17 @@ class Stages:
         fine = np.array([len(b.axes) == 1 and b.size >= RESOLUTIONS[0] for b in layout.blocks])
         weight = np.where(fine, 2.0, 1.0)
         shares = (weight / weight.sum())[layout.block_of]
-        curvature, counted = self._curvatures(
-            layout, self._spend(self.settings.of_curvatures), shares, fine[layout.block_of]
+        curvature, sharp = self._curvatures(layout, self._spend(self.settings.of_curvatures), shares)
+        ridges = (
+            self.settings.ridge * np.where(fine, np.maximum(sharp, self.settings.sharp), 1.0)[layout.block_of]
         )
-        rho = self._spend(self.left) / plan.sweeps
-        sd = math.sqrt(self.loss.square / (2 * rho)) / np.sqrt(shares)
-        stiff = curvature + self.settings.ridge * sd
+        rho, reach = self._spend(self.left) / plan.sweeps, math.sqrt(self.loss.square)
+        sd = reach / np.sqrt(2 * rho * shares)
+        stiff = curvature + ridges * sd
         table = np.zeros_like(curvature)
         for step in self.settings.first_sweep * np.linspace(1, SHRINKS_TO, plan.sweeps):
-            slope = self.noisy(
-                layout,
-                self.data.residuals(layout),
-                rho,
-                math.sqrt(self.loss.square),
-                shares,
-                "residuals by cell",
-            )
-            newton = np.where(counted, slope / np.where(stiff > 0, stiff, np.inf), 0.0)
+            slope = self.noisy(layout, self.data.residuals(layout), rho, reach, shares, "residuals by cell")
+            newton = slope / np.where(stiff > 0, stiff, np.inf)
             newton -= _mean(layout, newton, curvature) * (curvature > 0)
             constant = _common(layout, slope, curvature, sd, ridge=self.settings.ridge)
             added, shift = fixed(step * newton), fixed(step * constant)
@@ -515,10 +425,12 @@ class Stages:
         )
         return noisy.astype(float)
 
-    def _curvatures(self, layout: Layout, rho: float, shares: Floats, fine: Bools) -> tuple[Floats, Bools]:
-        """Curvature of the loss in each cell, from noisy counts and curvatures; and which cells hold enough records.
+    def _curvatures(self, layout: Layout, rho: float, shares: Floats) -> tuple[Floats, Floats]:
+        """Curvature of the loss in each cell, from noisy counts and curvatures; and how sharply each block is counted.
 
         A cell's own number counts by how many records it has, measured in noise; the rest is a share of the block's.
+        A block's number is 0 where its records lie in cells whose counts stand out from their noise, and 1 where a
+        third of them or more do not.
         """
         count = self.noisy(layout, self.data.counts(layout)[None], rho / 2, 1.0, shares, "records by cell")[0]
         own = self.noisy(
@@ -530,8 +442,29 @@ class Stages:
         mean = np.maximum(layout.sums(own), 0.01 * total) / total
         trust = records / np.maximum(records + 5 * sd, 1e-300)
         curvature = trust * np.maximum(own, 0.0) + (1 - trust) * mean[:, layout.block_of] * records
-        counted = ~fine | (count >= 2 * sd)
-        return curvature * counted, counted
+        hidden = layout.sums(np.where(count < 3.5 * sd, count, 0.0)) / total
+        return curvature, np.clip(3 * hidden, 0.0, 1.0)
+
+
+def _alike(one: Block, other: Block) -> bool:
+    """Whether two blocks share an attribute, or two if they are groups."""
+    both = {axis.attribute for axis in one.axes} & {axis.attribute for axis in other.axes}
+    return len(both) >= min(len(one.axes), len(other.axes), SHARED)
+
+
+def _finer(domain: Domain, attribute: int, cuts: Floats, which: Bools, *, times: int) -> Floats:
+    """Cuts with the bins that are named halved so many times; the bin of missing values is not cut."""
+    for _ in range(times):
+        low, middle, high = _halves(domain, attribute, cuts)
+        finer = np.union1d(cuts, middle[which & (low < middle) & (middle < high)])
+        which = which[np.searchsorted(cuts, np.append(finer, np.inf))]
+        cuts = finer
+    return cuts
+
+
+def shrinking(first: float, times: int) -> Floats:
+    """Steps that shrink linearly."""
+    return fixed(first * np.linspace(1, SHRINKS_TO, times))
 
 
 def _halves(domain: Domain, attribute: int, cuts: Floats) -> tuple[Floats, Floats, Floats]:
@@ -550,10 +483,9 @@ def finest_cuts(domain: Domain, *, uniform: int, geometric: int) -> Cuts:
     found: list[Floats | None] = []
     for a, cuts in enumerate(public_cuts(domain, uniform=uniform, geometric=geometric)):
         if cuts is not None:
-            for _ in range(HALVINGS):
-                low, middle, high = _halves(domain, a, cuts)
-                cuts = np.union1d(cuts, middle[(low < middle) & (middle < high)])
-            cuts = np.unique(np.concatenate([cuts, *(_even(domain, a, bins) for bins in RESOLUTIONS)]))
+            cuts = _finer(domain, a, cuts, np.ones(len(cuts) + 1, bool), times=HALVINGS)
+            more = [_even(domain, a, bins) for bins in RESOLUTIONS]
+            cuts = np.unique(np.concatenate([cuts, *more, np.asarray(public_cuts(domain, **PUBLICLY)[a])]))
         found.append(cuts)
     return tuple(found)
 
@@ -563,17 +495,25 @@ def _even(domain: Domain, attribute: int, bins: int) -> Floats:
     return np.asarray(public_cuts(domain, uniform=bins - 1, geometric=0)[attribute], float)
 
 
-def _best_product(block: Block, table: Floats) -> float:
-    """Largest |½ Σ r h| over products of a condition on each axis."""
-    rows, columns = (_conditions(axis) for axis in block.axes)
-    both = rows @ table @ columns.T
-    first, second = (rows @ table).sum(axis=1)[:, None], (table @ columns.T).sum(axis=0)
-    return float(np.abs(table.sum() - 2 * first - 2 * second + 4 * both).max() / 2)
+def _offered(axes: list[Axis], size: int) -> list[Block]:
+    """Groups of so many of some axes, of conditions on each and not too many cells."""
+    every = map(Block, combinations([axis for axis in axes if axis.size > 1], size))
+    return [block for block in every if block.size <= MOST_CELLS_OF_A_GROUP]
+
+
+def _products(block: Block) -> Floats:
+    """All products h = ±1 of a condition on each axis, (cells, products)."""
+    products: Floats = np.ones((1, 1))
+    for axis in block.axes:
+        products = np.asarray(np.kron(products, _conditions(axis)), float)
+    return products
 
 
 def _conditions(axis: Axis) -> Floats:
-    """In which bins each condition holds: up to a threshold, or a category."""
-    return np.tri(axis.size)[:-1] if axis.ordered else np.eye(axis.size)
+    """1 in the bins where a condition holds, else −1, (bins, conditions): up to a threshold, or a category."""
+    holds = np.tri(axis.size)[:-1] if axis.ordered else np.eye(axis.size)
+    signs: Floats = 2 * holds.T - 1
+    return signs
 
 
 def _mean(layout: Layout, table: Floats, weight: Floats) -> Floats:
@@ -589,78 +529,6 @@ def _common(layout: Layout, slope: Floats, curvature: Floats, sd: Floats, *, rid
     stiff = layout.sums(curvature).mean(axis=1) + ridge / math.sqrt(precision.sum())
     found: Floats = total / np.maximum(stiff, 1.0)
     return found
-
-
-class Planner(NamedTuple):
-    """What public parameters leave open, of :class:`~dpnb.PrivateBooster`; the rest follows from the records' number.
-
-    Parameters
-    ----------
-    settings : of all stages.
-    domain : public domain.
-    n_problems : 1 for two classes, else their number.
-    n_rounds, learning_rate, additive : as of the booster.
-    """
-
-    settings: Settings
-    domain: Domain
-    n_problems: int
-    n_rounds: int | None
-    learning_rate: float | None
-    additive: bool
-
-    def plan(self, known: float) -> Plan:
-        """What to do where so much is known, see :func:`evidence`."""
-        plan = self.settings.plan(known, n_problems=self.n_problems)
-        plan = plan._replace(stumps=self.n_rounds or plan.stumps, step=self.learning_rate or plan.step)
-        pairs = 0 if self.additive else min(plan.pairs, most_pairs(self.domain))
-        if pairs < plan.pairs:
-            plan = plan._replace(pairs=pairs, of_pairs=plan.of_pairs / plan.pairs * pairs)
-        return plan if self.domain.continuous.any() else plan._replace(fine=0, of_fine=0.0)
-
-    def declared(self) -> tuple[tuple[Share, ...], ...]:
-        """All plans, in shares of the budget."""
-        return tuple(sorted({self._shares(self.plan(tier.known)) for tier in TIERS}))
-
-    def number(self, plan: Plan) -> int:
-        """Place of a plan among those that are declared."""
-        return self.declared().index(self._shares(plan))
-
-    def _shares(self, plan: Plan) -> tuple[Share, ...]:
-        """Noisy counts, choices, and whatever noise they leave the budget for."""
-        settings, d = self.settings, self.domain.n_attributes
-        first = settings.of_counts + settings.of_thresholds * (settings.halvings > 0)
-        questions = (settings.sweeps + 1) * self.n_problems + 1
-        shares = (
-            noise_share(first, entries=d * (1 + settings.halvings)),
-            Share("selection", plan.of_stumps, plan.stumps),
-            Share("selection", plan.of_fine, max(plan.fine, 1)),
-            Share("selection", plan.of_pairs, max(plan.pairs, 1)),
-        )
-        left = 1 - math.fsum(share.share for share in shares)
-        last = noise_share(left, entries=questions * (d + plan.fine + plan.pairs))
-        return (*(share for share in shares if share.share > 0), last)
-
-
-def noise_share(share: float, *, entries: int) -> Share:
-    """Share of noisy sums over cells, of which a record changes so many in all."""
-    return Share(
-        "gaussian",
-        share,
-        units=Softmax.curvature * FIXED_POINT,  # the least reach of what is added up in cells
-        entries=entries,
-        sd=STEPS_A_SCALE / 2 * (1 - 1e-9),  # units are powers of 2
-    )
-
-
-def most_pairs(domain: Domain) -> int:
-    """How many pairs of attributes there can be to choose from."""
-    least = np.where(domain.continuous, 2, np.asarray(domain.cardinalities))
-    return sum(
-        1
-        for one, other in combinations(least.tolist(), 2)
-        if min(one, other) > 1 and one * other <= MOST_CELLS_OF_A_PAIR
-    )
 
 
 def boost(
@@ -679,7 +547,7 @@ def boost(
     plan = planner.plan(evidence(n, epsilon))
     curator.ledger.follow(planner.number(plan))
     stages.stumps(plan)
-    more = stages.fine_attributes(plan) + stages.pairs(plan)
+    more = stages.fine_attributes(plan) + stages.groups(plan)
     stages.sweeps(plan, more)
     return stages.models()
 
@@ -687,6 +555,7 @@ def boost(
 # --- Pure ε ---------------------------------------------------------------------------------------------------
 
 OF_NUMBER = 0.02  # share of ε for the number of records; no run chose it
+OF_PRODUCTS = 0.25  # share of the rounds in which products are candidates; no stored run chose it
 
 
 def rounds_purely(known: float, *, n_problems: int) -> tuple[int, float]:
@@ -712,18 +581,25 @@ def boost_purely(
     geometric: int,
     n_rounds: int | None,
     learning_rate: float | None,
+    products_from: float,
 ) -> list[Shapes]:
-    """A noisy number of records, and stumps by permute-and-flip.
+    """A noisy number of records, stumps by permute-and-flip, and in the last rounds products of two conditions too.
 
-    **Privacy**: one record more changes the number by 1; a stump's score ½ Σ r h moves by at most ½ either way.
+    There are products from so many records times ε on; other parameters as of :class:`~dpnb.PrivateBooster`.
+
+    **Privacy**: one record more changes the number by 1; a score ½ Σ r h moves by at most ½ either way.
     """
     grid = grid_of(domain, public_cuts(domain, uniform=uniform, geometric=geometric))
     stages = Stages(data, curator, domain, 0.0, Settings())
     stages.grid = grid
     exact = data.counts(Layout(layout_of(grid).blocks[:1])).sum()
     n = curator.geometric(exact, epsilon=OF_NUMBER * epsilon, sensitivity=1.0, what="number of records")
-    rounds, step = rounds_purely(evidence(float(n), epsilon), n_problems=data.loss.n_problems)
-    rounds = n_rounds or rounds
-    each = (1 - OF_NUMBER) * epsilon / rounds
-    stages.take_stumps(rounds, learning_rate or step, curator.permute_and_flip, each)
+    known = evidence(float(n), epsilon)
+    rounds, step = rounds_purely(known, n_problems=data.loss.n_problems)
+    steps = shrinking(learning_rate or step, n_rounds or rounds)
+    each = (1 - OF_NUMBER) * epsilon / len(steps)
+    last = round(OF_PRODUCTS * len(steps)) if known >= products_from and len(grid.kind) else 0
+    stages.take_stumps(steps[: len(steps) - last], curator.permute_and_flip, each, at_once=1)
+    if last:
+        stages.take_products(steps[-last:], each)
     return stages.models()

@@ -10,7 +10,8 @@ import numpy as np
 
 from ..arrays import Floats
 from ..boosting.booster import probabilities
-from ..boosting.stages import HALVINGS, Settings, Stages, finest_cuts, noise_share
+from ..boosting.plans import Settings, noise_share
+from ..boosting.stages import HALVINGS, Stages, finest_cuts
 from ..checks import check_delta, check_share, check_step
 from ..domain import Domain
 from ..estimators.base import PrivateClassifier
@@ -91,7 +92,7 @@ class LogisticRegression(PrivateClassifier):
         rho, plans = budgeted((plan,), epsilon=self.epsilon, delta=self.delta, neighbours=self.neighbours)
         settings = Settings(of_counts=OF_COUNTS, halvings=0)
         if ranks:
-            settings = Settings(of_counts=OF_COUNTS / 2, of_thresholds=OF_COUNTS / 2)
+            settings = Settings(of_counts=OF_COUNTS / 2, of_thresholds=OF_COUNTS / 2, halvings_at_once=1)
         with curator.ledger.adaptive(f"logistic regression, {self.n_rounds} gradients", plans=plans):
             stages = Stages(data, curator, self.domain_, rho, settings)
             n = stages.thresholds(**how)

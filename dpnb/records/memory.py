@@ -409,7 +409,7 @@ class ScoredRecords(ScoredDoor):
         if id(layout) in self._kept:
             yield from (self._kept[id(layout)][1][i] for i in blocks)
             return
-        bins: dict[int, Ints] = {}  # by axis: pairs share theirs
+        bins: dict[int, Ints] = {}  # by axis: groups share theirs
         for block in (layout.blocks[i] for i in blocks):
             for axis in block.axes:
                 if id(axis) not in bins:

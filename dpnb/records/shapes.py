@@ -1,4 +1,4 @@
-"""Layouts of cells over one or two attributes, and additive models made of tables on them.
+"""Layouts of cells over one to three attributes, and additive models made of tables on them.
 
 Nothing here reads records: a layout follows from the domain and from what was released, and a model is a function of
 what was released.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -66,7 +66,7 @@ def category_axis(attribute: int, cardinality: int) -> Axis:
 
 
 class Block(NamedTuple):
-    """Cells of one attribute, or of a pair: the second one's bins change fastest."""
+    """Cells of one attribute, or of a group of two or three: the last one's bins change fastest."""
 
     axes: tuple[Axis, ...]
 
@@ -133,17 +133,16 @@ class Layout:
         return [piece.reshape(block.shape) for piece, block in zip(pieces, self.blocks, strict=True)]
 
 
-class PairShape(NamedTuple):
-    """What the cells of two attributes add to the score.
+class GroupShape(NamedTuple):
+    """What the cells of two or three attributes add to the score.
 
     Parameters
     ----------
-    rows, columns : thresholds of each attribute, or category codes, as ``at`` of :class:`~dpnb.records.grid.Shape`.
-    score : (bins of the first, bins of the second).
+    at : thresholds of each attribute, or category codes, as ``at`` of :class:`~dpnb.records.grid.Shape`.
+    score : (bins of the first, bins of the second, ...).
     """
 
-    rows: Floats
-    columns: Floats
+    at: tuple[Floats, ...]
     score: Floats
 
 
@@ -162,7 +161,7 @@ class Shapes:
     ----------
     domain : public domain.
     constant : score of every record.
-    blocks : of one or two attributes each.
+    blocks : of one to three attributes each.
     table : (cells,) what the cells of all blocks add, one after the other.
     counted : a block of each attribute whose bins were counted; none if no counts were released.
     records : (cells of these,) released noisy numbers of records.
@@ -231,10 +230,10 @@ class Shapes:
         added: Floats = score[np.searchsorted(at, column) if ordered else column.astype(np.intp)]
         return added
 
-    def pairs(self) -> list[tuple[Block, Floats]]:
-        """Pairs of attributes, and what their cells add."""
+    def groups(self) -> list[tuple[Block, Floats]]:
+        """Groups of attributes, and what their cells add."""
         both = zip(self.blocks, self.layout.parts(self.table), strict=True)
-        return [(block, table) for block, table in both if len(block.axes) == 2]
+        return [(block, table) for block, table in both if len(block.axes) > 1]
 
     @property
     def number(self) -> float:
@@ -274,38 +273,43 @@ class Shapes:
         nobody: Bools = below[stop] - below[first] <= 3 * self.noise * np.sqrt(stop - first)
         return nobody
 
-    def interaction(self, block: Block, table: Floats) -> tuple[Floats, Floats, float]:
-        """A pair's table taken apart: what its rows and its columns add by themselves, and the size of the rest.
+    def interaction(self, block: Block, table: Floats) -> tuple[list[Floats], float]:
+        """A group's table taken apart: what each attribute's bins add by themselves, and the size of the rest.
 
         Attributes count as independent, each distributed as :meth:`shares` says. The size is the mean absolute value.
         """
-        rows, columns = (self.shares(axis.attribute, axis.at) for axis in block.axes)
-        by_row, by_column = table @ columns, rows @ table
-        rest = table - by_row[:, None] - by_column + rows @ by_row
-        return by_row, by_column, float(rows @ np.abs(rest) @ columns)
+        places = range(table.ndim)
+        shares = [self.shares(axis.attribute, axis.at) for axis in block.axes]
+        weight = reduce(np.multiply.outer, shares)
+        others = [tuple(o for o in places if o != place) for place in places]
+        mean = float((weight * table).sum())
+        own = [(weight * table).sum(axis=rest) / np.maximum(weight.sum(axis=rest), 1e-300) for rest in others]
+        added = [np.expand_dims(one, rest) for one, rest in zip(own, others, strict=True)]
+        left = table - sum(added, np.zeros_like(table)) + (table.ndim - 1) * mean
+        return own, float((weight * np.abs(left)).sum())
 
     def importances(self) -> Floats:
         """How much each attribute moves the score, (attributes,).
 
         It is the mean absolute deviation of what the attribute adds, over records that lie as :meth:`shares` says. What
-        a pair's rows and columns add by themselves goes to their attributes, and a half of the rest to each (functional
-        analysis of variance, attributes taken as independent).
+        an attribute's bins add by themselves in a group goes to it, and an equal part of the rest to each of the group
+        (functional analysis of variance, attributes taken as independent).
 
-        Without counts: half the distance from the lowest to the highest score, wherever records lie; of a pair each
-        gets a half.
+        Without counts: half the distance from the lowest to the highest score, wherever records lie; that of a group is
+        divided among its attributes.
         """
         parts = [self._own(a) for a in range(self.domain.n_attributes)]
         if not self.counted:
             spread = np.array([np.ptp(self._sum(a, own).score) / 2 for a, own in enumerate(parts)])
-            for block, table in self.pairs():
-                spread[[axis.attribute for axis in block.axes]] += np.ptp(table) / 4
+            for block, table in self.groups():
+                spread[[axis.attribute for axis in block.axes]] += np.ptp(table) / 2 / len(block.axes)
             return spread
         spread = np.zeros(self.domain.n_attributes)
-        for block, table in self.pairs():
-            by_row, by_column, rest = self.interaction(block, table)
-            for axis, own in zip(block.axes, (by_row, by_column), strict=True):
+        for block, table in self.groups():
+            alone, rest = self.interaction(block, table)
+            for axis, own in zip(block.axes, alone, strict=True):
                 parts[axis.attribute].append((axis, own))
-                spread[axis.attribute] += rest / 2
+                spread[axis.attribute] += rest / len(block.axes)
         for a, mine in enumerate(parts):
             at, score = self._sum(a, mine)
             weight = self.shares(a, at)
@@ -328,7 +332,7 @@ def nearest(noisy: Floats) -> Floats:
 
 def _check_table(blocks: tuple[Block, ...], table: Floats, domain: Domain) -> None:
     for place, block in enumerate(blocks):
-        if not 1 <= len(block.axes) <= 2 or not all(_fits(axis, domain) for axis in block.axes):
+        if not 1 <= len(block.axes) <= 3 or not all(_fits(axis, domain) for axis in block.axes):
             axes = "; ".join(f"attribute={axis.attribute}, size={axis.size}" for axis in block.axes)
             raise ValueError(f"block {place} does not fit the domain: {axes}")
     if table.shape != (sum(block.size for block in blocks),):

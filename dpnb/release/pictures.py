@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
+from functools import reduce
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -20,7 +21,7 @@ from ..arrays import Bools, Floats
 from ..domain import Attribute, Continuous
 from ..estimators.base import PrivateClassifier, PrivateForest
 from ..records.grid import Additive, Shape
-from ..records.shapes import PairShape, Shapes
+from ..records.shapes import GroupShape, Shapes
 from ..trees.tree import literal
 
 FAINT = 0.3  # opacity where no record may lie
@@ -140,27 +141,49 @@ def _days(attribute: Continuous) -> tuple[list[float], list[str]]:
     return ticks, [word.removesuffix("-01-01") if years else word for word in words]
 
 
-def plot_pair(names: tuple[Attribute, Attribute], pair: PairShape, *, empty: Bools | None = None) -> Figure:
-    """What the cells of two attributes add to an additive score, as a heat map.
+def plot_group(names: Sequence[Attribute], group: GroupShape, *, empty: Bools | None = None) -> Figure:
+    """What the cells of two or three attributes add to an additive score, as a heat map, or one for each bin.
 
     Parameters
     ----------
-    names : the public attributes of its rows and columns.
-    pair : thresholds or codes of both, and scores.
+    names : the public attributes; of three that of the fewest bins has a panel for each.
+    group : thresholds or codes of each, and scores.
     empty : cells that are drawn faintly.
     """
-    figure, axis = plt.subplots(figsize=(4.75, 3.6), layout="constrained")
-    most = max(float(np.abs(pair.score).max()), 1e-12)
-    opacity = None if empty is None else np.where(empty, FAINT, 1.0)
-    image = axis.imshow(pair.score, cmap="PuOr", vmin=-most, vmax=most, aspect="auto", alpha=opacity)
-    rows, columns = (
-        _bin_names(attribute, at) for attribute, at in zip(names, (pair.rows, pair.columns), strict=True)
+    least = (
+        int(np.argmin(group.score.shape)) if group.score.ndim > 2 else 0
+    )  # the fewest bins make the panels
+    order = [least, *(place for place in range(group.score.ndim) if place != least)]
+    names, score = [names[place] for place in order], group.score.transpose(order)
+    bins = [_bin_names(attribute, group.at[place]) for attribute, place in zip(names, order, strict=True)]
+    panels = score.reshape(-1, *score.shape[-2:])
+    faint = np.zeros(panels.shape, bool) if empty is None else empty.transpose(order).reshape(panels.shape)
+    down, across = -(-len(panels) // 2), min(len(panels), 2)
+    figure, axes = plt.subplots(
+        *(down, across),
+        figsize=(4.75 if across == 1 else 7.5, 1.1 + 2.5 * down),
+        layout="constrained",
+        sharex=True,
+        sharey=True,
+        squeeze=False,
     )
-    axis.set_yticks(range(len(rows)), rows)
-    axis.set_xticks(range(len(columns)), columns, rotation=90)
-    axis.set(ylabel=literal(names[0].name), xlabel=literal(names[1].name))
-    axis.grid(visible=False)
-    figure.colorbar(image, label="added to the score")
+    most = max(float(np.abs(score).max()), 1e-12)
+    for place, (axis, panel) in enumerate(zip(axes.flat, panels, strict=False)):
+        opacity = np.where(faint[place], FAINT, 1.0)
+        image = axis.imshow(panel, cmap="PuOr", vmin=-most, vmax=most, aspect="auto", alpha=opacity)
+        axis.set_yticks(range(len(bins[-2])), bins[-2])
+        axis.set_xticks(range(len(bins[-1])), bins[-1], rotation=90)
+        axis.grid(visible=False)
+        if len(panels) > 1:
+            axis.set_title(f"{literal(names[0].name)} {bins[0][place]}", fontsize="small")
+        if place >= len(panels) - across:  # the last panel of its column
+            axis.tick_params(labelbottom=True)
+            axis.set_xlabel(literal(names[-1].name))
+        if place % across == 0:
+            axis.set_ylabel(literal(names[-2].name))
+    for axis in axes.flat[len(panels) :]:
+        axis.set_visible(False)
+    figure.colorbar(image, ax=axes, label="added to the score")
     return figure
 
 
@@ -203,7 +226,7 @@ def of_importances(model: PrivateClassifier) -> Figure | None:
 
 
 def of_model(model: PrivateClassifier) -> Iterator[tuple[Figure, str]]:
-    """Pictures of a fitted model, each with its words: its six largest shapes and three pairs, or the first tree.
+    """Pictures of a fitted model, each with its words: its six largest shapes and three groups, or the first tree.
 
     **Privacy**: post-processing, free.
     """
@@ -222,7 +245,7 @@ def of_model(model: PrivateClassifier) -> Iterator[tuple[Figure, str]]:
         for a in sorted(largest):
             yield _of_attribute(booster, a, label)
         if isinstance(booster, Shapes):
-            yield from _of_pairs(booster, label, least=least, most=3)
+            yield from _of_groups(booster, label, least=least, most=3)
 
 
 def _of_attribute(booster: Additive | Shapes, attribute: int, label: object) -> tuple[Figure, str]:
@@ -235,20 +258,21 @@ def _of_attribute(booster: Additive | Shapes, attribute: int, label: object) -> 
     return plot_shapes(shape, bars=12, columns=1, empty={own.name: empty}), words
 
 
-def _of_pairs(booster: Shapes, label: object, *, least: float, most: int) -> Iterator[tuple[Figure, str]]:
-    """Pairs that add something beside what their attributes add by themselves."""
+def _of_groups(booster: Shapes, label: object, *, least: float, most: int) -> Iterator[tuple[Figure, str]]:
+    """Groups that add something beside what their attributes add by themselves."""
     sizes = [
         (booster.interaction(block, score)[-1] if booster.counted else float(np.ptp(score)) / 2, block, score)
-        for block, score in booster.pairs()
+        for block, score in booster.groups()
     ]
-    for _, block, score in sorted((p for p in sizes if p[0] > least), key=lambda pair: -pair[0])[:most]:
-        one, other = block.axes
-        both = (booster.domain.attributes[one.attribute], booster.domain.attributes[other.attribute])
+    for _, block, score in sorted((g for g in sizes if g[0] > least), key=lambda group: -group[0])[:most]:
+        own = [booster.domain.attributes[axis.attribute] for axis in block.axes]
         empty = np.zeros(score.shape, bool)
         if booster.counted:
-            empty = np.logical_or.outer(*(booster.empty(axis.attribute, axis.at) for axis in block.axes))
-        words = f"What {both[0].name} and {both[1].name} add together to the score of class {label}{_faint(empty)}."
-        yield plot_pair(both, PairShape(one.at, other.at, score), empty=empty), words
+            each = [booster.empty(axis.attribute, axis.at) for axis in block.axes]
+            empty = reduce(np.logical_or.outer, each)
+        named = " and ".join([", ".join(one.name for one in own[:-1]), own[-1].name])
+        words = f"What {named} add together to the score of class {label}{_faint(empty)}."
+        yield plot_group(own, GroupShape(tuple(axis.at for axis in block.axes), score), empty=empty), words
 
 
 def _faint(empty: Bools) -> str:

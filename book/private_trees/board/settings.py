@@ -7,9 +7,11 @@ Nothing here reads a test part, nor Adult, Bank or the robot. The stand-in was m
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -18,11 +20,13 @@ from scipy import stats
 
 from dpnb.arrays import Floats
 from dpnb.audit.multiplicity import holm
+from dpnb.boosting import stages
 from dpnb.boosting.booster import PrivateBooster
-from dpnb.boosting.stages import TIERS, Settings
+from dpnb.boosting.plans import MORE_GROUPS, MORE_STUMPS, Settings
 from dpnb.domain import Continuous, Domain
 from dpnb.records.memory import Records
 
+from ..studies.made import MADE
 from ..studies.runs import DELTA, Cell, Study, cells
 from ..studies.scores import class_scores
 from ..studies.sets import MORE, STANDIN, split_of
@@ -30,43 +34,54 @@ from ..studies.sets import MORE, STANDIN, split_of
 SETTINGS = Settings()
 SHIPPED = "as it comes"
 WIDE = "/×100"  # the same records on bounds a hundred times as wide
+FEW = "/few"  # a thousand of the records
 PUBLIC = (
     STANDIN,
     *MORE,
     *(f"{name}{WIDE}" for name in ("credit-default", "magic-telescope", "online-shoppers")),
+    *(f"{name}{FEW}" for name in (STANDIN, *MORE) if name != "german-credit"),  # it has 1 000 records
+    *MADE,
 )
 EPSILONS = (0.1, 1.0, 5.0)
-SEEDS = range(6)
+SEEDS = range(4)
 
 
 class Variant(NamedTuple):
-    """What is changed: settings of the stages, and parameters."""
+    """What is changed: settings of the stages, constants of theirs, and parameters."""
 
     settings: Mapping[str, Any] = {}
+    constants: Mapping[str, Any] = {}
     parameters: Mapping[str, Any] = {}
 
 
 VARIANTS = {
     SHIPPED: Variant(),
-    "100 stumps": Variant({"stumps": 100.0}),
-    "200 stumps": Variant({"stumps": 200.0}),
-    "30 % for stumps": Variant({"of_stumps": 0.3}),
-    "50 % for stumps": Variant({"of_stumps": 0.5}),
-    "no pairs": Variant({"pairs": 0}),
-    "at most 3 pairs": Variant({"pairs": 3}),
-    "no fine attributes": Variant({"fine": 0}),
-    "3 fine attributes": Variant({"fine": 3}),
+    "thresholds 8 %": Variant({"of_thresholds": 0.08}),
     "no halving": Variant({"halvings": 0}),
-    "crowded from 1/32 on": Variant({"crowded": 1 / 32}),
-    "pairs cut by stumps alone": Variant({"quartiles": ()}),
+    "halvings one by one": Variant({"halvings_at_once": 1}),
+    "stumps 30 %": Variant({"of_stumps": 0.3}),
+    "stumps 50 %": Variant({"of_stumps": 0.5}),
+    "stumps of few 40 %": Variant({"of_few": 0.4}),
+    "stumps of few 85 %": Variant({"of_few": 0.85}),
+    "one stump a pass": Variant({"at_once": 1}),
+    "no groups": Variant({"groups": 0}),
+    "groups 8 %": Variant({"of_groups": 0.08}),
+    "pairs alone": Variant({}, {"MOST_COMBINED": 0}),
+    "always a group": Variant({}, {"NOTHING": 0.0}),
+    "groups against 1.5 √n": Variant({}, {"NOTHING": 1.5}),
+    "pairs in quarters": Variant({}, {"MORE_CUTS": 0}),
+    "pairs in 16 bins": Variant({}, {"MORE_CUTS": 12}),
+    "no fine attributes": Variant({"fine": 0}),
+    "4 fine attributes": Variant({"fine": 4}),
+    "a ridge for all": Variant({"sharp": 1.0}),
     "10 sweeps": Variant({"sweeps": 10}),
     "40 sweeps": Variant({"sweeps": 40}),
-    "first sweep 0.25": Variant({"first_sweep": 0.25}),
     "first sweep 0.6": Variant({"first_sweep": 0.6}),
     "ridge 3": Variant({"ridge": 3.0}),
     "ridge 8": Variant({"ridge": 8.0}),
-    "63 + 48 thresholds": Variant({}, {"uniform": 63, "geometric": 48}),
-    "15 + 12 thresholds": Variant({}, {"uniform": 15, "geometric": 12}),
+    "groups alike": Variant({}, {"SHARED": 3}),
+    "63 + 48 thresholds": Variant({}, {}, {"uniform": 63, "geometric": 48}),
+    "15 + 12 thresholds": Variant({}, {}, {"uniform": 15, "geometric": 12}),
 }
 
 
@@ -80,12 +95,16 @@ class Split(NamedTuple):
 
 @lru_cache(maxsize=4)
 def inner_split(name: str, seed: int) -> Split:
-    """A fifth of the training part of a public set is held back."""
-    data = split_of(name.removesuffix(WIDE), seed)
+    """A fifth of the training part of a public set is held back; few records are taken from the rest."""
+    data = split_of(name.removesuffix(WIDE).removesuffix(FEW), seed)
     X, y = data.train
-    back = np.random.default_rng([seed, 5]).random(len(X)) < 0.2
+    rng = np.random.default_rng([seed, 5])
+    back = rng.random(len(X)) < 0.2
     domain = widened(data.domain, 100.0) if name.endswith(WIDE) else data.domain
-    records = Records(X[~back], y[~back], domain=domain)
+    rest = np.flatnonzero(~back)
+    if name.endswith(FEW):
+        rest = rng.choice(rest, min(1000, len(rest)), replace=False)
+    records = Records(X.iloc[rest], y.iloc[rest], domain=domain)
     return Split(records, domain.encode(X[back], strict=False), domain.encode_labels(y[back]))
 
 
@@ -112,7 +131,10 @@ def measure_settings(cell: Cell) -> dict[str, float]:
     model: Any = booster_with(variant)(
         epsilon=cell.epsilon, delta=DELTA, random_state=rng, **variant.parameters
     )
-    model.fit(split.records)
+    with ExitStack() as changed:
+        for name, value in variant.constants.items():
+            changed.enter_context(mock.patch.object(stages, name, value))
+        model.fit(split.records)
     return class_scores(model._votes(split.codes), split.labels)
 
 
@@ -123,6 +145,11 @@ def settings_grid() -> Study:
     return Study("settings", found, measure_settings, lambda cell: DELTA, row_a_cell=True)
 
 
+def origin(name: str) -> str:
+    """The set that a wide twin, or a set of few records, is made of."""
+    return name.removesuffix(WIDE).removesuffix(FEW)
+
+
 def gains(log: pd.DataFrame, *, leave_out: Collection[str] = (), metric: str = "auc") -> pd.DataFrame:
     """Mean gain of each variant over the booster as it comes, and its standard error over data sets and budgets.
 
@@ -131,7 +158,7 @@ def gains(log: pd.DataFrame, *, leave_out: Collection[str] = (), metric: str = "
     log : results of the grid.
     leave_out : data sets that do not count; their wide twins do not either.
     """
-    gain = by_cell(log[~log["dataset"].str.removesuffix(WIDE).isin(list(leave_out))], metric=metric)
+    gain = by_cell(log[~log["dataset"].map(origin).isin(list(leave_out))], metric=metric)
     return pd.DataFrame({"gain": gain.mean(), "error": gain.sem()})
 
 
@@ -154,7 +181,7 @@ def judged(log: pd.DataFrame, *, metric: str = "auc", level: float = 0.05) -> pd
     cells = len(log[["dataset", "epsilon"]].drop_duplicates())
     found["half"] = found["error"] * stats.t.ppf(1 - level / 2 / len(found), cells - 1)
     found["p_holm"] = holm(2 * stats.t.sf((found["gain"] / found["error"]).abs(), cells - 1))
-    apart = [gains(log, leave_out=[name], metric=metric)["gain"] for name in (STANDIN, *MORE)]
+    apart = [gains(log, leave_out=[name], metric=metric)["gain"] for name in (STANDIN, *MORE, *MADE)]
     found["least"], found["most"] = pd.concat(apart, axis=1).min(axis=1), pd.concat(apart, axis=1).max(axis=1)
     return found.sort_values("gain", ascending=False)
 
@@ -162,11 +189,16 @@ def judged(log: pd.DataFrame, *, metric: str = "auc", level: float = 0.05) -> pd
 def shares_of_budget(settings: Settings = SETTINGS) -> pd.DataFrame:
     """Share of each stage in ρ for two classes, a row for each number of records times ε from which on it holds."""
     rows = {}
-    for tier in TIERS:
-        plan = settings.plan(tier.known, n_problems=1)
-        first = {"counts": settings.of_counts, "halvings": settings.of_thresholds}
-        parts = first | {"stumps": plan.of_stumps, "fine attributes": plan.of_fine, "pairs": plan.of_pairs}
-        rows[f"{tier.known:,.0f}".replace(",", " ")] = parts | {"sweeps": 1 - sum(parts.values())}
+    for known in (0.0, *sorted({*MORE_STUMPS, *MORE_GROUPS})):
+        plan = settings.plan(known, n_problems=1)
+        parts = {
+            "counts": settings.of_counts,
+            "thresholds": settings.of_thresholds,
+            "stumps": plan.of_stumps,
+            "fine attributes": plan.of_fine,
+            "groups": plan.of_groups,
+        }
+        rows[f"{known:,.0f}".replace(",", " ")] = parts | {"sweeps": 1 - sum(parts.values())}
     return pd.DataFrame(rows).T
 
 

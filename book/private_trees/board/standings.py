@@ -23,7 +23,7 @@ OURS = "PrivateBooster, δ"
 CELL = ["method", "dataset", "epsilon"]
 ADDITIVE = (  # of those on the board
     "PrivateBooster, δ, additive",
-    "PrivateBooster",
+    "PrivateBooster, additive",
     "logistic regression, δ",
     "logistic regression by ranks, δ",
     "DPAda-R, δ",
@@ -65,6 +65,7 @@ SHORT = {  # for a narrow table that says elsewhere whether there is δ
     OURS: "booster",
     f"{OURS}, additive": "booster, additive",
     "PrivateBooster": "booster",
+    "PrivateBooster, additive": "booster, additive",
     "logistic regression, δ": "logistic",
     "logistic regression by ranks, δ": "logistic, ranks",
 }

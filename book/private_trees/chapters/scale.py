@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
 
 from dpnb.arrays import Floats
+from dpnb.boosting.plans import MOST_CELLS_OF_A_GROUP
+from dpnb.boosting.stages import PUBLICLY
+from dpnb.domain import Domain
 from dpnb.records import losses
+from dpnb.records.grid import grid_of, public_cuts
 
 from ..site.notebook import integer, one_of, positive, text
 from ..site.observations import observe
@@ -32,16 +37,30 @@ Seconds = Mapping[tuple[str, int, int], float]  # of a pass, by model, rows and 
 
 
 def round_bytes(bins: int) -> int:
-    """Most bytes of a task's answer to a round of the booster."""
+    """Most bytes of a task's answer to a round of the booster that chooses a stump."""
     return table_bytes(nodes=1, classes=1, bins=bins + 2)
 
 
-def answer_sizes(*, bins: int, classes: int) -> pd.DataFrame:
-    """Most KB of a task's answer, at four levels of a tree and in a round of the booster."""
+def product_cells(domain: Domain) -> int:
+    """Cells of all pairs of attributes, which a round asks for that chooses among products of two stumps, at most."""
+    sizes = grid_of(domain, public_cuts(domain, **PUBLICLY)).sizes.tolist()
+    pairs = [a * b for a, b in combinations(sizes, 2) if min(a, b) > 1]
+    return sum(cells for cells in pairs if cells <= MOST_CELLS_OF_A_GROUP)
+
+
+def answer_sizes(*, bins: int, classes: int, products: int) -> pd.DataFrame:
+    """Most KB of a task's answer, at four levels of a tree and in rounds of the booster.
+
+    Parameters
+    ----------
+    bins, classes : of the data.
+    products : of :func:`product_cells`.
+    """
     passes = {
         f"level {k} of a tree": (2**k, table_bytes(nodes=2**k, classes=classes, bins=bins)) for k in range(4)
     }
-    passes["a round of the booster"] = 1, round_bytes(bins)
+    passes["a round of stumps"] = 1, round_bytes(bins)
+    passes["a round of stumps and products"] = 1, round_bytes(bins + products)
     table = pd.DataFrame(passes, index=["nodes", "bytes"]).T
     table["KB a task, at most"] = (table.pop("bytes") / 1024).round(1)
     return table
@@ -180,7 +199,7 @@ def check_billion(guesses: pd.DataFrame, at: Seconds) -> None:
 def check_answers(answers: pd.DataFrame, bins: int) -> None:
     """What tasks answer with."""
     tasks = 1e9 / 3.3e6  # a task for 3.3 million records
-    observe("scale-tasks", "The answers of {:.0f} tasks, one for 3.3 million records, to a round of the booster are "
+    observe("scale-tasks", "The answers of {:.0f} tasks, one for 3.3 million records, to a round of stumps are "
             "{:.1f} MB", says=[tasks, tasks * round_bytes(bins) / 1e6])
     observe("scale-versions", "On ten million records that is up to {:.0f} weights in 60 rounds",
             says=[60 * 1e7 / 2**25])

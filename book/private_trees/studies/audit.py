@@ -13,7 +13,7 @@ from dpnb.arrays import Floats
 from dpnb.audit.pairs import DOMAIN, random_pair
 from dpnb.audit.releases import spent_by
 from dpnb.boosting.booster import PrivateBooster
-from dpnb.boosting.stages import Plan, Settings
+from dpnb.boosting.plans import Plan, Settings
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.papers.pearson import PearsonTree
 from dpnb.privacy.laws import PermuteAndFlip
@@ -97,18 +97,23 @@ class EveryStage(Settings):
         """The plan of the most records, but short."""
         return super().plan(1e9, n_problems=n_problems)._replace(stumps=4 * n_problems, sweeps=3)
 
+    def of_a_pass(self, stumps: int, *, n_problems: int, n_attributes: int) -> int:
+        """Two stumps a pass."""
+        return 2
+
 
 class ThroughEveryStage(PrivateBooster):
-    """The booster with δ as it is on many records."""
+    """The booster as it is on many records."""
 
     _settings: ClassVar = EveryStage()
+    _products_from: ClassVar = 0.0
 
 
 def on_the_board(cell: Cell) -> Any:
     """A learner of the board, small enough to be fitted thousands of times."""
     how = MAKE[cell.method]
     kind, given = getattr(how, "func", how), getattr(how, "keywords", {})
-    model = ThroughEveryStage if kind is PrivateBooster and "delta" in given else kind
+    model = ThroughEveryStage if kind is PrivateBooster else kind
     return model(epsilon=cell.epsilon, **SMALL[kind.__name__] | given)
 
 

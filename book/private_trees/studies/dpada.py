@@ -200,7 +200,7 @@ STEPS: dict[str, tuple[Callable[..., Any], str]] = {
     "8 composition by zCDP": (partial(DPAda, learning_rate=RATE, delta=DELTA), "step 4 with δ = 1e-5"),
     "9 the booster, δ": (
         partial(PrivateBooster, delta=DELTA),
-        "shrinking steps, pairs, and noisy sweeps over all",
+        "shrinking steps, groups of attributes, and noisy sweeps over all",
     ),
 }
 WITHOUT_NOISE = ("1 no noise", "2 public thresholds", "3 bounded weights")

@@ -38,6 +38,7 @@ from dpnb.errors import DataError
 from dpnb.files import write_whole
 from dpnb.records.memory import Records
 
+from .made import MADE
 from .sets import MORE, split_of
 
 PACKAGES = ("numpy", "pandas", "scipy", "scikit-learn", "dpnb")
@@ -495,13 +496,13 @@ def _checksum(dataset: str) -> str:
 def data_of(name: str) -> Dataset:
     """Data set of a cell, kept in memory: a name, or a name and a split such as ``adult/merged``.
 
-    The sets of :data:`private_trees.studies.sets.MORE` come in their first split.
+    The sets of :mod:`private_trees.studies.sets` that are split by seed come in their first split.
 
     ``adult/us`` is the standard split of the US-born records without ``fnlwgt``; ``adult/10`` has its continuous
     attributes in ten public bins.
     """
     base, _, variant = name.partition("/")
-    if base in MORE:
+    if base in (*MORE, *MADE) or variant == "few":
         return split_of(base, 0)
     if variant == "us":
         return load(base, us_only=True, drop=("fnlwgt",))

@@ -18,6 +18,8 @@ from dpnb.data.datasets import Dataset, load
 from dpnb.errors import DataError
 from dpnb.files import unreadable
 
+from .made import MADE, made
+
 MORE = {  # name → sha256 of the CSV file, uncompressed
     "credit-default": "1a6bd41544a7a0640f38098a0a731793795343f5489329c297b6bd64f0d92693",
     "german-credit": "ad4c79fa84340e1b540194a820056c43e6b7e061d44cdc3a9da5227afbf30f05",
@@ -39,7 +41,7 @@ def split_of(name: str, seed: int) -> Dataset:
 
     Parameters
     ----------
-    name : one of ``SETS``, or the stand-in of Adult.
+    name : one of ``SETS``, the stand-in of Adult, or one of ``MADE``.
     seed : of the split, 70 % for training. Adult and its stand-in have one standard split for all seeds.
 
     Raises
@@ -49,6 +51,8 @@ def split_of(name: str, seed: int) -> Dataset:
     """
     if name in MORE:
         return _more(name, seed)
+    if name in MADE:
+        return made(name, seed)
     return load(name) if name in ONE_SPLIT else load(name, split_seed=seed)
 
 

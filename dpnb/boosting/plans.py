@@ -1,0 +1,203 @@
+"""What the booster with δ spends its budget on: settings, plans that follow from a number of records, their shares."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from ..domain import Domain
+from ..errors import FewRecordsWarning
+from ..privacy.accounting import Share
+from ..records.losses import FIXED_POINT, Softmax
+
+# Steps of noise in its standard deviation, or twice as many; none is finer than FIXED_POINT's.
+STEPS_A_SCALE = 2.0**20
+ROUNDS = (20, 30, 45, 70, 100, 150)  # numbers of stumps for a problem, each for 1.5 times the records
+# Records times ε from which on there are more stumps, and more groups of attributes; no run chose them.
+MORE_STUMPS = tuple(400 * 1.5**i for i in range(1, len(ROUNDS)))
+MORE_GROUPS = tuple(900.0 * 4**i for i in range(4))
+MOST_CELLS_OF_A_GROUP = 128  # larger groups are not offered; no run chose it
+
+
+class Plan(NamedTuple):
+    """How much of each stage, and its share of ρ; what the shares leave is for the sweeps.
+
+    Parameters
+    ----------
+    stumps, step : number of stumps, and their first step.
+    at_once : stumps of one pass over the records.
+    of_stumps : share of ρ.
+    groups, of_groups : most groups of attributes, and their share.
+    fine, of_fine : most fine attributes, and their share.
+    sweeps : number of sweeps.
+    """
+
+    stumps: int
+    step: float
+    at_once: int
+    of_stumps: float
+    groups: int
+    of_groups: float
+    fine: int
+    of_fine: float
+    sweeps: int
+
+
+class Settings(NamedTuple):
+    """What is the same for all data; the run ``settings`` compares each number with others on public sets.
+
+    Parameters
+    ----------
+    of_counts, of_thresholds, of_curvatures : shares of the budget.
+    halvings, halvings_at_once : most halvings of a crowded bin, at most 8; how many before its parts are counted.
+    crowded : share of the records that makes a bin crowded.
+    of_stumps, of_few : share of the budget, and what it is where records are too few for groups.
+    at_once : most stumps of a pass.
+    groups, of_groups : most groups of attributes, fewer where less is known; their share.
+    fine, of_fine : most fine attributes, none where less is known; their share.
+    sweeps, first_sweep : number of sweeps, half as many for few records; the first one's share of a Newton step.
+    ridge : standard deviations of noise that a cell's curvature is raised by.
+    sharp : share of it for a fine attribute whose records all lie in cells that are counted well.
+    """
+
+    of_counts: float = 0.02
+    of_thresholds: float = 0.04
+    of_curvatures: float = 0.04
+    halvings: int = 8
+    halvings_at_once: int = 2
+    crowded: float = 1 / 16
+    of_stumps: float = 0.4
+    of_few: float = 0.75
+    at_once: int = 5
+    groups: int = 8
+    of_groups: float = 0.05
+    fine: int = 2
+    of_fine: float = 0.045
+    sweeps: int = 20
+    first_sweep: float = 0.4
+    ridge: float = 5.0
+    sharp: float = 0.14
+
+    def plan(self, known: float, *, n_problems: int) -> Plan:
+        """What to spend the budget on.
+
+        Parameters
+        ----------
+        known : see :func:`evidence`.
+        n_problems : 1 for two classes, else their number.
+        """
+        rounds = ROUNDS[sum(known >= start for start in MORE_STUMPS)]
+        groups = (0, 1, 2, 4, 8)[sum(known >= start for start in MORE_GROUPS)]
+        few, many = groups == 0, groups >= 4
+        return Plan(
+            stumps=rounds * n_problems,
+            step=2.45 / math.sqrt(rounds),  # .2 for 150 stumps; no run chose it
+            at_once=1,
+            of_stumps=self.of_few if few else self.of_stumps,
+            groups=min(groups, self.groups),
+            of_groups=self.of_groups if min(groups, self.groups) else 0.0,
+            fine=self.fine * many,
+            of_fine=self.of_fine if self.fine and many else 0.0,
+            sweeps=max(self.sweeps // 2, 1) if few else self.sweeps,
+        )
+
+    def of_a_pass(self, stumps: int, *, n_problems: int, n_attributes: int) -> int:
+        """How many stumps to choose in one pass: few where they, or attributes to choose from, are few."""
+        return max(min(self.at_once, stumps // (20 * n_problems), n_attributes // 3), 1)
+
+
+def evidence(n: float, epsilon: float) -> float:
+    """A noisy number of records times ε: what decides how much can be learnt.
+
+    **Privacy**: the number was released, and so the warning is post-processing.
+    """
+    known = max(n, 0.0) * min(epsilon, 1e9)
+    few = 200  # below it AUC − ½ was less than half of what it can be, on most public data sets
+    if known < few:
+        warnings.warn(
+            f"about {max(n, 0.0):.0f} records, by a noisy count, at ε = {epsilon:g}: their product is below {few}, "
+            "where a model finds less than half of what there is to find, on most data; take more records, or a "
+            "larger epsilon",
+            FewRecordsWarning,
+            stacklevel=2,
+        )
+    return known
+
+
+class Planner(NamedTuple):
+    """What public parameters leave open, of :class:`~dpnb.PrivateBooster`; the rest follows from the records' number.
+
+    Parameters
+    ----------
+    settings : of all stages.
+    domain : public domain.
+    n_problems : 1 for two classes, else their number.
+    n_rounds, learning_rate, additive : as of the booster.
+    """
+
+    settings: Settings
+    domain: Domain
+    n_problems: int
+    n_rounds: int | None
+    learning_rate: float | None
+    additive: bool
+
+    def plan(self, known: float) -> Plan:
+        """What to do where so much is known, see :func:`evidence`."""
+        plan = self.settings.plan(known, n_problems=self.n_problems)
+        stumps = self.n_rounds or plan.stumps
+        size = {"n_problems": self.n_problems, "n_attributes": self.domain.n_attributes}
+        at_once = self.settings.of_a_pass(stumps, **size)
+        plan = plan._replace(stumps=stumps, step=self.learning_rate or plan.step, at_once=at_once)
+        if self.additive or not pairs_of(self.domain):
+            plan = plan._replace(groups=0, of_groups=0.0)
+        return plan if self.domain.continuous.any() else plan._replace(fine=0, of_fine=0.0)
+
+    def declared(self) -> tuple[tuple[Share, ...], ...]:
+        """All plans, in shares of the budget."""
+        return tuple(sorted({self._shares(self.plan(known)) for known in (0.0, *MORE_STUMPS, *MORE_GROUPS)}))
+
+    def number(self, plan: Plan) -> int:
+        """Place of a plan among those that are declared."""
+        return self.declared().index(self._shares(plan))
+
+    def _shares(self, plan: Plan) -> tuple[Share, ...]:
+        """Noisy counts, choices, and whatever noise they leave the budget for."""
+        settings, d = self.settings, self.domain.n_attributes
+        first = settings.of_counts + settings.of_thresholds * (settings.halvings > 0)
+        questions = (plan.sweeps + 1) * self.n_problems + 1
+        shares = (
+            noise_share(first, entries=d * (1 + settings.halvings // settings.halvings_at_once)),
+            Share("selection", plan.of_stumps, plan.stumps),
+            Share("selection", plan.of_fine, max(plan.fine, 1)),
+            Share("selection", plan.of_groups, max(plan.groups, 1)),
+        )
+        left = 1 - math.fsum(share.share for share in shares)
+        blocks = d + plan.fine + plan.groups
+        last = noise_share(left, entries=questions * blocks)
+        return (*(share for share in shares if share.share > 0), last)
+
+
+def noise_share(share: float, *, entries: int) -> Share:
+    """Share of noisy sums over cells, of which a record changes so many in all."""
+    return Share(
+        "gaussian",
+        share,
+        units=Softmax.curvature * FIXED_POINT,  # the least reach of what is added up in cells
+        entries=entries,
+        sd=STEPS_A_SCALE / 2 * (1 - 1e-9),  # units are powers of 2
+    )
+
+
+def pairs_of(domain: Domain) -> int:
+    """How many pairs of attributes there can be to choose from, at least; without a pair there is no triple."""
+    least = np.where(domain.continuous, 2, np.asarray(domain.cardinalities))
+    return sum(
+        1
+        for one, other in combinations(least.tolist(), 2)
+        if min(one, other) > 1 and one * other <= MOST_CELLS_OF_A_GROUP
+    )

@@ -210,13 +210,6 @@ def record() -> dict[str, Any]:
     return found
 
 
-def stored_ratios(*cases: str) -> list[float]:
-    found = (
-        table("benchmarks").query("data == 'adult'").drop_duplicates("case", keep="last").set_index("case")
-    )
-    return [float(found["ratio"][case]) for case in cases]
-
-
 def standin() -> list[int]:
     """Numbers of training rows, test rows and attributes."""
     data = dpnb.load("adult-standin")
@@ -351,12 +344,6 @@ SAID = [
         "takes about 45 with pure ε = 1, and 150 and 20 sweeps with δ",
         lambda rounds: rounds == [45, 150, 20],
         adult_rounds,
-    ),
-    Said(
-        "benchmarks/page.md.jinja",
-        "time grows with them",
-        lambda ratio: 1.2 * ratio[0] < ratio[1],  # 60 stumps and 150, and in both cases 20 sweeps
-        lambda: [stored_ratios("booster-delta", "booster-delta-defaults")],
     ),
     Said(
         "benchmarks/page.py",

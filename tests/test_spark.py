@@ -121,10 +121,8 @@ def test_every_stage_gives_the_same_document(
     """All that the booster can do, whatever the number of records: bins cut up, fine attributes, groups and sweeps."""
     plan = EVERYTHING._replace(stumps=3, fine=1, sweeps=2)
     monkeypatch.setattr(Planner, "plan", lambda self, known: plan)
-    offered = stages._offered  # few pairs, so that triples are chosen too
-    monkeypatch.setattr(
-        stages, "_offered", lambda axes, size: offered(axes, size)[: 1 if size == 2 else None]
-    )
+    offered = stages.offered  # few pairs, so that triples are chosen too
+    monkeypatch.setattr(stages, "offered", lambda axes, size: offered(axes, size)[: 1 if size == 2 else None])
     monkeypatch.setattr(stages, "NOTHING", 0.0)
     X, y, domain = request.getfixturevalue(sample)
     make = partial(PrivateBooster, epsilon=8.0, delta=1e-5, neighbours=relation)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -324,6 +325,19 @@ def test_variants_change_what_there_is() -> None:
         ]
         assert (changed == []) == (name == settings.SHIPPED)
         assert all(getattr(of, key) != value for of, key, value in changed), name
+
+
+def test_settings_that_no_run_chose_say_so() -> None:
+    """Broken twin: a variant less."""
+
+    def never_varied(variants: Mapping[str, settings.Variant]) -> set[str]:
+        return {*settings.Settings._fields} - {name for each in variants.values() for name in each.settings}
+
+    named = set(re.findall("``([a-z_]+)``", (settings.Settings.__doc__ or "").split("Parameters")[0])) - {
+        "settings"
+    }
+    assert never_varied(settings.VARIANTS) == named
+    assert never_varied({"one": settings.VARIANTS["ridge 3"]}) != named
 
 
 def test_shares_of_the_budget_are_those_of_the_plans() -> None:

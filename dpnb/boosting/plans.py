@@ -48,7 +48,9 @@ class Plan(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """What is the same for all data; the run ``settings`` compares each number with others on public sets.
+    """What is the same for all data; the run ``settings`` compares the numbers with others on public sets.
+
+    It does not compare ``of_counts``, ``of_curvatures``, ``crowded`` and ``of_fine``: no stored run chose these.
 
     Parameters
     ----------

@@ -150,8 +150,8 @@ class Stages:
         """Choose stumps, several at a time, and move the scores by a public step each.
 
         **Privacy**: the score of a stump h for a problem is ½ Σ r h, which a record moves by at most ½ either way, for
-        its residual is in [-1, 1]: a choice with ε = √(8ρ) is ρ-zCDP. Those of one pass are as many choices among
-        stumps of attributes that the ones before have left.
+        its residual is in [-1, 1]: a choice with ε = √(8ρ) is ρ-zCDP. Those of one pass are as many choices, each
+        among stumps of the attributes that the ones before have left, or of all if they have left none.
         """
         rho = self._spend(plan.of_stumps)
         epsilon = math.sqrt(8 * rho / plan.stumps)
@@ -216,7 +216,7 @@ class Stages:
         **Privacy**: ½ Σ r h moves by at most ½ either way for a product h = ±1 as for a stump.
         """
         coarse = layout_of(grid_of(self.domain, public_cuts(self.domain, **PUBLICLY))).blocks
-        pairs = _offered([coarse[a].axes[0] for a in self._most_moved()], 2)
+        pairs = offered([coarse[a].axes[0] for a in self._most_moved()], 2)
         layout = Layout((*layout_of(self.grid).blocks, *pairs))
         signs = [_products(block) for block in layout.blocks]
         ends = np.cumsum([one.shape[1] for one in signs])
@@ -328,8 +328,8 @@ class Stages:
         classes the sum of these over the classes. A record moves it by half of its Σ|r|, either way; that of no group
         follows from the noisy number of records.
         """
-        pairs = _offered([self._coarse(a, MORE_CUTS) for a in self.chosen], 2)
-        options = pairs + _offered([self._coarse(a, 0) for a in self._most_moved()], 3)
+        pairs = offered([self._coarse(a, MORE_CUTS) for a in self.chosen], 2)
+        options = pairs + offered([self._coarse(a, 0) for a in self._most_moved()], 3)
         rho = self._spend(plan.of_groups) / max(plan.groups, 1)  # lost where all would have too many cells
         if not plan.groups or not options:
             return []
@@ -495,7 +495,7 @@ def _even(domain: Domain, attribute: int, bins: int) -> Floats:
     return np.asarray(public_cuts(domain, uniform=bins - 1, geometric=0)[attribute], float)
 
 
-def _offered(axes: list[Axis], size: int) -> list[Block]:
+def offered(axes: list[Axis], size: int) -> list[Block]:
     """Groups of so many of some axes, of conditions on each and not too many cells."""
     every = map(Block, combinations([axis for axis in axes if axis.size > 1], size))
     return [block for block in every if block.size <= MOST_CELLS_OF_A_GROUP]

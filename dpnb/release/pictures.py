@@ -150,22 +150,17 @@ def plot_group(names: Sequence[Attribute], group: GroupShape, *, empty: Bools | 
     group : thresholds or codes of each, and scores.
     empty : cells that are drawn faintly.
     """
-    least = (
-        int(np.argmin(group.score.shape)) if group.score.ndim > 2 else 0
-    )  # the fewest bins make the panels
+    # The attribute of the fewest bins has a panel for each of them.
+    least = int(np.argmin(group.score.shape)) if group.score.ndim > 2 else 0
     order = [least, *(place for place in range(group.score.ndim) if place != least)]
     names, score = [names[place] for place in order], group.score.transpose(order)
     bins = [_bin_names(attribute, group.at[place]) for attribute, place in zip(names, order, strict=True)]
     panels = score.reshape(-1, *score.shape[-2:])
     faint = np.zeros(panels.shape, bool) if empty is None else empty.transpose(order).reshape(panels.shape)
     down, across = -(-len(panels) // 2), min(len(panels), 2)
+    size = (4.75 if across == 1 else 7.5, 1.1 + 2.5 * down)
     figure, axes = plt.subplots(
-        *(down, across),
-        figsize=(4.75 if across == 1 else 7.5, 1.1 + 2.5 * down),
-        layout="constrained",
-        sharex=True,
-        sharey=True,
-        squeeze=False,
+        down, across, figsize=size, layout="constrained", sharex=True, sharey=True, squeeze=False
     )
     most = max(float(np.abs(score).max()), 1e-12)
     for place, (axis, panel) in enumerate(zip(axes.flat, panels, strict=False)):

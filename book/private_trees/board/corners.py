@@ -18,7 +18,7 @@ from dpnb.arrays import Floats
 from dpnb.records.memory import Records
 
 from ..studies.made import MADE
-from ..studies.runs import DELTA, INF, MAJORITY, Cell, Study, cells
+from ..studies.runs import INF, MAJORITY, Cell, Study, cells
 from ..studies.scores import class_scores
 from ..studies.sets import SETS, split_of
 from .learners import LEARNERS, MAKE, Parts
@@ -70,11 +70,6 @@ def measure(cell: Cell, *, most: int | None) -> dict[str, float]:
     return class_scores(model._votes(parts.codes), parts.labels)
 
 
-def delta_of(cell: Cell) -> float:
-    """The δ of a cell's learner."""
-    return DELTA if "δ" in cell.method else 0.0
-
-
 def deep_grid() -> Study:
     """Sets in which attributes matter together."""
     found = cells(method=(*BOOSTERS, *DEEP_TREES), dataset=MADE, epsilon=EPSILONS, seed=DEEP_SEEDS)
@@ -89,15 +84,9 @@ def few_grid() -> Study:
 
 
 def _study(name: str, found: list[Cell], run: Callable[[Cell], dict[str, float]]) -> Study:
-    return Study(name, sorted(found, key=lambda c: (c.dataset, c.seed)), run, delta_of, row_a_cell=True)
-
-
-def deep_table(log: pd.DataFrame) -> pd.DataFrame:
-    """Mean AUC by method (columns) for each set and budget, without privacy in every row."""
-    mean = log[log["metric"] == "auc"].groupby(["dataset", "epsilon", "method"])["value"].mean().unstack()
-    private = mean[mean.index.get_level_values("epsilon") < INF][[*BOOSTERS, *DEEP_TREES]]
-    free = mean.xs(INF, level="epsilon")[list(FREE)]
-    return private.join(free, on="dataset")
+    order = sorted(found, key=lambda c: (c.dataset, c.seed))
+    deltas = {name: learner.delta for name, learner in LEARNERS.items()}
+    return Study(name, order, run, lambda cell: deltas.get(cell.method, 0.0), row_a_cell=True)
 
 
 def few_gains(log: pd.DataFrame) -> pd.DataFrame:

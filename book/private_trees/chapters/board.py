@@ -18,7 +18,7 @@ from ..board.standings import CELL, OURS, Ranking
 from ..site.notebook import integer, positive, text
 from ..site.observations import observe
 from ..studies.made import DEEP
-from ..studies.runs import DELTA
+from ..studies.runs import DELTA, INF
 from . import LIVE
 
 PARAMETERS = LIVE | {"delta": positive(), "seed": integer(low=0), "results": text()}
@@ -387,9 +387,10 @@ def check_settings(log: pd.DataFrame, judged: pd.DataFrame) -> None:
 
 
 def deep_at(log: pd.DataFrame, epsilon: float) -> pd.DataFrame:
-    """Mean AUC at a budget on the sets made by rules, a row a learner."""
-    mean = corners.deep_table(log)
-    return mean[mean.index.get_level_values("epsilon") == epsilon].droplevel("epsilon").T
+    """Mean AUC at a budget, and without privacy, on the sets made by rules, a row a learner."""
+    some = log[(log["metric"] == "auc") & log["epsilon"].isin([epsilon, INF])]
+    mean = some.pivot_table(index="method", columns="dataset", values="value")
+    return mean.loc[[*corners.BOOSTERS, *corners.DEEP_TREES, *corners.FREE]]
 
 
 def check_corners(deep: pd.DataFrame, few: pd.DataFrame) -> None:

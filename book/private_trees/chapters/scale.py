@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import combinations
 
 import numpy as np
 import pandas as pd
 
 from dpnb.arrays import Floats
-from dpnb.boosting.plans import MOST_CELLS_OF_A_GROUP
-from dpnb.boosting.stages import PUBLICLY
+from dpnb.boosting.stages import PUBLICLY, offered
 from dpnb.domain import Domain
 from dpnb.records import losses
 from dpnb.records.grid import grid_of, public_cuts
+from dpnb.records.shapes import layout_of
 
 from ..site.notebook import integer, one_of, positive, text
 from ..site.observations import observe
@@ -43,9 +42,8 @@ def round_bytes(bins: int) -> int:
 
 def product_cells(domain: Domain) -> int:
     """Cells of all pairs of attributes, which a round asks for that chooses among products of two stumps, at most."""
-    sizes = grid_of(domain, public_cuts(domain, **PUBLICLY)).sizes.tolist()
-    pairs = [a * b for a, b in combinations(sizes, 2) if min(a, b) > 1]
-    return sum(cells for cells in pairs if cells <= MOST_CELLS_OF_A_GROUP)
+    coarse = layout_of(grid_of(domain, public_cuts(domain, **PUBLICLY)))
+    return sum(pair.size for pair in offered([block.axes[0] for block in coarse.blocks], 2))
 
 
 def answer_sizes(*, bins: int, classes: int, products: int) -> pd.DataFrame:

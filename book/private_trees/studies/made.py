@@ -1,4 +1,4 @@
-"""Data sets made by rules in which attributes matter together, or at narrow peaks: what a booster of stumps misses.
+"""Data sets made by rules in which attributes matter together, or at narrow peaks: much of it no stump shows.
 
 Each has eight attributes, of which a rule reads two or three. They are public:
 settings may be chosen on them.

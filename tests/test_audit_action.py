@@ -101,7 +101,7 @@ def run_action(folder: Path, **given: str) -> Outcome:
 def test_the_action_fails_where_the_claim_does(
     tmp_path: Path, given: dict[str, str], status: int, verdict: str, words: str
 ) -> None:
-    done = run_action(tmp_path, **{"epsilon": "1", "runs": "40"} | given)
+    done = run_action(tmp_path, **{"epsilon": "1", "minutes": "0.1"} | given)
     assert done.status == status, done.told
     assert done.summary.splitlines()[0] == f"## Privacy audit: {verdict}"
     assert words in done.summary
@@ -117,10 +117,9 @@ def test_the_action_hands_on_all_inputs_and_has_the_command_s_defaults() -> None
     (audit,) = (step for step in STEPS if step.get("name") == "Audit")
     assert set(audit["env"].values()) == {f"${{{{ inputs.{name} }}}}" for name in inputs if name != "python"}
     usual = vars(_options(["mine:factory", "--epsilon", "1"]))
-    for name in ("delta", "neighbours", "runs", "confidence"):
+    for name in ("delta", "neighbours", "minutes", "confidence"):
         assert type(usual[name])(inputs[name]["default"]) == usual[name], name
-    for name in ("runs", "confidence"):  # and those of a test
-        assert inspect.signature(assert_private).parameters[name].default == usual[name]
+    assert inspect.signature(assert_private).parameters["confidence"].default == usual["confidence"]
     assert Path(inputs["report"]["default"]).suffix in SUFFIXES
 
 

@@ -79,6 +79,75 @@ def test_stakes_that_follow_the_past_keep_the_mean(delta: float) -> None:
     )  # broken twin: they know the future
 
 
+class FromNothing(CoinGame):
+    """A broken twin: what is bet anew is taken from nobody."""
+
+    def anew(self) -> None:
+        reserve = self._reserve
+        super().anew()
+        self._reserve = reserve
+
+
+def moving(
+    results: tuple[Any, ...], *, delta: float, stop: bool = False, kind: type[CoinGame] = CoinGame
+) -> float:
+    """Wealth of who turns to another subject after each wrong guess, and may leave as soon as something is won."""
+    game = kind(confidence=0.9, delta=delta, reserve=0.5)
+    for i, result in enumerate(results):
+        if i and results[i - 1] is False:
+            game.anew()
+            game.begin(counted(results[:i]))
+        game.add(result)
+        if stop and game.log_e_value(1.0) > 0:
+            break
+    return math.exp(game.log_e_value(1.0))
+
+
+@pytest.mark.parametrize("stop", [False, True])
+@pytest.mark.parametrize("delta", [0.0, 0.1])
+def test_wealth_that_moves_between_subjects_keeps_its_mean(delta: float, stop: bool) -> None:
+    """At the end, and when one leaves at a time of one's own: E = 1 at the edge of the claim, at most 1 within it."""
+    wealth = partial(moving, delta=delta, stop=stop)
+    assert expected(wealth, edge(1.0, delta), 5) == pytest.approx(1, abs=1e-12)
+    assert expected(wealth, edge(0.8, 0.8 * delta), 5) < 1
+    assert expected(partial(wealth, kind=FromNothing), edge(1.0, delta), 5) > 1.02
+
+
+def test_the_bound_is_that_of_the_wealth_with_what_was_laid_aside() -> None:
+    """The grid is refuted as far as the wealth of some earlier time reaches, whatever began anew by then."""
+    rng = np.random.default_rng(0)
+    game, step, refuted = CoinGame(confidence=0.9, reserve=0.5), 0.001, -1
+    for i in range(80):
+        if i in (10, 20, 50):
+            game.anew()
+        if i % 5 == 0:
+            game.begin(Tally(*rng.integers(1, 9, 3).tolist()))
+        game.add(bool(rng.random() < 0.95))
+        while game.log_e_value((refuted + 1) * step) >= math.log(10):
+            refuted += 1
+        assert game.bound == pytest.approx(max(refuted, 0) * step)
+    assert game.bound > 0.2
+    assert sum(game.total) == 80
+    assert math.exp(game.log_present(1.0)) != pytest.approx(math.exp(game.log_e_value(1.0)))
+
+
+def test_a_loss_is_not_for_good() -> None:
+    """After two hundred lost bets forty are won: by what was laid aside, for nothing else is left."""
+    lost = [False] * 200
+
+    def e_value_of(kind: Callable[[CoinGame], None]) -> float:
+        game = CoinGame(confidence=0.9, reserve=0.5)
+        for result in lost:
+            game.add(result)
+        kind(game)
+        for _ in range(40):
+            game.add(True)
+        return game.log_e_value(1.0)
+
+    assert e_value_of(CoinGame.anew) > math.log(20)
+    assert e_value_of(lambda game: None) < math.log(20)  # broken twin
+
+
 def ever_wrong(bound: Callable[[int, int], float], epsilon: float, rounds: int) -> float:
     """Exact chance that a bound passes ε after some round of randomised response, each of which has a guess."""
     right = 1 / (1 + math.exp(-epsilon))
@@ -278,6 +347,21 @@ def test_noise_is_not_convicted_by_what_was_learned_on_itself() -> None:
     broken = e_value(int((guesses == sides)[made].sum()), int(made.sum()), epsilon=0.1)
     assert broken > 10 * game.e_value
     assert broken > 20
+
+
+def test_what_a_rule_is_worth_is_told_by_outputs_that_it_was_not_learned_from() -> None:
+    """Guesses on noise are right as often as wrong; on the outputs that taught them they look better."""
+    rng, names = np.random.default_rng(0), [str(j) for j in range(20)]
+    lesson = Lesson(0.1, math.log(1e6), 0.0, 1e4)
+    shares: list[list[float]] = [[], []]
+    for seed in range(30):
+        first, second = (rng.random((40, 20)) for _ in range(2))
+        doubled = [np.repeat(side, 2, axis=0) for side in (first, second)]  # each half has all of them
+        for share, sides in zip(shares, ((first, second), doubled), strict=True):
+            _, tally = lesson.learn(*sides, names, seed=seed)
+            share.append(tally.correct / max(tally.correct + tally.wrong, 1.0))
+    assert np.mean(shares[0]) < 0.6
+    assert np.mean(shares[1]) > 0.75  # broken twin
 
 
 def test_delta_must_not_be_forgotten() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 import sys
+from contextlib import nullcontext
+from dataclasses import dataclass
 from functools import wraps
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +15,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from dpnb.audit import AuditSettings, scan
+from dpnb.audit import AuditSettings, Finding, scan
 from dpnb.audit.multiplicity import e_average, e_bh, e_closed, holm, shared, together
 from dpnb.audit.pairs import pairs
 from private_trees.auditing.curves import tradeoff
@@ -114,23 +116,64 @@ def test_bad_numbers_are_refused(call: Any, message: str) -> None:
         call()
 
 
-def test_the_instruments_of_an_audit_share_its_level(monkeypatch: pytest.MonkeyPatch) -> None:
+@dataclass(frozen=True)
+class Found:
+    finding: Finding
+
+
+class Bets:
+    """A hunt that finds all pairs odd and bets nothing."""
+
+    def __init__(self, factory: Any, tried: Any, settings: AuditSettings, allowance: Any) -> None:
+        self.tried, self.settings, self.game = tried, settings, SimpleNamespace(runs=1, refuted=False)
+
+    def at_work(self) -> Any:
+        return nullcontext()
+
+    def suspects(self) -> Any:
+        return self.tried
+
+    def go_on(self) -> None:
+        """Spend nothing."""
+
+    begin = check = go_on
+
+    def bets(self) -> Any:
+        nothing: Any = {"instrument": "betting", "lower_bound": 0.0, "event": "", "trials": 1}
+        return Found(self.settings.finding(Finding, **nothing))
+
+
+@pytest.mark.parametrize("kinds", [None, ["malformed"], ["empty"]])
+def test_the_instruments_of_an_audit_share_its_level(kinds: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Union bound: what the bets may err, and each scan that may be made, is .01 together."""
     used: list[float] = []
+    scanned: list[str] = []
 
     @wraps(scan)
-    def look(*_: Any, confidence: float, **__: Any) -> list[Any]:
+    def look(*_: Any, confidence: float, pair: str, **__: Any) -> list[Any]:
         used.append(confidence)
+        scanned.append(pair)
         return []
 
-    def bets(factory: Any, tried: Any, settings: AuditSettings) -> Any:
-        used.append(settings.confidence)
-        return SimpleNamespace(finding=SimpleNamespace(violated=False))
-
     module = sys.modules["dpnb.audit.examine"]
-    for name in ("scan", "generators", "fineness"):
-        monkeypatch.setattr(module, name, look)
-    monkeypatch.setattr(module, "bet_on_pairs", bets)
-    claim = AuditSettings(claimed=1.0, runs=100, confidence=0.99)
-    module.examine(object, pairs("add-remove", seed=0), claim)
-    assert len(used) > 3
-    assert sum(1 - confidence for confidence in used) == pytest.approx(0.01)
+    monkeypatch.setattr(module, "scan", look)
+    monkeypatch.setattr(module, "generators", look)
+    monkeypatch.setattr(module, "Hunt", Bets)
+    tried = pairs("add-remove", kinds=kinds)
+
+    def error(claim: float) -> tuple[float, float]:
+        """What may go wrong in all that was done, and in all that may be done."""
+        used.clear()
+        scanned.clear()
+        found = module.examine(object, tried, AuditSettings(claimed=1.0, runs=100, confidence=1 - claim))
+        bets = 1 - found.findings[-1].confidence
+        return bets + sum(1 - each for each in used), bets + (len(tried) + 1) * (1 - used[0])
+
+    done, most = error(0.01)
+    assert most == pytest.approx(0.01)
+    assert done <= most
+    assert len(set(used)) == 1
+    again = [pair for pair in set(scanned) if scanned.count(pair) > 1]
+    assert again == [tried[0].name]  # the noise is drawn again on it
+    monkeypatch.setattr(module, "shared", lambda confidence, tests: confidence)  # broken twin: each has all
+    assert error(0.01)[0] > 0.01

@@ -1,4 +1,4 @@
-"""Pairs over any domain, the budgeted search over them, the user's own pairs, and subjects in other shapes.
+"""Pairs over any domain, the user's own pairs, and subjects in other shapes.
 
 Convictions of honest subjects are checked at confidence 1 - 1e-6, with fixed seeds.
 """
@@ -6,7 +6,6 @@ Convictions of honest subjects are checked at confidence 1 - 1e-6, with fixed se
 from __future__ import annotations
 
 import math
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +14,24 @@ import pandas as pd
 import pytest
 
 from dpnb import Categorical, Continuous, Domain
-from dpnb.audit import AuditSettings, adapted, as_estimator, attack, own_pair, released
+from dpnb.audit import adapted, as_estimator, attack, own_pair, released
 from dpnb.audit import pairs as made
 from dpnb.audit.__main__ import main
-from dpnb.audit.examine import bet_on_pairs, promise, scout
 from dpnb.audit.files import NeighbourError
-from dpnb.audit.neighbours import split_pair
-from dpnb.audit.pairs import DOMAIN, KINDS, NEIGHBOURS, ON_REQUEST, STRATA, Pair
-from dpnb.papers.diffprfs import DiffPRFs
+from dpnb.audit.neighbours import own_rows, row_keys, split_pair
+from dpnb.audit.pairs import (
+    COPIES,
+    DOMAIN,
+    KINDS,
+    LONE,
+    NEIGHBOURS,
+    ON_BOUND,
+    ON_REQUEST,
+    ONE_CLASS,
+    STRATA,
+    Pair,
+)
+from test_audit_hunt import Counts, audit
 
 SURE = 1 - 1e-6
 MIXED = Domain(
@@ -41,72 +50,6 @@ DOMAINS = {
     "one category": MIXED.subset("job"),
     "one number": MIXED.subset("age"),
 }
-
-
-class Counts:
-    """Noisy counts of the quarters of ``x`` by class, honest at ε = 1 under add/remove."""
-
-    noise = 1.0
-
-    def fit(self, X: Any, y: Any) -> Counts:
-        x, label = X["x"].to_numpy(float), np.asarray(y, int)
-        counts = np.zeros((4, 4))
-        np.add.at(counts, (np.minimum((4 * np.nan_to_num(x)).astype(int), 3), np.minimum(label, 3)), 1)
-        noise = np.random.laplace(size=counts.shape)  # noqa: NPY002 - seeded by the auditor
-        self.counts = counts + self.noise * self.share(len(X)) * noise
-        self.mark = self.seen(x, label)
-        self.classes_ = [0, 1]
-        return self
-
-    def share(self, n: int) -> float:
-        """Of the noise that is added."""
-        return 1.0
-
-    def seen(self, x: np.ndarray, label: np.ndarray) -> float:
-        """What leaks."""
-        return 0.0
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        x = X["x"].to_numpy(float)
-        return np.asarray(self.counts[np.minimum((4 * x).astype(int), 3), :2] + self.mark)
-
-    def predict(self, X: Any) -> np.ndarray:
-        return np.asarray(self.predict_proba(X).argmax(axis=1))
-
-
-class RareValue(Counts):
-    """Reacts to a value in a short interval."""
-
-    def seen(self, x: np.ndarray, label: np.ndarray) -> float:
-        return 1e6 * ((x > 0.61) & (x < 0.64)).any()
-
-
-class RareEnd(Counts):
-    def seen(self, x: np.ndarray, label: np.ndarray) -> float:
-        return 1e6 * (x > 0.97).any()
-
-
-class Large(Counts):
-    """No noise for more than 50 records."""
-
-    def share(self, n: int) -> float:
-        return float(n <= 50)
-
-
-class ThirdClass(Counts):
-    """Tells the exact number of records of the third class."""
-
-    def seen(self, x: np.ndarray, label: np.ndarray) -> float:
-        return 1e6 * float((label == 2).sum())
-
-
-class Refusing(Counts):
-    """Raises for a record that is not a number."""
-
-    def fit(self, X: Any, y: Any) -> Counts:
-        if X["x"].isna().any():
-            raise ValueError("x holds NaN")
-        return super().fit(X, y)
 
 
 # --- Pairs --------------------------------------------------------------------------------------------------
@@ -148,6 +91,110 @@ def test_rare_values_cover_every_attribute() -> None:
     assert set(own_values(rare, "zip")) == set(range(1, 29))
 
 
+def own_record(pair: Pair) -> tuple[Any, ...]:
+    """The values and the class of the record that the second data set has of its own."""
+    (row,) = own_rows(pair.first, pair.second)[1]
+    return tuple(row_keys(pair.second, labels=False)[row])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("relation", NEIGHBOURS)
+def test_pairs_are_few_and_equal_first_data_sets_are_shared(relation: str) -> None:
+    for domain in DOMAINS.values():
+        found = made(relation, domain=domain)
+        assert 40 < len(found) < 95
+        if domain.n_attributes > 1:
+            assert len({pair.name for pair in found}) == len(found)
+        keys = {(pair.domain, *row_keys(pair.first, labels=True)) for pair in found}
+        assert len({id(pair.first) for pair in found}) == len(keys) <= 40
+    alone = KINDS["meeting"](relation, MIXED, np.random.default_rng(0))  # broken twin: as the kinds make them
+    assert len({id(pair.first) for pair in alone}) == len(alone)
+
+
+def crossed(pair: Pair) -> set[tuple[str, int]]:
+    """Powers of two that the size goes up to or beyond."""
+    sizes = len(pair.first[1]), len(pair.second[1])
+    return {
+        (way, 2**k)
+        for k in range(1, 9)
+        for way, size in zip(("beyond", "up to"), sizes, strict=True)
+        if size == 2**k
+    }
+
+
+def test_sizes_cross_powers_of_two() -> None:
+    ways = set().union(*map(crossed, made(kinds=["duplicates", "large"])))
+    assert {("up to", 2**k) for k in range(1, 7)} | {("beyond", 2**k) for k in (2, 4, 5, 8)} <= ways
+    assert not set().union(*map(crossed, made(kinds=["bounds", "lone"])))  # broken twin
+
+
+def classes_of(pair: Pair) -> tuple[set[Any], set[Any]]:
+    return set(pair.first[1]), set(pair.second[1])
+
+
+@pytest.mark.parametrize("relation", NEIGHBOURS)
+def test_single_classes_get_one_more_or_one_of_another(relation: str) -> None:
+    found = [classes_of(pair) for pair in made(relation, domain=MIXED, kinds=["duplicates"])]
+    # Under replace the copy takes the place of a record of another class.
+    more = ({"so"}, {"so"}) if relation == "add-remove" else ({"so", "yes"}, {"so"})
+    assert found.count(more) == len(COPIES)
+    assert found.count(({"so"}, {"no", "so"})) == len(ONE_CLASS)
+    large = made(relation, domain=MIXED, kinds=["large"])  # broken twin
+    assert all(len(first) == 3 for first, _ in map(classes_of, large))
+
+
+def on_bounds(part: Any) -> tuple[int, int]:
+    return int((part[0]["age"] == 0).sum()), int((part[0]["age"] == 100).sum())
+
+
+@pytest.mark.parametrize("relation", NEIGHBOURS)
+def test_bounds_have_several_records_and_get_one_more(relation: str) -> None:
+    seen = [
+        [on_bounds(part) for part in (pair.first, pair.second)]
+        for pair in made(relation, domain=MIXED, kinds=["bounds"])
+    ]
+    assert seen == [[(n, n), more] for n in ON_BOUND for more in ((n + 1, n), (n, n + 1))]
+    others = made(relation, domain=MIXED, kinds=["structured", "rare"])  # broken twin
+    assert max(sum(on_bounds(pair.first)) for pair in others) < sum(seen[-1][0])
+
+
+def meets_for_once(pair: Pair) -> bool:
+    """Whether other records have each value of the record's own, at an end of the domain, but none has two of them."""
+    age, job, label = (own_record(pair)[i] for i in (1, 0, 4))
+    X, y = pair.first
+    there = X["age"] == age, X["job"] == job
+    return bool(
+        age in (0, 100)
+        and all(v.any() for v in there)
+        and not (there[0] & there[1]).any()
+        and (y == label).any()
+    )
+
+
+@pytest.mark.parametrize("relation", NEIGHBOURS)
+def test_values_that_are_common_apart_meet_for_once(relation: str) -> None:
+    meeting = made(relation, domain=MIXED, kinds=["meeting"])
+    assert all(map(meets_for_once, meeting))
+    met = {tuple(own_record(pair)[i] for i in (1, 0, 4)) for pair in meeting}
+    assert met == {(age, job, label) for age in (0, 100) for job in ("a", "c") for label in ("no", "yes")}
+    assert not any(map(meets_for_once, made(relation, domain=MIXED, kinds=["ends", "rare"])))  # broken twin
+
+
+def is_lone(pair: Pair) -> bool:
+    """Whether the record has a half of every attribute to itself, and a class."""
+    job, age, day, code, label = own_record(pair)
+    X, y = pair.first
+    apart = X["age"].max() <= 50 < age, X["day"].max() < day, X["zip"].max() < code, job not in set(X["job"])
+    return all(apart) and label not in set(y)
+
+
+@pytest.mark.parametrize("relation", NEIGHBOURS)
+def test_a_lone_record_has_half_of_a_large_domain_to_itself(relation: str) -> None:
+    lone = made(relation, domain=MIXED, kinds=["lone"])
+    assert all(map(is_lone, lone))
+    assert [len(pair.second[1]) for pair in lone] == [n + 1 for n in LONE]
+    assert not any(map(is_lone, made(relation, domain=MIXED, kinds=["large", "bounds"])))  # broken twin
+
+
 def test_empty_data_keep_their_types() -> None:
     (pair,) = made(domain=MIXED, kinds=["empty"])
     assert len(pair.first[0]) == 0
@@ -164,108 +211,6 @@ def test_an_unknown_kind_is_told() -> None:
         made(kinds=["larg"])
     with pytest.raises(ValueError, match="neighbours='swap'"):
         made("swap")
-
-
-# --- Search -------------------------------------------------------------------------------------------------
-
-
-def audit(subject: Any, *, runs: int = 600, seed: int = 0, **chosen: Any) -> Any:
-    settings = AuditSettings(claimed=1.0, runs=runs, confidence=SURE, seed=seed)
-    return bet_on_pairs(subject, made(**chosen), settings)
-
-
-@pytest.mark.parametrize(
-    ("subject", "kinds", "runs", "words"),
-    [
-        (RareValue, ["ends", "rare"], 900, "a value of its own: x = 0.6"),
-        (RareEnd, ["ends", "structured"], 300, "end"),
-        (Large, ["ends", "large"], 240, "common records"),
-        (ThirdClass, ["ends", "classes"], 300, "classes, a record of class"),
-    ],
-)
-def test_leaks_are_found_where_they_are(subject: Any, kinds: list[str], runs: int, words: str) -> None:
-    bets = audit(subject, runs=runs, kinds=kinds, seed=1)
-    assert bets.finding.violated
-    assert words in bets.pair.name
-    assert not audit(
-        subject, runs=240, kinds=["duplicates"]
-    ).finding.violated  # broken twin: other pairs only
-
-
-def test_an_honest_subject_passes_all_kinds() -> None:
-    assert not audit(Counts, runs=700, seed=1).finding.violated
-
-
-def test_malformed_records_are_events() -> None:
-    bets = audit(Refusing, runs=200, kinds=["malformed"])
-    assert bets.finding.violated
-    assert "fit raised ValueError: x holds NaN" in bets.finding.event
-    assert "is an output too" in bets.finding.why
-    assert not audit(Refusing, runs=200, kinds=["duplicates"]).finding.violated  # broken twin: clean records
-
-
-def test_repaired_forests_bear_malformed_records_and_no_records() -> None:
-    bets = audit(lambda: DiffPRFs(epsilon=1, n_trees=1, max_depth=1), runs=60, kinds=["empty"])
-    assert not bets.finding.violated
-
-
-class CountedFits(Counts):
-    fits = 0
-
-    def fit(self, X: Any, y: Any) -> Counts:
-        CountedFits.fits += 1
-        return super().fit(X, y)
-
-
-@pytest.mark.parametrize("runs", [40, 47, 150])
-def test_fits_never_exceed_the_budget(runs: int) -> None:
-    CountedFits.fits = 0
-    bets = audit(CountedFits, runs=runs)
-    assert CountedFits.fits == bets.fits <= 2 * runs
-    assert bets.most_runs >= 80
-    assert len(bets.tried) == len(made())
-
-
-def test_runs_go_where_the_margin_is() -> None:
-    offered = made(kinds=["structured", "rare"])
-    best, tried, spent = scout(RareValue, offered, fits=500, settings=AuditSettings(claimed=1.0, runs=1_000))
-    assert spent <= 500
-    assert tried[best].runs == max(one.runs for one in tried) > 4 * min(one.runs for one in tried)
-    again = scout(RareValue, offered, fits=500, settings=AuditSettings(claimed=1.0, runs=1_000))
-    assert again[0] == best
-
-
-def test_the_bets_take_what_is_left_and_no_outputs_of_the_scouting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The game gets the pair that was chosen, the rest of the budget, and fits of its own."""
-    module, seen = sys.modules["dpnb.audit.examine"], []
-    play = module.monitor
-
-    def counted(*sides: Any, most_runs: int, **how: Any) -> Any:
-        before = CountedFits.fits
-        finding = play(*sides, most_runs=most_runs, **how)
-        seen.append((how["pair"], before, most_runs, CountedFits.fits - before == finding.trials))
-        return finding
-
-    monkeypatch.setattr(module, "monitor", counted)
-    CountedFits.fits = 0
-    bets = audit(CountedFits, runs=300, kinds=["rare"])
-    ((pair, before, most_runs, fresh),) = seen
-    assert fresh
-    assert pair == bets.pair.name
-    assert 0 < before <= 150
-    assert before + most_runs <= 600
-    assert most_runs == bets.most_runs
-
-
-def test_promise_is_fair_to_unequal_numbers() -> None:
-    """A pair whose first data set was fitted more often promises no more by that."""
-    rng = np.random.default_rng(0)
-    few, many = rng.normal(size=(40, 8, 1)), rng.normal(size=(40, 64, 1))
-    other = rng.normal(1, size=(40, 8, 1))
-    gap = np.mean([promise(b, c) - promise(a, c) for a, b, c in zip(few, many, other, strict=True)])
-    assert abs(gap) < 0.5
-    assert promise(np.zeros((8, 1)), np.ones((8, 1))) > promise(few[0], other[0])
-    assert promise(np.zeros((8, 1)), np.zeros((8, 1))) == -math.inf
 
 
 # --- The user's own pairs -------------------------------------------------------------------------------------
@@ -411,15 +356,17 @@ def test_foreign_estimators_are_adapted() -> None:
         factory().set_params(depth=1)
 
 
-def exact_count(data: Any, rng: np.random.Generator) -> list[float]:
-    return [len(data[0]) + 0.4 * rng.laplace()]
+def noisy_count(data: Any, rng: np.random.Generator, *, rate: float = 1.0) -> list[float]:
+    """A number of records with two-sided geometric noise, which costs ``rate``."""
+    up, down = rng.geometric(-math.expm1(-rate), 2)
+    return [len(data[0]) + up - down]
 
 
-def noisy_count(data: Any, rng: np.random.Generator) -> list[float]:
-    return [len(data[0]) + rng.laplace()]
+def bare_count(data: Any, rng: np.random.Generator) -> list[float]:
+    return noisy_count(data, rng, rate=2.5)
 
 
-@pytest.mark.parametrize(("mechanism", "broken"), [(noisy_count, False), (exact_count, True)])
+@pytest.mark.parametrize(("mechanism", "broken"), [(noisy_count, False), (bare_count, True)])
 def test_mechanisms_are_subjects(mechanism: Any, broken: bool) -> None:
     pair = made(kinds=["duplicates"])[0]
     settings: dict[str, Any] = {"claimed": 1, "runs": 800, "confidence": SURE, "progress": False}

@@ -5,15 +5,19 @@ Honest subjects are convicted with probability 1e-6 at most; with fixed seeds al
 
 from __future__ import annotations
 
+import copyreg
 import inspect
 import json
 import math
 import pickle
+import sys
 import weakref
+from collections import deque
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -24,9 +28,19 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
+from audit_subjects import Honest as NoisyCounts
+from audit_subjects import SharedNoise
 from dpnb import PrivateBooster
 from dpnb.audit.attack import AttackError
-from dpnb.audit.constant import BURN_IN, agreement, constant_bound, constant_on_each, runs_needed
+from dpnb.audit.constant import (
+    BURN_IN,
+    MOST_NUMBERS,
+    agreement,
+    combinations,
+    constant_bound,
+    constant_on_each,
+    runs_needed,
+)
 from dpnb.audit.contents import agree, contents
 from dpnb.audit.pairs import Pair, families, pair_of
 from dpnb.audit.scan import ScanFinding, scan, scan_by_replay
@@ -83,6 +97,30 @@ class Box:
 
     def told(self) -> Any:
         return self.content
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A data class without a dictionary."""
+
+    content: Any
+
+
+class Named(dict[str, Any]):
+    """A dictionary with attributes."""
+
+    def __init__(self, content: Any) -> None:
+        super().__init__(shown=1)
+        self.content = content
+
+
+class Marked(float):
+    """A number with attributes, which are looked for in its pickle only."""
+
+    def __new__(cls, content: Any) -> Marked:
+        number = super().__new__(cls, 1.0)
+        number.content = content  # type: ignore[attr-defined]
+        return number
 
 
 More = Callable[[Any, pd.DataFrame, Any, np.random.Generator], None]
@@ -150,6 +188,23 @@ BROKEN: dict[str, tuple[More, str, str]] = {  # more, path, what is there
         "model.keys_",
         "an entry for each record",
     ),
+    "a namespace": (
+        lambda s, X, y, r: setattr(s, "told_", SimpleNamespace(deep=SimpleNamespace(n=len(X)))),
+        "model.told_.deep.n",
+        "number of records",
+    ),
+    "a queue": (lambda s, X, y, r: setattr(s, "last_", deque([None, len(X)])), "model.last_[1]", "number of records"),
+    "a data class": (lambda s, X, y, r: setattr(s, "row_", Row(len(X))), "model.row_.content", "number of records"),
+    "a list in a dictionary": (
+        lambda s, X, y, r: setattr(s, "told_", {"deep": {3: [0.5, "a", [len(X), "b"]]}}),
+        "model.told_['deep'][3][2][0]",
+        "number of records",
+    ),
+    "a dictionary's attribute": (
+        lambda s, X, y, r: setattr(s, "told_", Named(len(X))),
+        "model.told_.content",
+        "number of records",
+    ),
     "a set": (lambda s, X, y, r: setattr(s, "seen_", set(X["x"])), "model.seen_", "number of records"),
     "keys of a dictionary": (lambda s, X, y, r: setattr(s, "at_", dict.fromkeys(X["x"], 0)), "model.at_", ""),
     "leaf counts in random trees": (random_leaves, "model.trees_[*]", "the number of records"),
@@ -205,6 +260,11 @@ def test_what_noise_covers_and_what_no_record_changes_is_not() -> None:
         s.state_, s.trees_ = pickle.dumps(len(X) + r.normal()), [{"counts": y.sum() + r.normal(size=3)}]
         s.g_, s.names_, s.ref_ = function_of(len(X) + r.normal()), set(X.columns), weakref.ref(X)
         s.ref_ = weakref.ref(type(X))
+        s.row_, s.told_, s.last_ = (
+            Row(len(X) + r.normal()),
+            Named(len(X) + r.normal()),
+            deque([len(X) + r.normal()]),
+        )
 
     assert scanned(holding(noisy)) == []
 
@@ -229,8 +289,104 @@ class Hidden(Honest):
 
 def test_what_only_a_pickle_holds_is_found() -> None:
     (finding,) = scanned(Hidden)
-    assert finding.path == "model.__getstate__()['records']"
+    assert finding.path == "model.__reduce__().state['records']"
     assert finding.holds == "the values of 'x'"
+
+
+class Telling:
+    """Has an attribute, and hands out something else where a subclass lets it."""
+
+    def __init__(self, shown: Any = 1) -> None:
+        self.shown = shown
+
+
+class ByReduce(Telling):
+    def __reduce__(self) -> Any:
+        return Telling, (KEPT["n"],)
+
+
+class ByReduceEx(Telling):
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return partial(Telling, KEPT["n"]), ()
+
+
+class ByState(Telling):
+    def __getstate__(self) -> Any:
+        return {"shown": [KEPT["n"]]}
+
+
+class ByItems(dict[str, Any]):
+    def __reduce__(self) -> Any:
+        return dict, (), None, None, iter([("n", KEPT["n"])])
+
+
+class ByTable(Telling):
+    """Is registered with ``copyreg``."""
+
+
+copyreg.pickle(ByTable, lambda whole: (ByTable, (KEPT["n"],)))
+
+
+class Keeps(Honest):
+    """Holds an object in a pickle of which a count is, without noise or with it."""
+
+    kind: Any = Telling
+    most = 1
+
+    def more(self, X: pd.DataFrame, y: Any, rng: np.random.Generator) -> None:
+        self.told_ = {"deep": [self.kind()]}
+        KEPT["n"] = len(X) + int(rng.integers(self.most))
+
+
+@pytest.mark.parametrize("kind", [ByReduce, ByReduceEx, ByState, ByItems, ByTable])
+def test_pickles_are_looked_into_where_classes_make_them(kind: Any) -> None:
+    found = scanned(type("Subject", (Keeps,), {"kind": kind}))
+    assert [f.holds for f in found] == ["the number of records"]
+    assert found[0].path.startswith("model.told_['deep'][0].__reduce__()")
+    assert scanned(type("Twin", (Keeps,), {"kind": kind, "most": 9})) == []
+    assert scanned(Keeps) == []  # the same number, not given away
+
+
+class Lengthy(Honest):
+    """Only the length of the pickle depends on the records; and in the twin on noise as well."""
+
+    most = 1
+
+    def more(self, X: pd.DataFrame, y: Any, rng: np.random.Generator) -> None:
+        del self.tree_, self.counts_, self.random_state  # whole numbers vary in length
+        self.mark_ = Marked("x" * (len(X) + int(rng.integers(self.most))))
+
+
+class LengthyTwin(Lengthy):
+    most = 9
+
+
+def test_the_length_of_a_pickle_is_looked_at() -> None:
+    (finding,) = scanned(Lengthy)
+    assert finding.path == "pickle.dumps(model)"
+    assert scanned(LengthyTwin) == []
+
+
+class Exporting(Honest):
+    def more(self, X: pd.DataFrame, y: Any, rng: np.random.Generator) -> None:
+        self.row_, self.packed_ = Row(len(X)), pickle.dumps(len(X))
+
+    def to_json(self) -> str:
+        return json.dumps({"records": self.row_.content})
+
+
+def test_the_surface_has_the_numbers_and_nothing_that_takes_long() -> None:
+    model = Exporting().fit(*PAIR.first)
+    whole, surface = contents(model).facts, contents(model, surface=True).facts
+    assert {"model.counts_", "model.row_.content", "sum of model.counts_"} <= surface.keys()
+    for left_out in (
+        "repr(model)",
+        "len(pickle.dumps(model))",
+        "model.to_json()['records']",
+        "pickle.loads(model.packed_)",
+    ):
+        assert left_out in whole
+        assert left_out not in surface
 
 
 def written(s: Any) -> Any:
@@ -339,6 +495,93 @@ def test_seeds_show_in_pickles_unless_they_are_kept_back(monkeypatch: pytest.Mon
     assert [f.path for f in copied] == ["model.seeded_with_"]
 
 
+def rebuilt() -> Any:
+    return Reducing()
+
+
+class Reducing(Honest):
+    """Says itself what is in its pickle: its attributes, or a generator alone."""
+
+    only_there = False
+
+    def more(self, X: pd.DataFrame, y: Any, rng: np.random.Generator) -> None:
+        KEPT["rng"] = rng
+        if not self.only_there:
+            self.rng_ = rng
+
+    def __reduce__(self) -> Any:
+        return rebuilt, (), {"rng_": KEPT["rng"]} if self.only_there else dict(vars(self))
+
+
+def test_a_generator_is_told_once_in_memory_and_pickle() -> None:
+    assert [f.path for f in scanned(Reducing)] == ["model.rng_"]
+    only = type("Only", (Reducing,), {"only_there": True})
+    assert [f.path for f in scanned(only)] == ["model.__reduce__().state['rng_']"]
+
+
+# --- Equal noise --------------------------------------------------------------------------------------------
+
+
+def equal_noise(sign: int, told: Callable[[Any], float]) -> More:
+    """Two numbers with the same noise, or with opposite noise; one of them has a count."""
+
+    def more(s: Any, X: pd.DataFrame, y: Any, r: np.random.Generator) -> None:
+        noise = r.normal(scale=5)
+        s.total_, s.leaves_ = told(X) / 3 + noise, {"first": [r.normal(), 1e3 + sign * noise]}
+
+    return more
+
+
+@pytest.mark.parametrize(("word", "sign"), [("difference", 1), ("sum", -1)])
+def test_noise_that_is_added_twice_is_taken_off(
+    word: str, sign: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subject = holding(equal_noise(sign, len))
+    (finding,) = scanned(subject)
+    assert finding.path == f"{word} of model.total_ and model.leaves_['first'][1]"
+    assert finding.violated
+    assert finding.trials < 60
+    # Honest twins: what is public differs by the same on both sides, as p and 1 - p add up to 1.
+    assert scanned(holding(equal_noise(sign, lambda X: 7))) == []
+    monkeypatch.setattr(sys.modules["dpnb.audit.constant"], "combinations", lambda *_: [])  # broken twin
+    assert scanned(subject) == []
+
+
+def test_noise_shared_between_classes_shows_on_the_first_pair() -> None:
+    first = families()[0]
+    (finding,) = scan(SharedNoise, first.first, first.second, claimed=1.0)
+    assert finding.path == "difference of model.value_[2, 0] and model.value_[2, 1]"
+    assert finding.trials < 60
+    assert scan(NoisyCounts, first.first, first.second, claimed=1.0) == []
+
+
+def test_only_the_first_numbers_are_combined() -> None:
+    """A model of many numbers takes no longer; the broken twin has the pair beyond them."""
+    rng = np.random.default_rng(0)
+
+    def fits(side: int, place: int) -> list[dict[str, Any]]:
+        noise = rng.normal(size=(BURN_IN, 200))
+        noise[:, place + 1] = noise[:, place] + side
+        return [{"model.a": row} for row in noise]
+
+    place = MOST_NUMBERS - 2
+    (found,) = combinations(fits(0, place), fits(1, place))
+    assert found.path == f"difference of model.a[{place}] and model.a[{place + 1}]"
+    assert combinations(fits(0, MOST_NUMBERS - 1), fits(1, MOST_NUMBERS - 1)) == []
+
+
+def test_a_combination_that_is_not_there_any_more_is_no_constant() -> None:
+    rng, runs = np.random.default_rng(0), iter(range(99))
+
+    def run(side: int, last: int) -> dict[str, Any]:
+        noise = rng.normal()
+        return {"a": np.array(noise), **({"b": np.array([noise + side])} if next(runs) < last else {})}
+
+    asked = settings(1.0, confidence=1 - 1e-6)
+    assert constant_on_each(partial(run, last=9), asked)[0] == []
+    assert constant_on_each(partial(run, last=99), asked)[0]
+
+
 # --- The bound ----------------------------------------------------------------------------------------------
 
 
@@ -365,6 +608,16 @@ def test_runs_and_bounds_fit_together() -> None:
     assert constant_bound(0, confidence=0.99) == 0
 
 
+def hidden_response(rng: np.random.Generator, *, truth: float, size: int) -> Callable[[int], dict[str, Any]]:
+    """Randomised response in the difference of two numbers that vary, beside others that do."""
+
+    def run(side: int) -> dict[str, Any]:
+        numbers = rng.normal(size=size)
+        return {"a": numbers, "b": numbers[0] + response(rng, truth=truth, size=1)(side)["answer"]}
+
+    return run
+
+
 def response(rng: np.random.Generator, *, truth: float, size: int) -> Callable[[int], dict[str, Any]]:
     """Randomised response of ε = ``truth`` to one bit, by ``size`` independent respondents of whom one is asked."""
 
@@ -379,18 +632,19 @@ def settings(claimed: float, **more: Any) -> AuditSettings:
     return AuditSettings(claimed=claimed, **more)
 
 
+@pytest.mark.parametrize("mechanism", [response, hidden_response])
 @pytest.mark.parametrize("truth", [0.5, 1.0, 2.0])
-def test_coverage_on_randomised_response(truth: float) -> None:
+def test_coverage_on_randomised_response(truth: float, mechanism: Any) -> None:
     """The bound exceeds the truth in at most 30 % of 1 000 repetitions: 5 standard errors are 7 points."""
     rng = np.random.default_rng(0)
     wrong = sum(
-        constant_on_each(response(rng, truth=truth, size=1), settings(truth, confidence=0.7, seed=i))[1]
+        constant_on_each(mechanism(rng, truth=truth, size=1), settings(truth, confidence=0.7, seed=i))[1]
         > truth
         for i in range(1_000)
     )
     assert wrong / 1_000 <= 0.37
     broken = sum(  # twin: the claim is half of the truth
-        constant_on_each(response(rng, truth=6, size=1), settings(truth / 4, confidence=0.7, seed=i))[1]
+        constant_on_each(mechanism(rng, truth=6, size=1), settings(truth / 4, confidence=0.7, seed=i))[1]
         > truth / 4
         for i in range(200)
     )

@@ -18,19 +18,18 @@ import pandas as pd
 import pytest
 
 from audit_subjects import SUBJECTS, Honest, Subject
-from dpnb.audit import AttackError, AuditSettings, Finding, PrivacyViolation, assert_private, examine
-from dpnb.audit.multiplicity import shared
-from dpnb.audit.pairs import KINDS, pairs
+from dpnb.audit import AttackError, Finding, PrivacyViolation, assert_private
+from dpnb.audit.pairs import KINDS
 from dpnb.audit.settings import USUAL_RUNS
 from dpnb.domain import Categorical, Continuous, Domain
 
 RUNS = {
-    "permute-and-flip at ε": 1_000,
-    "noise shared between classes": 800,
-    "no noise if n > 50": 800,
-    "divided by exact sizes": 1_000,
-    "Laplace in floating point": USUAL_RUNS,
-    "three times ε/2": 12_000,
+    "third class without noise": USUAL_RUNS,
+    "permute-and-flip at ε": 4_000,
+    "divided by exact sizes": USUAL_RUNS,
+    "Laplace in floating point": 3_000,
+    "three times ε/2": 20_000,
+    "noise/1.2": 20_000,
 }
 
 
@@ -54,11 +53,6 @@ class SeventhsAdded(Honest):
 BY_NAME = {subject.name: subject for subject in SUBJECTS}
 THREE = Domain((Categorical("c", ("a", "b")), Continuous("x", -5, 20)), ("u", "v", "w"))
 
-# What the auditor does not see yet, and why.
-MISSED = {
-    "noise/1.2": "20 000 runs on each data set are not enough at this confidence, at 99 % they are",
-}
-
 
 def audited(subject: Subject) -> list[Finding]:
     """What is found; malformed records are tried where a subject is about them."""
@@ -71,13 +65,7 @@ def audited(subject: Subject) -> list[Finding]:
     )
 
 
-def marked(subject: Subject) -> Any:
-    why = MISSED.get(subject.name)
-    marks = pytest.mark.xfail(strict=True, reason=why) if why else ()
-    return pytest.param(subject, id=subject.name, marks=marks)
-
-
-@pytest.mark.parametrize("subject", [marked(subject) for subject in SUBJECTS])
+@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
 def test_the_verdict_is_right(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
     ticks = itertools.count()
     monkeypatch.setattr(
@@ -98,31 +86,14 @@ def test_honest_floating_point_is_let_pass(kind: Callable[[], Any]) -> None:
     assert not audited(Subject("Laplace in floating point", kind, 1.0, ""))[-1].violated
 
 
-def test_it_is_the_game_on_last_bits_that_convicts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_the_last_bits_that_convict(monkeypatch: pytest.MonkeyPatch) -> None:
     subject = BY_NAME["Laplace in floating point"]
     with pytest.raises(PrivacyViolation) as caught:
         audited(subject)
-    assert "fineness" in caught.value.finding.event
-    monkeypatch.setattr(sys.modules["dpnb.audit.examine"], "fineness", lambda *_, **__: [])  # broken twin
+    assert "last bits of model.value_" in caught.value.finding.event
+    look = sys.modules["dpnb.audit.look"]
+    monkeypatch.setattr(look, "fine_bits", lambda numbers: np.full(len(numbers), math.nan))  # broken twin
     assert not audited(subject)[-1].violated
-
-
-def test_last_bits_take_nothing_from_the_other_instruments(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All that comes before them is the same with and without; the share of the error is reserved either way."""
-    settings = AuditSettings(claimed=1.0, runs=100, confidence=0.99)
-    tried = pairs("add-remove")
-    with_bits = examine(Honest, tried, settings)
-    assert len(with_bits.findings) == 2
-    assert {finding.confidence for finding in with_bits.findings} == {shared(0.99, 5)}
-    monkeypatch.setattr(sys.modules["dpnb.audit.examine"], "fineness", lambda *_, **__: [])
-    without = examine(Honest, tried, settings)
-    assert without.findings == with_bits.findings[1:]
-    assert without.bets == with_bits.bets
-
-
-def test_the_docstring_tells_how_many_pairs_are_tried() -> None:
-    for neighbours in ("add-remove", "replace"):
-        assert f"of {len(pairs(neighbours))} pairs" in (assert_private.__doc__ or "")
 
 
 def test_an_audit_that_breaks_off_is_no_conviction() -> None:
@@ -136,7 +107,7 @@ def test_an_audit_that_breaks_off_is_no_conviction() -> None:
 
 def test_the_table_is_whole() -> None:
     assert len(BY_NAME) == len(SUBJECTS) >= 23
-    assert set(MISSED) <= set(BY_NAME)
+    assert set(RUNS) <= set(BY_NAME)
     assert {s.channel for s in SUBJECTS if s.broken} == {
         "outputs", "fitted object", "generator", "low bits", "exception"
     }  # fmt: skip

@@ -1,6 +1,6 @@
 """The auditor: replay, exact laws, attacks, bets, scans, and worst-case neighbours."""
 
-from .adapters import adapted, as_estimator, released
+from .adapters import OnDomain, adapted, as_estimator, released
 from .assertion import PrivacyViolation, assert_private
 from .attack import AttackError, attack, black_box, white_box
 from .betting import betting_bound, e_value, least_guesses
@@ -9,6 +9,7 @@ from .channels import LowBits, generators, low_bits
 from .exact import exact
 from .examine import Examination, examine
 from .files import own_pair
+from .look import sights
 from .multiplicity import e_average, e_bh, e_closed, holm, shared, together
 from .pairs import families, pairs
 from .replay import replay, replay_mechanism
@@ -25,6 +26,7 @@ __all__ = [
     "LowBits",
     "Monitor",
     "MonitoredFinding",
+    "OnDomain",
     "PrivacyViolation",
     "adapted",
     "as_estimator",
@@ -56,6 +58,7 @@ __all__ = [
     "scan",
     "scan_by_replay",
     "shared",
+    "sights",
     "together",
     "white_box",
 ]

@@ -1,8 +1,8 @@
 """Audit an estimator from the command line: ``python -m dpnb.audit module:factory --epsilon 1``.
 
 The factory returns an unfitted estimator; the auditor supplies the data, or the user does with ``--pair``. The audit is
-that of :func:`~dpnb.audit.assertion.assert_private`: scans, then bets that stop when they have refuted the claim. Exit
-status: 0 no violation found, 1 violation, 2 misuse or no verdict, 130 interrupted.
+that of :func:`~dpnb.audit.assertion.assert_private`: scans, then bets that stop when they have refuted the claim, when
+time is over, or with Ctrl-C. Exit status: 0 no violation found, 1 violation, 2 misuse or no verdict, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -26,15 +26,19 @@ from ..domain.cells import read_layout
 from ..errors import DataError, DomainError, closest
 from ..estimators.base import PrivateClassifier
 from ..files import check_writable
+from .adapters import OnDomain
 from .attack import AttackError
 from .betting import most_refutable
-from .bounds import MIN_RUNS
-from .examine import Bets, OnDomain, examine, own_domain, replayed
+from .examine import Examination, examine, own_domain, replayed
 from .files import own_pair
+from .hunt import Bets
 from .pairs import DOMAIN, KINDS, NEIGHBOURS, ON_REQUEST, Pair, families, kinds_in_words, pairs
 from .result import Finding
+from .retell import again, not_looked_at, spent
 from .scan import ScanFinding
-from .settings import SURE, USUAL_RUNS, AuditSettings
+from .settings import SURE, UNLIMITED, AuditSettings
+
+MINUTES = 5.0
 
 
 class MisuseError(Exception):
@@ -55,8 +59,13 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     add = parser.add_argument
     add("factory", nargs="?", help="module:function that returns an unfitted estimator")
     add("--epsilon", type=float, help="claimed ε, required")
-    most = "most fits on each side, scouting included (default %(default)s)"
-    add("--runs", type=int, default=USUAL_RUNS, help=most)
+    add(
+        "--minutes",
+        type=float,
+        default=MINUTES,
+        help="most time (default %(default)g); Ctrl-C ends it before",
+    )
+    add("--runs", type=int, default=UNLIMITED, help="most fits on each side (default: what time allows)")
     add("--delta", type=float, default=0.0, help="claimed δ (default 0)")
     sure = "with which a private estimator passes (default %(default)s)"
     add("--confidence", type=float, default=SURE, help=sure)
@@ -88,7 +97,8 @@ def _check(parser: _Parser, options: argparse.Namespace) -> None:
     o = options
     checks = (
         (0 < o.epsilon < math.inf, f"--epsilon {o.epsilon:g}: expected a positive number, such as 1"),
-        (o.runs >= MIN_RUNS, f"--runs {o.runs}: expected at least {MIN_RUNS}; {USUAL_RUNS} is usual"),
+        (o.runs >= 1, f"--runs {o.runs}: expected at least 1, such as 1000"),
+        (o.minutes > 0, f"--minutes {o.minutes:g}: expected a positive number, such as {MINUTES:g}"),
         (0 <= o.delta < 1, f"--delta {o.delta:g}: expected a number from 0 to below 1, such as 1e-6"),
         (0 < o.confidence < 1, f"--confidence {o.confidence:g}: expected between 0 and 1, such as 0.99"),
         (o.jobs >= 1, f"--jobs {o.jobs}: expected at least 1"),
@@ -176,18 +186,18 @@ class Audited:
 
     Parameters
     ----------
-    finding : what is shown first: a conviction by a scan, else what the bets on the most promising pair showed.
+    finding : what is shown first: what convicts, else what the bets showed.
     others : further findings.
     pair : the data sets of the first one.
-    bets : None if a scan was enough.
-    skipped : scans that could not be made.
+    offered : all pairs.
+    examined : what the instruments say of their work.
     """
 
     finding: Finding
     others: list[Finding]
     pair: Pair
-    bets: Bets | None
-    skipped: tuple[str, ...] = ()
+    offered: list[Pair]
+    examined: Examination
 
     @property
     def violated(self) -> bool:
@@ -198,7 +208,7 @@ class Audited:
 def audited(factory: Callable[[], Any], options: argparse.Namespace) -> Audited:
     """Examine the estimator as a test does, and replay it or read its ledger where that is possible."""
     domain, offered = _pairs(factory, options)
-    names = ("runs", "confidence", "delta", "neighbours", "jobs", "seed")
+    names = ("runs", "minutes", "confidence", "delta", "neighbours", "jobs", "seed")
     settings = AuditSettings(
         claimed=options.epsilon,
         progress=sys.stderr.isatty(),
@@ -209,12 +219,16 @@ def audited(factory: Callable[[], Any], options: argparse.Namespace) -> Audited:
     # What convicts comes first, else the bets, which are the last.
     ordered = sorted(reversed(found.findings), key=lambda finding: not finding.violated)
     pair = next(pair for pair in offered if pair.name == ordered[0].pair)
-    if options.delta > 0:
-        more = _by_ledger(factory, pair, found.bets, settings)
-    else:
-        structured = offered if options.pair else families(options.neighbours, domain=domain)
-        more = replayed(factory, structured, settings)
-    return Audited(ordered[0], [*ordered[1:], *more], pair, found.bets, found.skipped)
+    more: list[Finding] = []
+    try:
+        if options.delta > 0:
+            more = _by_ledger(factory, pair, found.bets, settings)
+        elif not found.interrupted:
+            structured = offered if options.pair else families(options.neighbours, domain=domain)
+            more = replayed(factory, structured, settings)
+    except KeyboardInterrupt:  # what was found out counts without them
+        found = replace(found, interrupted=True)
+    return Audited(ordered[0], [*ordered[1:], *more], pair, offered, found)
 
 
 def _pairs(factory: Callable[[], Any], options: argparse.Namespace) -> tuple[Domain, list[Pair]]:
@@ -226,12 +240,14 @@ def _pairs(factory: Callable[[], Any], options: argparse.Namespace) -> tuple[Dom
         )
         return pair.domain, [pair]
     domain = read_layout(options.domain)[0] if options.domain else own_domain(factory()) or DOMAIN
-    kinds = [kind.strip() for kind in options.pairs.split(",") if kind.strip()] or [
-        kind for kind in KINDS if kind not in ON_REQUEST
-    ]
-    if options.malformed:  # first, so that few runs suffice for them
-        kinds = [*dict.fromkeys([*ON_REQUEST, *kinds])]
-    return domain, pairs(options.neighbours, domain=domain, kinds=kinds, seed=options.seed)
+    return domain, pairs(options.neighbours, domain=domain, kinds=_kinds(options), seed=options.seed)
+
+
+def _kinds(options: argparse.Namespace) -> list[str]:
+    """Kinds of pairs, in the order of the options."""
+    kinds = [kind.strip() for kind in options.pairs.split(",") if kind.strip()]
+    kinds = kinds or [kind for kind in KINDS if kind not in ON_REQUEST]
+    return [*dict.fromkeys([*ON_REQUEST, *kinds])] if options.malformed else kinds
 
 
 def _by_ledger(
@@ -286,8 +302,10 @@ def _main(arguments: Sequence[str] | None) -> int:
         return _failed("the subject ended the program; no verdict")
     except BaseException as error:  # an audit that breaks off is no violation, and must not look like one
         return _failed(f"unexpected {type(error).__name__}: {error}; no verdict")
+    lines = [*map(str, (found.finding, *found.others)), *_work(found)]
     notes = _notes(options, found)
-    print("\n".join([*map(str, (found.finding, *found.others)), _tried(found), "", *notes]))
+    code = _code(options, found) if found.finding.violated else ""
+    print("\n".join([*lines, "", *notes, *(["", code] if code else [])]))
     if options.report is not None:
         from .report import Report, write_report
 
@@ -298,14 +316,31 @@ def _main(arguments: Sequence[str] | None) -> int:
             notes=notes,
             violated=found.violated,
             pair=found.pair,
-            tried=found.bets.tried if found.bets else (),
+            bets=found.examined.bets,
+            code=code,
+            not_looked=not_looked_at(found.examined, found.offered),
         )
         try:
             write_report(options.report, report)
         except OSError as error:
             return _failed(f"cannot write the report: {error}")
         print(f"Report: {options.report}")
+    if found.examined.interrupted and not found.violated:
+        return _failed("interrupted; nothing refutes the claim by then", 130)
     return int(found.violated)
+
+
+def _code(options: argparse.Namespace, found: Audited) -> str:
+    """Lines that reproduce the finding."""
+    if options.pair:
+        files = ", ".join(repr(str(path)) for path in options.pair)
+        target = f", target={options.target!r}" if options.target else ""
+        made = f"[own_pair({files}, domain_file={str(options.domain)!r}, neighbours={options.neighbours!r}{target})]"
+    else:
+        domain = f", domain=read_domain_file({str(options.domain)!r})[0]" if options.domain else ""
+        kinds = f"kinds={_kinds(options)!r}, " if options.pairs or options.malformed else ""
+        made = f"pairs({options.neighbours!r}{domain}, {kinds}seed={options.seed})"
+    return again(found.finding, found.examined.bets, subject=options.factory, pairs=made)
 
 
 def _failed(complaint: str, status: int = 2) -> int:
@@ -317,32 +352,18 @@ def _settings(options: argparse.Namespace, found: Audited) -> dict[str, str]:
     return {
         "subject": options.factory,
         "claim": f"ε = {options.epsilon:g}, δ = {options.delta:g}, {options.neighbours}",
-        "runs": _runs(found),
+        "spent": spent(found.examined),
         "confidence": f"{options.confidence:.10g}",
         "seed": f"{options.seed}",
     }
 
 
-def _runs(found: Audited) -> str:
-    """What was spent."""
-    bets = found.bets
-    if bets is None:
-        return f"{found.finding.trials} fits of the scan that convicts; no bets were needed"
-    runs = bets.finding.trials
-    spent = f"{bets.fits - runs} fits to scout, then {runs} of at most {bets.most_runs} to bet"
-    return f"{spent}, beside those of the scans and of the game on last bits"
-
-
-def _tried(found: Audited) -> str:
-    """How many pairs were tried, and which failed."""
-    if found.bets is None:
-        return "  tried        scans only; a fitted model shows enough"
-    fitted = [one for one in found.bets.tried if one.runs]
-    line = f"  tried        {len(fitted) or 1} of {len(found.bets.tried)} pairs, {found.bets.fits} fits"
-    failed = [one for one in fitted if one.note]
-    if failed:
-        line += f"; {len(failed)} pairs failed in every run, first {failed[0].pair!r}: {failed[0].note}"
-    return line
+def _work(found: Audited) -> list[str]:
+    """What was tried, and what was not."""
+    bets = found.examined.bets
+    lines = [f"  plainly      {bets.plain}"] if bets and bets.finding.violated else []
+    lines += [f"  tried        {spent(found.examined)}"]
+    return [*lines, *(f"  not tried    {what}" for what in not_looked_at(found.examined, found.offered))]
 
 
 def _notes(options: argparse.Namespace, found: Audited) -> list[str]:
@@ -359,20 +380,16 @@ def _notes(options: argparse.Namespace, found: Audited) -> list[str]:
         )
     if not any(isinstance(one, ScanFinding) for one in findings):
         notes.append("The scans found nothing in the fitted models that the claim does not allow.")
-    notes += [f"Not looked at: {note}" for note in found.skipped]
-    if found.bets is None:
+    bets = found.examined.bets
+    if bets is None or found.violated:
         return notes
-    runs = found.bets.most_runs
-    limit = most_refutable(runs, confidence=found.bets.finding.confidence)
+    limit = most_refutable(bets.finding.trials, confidence=bets.finding.confidence)
+    notes.append(
+        "A pass is no proof of privacy: other data sets, other events or more runs may refute the claim. "
+        f"With {bets.finding.trials} bets no loss above {limit:.3g} can be seen."
+    )
     if limit <= options.epsilon:
-        notes.append(
-            f"{runs} measured runs can show ε ≥ {limit:.3g} at most, less than the claim: take more runs."
-        )
-    if not found.violated:
-        notes.append(
-            "A pass is no proof of privacy: other data sets, other events or more runs may refute the claim. "
-            f"With {runs} measured runs no loss above {limit:.3g} can be seen."
-        )
+        notes.append("That is less than the claim: take more time.")
     return notes
 
 

@@ -143,6 +143,23 @@ def adapted(
     return _Adapter(factory, tuple(settings.items()))
 
 
+@dataclass(frozen=True)
+class OnDomain:
+    """A factory whose estimators know the public domain of the auditor's data."""
+
+    factory: Callable[[], Any]
+    domain: Domain
+
+    def __call__(self) -> Any:
+        """Return an unfitted estimator."""
+        model = self.factory()
+        return model.set_params(domain=self.domain) if _lacks_domain(model) else model
+
+
+def _lacks_domain(model: Any) -> bool:
+    return hasattr(model, "get_params") and model.get_params(deep=False).get("domain", model) is None
+
+
 @dataclass
 class MechanismEstimator:
     """A mechanism as an estimator: ``fit`` runs it, ``released_`` holds what it gave away, and it predicts nothing."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -40,15 +41,16 @@ def assert_private(
     domain: Domain = DOMAIN,
     kinds: Sequence[str] | None = None,
     runs: int = USUAL_RUNS,
+    minutes: float = math.inf,
     confidence: float = SURE,
     seed: int = 0,
 ) -> list[Finding]:
     """Fail a test if a privacy claim can be refuted within some seconds.
 
-    Fitted models are searched for what they should not hold, their noise is drawn again with the clock stopped, and the
-    most promising of 59 pairs of neighbours is played on by :func:`~dpnb.audit.sequential.monitor`, which stops when
-    the claim is refuted. If it is not, a game of its own is played on the last bits of the floating-point numbers that
-    models hold. The instruments share equally what ``confidence`` allows them to err (Bonferroni).
+    Fitted models are searched for what they should not hold, and their noise is drawn again with the clock stopped.
+    Then all pairs of neighbours are tried, and bets are made on those that promise most, by anything that a fit shows:
+    answers, numbers, texts, last bits, sizes, errors, outputs that come up again. They stop when the claim is refuted.
+    The instruments share what ``confidence`` allows them to err (Bonferroni).
 
     Parameters
     ----------
@@ -58,8 +60,8 @@ def assert_private(
     neighbours : ``"add-remove"`` or ``"replace"``.
     domain : public domain of the records that the auditor makes up.
     kinds : kinds of pairs, as of :func:`~dpnb.audit.pairs.pairs`.
-    runs : fits on each of two data sets, scouting included; a blatant leak takes some tens of them. The game on last
-        bits takes as many again at most, and none where models hold no such numbers.
+    runs : fits on each of two data sets, scouting included; a blatant leak takes some tens of them.
+    minutes : time at most, for subjects that are slow; the verdict may then depend on the machine.
     confidence : probability at least with which a subject that keeps its claim passes.
     seed : decides all runs of subjects that take a seed.
 
@@ -91,7 +93,13 @@ def assert_private(
     check_domain(domain)
     factory: Callable[[], Any] = partial(clone, subject) if is_model else subject
     settings = AuditSettings(
-        claimed=epsilon, delta=delta, neighbours=neighbours, runs=runs, confidence=confidence, seed=seed
+        claimed=epsilon,
+        delta=delta,
+        neighbours=neighbours,
+        runs=runs,
+        minutes=minutes,
+        confidence=confidence,
+        seed=seed,
     )
     found = examine(factory, pairs(neighbours, domain=domain, kinds=kinds, seed=seed), settings)
     for note in found.skipped:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import random
+import signal
 import warnings
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -195,7 +196,7 @@ class Sample:
 
     factory: Callable[[], Any]
     data: Data
-    observe: Observe
+    observe: Callable[[Any], Any]
     name: str
     failures: bool = False
 
@@ -243,7 +244,7 @@ class Sample:
         except Exception as error:
             return np.empty(0), (*_raised("the fitted model", error), *notes[2:])
 
-    def _observed(self, model: Any) -> Floats:
+    def _observed(self, model: Any) -> Any:
         observed = np.asarray(self.observe(model), float)
         if observed.ndim != 1:
             raise AttackError(f"observe returned shape {observed.shape}: expected one-dimensional numbers")
@@ -259,9 +260,11 @@ def two_samples(
 
 
 Notes = tuple[str, str, str, str]  # as NOTED names them; empty for none
-Seen = tuple[Floats, Notes]  # numbers of a fit, and what it raised and warned
+Seen = tuple[Any, Notes]  # what is observed of a fit, and what it raised and warned
 SILENT: Notes = ("", "", "", "")
-Texts = dict[tuple[str, float], str]  # the text of each number in the columns that NOTED names
+Texts = dict[
+    tuple[str, float], str
+]  # the text of each number in the columns of texts, such as those of NOTED
 NOTED = (
     "the run's exception by kind",
     "the run's exception",
@@ -296,6 +299,7 @@ _samples: Sequence[Sample] = ()  # of a worker process, sent once
 
 def _prepare(samples: Sequence[Sample]) -> None:
     global _samples
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that tells the verdict
     _samples = samples
 
 
@@ -343,7 +347,7 @@ def fitting(
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def progress_bar(total: int, *, title: str, unit: str, shown: bool) -> Any:
+def progress_bar(total: float, *, title: str, unit: str, shown: bool) -> Any:
     """A bar that is updated with every run."""
     from tqdm import tqdm  # here, so that the package is imported fast
 
@@ -435,13 +439,19 @@ def _number(note: str) -> float:
 
 
 def words_of(event: OutputEvent, texts: Texts) -> str:
-    """An event in words: by the exceptions or warnings in it, if it is one of these."""
-    if event.statistic not in NOTED:
+    """An event in words: by the texts in it, if it is one of texts, such as exceptions and warnings."""
+    inside = texts_in(event, texts)
+    if inside is None:
         return str(event)
-    column = sorted((number, text) for (name, number), text in texts.items() if name == event.statistic)
-    inside = [text or "none" for number, text in column if event.holds(np.array([number]))[0]]
+    inside = [_text(text) or "none" for text in inside]
     listed = "” or “".join(inside[:3]) + ("” or others" if len(inside) > 3 else "”")  # enough for a line
     return f"{event.statistic}: “{listed}"
+
+
+def texts_in(event: OutputEvent, texts: Texts) -> list[str] | None:
+    """The texts in an event, None if its numbers are numbers."""
+    column = sorted((number, text) for (name, number), text in texts.items() if name == event.statistic)
+    return [text for number, text in column if event.holds(np.array([number]))[0]] if column else None
 
 
 def side_by_side(seen: Seen, texts: Texts) -> Floats:

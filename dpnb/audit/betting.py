@@ -128,11 +128,16 @@ def exp(log: float) -> float:
     return math.exp(log) if log < 709 else math.inf
 
 
+_Stretch = tuple[Tally, Tally]  # what was laid down before it, and its rounds
+
+
 class CoinGame:
     """The coin game as it goes on, and the bound of ε that it has shown so far.
 
     A game consists of stretches. Where one begins, what the gambler has is laid on the stakes anew, as past rounds
-    suggest: so an early rule for guesses that was no good is forgotten, and a good one pays at once.
+    suggest: so an early rule for guesses that was no good is forgotten, and a good one pays at once. A gambler who
+    turns to another subject of bets may begin anew with a part of a reserve, so that no loss is for good. The sum of
+    all that was laid aside, lost and won is a wealth too.
 
     The bound is the largest point of a grid of ε up to which every point was refuted, at this or at an earlier time.
     It errs with a probability of at most 1 − ``confidence`` over all times: if it lies above the least true ε, then
@@ -142,14 +147,17 @@ class CoinGame:
     ----------
     confidence : probability in (0, 1) that the bound holds at all times.
     delta : δ of the claim, in [0, 1).
+    reserve : share of the wealth that :meth:`anew` draws on.
     """
 
-    def __init__(self, *, confidence: float, delta: float = 0.0) -> None:
+    def __init__(self, *, confidence: float, delta: float = 0.0, reserve: float = 0.0) -> None:
         check_levels(confidence, delta)
         self.delta = delta
         self._enough = -math.log(1 - confidence)
         self._refuted = -1  # last point of the grid
-        self._finished: list[tuple[Tally, Tally]] = []  # what was laid down before a stretch, and its rounds
+        self._share, self._reserve = 1 - reserve, reserve
+        self._ended: list[tuple[float, list[_Stretch]]] = []  # share and stretches of what was before
+        self._finished: list[_Stretch] = []
         self._before = Tally()
         self.now = Tally()
         self._near: _View | None = None
@@ -162,7 +170,8 @@ class CoinGame:
     @property
     def total(self) -> Tally:
         """All rounds so far."""
-        return Tally(*np.sum([self.now, *(rounds for _, rounds in self._finished)], axis=0).tolist())
+        before = [rounds for _, stretches in self._ended for _, rounds in stretches]
+        return Tally(*np.sum([self.now, *before, *(rounds for _, rounds in self._finished)], axis=0).tolist())
 
     def begin(self, suggested: Tally) -> None:
         """Begin a stretch, with stakes as a tally of past rounds suggests; no bet is on the stretch yet."""
@@ -170,10 +179,38 @@ class CoinGame:
         self._before, self.now = suggested, Tally()
         self._near = None
 
+    def anew(self) -> None:
+        """Bet with a part of the reserve from now on: the k-th time with 1/(k + 2) of what is left of it."""
+        if not self._reserve:
+            raise ValueError("reserve=0: expected some of the wealth to be laid aside, such as reserve=0.5")
+        self._ended.append((self._share, [*self._finished, (self._before, self.now)]))
+        self._share = self._reserve / (len(self._ended) + 2)
+        self._reserve -= self._share
+        self._finished, self._before, self.now = [], Tally(), Tally()
+        self._near = None
+
     def log_e_value(self, epsilon: float) -> float:
         """Log of the present wealth against (ε, δ)-DP."""
-        stretches = [*self._finished, (self._before, self.now)]
-        return sum(float(self._log_factor(*stretch, epsilon=epsilon)) for stretch in stretches)
+        present = self._share, [*self._finished, (self._before, self.now)]
+        return float(np.logaddexp(self._log_aside(epsilon), self._log_won(*present, epsilon=epsilon)))
+
+    def log_present(self, epsilon: float) -> float:
+        """Log of what a unit of the wealth that is being bet has become, since :meth:`anew` or the beginning."""
+        return float(self._log_won(1.0, [*self._finished, (self._before, self.now)], epsilon=epsilon))
+
+    def _log_won(self, share: float, stretches: Sequence[_Stretch], *, epsilon: ArrayLike) -> Floats:
+        """Log of what a share of the wealth has become, for each ε."""
+        factors = [self._log_factor(*stretch, epsilon=epsilon) for stretch in stretches]
+        won: Floats = sum(factors, np.full(np.shape(epsilon), math.log(share)))
+        return won
+
+    def _log_aside(self, epsilon: ArrayLike) -> Floats:
+        """Log of the reserve and of what was won or lost before, for each ε."""
+        with np.errstate(divide="ignore"):
+            aside: Floats = np.full(np.shape(epsilon), np.log(self._reserve))
+        for ended in self._ended:
+            aside = np.logaddexp(aside, self._log_won(*ended, epsilon=epsilon))
+        return aside
 
     def _log_laid(self, suggested: Tally, epsilon: ArrayLike) -> Floats:
         """Log share of what the gambler has that each stake gets: most of it by the tally, the rest alike."""
@@ -189,9 +226,9 @@ class CoinGame:
 
     def _view(self, first: int) -> _View:
         points: Floats = np.arange(first, first + AT_ONCE, dtype=float) * STEP
-        factors = [self._log_factor(*stretch, epsilon=points) for stretch in self._finished]
-        carried: Floats = np.stack([np.zeros(AT_ONCE), *factors]).sum(axis=0)
-        return _View(first, points, self._log_laid(self._before, points), carried)
+        carried = self._log_won(self._share, self._finished, epsilon=points)
+        laid = self._log_laid(self._before, points)
+        return _View(first, points, laid, carried, self._log_aside(points))
 
     def add(self, right: bool | None) -> None:
         """Add a round: a correct guess, a wrong one, or none."""
@@ -210,7 +247,7 @@ class CoinGame:
             start = self._refuted + 1 - near.first
             part = slice(start, start + count)
             wealth = log_wealth(self.now, epsilon=near.points[part], delta=self.delta)
-            logs = near.carried[part] + _log_sum(near.laid[part] + wealth)
+            logs = np.logaddexp(near.aside[part], near.carried[part] + _log_sum(near.laid[part] + wealth))
             refuted = logs >= self._enough
             if not refuted.all():
                 self._refuted += int(np.argmin(refuted))
@@ -227,6 +264,7 @@ class _View(NamedTuple):
     points: Floats
     laid: Floats
     carried: Floats
+    aside: Floats
 
 
 def betting_bound(

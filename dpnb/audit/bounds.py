@@ -260,29 +260,6 @@ def _chosen(
     return offers[best][1], statistics[best][1]
 
 
-def scouted_margin(first: Floats, second: Floats, *, confidence: float, delta: float = 0.0) -> float:
-    """A bound of ε to rank pairs by, from few outputs: each half chooses an event and a direction for the other half.
-
-    Both sides count as if they had as many outputs, so that pairs with unequal numbers can be compared. The events of
-    the two halves may differ: this is no confidence bound.
-    """
-    names = [(str(j), column(j)) for j in range(first.shape[1])]
-    halves = [(first[::2], second[::2]), (first[1::2], second[1::2])]
-    likely, unlikely, runs = 0.0, 0.0, min(len(first), len(second))
-    for chosen, measured in (halves, halves[::-1]):
-        event, statistic = _chosen(names, *chosen, confidence=confidence, delta=delta)
-        (p, q), shares = (
-            [float(event.holds(statistic(side)).mean()) for side in sides] for sides in (chosen, measured)
-        )
-        swapped = q > p
-        likely += shares[swapped] * runs / 2
-        unlikely += shares[not swapped] * runs / 2
-    counts = np.round([likely, unlikely]).astype(int)
-    low, high = clopper_pearson(counts, runs, alpha=(1 - confidence) / 2)
-    with np.errstate(divide="ignore"):
-        return float(np.log(np.maximum((low[0] - delta) / high[1], 0.0)))
-
-
 def _split(outputs: Floats) -> list[Floats]:
     """The parts that learn, choose and measure."""
     eighth = _eighth(len(outputs))

@@ -22,13 +22,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arrays import Floats
-from ..trees.tree import Tree
-from .attack import Data, Observe, kept_generators, names_of, seed_globals, two_samples
+from .attack import Data, Observe, kept_generators, names_of, seed_globals
 from .constant import MOST_RUNS, constant_on_each
 from .features import explained
 from .multiplicity import shared
 from .scan import ScanFinding, facts_of, sizes_of
-from .sequential import MonitoredFinding, monitor
 from .settings import SURE, AuditSettings, Keywords
 
 # --- Low bits ---------------------------------------------------------------------------------------------------------
@@ -122,58 +120,6 @@ class LowBits:
         count = width // (3 + len(BANDS))
         named = names_of(self.observe, count)
         return [*named, *low_bit_names(named)]
-
-
-class FineBits:
-    """Last bits of the first floating-point numbers in a model's public attributes and in its trees."""
-
-    def __call__(self, model: Any) -> Floats:
-        """As many numbers always, NaN where there are no bits to look at."""
-        public = [value for name, value in getattr(model, "__dict__", {}).items() if not name.startswith("_")]
-        trees = [
-            tree.value for each in public if isinstance(each, list) for tree in each if isinstance(tree, Tree)
-        ]
-        kept = (np.ravel(each) for each in [*public, *trees] if isinstance(each, float | np.ndarray))
-        numbers = np.concatenate([np.empty(0), *(each for each in kept if each.dtype.kind == "f")])[
-            :MOST_BITS
-        ]
-        return fine_bits(np.pad(numbers, (0, MOST_BITS - len(numbers)), constant_values=np.nan))
-
-    def names(self, width: int) -> list[str]:
-        """Names of ``width`` observed numbers."""
-        return [f"fineness of floating-point number {j} of the model" for j in range(width)]
-
-
-def fineness(
-    factory: Callable[[], Any], first: Data, second: Data, *, most_runs: int, **settings: Unpack[Keywords]
-) -> list[MonitoredFinding]:
-    """Bet on the last bits of the numbers that a model holds, and on nothing else.
-
-    A game of its own, with fits of its own: what else a model shows competes with these columns for no place, neither
-    in scouting nor in a rule. Each guess is laid down before the fit that it is about, by a rule learned from earlier
-    ones. What follows from whole noisy counts has bits that follow from these, so that a private subject passes.
-
-    Parameters
-    ----------
-    factory, first, second, most_runs, settings : as of :func:`~dpnb.audit.sequential.monitor`.
-
-    Returns
-    -------
-    One finding; none if none of the first fits, four on each data set, shows bits that could be looked at.
-
-    Raises
-    ------
-    AttackError
-        If every run fails.
-    """
-    asked, look = AuditSettings(**settings), FineBits()
-    samples = two_samples(factory, first, second, look, failures=True)
-    seeds = np.random.default_rng([asked.seed, 2]).integers(2**32, size=4)
-    with kept_generators():
-        probed = [look(sample.fit(each)[0]) for sample in samples for each in seeds.tolist()]
-    if np.isnan(probed).all():
-        return []
-    return [monitor(factory, first, second, most_runs=most_runs, observe=look, **vars(asked))]
 
 
 # --- Generators -------------------------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import copyreg
 import functools
 import inspect
 import json
@@ -39,10 +41,19 @@ GENERATORS = (
     random.Random,
 )
 NOT_WALKED = (type, types.ModuleType, types.BuiltinFunctionType, property, random.SystemRandom)
-LIBRARIES = {"builtins", "abc", "typing", "enum", "collections", "sklearn", "numpy", "scipy", "pandas"}
+LIBRARIES = {
+    "builtins", "abc", "typing", "enum", "types", "functools", "weakref", "collections",
+    "sklearn", "numpy", "scipy", "pandas",
+}  # fmt: skip
+WALKED = (
+    np.ndarray, pd.DataFrame, pd.Series, pd.Index, pd.api.extensions.ExtensionArray, Mapping, Set, list, tuple, deque,
+    types.FunctionType, types.MethodType, functools.partial, weakref.ref, memoryview,
+)  # fmt: skip
+"""Types that have entries or parts, and attributes only if a class of the user's is derived from them."""
+REDUCERS = ("__reduce_ex__", "__reduce__", "__getstate__")
 MOST_OBJECTS = 500_000
 EXPORTS = ("to_json", "export", "document")  # methods that write a model
-PICKLED = ".__getstate__()"
+PICKLED = ".__reduce__().state"
 TOTALS = ("number of entries", "sum", "smallest", "largest", "sorted values")
 
 
@@ -60,19 +71,22 @@ class Contents:
     generators: dict[str, Any] = field(default_factory=dict)
 
 
-def contents(model: Any, *, root: str = "model") -> Contents:
+def contents(model: Any, *, root: str = "model", surface: bool = False) -> Contents:
     """Walk everything that a fitted model holds or hands out.
 
     That is what attributes, slots, containers, arrays and tables hold, also behind closures, defaults, bound methods,
-    partials, pickled bytes, views of arrays and attributes of its class; the state that a pickle has, joblib's too; its
-    ``repr``; and what it is exported as by a method ``to_json``, ``export`` or ``document``, or ``release`` of this
-    package, that takes nothing or a file to write. Entries of a path with positions, such as
-    ``model.trees_[*].value``, are added up as well, for their total may tell what none of them tells.
+    partials, pickled bytes, views of arrays and attributes of its class; what a pickle has of classes that say it
+    themselves, joblib's too, and its length; its ``repr``; and what it is exported as by a method ``to_json``,
+    ``export`` or ``document``, or ``release`` of this package, that takes nothing or a file to write. Entries of a path
+    with positions, such as ``model.trees_[*].value``, are added up as well, for their total may tell what none of them
+    tells.
 
     Parameters
     ----------
     model : any object.
     root : its name in the paths.
+    surface : whether to leave out what takes long: what the model is exported as, its ``repr``, the length of its
+        pickle, and what is in pickled bytes.
 
     Raises
     ------
@@ -80,13 +94,14 @@ def contents(model: Any, *, root: str = "model") -> Contents:
         If more than half a million objects are reachable.
     """
     found = Contents()
-    waiting: deque[tuple[str, Any]] = deque([(root, model), *_handed_out(model, root)])
+    waiting: deque[tuple[str, Any]] = deque([(root, model)])
+    waiting.extend(() if surface else _handed_out(model, root))
     seen: dict[int, Any] = {}  # also keeps what is looked into alive: an id is unique among the living only
     while waiting:
         path, value = waiting.popleft()
         if isinstance(value, GENERATORS) and not isinstance(value, random.SystemRandom):
             found.generators[path] = value
-        elif isinstance(value, bytes) and (inside := _unpickled(value)) is not None:
+        elif not surface and isinstance(value, bytes) and (inside := _unpickled(value)) is not None:
             waiting.append((f"pickle.loads({path})", inside))
         elif isinstance(value, SCALARS):
             found.facts[path] = single(value)
@@ -115,15 +130,17 @@ def agree(a: Fact, b: Fact) -> Bools:
 
 def group(path: str) -> str:
     """The path with a star for every position."""
-    return re.sub(r"\[\d+\]", "[*]", path)
+    return re.sub(r"\[\d+(?:, \d+)*\]", "[*]", path)
 
 
 def _handed_out(model: Any, root: str) -> Steps:
-    """What leaves the process: the text of the model and its document."""
-    try:
-        yield f"repr({root})", repr(model)
-    except Exception:  # it has no text
-        yield from ()
+    """What leaves the process: the text of the model, the length of its pickle, and its document."""
+    for name, written in (
+        ("repr({})", repr),
+        ("len(pickle.dumps({}))", lambda whole: len(pickle.dumps(whole))),
+    ):
+        with contextlib.suppress(Exception):  # it has no text, or no pickle
+            yield name.format(root), written(model)
     if callable(fitted := getattr(model, "__sklearn_is_fitted__", None)):
         yield f"{root}.__sklearn_is_fitted__()", fitted()
     for name in (*EXPORTS, *["release"] * isinstance(model, PrivateClassifier)):
@@ -178,6 +195,14 @@ def _unpickled(value: bytes) -> Any:
 
 def _steps(facts: dict[str, Fact], path: str, value: Any) -> Steps:
     """What an object leads to; arrays and plain lists are facts themselves."""
+    walked = isinstance(value, WALKED)
+    if walked:
+        yield from _parts(facts, path, value)
+    if not walked or not _of_library(type(value)):
+        yield from _of_object(value, walked=walked)
+
+
+def _parts(facts: dict[str, Fact], path: str, value: Any) -> Steps:
     if isinstance(value, np.ndarray):
         yield from _of_array(facts, path, value)
     elif isinstance(value, pd.DataFrame):
@@ -197,12 +222,10 @@ def _steps(facts: dict[str, Fact], path: str, value: Any) -> Steps:
         yield "", sorted(map(repr, value))
     elif isinstance(value, list | tuple | deque):
         yield from _of_sequence(facts, path, value)
-    elif isinstance(value, types.FunctionType | types.MethodType | functools.partial | weakref.ref):
-        yield from _of_function(value)
     elif isinstance(value, memoryview):
         yield ".obj", value.obj
     else:
-        yield from _of_object(value)
+        yield from _of_function(value)
 
 
 def _of_array(facts: dict[str, Fact], path: str, array: Fact) -> Steps:
@@ -244,26 +267,30 @@ def _of_function(value: Any) -> Steps:
         yield ".__dict__", vars(value)
 
 
-def _of_object(value: Any) -> Steps:
-    kind, known = type(value), False
+def _of_library(kind: type) -> bool:
+    return kind.__module__.partition(".")[0] in LIBRARIES
+
+
+def _of_object(value: Any, *, walked: bool) -> Steps:
+    """Attributes, and what a pickle has if it has something else, or is all there is to see."""
+    kind, known = type(value), walked
     for name, part in getattr(value, "__dict__", {}).items():
         known = True
         yield f".{name}", part
+    own = kind in copyreg.dispatch_table
     for base in kind.__mro__:
         slots = base.__dict__.get("__slots__", ())
         for name in (slots,) if isinstance(slots, str) else slots:
             if name not in ("__dict__", "__weakref__") and hasattr(value, name):
                 known = True
                 yield f".{name}", getattr(value, name)
-        if base.__module__.partition(".")[0] not in LIBRARIES:
+        if not _of_library(base):
+            own = own or any(name in base.__dict__ for name in REDUCERS)
             plain = (
                 (n, part) for n, part in vars(base).items() if not n.startswith("__") and not _is_code(part)
             )
             yield from ((f".{base.__name__}.{name}", part) for name, part in plain)
-    own_state = getattr(kind, "__getstate__", None) is not object.__dict__["__getstate__"]
-    if own_state and known:
-        yield from _state(value)
-    elif not known:
+    if own or not known:
         yield from _reduced(value)
 
 
@@ -271,22 +298,16 @@ def _is_code(part: Any) -> bool:
     return callable(part) or hasattr(type(part), "__get__")
 
 
-def _state(value: Any) -> Steps:
+def _reduced(value: Any) -> Steps:
+    """What an object is made of, as a pickle has it."""
+    registered = copyreg.dispatch_table.get(type(value))
     try:
-        yield PICKLED, value.__getstate__()
+        parts = registered(value) if registered else value.__reduce_ex__(4)
     except Exception:  # what cannot be pickled hands out nothing that way
         return
-
-
-def _reduced(value: Any) -> Steps:
-    """What an object without attributes is made of, as a pickle has it."""
-    try:
-        parts = value.__reduce_ex__(4)
-    except Exception:
-        return
     if isinstance(parts, tuple):
-        for name, part in zip(("arguments", "state", "items", "entries"), parts[1:], strict=False):
-            if part is not None:
+        for name, part in zip(("callable", "arguments", "state", "items", "entries"), parts, strict=False):
+            if part is not None and part is not copyreg.__newobj__:  # type: ignore[attr-defined]
                 yield f".__reduce__().{name}", list(part) if name in ("items", "entries") else part
 
 

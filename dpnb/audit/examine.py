@@ -1,62 +1,28 @@
-"""An audit with all instruments: look into models, scout pairs with few fits each, bet on the most promising one."""
+"""An audit with all instruments: look into models, draw the noise again, and bet on all pairs."""
 
 from __future__ import annotations
 
-import math
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
 
-from ..arrays import Floats
 from ..domain import Domain
 from ..estimators.base import PrivateClassifier
-from ..trees.tree import Tree
-from .attack import (
-    NOTED,
-    AttackError,
-    BlackBox,
-    Sample,
-    Seen,
-    check_some_succeed,
-    drawn,
-    white_box,
-    white_names,
-    with_notes,
-)
-from .bounds import MIN_RUNS, scouted_margin
-from .channels import fineness, generators
+from .adapters import OnDomain
+from .attack import NOTED, AttackError, Sample
+from .channels import generators
+from .hunt import Allowance, Bets, Hunt
 from .multiplicity import shared
-from .pairs import Pair, asked
+from .pairs import Pair
 from .replay import replay
 from .result import Finding
 from .scan import scan
-from .sequential import MonitoredFinding, monitor
 from .settings import AuditSettings
 
-FIRST_SHARE = 0.5  # of the scouting fits, on all pairs; the later rounds share the rest
-LEAST_RUNS = 4  # of a pair in a round, on each data set: two halves choose and measure
-KEPT = 1 / 3  # of the pairs after each round
-
-
-@dataclass(frozen=True)
-class OnDomain:
-    """A factory whose estimators know the public domain of the auditor's data."""
-
-    factory: Callable[[], Any]
-    domain: Domain
-
-    def __call__(self) -> Any:
-        """Return an unfitted estimator."""
-        model = self.factory()
-        return model.set_params(domain=self.domain) if _lacks_domain(model) else model
-
-
-def _lacks_domain(model: Any) -> bool:
-    return hasattr(model, "get_params") and model.get_params(deep=False).get("domain", model) is None
+SUSPECTS = 20  # pairs that are scanned because nothing changed in something; chance ones cost six fits each
 
 
 def own_domain(model: Any) -> Domain | None:
@@ -66,315 +32,122 @@ def own_domain(model: Any) -> Domain | None:
 
 
 @dataclass(frozen=True)
-class Released:
-    """What a fitted estimator gives away: its answers, its trees and other numbers that it declares as released.
-
-    Parameters
-    ----------
-    answers : the model's answers to queries.
-    n_trees : number of trees of a forest, for names.
-    types : whether the type of the predicted labels counts too: a malformed record may change it.
-    """
-
-    answers: BlackBox
-    n_trees: int = 1
-    types: bool = False
-
-    def __call__(self, model: Any) -> Floats:
-        """Observe a fitted model, (numbers,)."""
-        seen = self.answers(model)
-        if self.types:
-            kind = np.asarray(model.predict(self.answers.queries)).dtype.kind
-            seen = np.append(float(ord(kind)), seen)
-        trees = getattr(model, "trees_", None)
-        if isinstance(trees, list) and trees and all(isinstance(tree, Tree) for tree in trees):
-            seen = np.append(seen, white_box(model)[:256])  # the upper levels come first
-        return np.append(seen, np.asarray(getattr(model, "released_", ()), float).ravel())
-
-    def names(self, width: int) -> list[str]:
-        """Names of ``width`` observed numbers."""
-        front = ["type of the predicted labels"] * self.types
-        answers = len(self.answers.queries) * len(self.answers.classes) + 1
-        known = self.answers.names(min(answers, width - len(front)))
-        rest = width - len(known) - len(front)
-        return [*front, *known, *white_names(rest, n_trees=self.n_trees, classes=self.answers.classes)]
-
-
-@dataclass(frozen=True)
-class Tried:
-    """What was tried on one pair.
-
-    Parameters
-    ----------
-    pair : its name.
-    runs : fits on its second data set.
-    margin : scouted bound of ε, which may be negative and promises nothing; NaN if there is none.
-    note : why the pair was given up, if something failed.
-    """
-
-    pair: str
-    runs: int
-    margin: float
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class Bets:
-    """Bets on the most promising of many pairs.
-
-    Parameters
-    ----------
-    finding : of the pair that was bet on.
-    pair : that pair.
-    tried : all pairs, the most promising first.
-    fits : number of fits in all.
-    most_runs : runs that the game might have taken.
-    """
-
-    finding: MonitoredFinding
-    pair: Pair
-    tried: tuple[Tried, ...]
-    fits: int
-    most_runs: int
-
-
-def observed(alike: Sequence[Pair], *, n_trees: int = 1) -> Released:
-    """What is looked at on pairs that share their first data set; the number of trees matters for names only."""
-    return Released(asked(alike), n_trees, any(pair.malformed for pair in alike))
-
-
-def _trees_of(factory: Callable[[], Any], pair: Pair, *, seed: int) -> int:
-    """Number of trees of a model; one that the estimator works out itself shows when it is fitted."""
-    sample = Sample(OnDomain(factory, pair.domain), pair.first, np.ravel, "first", failures=True)
-    stated = getattr(sample.factory(), "n_trees", 1)
-    if stated is None:
-        stated = len(getattr(sample.fit(seed)[0], "trees_", ()))
-    return max(stated, 1) if isinstance(stated, int) else 1
-
-
-# --- Scouting -----------------------------------------------------------------------------------------------
-
-
-class _Arms:
-    """Pairs and what was seen of them; a data set that several pairs have in common is fitted for all of them."""
-
-    def __init__(self, factory: Callable[[], Any], pairs: Sequence[Pair]) -> None:
-        self.pairs = list(pairs)
-        self.groups: dict[int, list[int]] = {}
-        for place, pair in enumerate(pairs):
-            self.groups.setdefault(id(pair.first), []).append(place)
-        self.samples: list[Sample] = []
-        self.seen: list[list[Seen]] = []
-        self.sides: list[tuple[int, int]] = [(0, 0)] * len(self.pairs)
-        for places in self.groups.values():
-            alike = [self.pairs[place] for place in places]
-            watch = observed(alike)
-            made = OnDomain(factory, alike[0].domain)
-            first = self._add(Sample(made, alike[0].first, watch, "first", failures=True))
-            for place, pair in zip(places, alike, strict=True):
-                second = Sample(made, pair.second, watch, "second", failures=True)
-                self.sides[place] = first, self._add(second)
-
-    def _add(self, sample: Sample) -> int:
-        self.samples.append(sample)
-        self.seen.append([])
-        return len(self.samples) - 1
-
-    def spend(self, alive: Sequence[int], fits: int, *, settings: AuditSettings, seed: int) -> int:
-        """Fit the data sets of some pairs about ``fits`` times in all; return how often."""
-        weight = np.zeros(len(self.samples), int)
-        for place in alive:
-            first, second = self.sides[place]
-            # A data set that several pairs share serves them all, so that four times as many fits are enough.
-            weight[first] = min(weight[first] + 1, 4)
-            weight[second] = 1
-        runs = (weight * (fits // max(int(weight.sum()), 1))).tolist()
-        jobs, progress = settings.jobs, settings.progress
-        found = drawn(self.samples, runs, jobs=jobs, seed=seed, progress=progress, title="scouting")
-        for rows, new in zip(self.seen, found, strict=True):
-            rows += new
-        return sum(runs)
-
-    def tried(self, place: int, delta: float) -> Tried:
-        """What the runs on a pair promise."""
-        sides = [self.seen[side] for side in self.sides[place]]
-        name, runs = self.pairs[place].name, len(sides[1])
-        if not all(sides):
-            return Tried(name, 0, math.nan)
-        try:
-            check_some_succeed(sides)
-        except AttackError as error:
-            return Tried(name, runs, -math.inf, str(error))
-        (a, b), _ = with_notes(sides)
-        return Tried(name, runs, promise(a, b, delta=delta))
-
-
-def promise(first: Floats, second: Floats, *, delta: float = 0.0) -> float:
-    """Rank of a pair: a bound of ε that two halves of the outputs choose and measure for each other.
-
-    It promises nothing, for it serves to choose between pairs only; the measurement takes fresh runs.
-    """
-    both = np.nan_to_num(np.concatenate([first, second]), nan=-1e300)
-    varied = np.flatnonzero((both != both[0]).any(axis=0))
-    if not len(varied):
-        return -math.inf
-    ranks = rankdata(both[:, varied], axis=0)
-    middle = ranks - ranks.mean(axis=0)
-    sides = np.repeat([0, 1], [len(first), len(second)])
-    chosen: set[int] = set()
-    for scores in (middle, np.abs(middle)):
-        gap = np.abs(scores[sides == 0].mean(axis=0) - scores[sides == 1].mean(axis=0))
-        best = np.argsort(-gap, kind="stable")[:6]
-        chosen |= set(varied[best].tolist())
-    columns = sorted(chosen)
-    return scouted_margin(
-        first[:, columns], second[:, columns], confidence=0.9, delta=delta
-    )  # to rank pairs only
-
-
-def scout(
-    factory: Callable[[], Any], pairs: Sequence[Pair], *, fits: int, settings: AuditSettings
-) -> tuple[int, list[Tried], int]:
-    """Spend ``fits`` where it pays: all pairs get a few, then the better third of them more, until one is left.
-
-    Returns
-    -------
-    Position of the most promising pair, what was tried in the order of the pairs, and the number of fits.
-    """
-    room = int(FIRST_SHARE * fits) // LEAST_RUNS
-    shared = len(pairs) - len({id(pair.first) for pair in pairs})
-    most = max(room // 2 if not shared else room * len(pairs) // (2 * len(pairs) - shared), 0)
-    alive = list(range(min(len(pairs), most)))
-    if len(pairs) == 1 or len(alive) < 2:
-        return 0, [Tried(pair.name, 0, math.nan) for pair in pairs], 0
-    arms = _Arms(factory, pairs)
-    rounds = 1 + math.ceil(math.log(len(alive)) / -math.log(KEPT))
-    seeds = np.random.SeedSequence([settings.seed, 1]).generate_state(rounds).tolist()
-    spent, found = 0, {place: Tried(pairs[place].name, 0, math.nan) for place in range(len(pairs))}
-    for number, seed in enumerate(seeds):
-        share = FIRST_SHARE * fits if number == 0 else (fits - spent) / (rounds - number)
-        spent += arms.spend(alive, int(share), settings=settings, seed=seed)
-        found |= {place: arms.tried(place, settings.delta) for place in alive}
-        alive.sort(key=lambda place: (-found[place].margin, place))
-        if math.isinf(found[alive[0]].margin) and all(found[place].note for place in alive):
-            raise AttackError(f"pair {pairs[alive[0]].name!r}: {found[alive[0]].note}")
-        if len(alive) == 1:
-            break
-        better = alive[: math.ceil(KEPT * len(alive))]
-        alive = [place for place in better if not found[place].note] or alive[:1]
-    return alive[0], [found[place] for place in range(len(pairs))], spent
-
-
-def bet_on_pairs(factory: Callable[[], Any], pairs: Sequence[Pair], settings: AuditSettings) -> Bets:
-    """Scout pairs and bet on the most promising one with fresh fits, until the claim is refuted.
-
-    A quarter of the fits scouts. None of them takes part in the bets, so that their confidence is their own, whatever
-    scouting did. Scouting and betting together take ``2 · runs`` fits at most; where that leaves fewer than 80 fits to
-    bet on, nothing is scouted and the first pair is taken. Besides, a conviction takes two fits to tell its reason, and
-    a forest that works out its number of trees itself takes one.
-
-    Parameters
-    ----------
-    factory : returns an unfitted estimator.
-    pairs : neighbours, in the order in which they are tried when there are few runs.
-    settings : the claim, and the fits to spend.
-
-    Raises
-    ------
-    AttackError
-        If the estimator fails in every run on all pairs that were tried.
-    """
-    fits = min(int(0.5 * settings.runs), 2 * (settings.runs - MIN_RUNS))  # a quarter of 2 · runs
-    best, tried, spent = scout(factory, pairs, fits=fits, settings=settings)
-    pair, most_runs = pairs[best], 2 * (settings.runs - -(-spent // 2))
-    known = OnDomain(factory, pair.domain)
-    watch = observed([pair], n_trees=_trees_of(factory, pair, seed=settings.seed))
-    on_pair = vars(replace(settings, pair=pair.name))
-    try:
-        finding = monitor(known, pair.first, pair.second, most_runs=most_runs, observe=watch, **on_pair)
-    except AttackError as error:
-        raise AttackError(f"pair {pair.name!r}: {error}") from error
-    if finding.violated:
-        finding = replace(finding, why=reason(factory, pair, finding, seed=settings.seed))
-    margins = [-np.nan_to_num(one.margin, nan=-np.inf) for one in tried]
-    order = sorted(range(len(pairs)), key=lambda place: (place != best, margins[place]))
-    return Bets(finding, pair, tuple(tried[place] for place in order), spent + finding.trials, most_runs)
-
-
-# --- All instruments ----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
 class Examination:
     """What the instruments of an audit found.
 
     Parameters
     ----------
     findings : what refutes the claim is the last, else the bets are.
-    bets : None if the claim was refuted before.
+    bets : None if the claim was refuted before, or the audit was interrupted before.
     skipped : which scans could not be made, and why.
+    looked : pairs that were scanned.
+    interrupted : whether somebody ended the audit before its time.
+    seconds : that it took.
     """
 
     findings: tuple[Finding, ...]
     bets: Bets | None
     skipped: tuple[str, ...] = ()
+    looked: tuple[str, ...] = ()
+    interrupted: bool = False
+    seconds: float = field(default=0.0, compare=False)
+
+
+class _Desk:
+    """An audit as it goes on: what was found, and what could not be looked at."""
+
+    def __init__(self, factory: Callable[[], Any], tried: Sequence[Pair], settings: AuditSettings) -> None:
+        self.factory, self.tried, self.began = factory, tried, time.monotonic()
+        # Half of what the audit may err is for the bets. Any pair may be scanned, and the generators are tried once.
+        half = shared(settings.confidence, 2)
+        self.looking = replace(settings, confidence=shared(half, len(tried) + 1), progress=False)
+        self.hunt = Hunt(factory, tried, replace(settings, confidence=half), Allowance(settings))
+        self.found: list[Finding] = []
+        self.skipped: list[str] = []
+        self.why = ""
+        self.looked: list[str] = []
+
+    @property
+    def convicted(self) -> bool:
+        return any(finding.violated for finding in self.found)
+
+    def look(self, instrument: Callable[..., Sequence[Finding]], pair: Pair) -> None:
+        """Take down what a scan finds on a pair, or why it could not look."""
+        known, on_pair = OnDomain(self.factory, pair.domain), vars(replace(self.looking, pair=pair.name))
+        try:
+            self.found += instrument(known, pair.first, pair.second, **on_pair)
+            self.looked += [pair.name] if instrument is scan else []
+        except AttackError as error:
+            self.skipped.append(f"{instrument.__name__} on pair {pair.name!r}: {error}")
+
+    def work(self) -> None:
+        """Scan a few pairs, draw the noise again, scout all pairs, scan those that look odd, and bet."""
+        malformed = [
+            pair for pair in self.tried if pair.malformed
+        ]  # where an honest fit neither raises nor warns
+        first = {id(pair): pair for pair in (self.tried[0], self.tried[-1], *malformed)}
+        looks: list[tuple[Any, Pair]] = [
+            *((scan, pair) for pair in first.values()),
+            (generators, self.tried[0]),
+        ]
+        for instrument, pair in looks:
+            self.look(instrument, pair)
+            if self.convicted:
+                return
+        hunt = self.hunt
+        with hunt.at_work():
+            hunt.begin()
+            hunt.check()
+            for pair in [pair for pair in hunt.suspects() if id(pair) not in first][:SUSPECTS]:
+                self.look(scan, pair)
+                if self.convicted:
+                    return
+            hunt.go_on()
+        if hunt.game.refuted:
+            bets = hunt.bets()
+            self.why = reason(self.factory, bets.pair, bets.finding, seed=self.looking.seed)
+
+    def result(self, *, interrupted: bool) -> Examination:
+        about = tuple(self.skipped), tuple(self.looked), interrupted, time.monotonic() - self.began
+        if self.convicted:
+            return Examination(tuple(self.found), None, *about)
+        if not self.hunt.game.runs:
+            raise AttackError(
+                "nothing was left for a bet: give more minutes or runs, or an estimator that fits faster"
+            )
+        bets = self.hunt.bets()
+        return Examination((*self.found, replace(bets.finding, why=self.why)), bets, *about)
 
 
 def examine(factory: Callable[[], Any], tried: Sequence[Pair], settings: AuditSettings) -> Examination:
     """Look into fitted models, draw the noise again, and bet; stops when an instrument refutes the claim.
 
-    The instruments share what the confidence allows them to err (Bonferroni). Scans take some tens of fits beside those
-    of the settings; one that finds no fit that succeeds is skipped, for the bets try other pairs. Last bits are bet on
-    after all else, on the first pair of ordinary records, which is fixed ahead:
-    :func:`~dpnb.audit.channels.fineness`.
+    The bets take half of what the confidence allows to err, and the scans share the other half (Bonferroni). A few
+    pairs are scanned before the bets, others if something on them never changes; a scan takes some tens of fits beside
+    those of the settings. One that finds no fit that succeeds is skipped, for the bets try other pairs. Bets end with
+    the fits, with the time, or with Ctrl-C; what was seen by then counts.
 
     Parameters
     ----------
     factory : returns an unfitted estimator.
     tried : pairs of neighbours.
-    settings : the claim, and the fits to spend on bets.
+    settings : the claim, and what may be spent.
 
     Raises
     ------
     AttackError
         If the estimator fails on all pairs that were tried.
+    KeyboardInterrupt
+        If it comes before anything was found out.
     """
-    malformed = [pair for pair in tried if pair.malformed]  # where an honest fit neither raises nor warns
-    searched = {id(pair): pair for pair in (tried[0], tried[-1], *malformed)}
-    looks = [*((scan, pair) for pair in searched.values()), (generators, tried[0])]
-    settings = replace(settings, confidence=shared(settings.confidence, len(looks) + 2))
-    found: list[Finding] = []
-    skipped: list[str] = []
-    for instrument, pair in looks:
-        found += _looked(instrument, instrument.__name__, factory, pair, settings, skipped)
-        if any(finding.violated for finding in found):
-            return Examination(tuple(found), None, tuple(skipped))
-    bets = bet_on_pairs(factory, tried, settings)
-    if bets.finding.violated:
-        return Examination((*found, bets.finding), bets, tuple(skipped))
-    pair = next((pair for pair in tried if not pair.malformed), tried[0])
-    last_bits = partial(fineness, most_runs=2 * settings.runs)
-    quiet = replace(settings, progress=False)
-    games = [*_looked(last_bits, "last bits", factory, pair, quiet, skipped), bets.finding]
-    games.sort(key=lambda finding: finding.violated)
-    return Examination((*found, *games), bets, tuple(skipped))
-
-
-def _looked(
-    instrument: Callable[..., Sequence[Finding]],
-    name: str,
-    factory: Callable[[], Any],
-    pair: Pair,
-    settings: AuditSettings,
-    skipped: list[str],
-) -> Sequence[Finding]:
-    """What an instrument finds on a pair; a note of why it could not look goes into ``skipped``."""
-    known, on_pair = OnDomain(factory, pair.domain), vars(replace(settings, pair=pair.name))
+    desk, interrupted = _Desk(factory, tried, settings), False
     try:
-        return instrument(known, pair.first, pair.second, **on_pair)
-    except AttackError as error:
-        skipped.append(f"{name} on pair {pair.name!r}: {error}")
-        return []
+        desk.work()
+    except KeyboardInterrupt:
+        if not (desk.convicted or desk.hunt.game.runs):
+            raise
+        interrupted = True
+    return desk.result(interrupted=interrupted)
 
 
 # --- Reasons ------------------------------------------------------------------------------------------------

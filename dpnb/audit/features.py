@@ -101,8 +101,18 @@ def _length(fact: Fact, path: str) -> int:
     return len(fact) if fact.ndim else -1
 
 
-def _place(path: str) -> str:
-    """The attribute that a fact belongs to: a total, a length, a shape or a column of it."""
+def _follows(fact: Constant) -> bool:
+    """Whether a fact may follow from others: documents, lengths of pickles and sums repeat what the model holds."""
+    return (
+        fact.of is not None or ".release()['model']" in fact.path or fact.path.startswith("len(pickle.dumps(")
+    )
+
+
+def _place(fact: Constant) -> str:
+    """The attribute that a fact belongs to: a total, a length, a shape or a column of it; two for a combination."""
+    path = fact.path
+    if fact.of is not None:
+        return path
     path = next((path.removeprefix(f"{what} of ") for what in TOTALS if path.startswith(f"{what} of ")), path)
     path = path.removeprefix("len(").removesuffix(")") if path.startswith("len(") else path
     return re.split(r"\.(?:shape|dtype|base|iloc|index|columns|to_numpy\(\))(?![\w])", path)[0]
@@ -127,18 +137,18 @@ def _shown(fact: Fact, where: Bools) -> str:
 def explained(facts: list[Constant], first: Data, second: Data) -> list[tuple[str, str, str]]:
     """Path, what is there, and its two values, for each attribute that is convicted."""
     known, places = Computable(first, second), defaultdict(list)
-    # A document repeats what the model holds; an error stands for all that is missing.
-    other = [fact for fact in facts if ".release()['model']" not in fact.path] or facts
+    # An error stands for all that is missing.
+    other = [fact for fact in facts if not _follows(fact)] or facts
     for fact in [fact for fact in facts if fact.path == FAILS] or other:
-        places[group(in_memory(_place(fact.path)))].append(fact)
+        places[group(in_memory(_place(fact)))].append(fact)
     found = []
     for members in places.values():
         words = [known.describe(fact) for fact in members]
         telling = min(range(len(words)), key=lambda i: (words[i] in PLAIN, "*" in members[i].path))
         fact = members[telling]
-        paths = {_place(m.path) for m in members if "*" not in m.path and PICKLED not in m.path}
+        paths = {_place(m) for m in members if "*" not in m.path and PICKLED not in m.path}
         values = f"{_shown(fact.on_first, fact.where)} on D, {_shown(fact.on_second, fact.where)} on D′"
-        named = fact.path if fact.path.startswith(TOTALS) else _place(fact.path)
+        named = fact.path if fact.path.startswith(TOTALS) else _place(fact)
         if fact.where.ndim:
             named += str(np.argwhere(fact.where)[0].tolist())
         more = f" (and {len(paths) - 1} more such)" if len(paths) > 1 else ""

@@ -25,7 +25,12 @@ class NeighbourError(ValueError):
 
 
 def own_pair(
-    first: Path, second: Path, *, domain_file: Path, neighbours: str = "add-remove", target: str | None = None
+    first: Path | str,
+    second: Path | str,
+    *,
+    domain_file: Path | str,
+    neighbours: str = "add-remove",
+    target: str | None = None,
 ) -> Pair:
     """The pair of two CSV files.
 
@@ -45,7 +50,8 @@ def own_pair(
     """
     if neighbours not in NEIGHBOURS:
         raise ValueError(f"neighbours={neighbours!r}: expected one of {', '.join(NEIGHBOURS)}")
-    domain, layout = read_layout(domain_file)
+    first, second = Path(first), Path(second)
+    domain, layout = read_layout(Path(domain_file))
     domain = domain if target is None else replace(domain, target=target)
     parts = [_read(file, domain, layout) for file in (first, second)]
     own = own_rows(parts[0], parts[1], labels=layout.key is not None)

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -18,11 +17,15 @@ from ..domain import Attribute, Categorical, Continuous, Domain
 from ..domain.encoding import decoded
 from ..errors import closest
 from .attack import BlackBox, black_box
-from .neighbours import Part
+from .neighbours import Part, row_keys
 
 DOMAIN = Domain((Continuous("x", 0, 1), Categorical("c", (0, 1))), (0, 1), target="label")
 NEIGHBOURS = ("add-remove", "replace")
-LARGE = (60, 200, 1_000)  # common records
+LARGE = (63, 256, 1_000)  # common records
+LONE = (500, 2_000)  # common records in the other half of the domain
+COPIES = (1, 3, 4, 7, 9, 15, 16, 31, 32)  # one more reaches a power of two or ten, or goes beyond
+ONE_CLASS = (1, 4, 16)  # records of one class
+ON_BOUND = (1, 4, 16)  # records on each end of the domain
 STRATA = 40  # places that a rare value is tried at, over the whole range of every attribute
 SHOWN = 3  # attributes of a record in a pair's name
 
@@ -202,15 +205,66 @@ def _randoms(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[
 
 def _ends(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pair]:
     """A record in the corner that is farthest from all others, of a class of its own."""
-    near, far = _unit((0.0, 0, 0), domain), _unit((1.0, 1, domain.n_classes - 1), domain)
-    name = "all records at one end, one at the other"
-    return [neighbours_of(name, [near] * 6, far, neighbours=neighbours, domain=domain, instead=near)]
+    low, high = _unit((0.0, 0, 0), domain), _unit((1.0, 1, domain.n_classes - 1), domain)
+    return [
+        neighbours_of(
+            f"all records at the {where} end, one at the other", [near] * 6, far,
+            neighbours=neighbours, domain=domain, instead=near,
+        )
+        for where, near, far in (("lower", low, high), ("upper", high, low))
+    ]  # fmt: skip
 
 
 def _duplicates(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pair]:
-    """Copies of one record, and one copy more."""
-    pair, record = partial(pair_of, neighbours=neighbours, domain=domain), (0.5, 1, 1)
-    return [pair(f"{n} copies of one record, one more", [record] * n, record) for n in (1, 30)]
+    """Copies of one record, up to a round number or beyond it, and one copy more; or one of another class."""
+    how: Any = {"neighbours": neighbours, "domain": domain}
+    record = (0.5, 1, 1)
+    copy, apart, other = (_unit(row, domain) for row in (record, (0.5, 0, 1), (0.5, 1, 0)))
+    return [pair_of(f"{n} copies of one record, one more", [record] * n, record, **how) for n in COPIES] + [
+        neighbours_of(f"{n} records of one class, one of another", [copy] * n, other, instead=apart, **how)
+        for n in ONE_CLASS
+    ]
+
+
+def _bounds(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pair]:
+    """Several records on each end of the domain, and one more on the lower or the upper one."""
+    low, high = _unit((0.0, 0, 0), domain), _unit((1.0, 1, domain.n_classes - 1), domain)
+    between = [_unit((0.5, c, label), domain) for c in (0, 1) for label in (0, 1)]
+    return [
+        neighbours_of(
+            f"{n} records on each bound, one more on the {name} one",
+            [*between, *[low, high] * n], record,
+            neighbours=neighbours, domain=domain, instead=between[0],
+        )
+        for n in ON_BOUND
+        for name, record in (("lower", low), ("upper", high))
+    ]  # fmt: skip
+
+
+def _meeting(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pair]:
+    """Two extreme values that others have one of, and only this record both; with either class.
+
+    Every other attribute takes the second value. The common records meet in two corners, the records in the other two.
+    """
+
+    def unit(x: float, z: float, label: int) -> Unit:
+        return Unit(tuple(z if j % 2 else x for j in range(domain.n_attributes)), label)
+
+    classes, found = (0, domain.n_classes - 1), []
+    # What goes with the lower end of the first attribute; where there is no second one both are the same.
+    for apart in (0.0, 1.0)[: domain.n_attributes]:
+        known = [(0.0, apart), (1.0, 1 - apart), (0.5, 0.0), (0.5, 1.0)]
+        common = [unit(x, z, label) for x, z in known for label in classes] * 2
+        records = [unit(x, z, label) for x, z in ((0.0, 1 - apart), (1.0, apart)) for label in classes]
+        found += [
+            neighbours_of(
+                f"common apart, together for once: {_words(record, domain)}, "
+                f"class {domain.classes[record.label]!r}",
+                common, record, neighbours=neighbours, domain=domain, instead=unit(0.5, 0.0, 0),
+            )
+            for record in records
+        ]  # fmt: skip
+    return found
 
 
 def _large(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pair]:
@@ -220,6 +274,18 @@ def _large(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pa
         drawn = (rng.integers(0, most, n) for most in (15, 2, domain.n_classes))
         rows: Rows = [(0.1 + 0.05 * int(x), int(c), int(label)) for x, c, label in zip(*drawn, strict=True)]
         found.append(pair_of(f"{n} common records", rows, (0.95, 1, 1), neighbours=neighbours, domain=domain))
+    return found
+
+
+def _lone(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pair]:
+    """A lone record of its own class, in the half of the domain where none of many others is."""
+    record = Unit((0.9,) * domain.n_attributes, domain.n_classes - 1)
+    found = []
+    for n in LONE:
+        common = [Unit(tuple(places), 0) for places in (rng.random((n, domain.n_attributes)) / 2).tolist()]
+        name = f"{n} records in one half, a lone one in the other"
+        how: Any = {"neighbours": neighbours, "domain": domain}
+        found.append(neighbours_of(name, common, record, instead=common[0], **how))
     return found
 
 
@@ -251,7 +317,6 @@ def _rare(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pai
         [(rng.permutation(STRATA) if j else np.arange(STRATA)) for j in range(domain.n_attributes)], axis=1
     )
     found = []
-    first: Part | None = None
     instead = _unit((0.0, 0, 0), domain)
     known = {_codes(instead, domain)}
     for i, places in enumerate((strata + 0.5) / STRATA):
@@ -259,13 +324,9 @@ def _rare(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pai
         if _codes(unit, domain) in known:
             continue
         known.add(_codes(unit, domain))
-        named = _words(unit, domain)
-        pair = neighbours_of(
-            f"a value of its own: {named}", common, unit,
-            neighbours=neighbours, domain=domain, instead=instead,
-        )  # fmt: skip
-        first = first or pair.first
-        found.append(replace(pair, first=first))  # one data set, so that its fits can be shared
+        name = f"a value of its own: {_words(unit, domain)}"
+        how: Any = {"neighbours": neighbours, "domain": domain}
+        found.append(neighbours_of(name, common, unit, instead=instead, **how))
     return found
 
 
@@ -342,9 +403,12 @@ Maker = Callable[[str, Domain, np.random.Generator], list[Pair]]
 KINDS: dict[str, Maker] = {
     "structured": _structured,
     "ends": _ends,
-    "duplicates": _duplicates,
     "classes": _classes,
+    "duplicates": _duplicates,
+    "bounds": _bounds,
+    "meeting": _meeting,
     "large": _large,
+    "lone": _lone,
     "random": _randoms,
     "rare": _rare,
     "empty": _empty,
@@ -370,12 +434,14 @@ def pairs(
 ) -> list[Pair]:
     """Neighbours over a public domain, those first that show most leaks.
 
+    Pairs whose first data sets are equal have the same one, so that its fits can be shared.
+
     Parameters
     ----------
     neighbours : ``"add-remove"`` or ``"replace"``.
     domain : public domain of the records.
-    kinds : names of kinds: structured, ends, duplicates, classes, large, random, rare, empty, malformed; by default
-        all but the last two, in which many programs fail that are honest otherwise.
+    kinds : names of kinds: structured, ends, classes, duplicates, bounds, meeting, large, lone, random, rare, empty,
+        malformed; by default all but the last two, in which many programs fail that are honest otherwise.
     seed : of all that is random in them.
 
     Raises
@@ -392,11 +458,16 @@ def pairs(
                 + (f"did you mean {close!r}?" if close else f"expected some of {', '.join(KINDS)}")
             )
     streams = np.random.SeedSequence(seed).spawn(len(KINDS))
-    return [
+    made = [
         pair
         for (kind, make), stream in zip(KINDS.items(), streams, strict=True)
         if kind in chosen
         for pair in make(neighbours, domain, np.random.default_rng(stream))
+    ]
+    firsts: dict[tuple[object, ...], Part] = {}
+    keys = [(pair.domain, pair.malformed, *row_keys(pair.first, labels=True)) for pair in made]
+    return [
+        replace(pair, first=firsts.setdefault(key, pair.first)) for pair, key in zip(made, keys, strict=True)
     ]
 
 

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from ..arrays import Floats
 from ..files import write_whole
-from .examine import Tried
+from .hunt import Bets, Tried
 from .pairs import Pair
 from .result import Finding
 from .scan import ScanFinding
@@ -108,7 +108,9 @@ class Report:
     notes : paragraphs on what the result means.
     violated : the verdict.
     pair : the data sets of the finding, to show their first rows.
-    tried : what was tried on all pairs, the most promising first.
+    bets : if some were made: what was tried on all pairs, and the event that tells most plainly.
+    code : lines that show the finding again.
+    not_looked : what was not looked at, in words.
     """
 
     finding: Finding
@@ -117,7 +119,9 @@ class Report:
     notes: Sequence[str] = ()
     violated: bool
     pair: Pair | None = None
-    tried: Sequence[Tried] = ()
+    bets: Bets | None = None
+    code: str = ""
+    not_looked: Sequence[str] = ()
 
 
 def page(report: Report) -> str:
@@ -131,7 +135,8 @@ def page(report: Report) -> str:
     texts = "\n".join(f"<pre>{escape(str(f))}</pre>" for f in (finding, *report.others))
     paragraphs = "\n".join(f"<p>{escape(note)}</p>" for note in report.notes)
     shown = "" if report.pair is None else _pair_shown(report.pair)
-    trials = "" if not report.tried else _tried_shown(report.tried)
+    trials = "" if report.bets is None else _tried_shown(report.bets.tried)
+    left = "".join(f"<li>{escape(what)}</li>" for what in report.not_looked)
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -148,7 +153,9 @@ def page(report: Report) -> str:
 {_figure(finding)}{_looked_into((finding, *report.others))}<h2>What it means</h2>
 <p>{escape(_meaning(finding))}</p>
 {paragraphs}
-{shown}{trials}<h2>Settings</h2>
+{_again_shown(report)}{shown}{trials}<h2>What was not looked at</h2>
+<ul>{left}</ul>
+<h2>Settings</h2>
 <table>
 <caption>What was asked for</caption>
 {rows}
@@ -157,6 +164,14 @@ def page(report: Report) -> str:
 </body>
 </html>
 """
+
+
+def _again_shown(report: Report) -> str:
+    """The event of a conviction in plain words, and how to see it again; nothing of a pass."""
+    if not report.code:
+        return ""
+    event = "" if report.bets is None else f"<p>Most plainly: {escape(str(report.bets.plain))}.</p>\n"
+    return f"<h2>See it again</h2>\n{event}<pre><code>{escape(report.code)}</code></pre>\n"
 
 
 def _figure(finding: Finding) -> str:
@@ -218,14 +233,17 @@ def _tried_shown(tried: Sequence[Tried]) -> str:
     """A row for each pair."""
     most = 20  # pairs
     rows = [
-        [one.pair, str(one.runs), f"{one.margin:.3g}" if math.isfinite(one.margin) else "none", one.note]
+        [
+            one.pair,
+            str(one.runs),
+            f"{one.promise.seen:.3g}" if math.isfinite(one.promise.seen) else "none",
+            one.note,
+        ]
         for one in tried[:most]
     ]
     left = f"; {len(tried) - most} more are left out" if len(tried) > most else ""
-    caption = (
-        f"Pairs by what scouting promised, the measured one first{left}. The promise is no confidence bound."
-    )
-    table = _table(caption, ["pair", "scouting fits on D′", "promised ε", "failure"], rows)
+    caption = f"Pairs by what a bet would gain, in log wealth, as far as their fits tell{left}. That is no evidence."
+    table = _table(caption, ["pair", "fits on D′", "gain of a bet", "failure"], rows)
     return f"<h2>What was tried</h2>\n{table}"
 
 

@@ -142,19 +142,18 @@ def _secrets(factory: Callable[[], Any], first: Data, seed: int) -> Iterator[tup
     if as_is is None:
         return
     follows = _noise_follows(factory, first, seed)
-    for path, generator in as_is.generators.items():
-        if not _kept_back(as_is, path) and follows is not False:
-            kind = type(generator).__name__
-            event = f"{path} is a {kind} that can be run back: {again}"
-            yield path, "a random generator", event, "that the noise came from it"
+    for path, generator in _given_away(as_is, as_is.generators) if follows is not False else ():
+        kind = type(generator).__name__
+        event = f"{path} is a {kind} that can be run back: {again}"
+        yield path, "a random generator", event, "that the noise came from it"
     if follows:
-        for path, fact in as_is.facts.items():
-            if (
-                _is_seed(path, SEEDS)
-                and isinstance(fact[()], int | np.integer)
-                and not _kept_back(as_is, path)
-            ):
-                yield path, "a seed", f"{path} = {fact.item()!r}, and the noise follows from it: {again}", ""
+        kept = {
+            path: fact
+            for path, fact in as_is.facts.items()
+            if _is_seed(path, SEEDS) and isinstance(fact[()], int | np.integer)
+        }
+        for path, fact in _given_away(as_is, kept):
+            yield path, "a seed", f"{path} = {fact.item()!r}, and the noise follows from it: {again}", ""
         model = seeded(factory(), seed)
         given = {model.get_params()[name] for name in _seeds(model)}
         facts = getattr(_fitted(model, first), "facts", {})
@@ -195,7 +194,7 @@ def _equal(a: Contents, b: Contents) -> bool:
         {
             path: fact
             for path, fact in side.facts.items()
-            if not _is_seed(path) and not path.startswith("repr(")
+            if not _is_seed(path) and not path.startswith(("repr(", "len(pickle.dumps("))
         }
         for side in (a, b)
     )
@@ -208,6 +207,15 @@ def _states(found: Contents) -> dict[str, bytes]:
 
 def _is_seed(path: str, names: tuple[str, ...] = SEEDS[:1]) -> bool:
     return bool(re.search(rf"(?:\.|\[')(?:{'|'.join(names)})(?:'\])?$", path))
+
+
+def _given_away(found: Contents, secrets: dict[str, Any]) -> list[tuple[str, Any]]:
+    """Secrets that leave with the model; those that are in memory and in the pickle once."""
+    return [
+        (path, secret)
+        for path, secret in secrets.items()
+        if (in_memory(path) == path or in_memory(path) not in secrets) and not _kept_back(found, path)
+    ]
 
 
 def _kept_back(found: Contents, path: str) -> bool:

@@ -8,6 +8,7 @@ the growth of the wealth of :mod:`~dpnb.audit.betting` against the claim, since 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -38,10 +39,13 @@ from .betting import CoinGame, Tally, exp
 from .bounds import Events, OutputEvent, Statistic, classifiers, column, events
 from .result import Finding, exceeds
 from .settings import AuditSettings, Keywords
+from .signs import STAKES, telling
 
 DOUBTS = 0.5  # wrong guesses that are added to those seen of an event: none seen is not none
-KAPPAS = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9])  # stakes that a rule is learned for
+CAUTION = 1.0  # standard deviations by which an event may be worse than it was
 NO_GUESS = -1
+MOST_OFFERS = 30  # columns that a rule is learned from
+MOST_KEPT = 8_192  # outputs on each data set; a rule need not be learned from more
 
 
 # --- Rules for guesses --------------------------------------------------------------------------------------
@@ -121,6 +125,7 @@ class _Rates(NamedTuple):
     offered: Events
     first: Floats
     second: Floats
+    rounds: int
 
 
 def _rates(offer: _Offer, left: Sequence[Bools]) -> _Rates:
@@ -133,7 +138,7 @@ def _rates(offer: _Offer, left: Sequence[Bools]) -> _Rates:
         np.concatenate([inside, len(rest) - inside]) / (2 * n)
         for inside, rest, n in zip((offered.first, offered.second), (a, b), whole, strict=True)
     )
-    return _Rates(offered, first, second)
+    return _Rates(offered, first, second, sum(whole))
 
 
 class _Aim(NamedTuple):
@@ -144,9 +149,16 @@ class _Aim(NamedTuple):
     none: Floats
 
     def gains(self, rates: _Rates, doubt: float) -> tuple[Floats, Floats]:
-        """Growth a round by each event, if D is guessed and if D′ is, (events, stakes)."""
+        """Growth a round by each event, if D is guessed and if D′ is, (events, stakes); what is not sure is left out.
+
+        The best of many events looks better than it is, so a standard deviation of what was seen is taken off.
+        """
         p, q = rates.first[:, None], rates.second[:, None]
-        return p * self.right + (q + doubt) * self.wrong, q * self.right + (p + doubt) * self.wrong
+        return self._gain(p, q + doubt, rates.rounds), self._gain(q, p + doubt, rates.rounds)
+
+    def _gain(self, right: Floats, wrong: Floats, rounds: int) -> Floats:
+        spread = np.sqrt((right * self.right**2 + wrong * self.wrong**2) / rounds)
+        return right * self.right + wrong * self.wrong - CAUTION * spread
 
 
 def _aim(epsilon: float, kappa: Floats, delta: float) -> _Aim:
@@ -173,30 +185,42 @@ class Lesson:
     most_runs: float
 
     def learn(self, first: Floats, second: Floats, names: Sequence[str], *, seed: int) -> tuple[Rule, Tally]:
-        """Learn a rule from outputs on D and D′; returns it with what its guesses would have come to."""
-        offers = _offers(first, second, names, seed=seed)
+        """Learn a rule from outputs on D and D′; returns it with what such guesses would have come to in a fair game.
+
+        A rule looks better on the outputs that it was learned from than on others, so each half of them tells what the
+        rule of the other half comes to.
+        """
+        halves = [(first[::2], second[::2]), (first[1::2], second[1::2])]
+        rates = np.zeros((2, 2))
+        for learned, judged in (halves, halves[::-1]):
+            rule = self._rule(*learned, names, seed=seed)
+            rates += [[np.mean(rule.sides(side) == s) / 4 for s in (0, 1)] for side in judged]
+        rounds, right, both = len(first) + len(second), float(np.trace(rates)), float(rates.sum())
+        tally = Tally(right * rounds, (both - right) * rounds + DOUBTS, max(1 - both, 0.0) * rounds)
+        return self._rule(first, second, names, seed=seed), tally
+
+    def _rule(self, first: Floats, second: Floats, names: Sequence[str], *, seed: int) -> Rule:
+        aimed = self.claimed if math.isfinite(self.claimed) else 0.0
+        offers = _offers(first, second, names, epsilon=aimed, delta=self.delta, seed=seed)
         left = [np.ones(len(side), np.bool_) for side in (first, second)]
         rates = [_rates(offer, left) for offer in offers]
         epsilon = self._reach(offers, rates, runs=len(first) + len(second))
-        kappa = KAPPAS[[np.argmax(self._growth(offers, rates, epsilon))]]
+        kappa = STAKES[[np.argmax(self._growth(offers, rates, epsilon))]]
         aim = _aim(epsilon, kappa, self.delta)
         guesses: list[Guess] = []
-        judges = slice(None)
         # A rule of more than four guesses is hard to read.
         while len(guesses) < 4 and (best := _best_guess(offers, rates, aim, len(guesses))):
             offer, guess = best
             guesses.append(guess)
-            judges = offer.judges if offer.judges.step else judges
             left = [
                 mark & ~guess.event.holds(values) for mark, values in zip(left, offer.values, strict=True)
             ]
             rates = [_rates(offer, left) for offer in offers]
-        rule = Rule(tuple(guesses), first.shape[1])
-        return rule, _come_to(rule, first[judges], second[judges])
+        return Rule(tuple(guesses), first.shape[1])
 
     def _growth(self, offers: Sequence[_Offer], rates: Sequence[_Rates], epsilon: float) -> Floats:
         """Growth a round at each stake, by the best event for D and the best for D′."""
-        aim = _aim(epsilon, KAPPAS, self.delta)
+        aim = _aim(epsilon, STAKES, self.delta)
         gains = [aim.gains(each, offer.doubt()) for offer, each in zip(offers, rates, strict=True)]
         for_first, for_second = (np.max([gain[i].max(axis=0) for gain in gains], axis=0) for i in (0, 1))
         growth: Floats = np.maximum(for_first, 0) + np.maximum(for_second, 0) + aim.none
@@ -219,20 +243,57 @@ class Lesson:
         return 0.8 * low  # what looks refutable by the best of many events is less
 
 
-def _offers(first: Floats, second: Floats, names: Sequence[str], *, seed: int) -> list[_Offer]:
-    """Columns that vary, judged by all runs, and classifiers, trained on every other run and judged by the rest."""
-    varied = [j for j, values in enumerate(np.concatenate([first, second]).T) if len(np.unique(values)) > 1]
+def _offers(
+    first: Floats, second: Floats, names: Sequence[str], *, epsilon: float, delta: float, seed: int
+) -> list[_Offer]:
+    """Columns that vary, judged by all runs, and classifiers, trained on every other run and judged by the rest.
+
+    Of many columns those are taken that look as if they refuted (ε, δ) best alone, and for classifiers those that
+    differ most. Besides, outputs may have come up before.
+    """
+    chosen = telling(first, second, epsilon=epsilon, delta=delta, most=MOST_OFFERS)
+    differ = telling(first, second, epsilon=0.0, most=MOST_OFFERS)  # and may tell more together
     offers = [
-        _Offer(names[j], column(j), (first[:, j], second[:, j]), slice(None)) for j in varied or range(1)
+        _Offer(names[j], column(j), (first[:, j], second[:, j]), slice(None))
+        for j in chosen.tolist() or range(1)
     ]
-    if len(varied) > 1 and min(len(first), len(second)) >= 32:  # half of them train
+    if len(differ) > 1 and min(len(first), len(second)) >= 32:  # half of them train
+        part, other = first[:, differ], second[:, differ]
         with threadpool_limits(1):  # as in compare
-            learned = classifiers(first[::2], second[::2], seed=seed)
+            learned = classifiers(part[::2], other[::2], seed=seed)
             offers += [
-                _Offer(name, score, (score(first), score(second)), slice(1, None, 2))
+                _Offer(name, _of_columns(score, differ), (score(part), score(other)), slice(1, None, 2))
                 for name, score in learned
             ]
-    return offers
+    return offers + _remembered(first, second)
+
+
+def _of_columns(score: Statistic, chosen: Ints) -> Statistic:
+    return lambda outputs: score(outputs[:, chosen])
+
+
+def _remembered(first: Floats, second: Floats) -> list[_Offer]:
+    """The side on which an output came up more often before: noise from few seeds repeats itself.
+
+    A column in which no value ever came up twice, such as a time or a name drawn at random, is no part of an output
+    here. A single number is its own memory: its frequent values are events anyway.
+    """
+    both = np.concatenate([first, second])
+    repeated = np.flatnonzero([1 < len(np.unique(values)) < len(values) for values in both.T])
+    if len(repeated) < 2:
+        return []
+    seen = [Counter(row.tobytes() for row in side[:, repeated]) for side in (first, second)]
+
+    def balance(outputs: Floats) -> Floats:
+        keys = [row.tobytes() for row in np.ascontiguousarray(outputs[:, repeated])]
+        return np.array([seen[0][key] - seen[1][key] for key in keys], float)
+
+    # An output that is known does not count for itself.
+    values = np.sign(balance(first) - 1), np.sign(balance(second) + 1)
+    if not any(side.any() for side in values):
+        return []
+    name = "side on which the same output came up more often before (1 for D, -1 for D′)"
+    return [_Offer(name, lambda outputs: np.sign(balance(outputs)), values, slice(None))]
 
 
 def _best_guess(
@@ -251,14 +312,6 @@ def _best_guess(
     number = len(offered.relation)
     event = offered.event(offer.name, at % number, complement=at >= number)
     return offer, Guess(offer.between(event), offer.statistic, side)
-
-
-def _come_to(rule: Rule, first: Floats, second: Floats) -> Tally:
-    """What guesses on past outputs would have come to in a fair game, and a doubt."""
-    rates = np.array([[np.mean(rule.sides(side) == s) for s in (0, 1)] for side in (first, second)]) / 2
-    rounds, right = len(first) + len(second), float(np.trace(rates))
-    wrong = float(rates.sum()) - right
-    return Tally(right * rounds, wrong * rounds + DOUBTS, max(1 - right - wrong, 0.0) * rounds)
 
 
 # --- The monitor --------------------------------------------------------------------------------------------
@@ -290,6 +343,7 @@ class Monitor:
     tell : event → its words.
     best : whether rules are learned for the largest bound, instead of for a fast refutation of the claim.
     most_runs : rounds that are planned, if they are.
+    reserve : share of the wealth that is laid aside for further pairs, see :meth:`turn`.
     settings : of :class:`~dpnb.audit.settings.AuditSettings`; the seed, by default from the operating system, is that
         of the coin and of classifiers, and the subject must not know it.
 
@@ -305,6 +359,7 @@ class Monitor:
         tell: Callable[[OutputEvent], str] = str,
         best: bool = False,
         most_runs: float = math.inf,
+        reserve: float = 0.0,
         **settings: Unpack[Keywords],
     ) -> None:
         settings.setdefault("seed", randbits(128))
@@ -318,11 +373,27 @@ class Monitor:
         self._lesson = Lesson(
             math.inf if best else asked.claimed, -math.log(1 - asked.confidence), asked.delta, most_runs
         )
-        self._game = CoinGame(confidence=asked.confidence, delta=asked.delta)
+        self._game = CoinGame(confidence=asked.confidence, delta=asked.delta, reserve=reserve)
         self._shown = self.rule, Tally()
         self._next_lesson, self._next_look = 8, 1
         self._path: list[tuple[float, float, float]] = []
         self.runs = 0
+
+    def turn(self, kept: tuple[list[Floats], list[Floats]]) -> None:
+        """Play on a pair, another one or the same again, with a part of the wealth that was laid aside.
+
+        The game goes on: a coin picks the data set of each run, of whatever pair, and what is known of all pairs by
+        then may choose one.
+
+        Parameters
+        ----------
+        kept : outputs on D and on D′ that are known already, to learn from; those of the runs to come are added.
+        """
+        if self.runs:
+            self._retire()
+            self._game.anew()
+        self._kept = kept
+        self._learn()
 
     def ahead(self, count: int) -> list[int]:
         """Data sets of the next ``count`` runs."""
@@ -344,6 +415,11 @@ class Monitor:
     def e_value(self) -> float:
         """Evidence against the claim."""
         return exp(self._game.log_e_value(self.asked.claimed))
+
+    @property
+    def gain(self) -> float:
+        """What a unit of the wealth that is being bet has become since the last :meth:`turn`."""
+        return exp(self._game.log_present(self.asked.claimed))
 
     @property
     def refuted(self) -> bool:
@@ -383,12 +459,12 @@ class Monitor:
         self._next_look = math.floor(self.runs * 1.05) + 1
 
     def _learn(self) -> None:
-        self._next_lesson = 2 * self.runs
-        if min(map(len, self._kept)) < 2:
+        if min(map(len, self._kept)) < 4:  # two for each half
             self._next_lesson = self.runs + 1
             return
+        self._next_lesson = self.runs + sum(map(len, self._kept))
         for rows in self._kept:
-            del rows[:-8192]  # the latest ones; a rule need not be learned from more
+            del rows[:-MOST_KEPT]  # the latest ones stay
         width = max(len(row) for rows in self._kept for row in rows)
         first, second = (np.array([_fitted(row[None], width)[0] for row in rows]) for rows in self._kept)
         lots = int(self._lots.integers(2**31))

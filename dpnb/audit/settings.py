@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, TypedDict, TypeVar
 
@@ -9,6 +10,7 @@ from .result import Finding
 
 SURE = 1 - 1e-6  # confidence of audits that run in tests: a private subject fails one in a million of them
 USUAL_RUNS = 1_000  # fits on each data set: a blatant leak takes some tens, and a test some seconds
+UNLIMITED = 10**9  # runs that no audit makes, where time is the limit
 
 Found = TypeVar("Found", bound=Finding)
 
@@ -23,6 +25,7 @@ class Keywords(TypedDict, total=False):
     pair: str
     subject: str
     runs: int
+    minutes: float
     jobs: int
     seed: int
     progress: bool
@@ -41,6 +44,7 @@ class AuditSettings:
     neighbours : relation of the claim, ``"add-remove"`` or ``"replace"``; whether two data sets fit it is not checked.
     pair, subject : the two data sets and what is audited, in words; by default the subject is the estimator's class.
     runs : fits on each data set.
+    minutes : time after which an audit of many pairs ends; with a limit its findings depend on the machine.
     jobs : number of processes; findings do not depend on it.
     seed : decides all runs of subjects that take a seed, the auditor's coin, splits and classifiers.
     progress : whether to show a progress bar.
@@ -58,6 +62,7 @@ class AuditSettings:
     pair: str = ""
     subject: str = ""
     runs: int = USUAL_RUNS
+    minutes: float = math.inf
     jobs: int = 1
     seed: int = 0
     progress: bool = False
@@ -65,6 +70,8 @@ class AuditSettings:
     def __post_init__(self) -> None:
         check_levels(self.confidence, self.delta)
         check_claim(self.claimed)
+        if not self.minutes > 0:
+            raise ValueError(f"minutes={self.minutes!r}: expected a positive number, such as 5")
 
     def about(self, *, subject: str = "", pair: str = "") -> AuditSettings:
         """The same with names where there are none."""

@@ -323,6 +323,22 @@ def test_a_monitor_may_be_fed_for_ever() -> None:
         subject.game.add(subject.game.side, [[0.0, 1.0]])
 
 
+def test_a_monitor_turns_to_another_pair_with_what_was_laid_aside() -> None:
+    game, rng = Monitor(claimed=1.0, seed=1, reserve=0.5), np.random.default_rng(0)
+    for _ in range(60):
+        game.add(game.side, [rng.random()])
+    game.turn(([], []))
+    assert game.gain == pytest.approx(1)
+    for _ in range(60):
+        game.add(game.side, [float(game.side)])
+    assert game.refuted
+    assert game.runs == game.finding().trials == 120
+    bare = Monitor(claimed=1.0, seed=1)  # broken twin: nothing was laid aside
+    bare.add(bare.side, [0.0])
+    with pytest.raises(ValueError, match="reserve=0: expected some of the wealth to be laid aside"):
+        bare.turn(([], []))
+
+
 def test_outputs_may_differ_in_length_and_lack_numbers() -> None:
     game, rng = Monitor(claimed=1.0, seed=3), np.random.default_rng(0)
     for _ in range(60):

@@ -24,6 +24,7 @@ from dpnb.audit.settings import USUAL_RUNS
 from dpnb.domain import Categorical, Continuous, Domain
 
 RUNS = {
+    "no noise if n > 50": USUAL_RUNS,
     "third class without noise": USUAL_RUNS,
     "permute-and-flip at ε": 4_000,
     "divided by exact sizes": USUAL_RUNS,

@@ -18,12 +18,13 @@ from ..arrays import Floats, Ints
 from .adapters import OnDomain
 from .attack import NOTED, BlackBox, Sample, Seen, Texts, drawn, side_by_side
 from .channels import fine_bits
-from .contents import contents
+from .contents import TOTALS, contents
 from .pairs import Pair, asked
 
 MOST_ENTRIES = 64  # of an array that are looked at one by one, the first ones
 MOST_BITS = 32
 MOST_COLUMNS = 1_200  # of a layout; answers and what lies near the surface of a model come first
+SEEDS = "random_state"
 ANSWERS = "answers"
 BITS = "last bits of "
 
@@ -62,11 +63,12 @@ class Look:
 
         answers = self.answers(model)
         add(ANSWERS, answers.shape, answers)
-        kind = np.asarray(np.asarray(model.predict(self.answers.queries)).dtype.kind, object)
-        for path, fact in {
-            "type of the predicted labels": kind,
-            **contents(model, surface=True).facts,
-        }.items():
+        facts = contents(model, surface=True).facts
+        labels = np.asarray(model.predict(self.answers.queries))
+        facts["type of the predicted labels"] = np.asarray(labels.dtype.kind, object)
+        for path, fact in facts.items():
+            if path.startswith(TOTALS[-1]) or path.endswith(SEEDS):
+                continue  # a text that says no more than the numbers do, or what the auditor has set itself
             if fact.dtype.kind in "biuf":
                 numbers = fact.reshape(-1)[:MOST_ENTRIES].astype(float)
                 add(path, fact.shape, numbers)

@@ -102,7 +102,7 @@ def over_claims(rival: pd.DataFrame) -> dict[str, float]:
 
 
 def above_zero() -> Bools:
-    """Whether two limits bound ε above 0 at 95 %, by how often an event came out in 200 runs on D and in 200 on D′."""
+    """Whether ε is bounded above 0 at 95 %, by how often an event came out in 200 runs on D and in 200 on D′."""
     low, high = clopper_pearson(np.arange(201), 200, alpha=0.05 / 2)
     return low[:, None] > high
 
@@ -252,8 +252,8 @@ def check_diffprivlib(rival: pd.DataFrame) -> None:
             and all(0 < t[n] <= 1 for n in little) and len(large) == 5, times)
     observe("audit-classes", "Classes are read off the data, which a third class shows",
             lambda t: t["logistic-classes-replace-1"] > 5, times)
-    observe("audit-bayes", "under replace the bound is {:.2f} times the claim", lambda t: 1 < t["bayes-replace-1"] < 2
-            and t["bayes-add-remove-1"] > 5, times, says=[times["bayes-replace-1"]])
+    observe("audit-bayes", "under replace the bound is slightly above the claim",
+            lambda t: 1 < t["bayes-replace-1"] < 1.2 and t["bayes-add-remove-1"] > 5, times)
     observe("audit-seeds", "Each tree of diffprivlib's fitted forest keeps the number that seeds its noise",
             lambda t: t["forest-seeds-replace-1"] > 4, times)
 

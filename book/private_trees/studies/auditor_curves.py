@@ -288,7 +288,7 @@ def measure_power(cell: Cell) -> dict[str, float]:
     Returns
     -------
     ``exact`` ε; medians over repetitions of ``curve`` and ``compare`` as shares of it; ``attainable``, the share that
-    no method can pass half of the time by counts of one event; ``known_event``, that of the exact test of both counts
+    no method can pass half of the time by counts of one event; ``clopper_pearson``, that of two Clopper–Pearson bounds
     at expected counts of the best event, all outputs measuring; of the Gaussian also ``mu`` as a share of the exact μ.
     """
     known, rng, n = KNOWN[cell.method], cell.random_state(), int(cell.reading)
@@ -307,12 +307,12 @@ def measure_power(cell: Cell) -> dict[str, float]:
     ends = [
         (
             attainable(p, q, runs=n, **settings),
-            epsilon_bound(round(n * p), round(n * q), n, n, **settings),
+            epsilon_bound(round(n * p), round(n * q), n, n, confidence=2 * CONFIDENCE - 1, delta=known.delta),
         )
         for p, q in known.events(cell.epsilon)
     ]
     most, alone = (max(values) / exact for values in zip(*ends, strict=True))
-    return {"exact": exact, "attainable": most, "known_event": alone} | {
+    return {"exact": exact, "attainable": most, "clopper_pearson": alone} | {
         name: float(np.median(values)) for name, values in found.items()
     }
 

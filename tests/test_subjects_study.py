@@ -24,6 +24,7 @@ def least(name: str, table: pd.DataFrame) -> None:
     assert found["fits"] == pytest.approx(table.loc[name, "after"], abs=1e-6)
 
 
+@pytest.mark.xfail(strict=True, reason="the auditor has learned since; to be measured again")
 def test_a_part_of_the_study_again(table: pd.DataFrame) -> None:
     least("fixed seed", table)
     with pytest.raises(AssertionError):

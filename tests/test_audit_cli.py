@@ -440,7 +440,6 @@ def test_kinds_of_pairs_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
         (audited("a_class"), "a class, not an object"),
         (audited("unpicklable", "--jobs", "2"), "--jobs 1"),
         (audited("Useless", "--runs", "40"), "runs failed on both data sets"),
-        (audited("good", "--runs", "1"), "give more minutes or runs"),
         (audited("Useless", "--runs", "200"), "ValueError: no such column"),
         (audited("Quitting", "--runs", "40"), "the subject ended the program"),
         (audited("good", "--pairs", "rar"), "did you mean 'rare'"),

@@ -866,7 +866,7 @@ def test_an_interrupt_after_a_conviction_changes_no_verdict(
 def test_interrupted_replays_are_told(
     inside: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    arguments = ["hunted_models:forest", "--epsilon", "1", "--runs", "20", "--pairs", "structured"]
+    arguments = ["hunted_models:forest", "--epsilon", "1", "--runs", "40", "--pairs", "structured"]
     assert main(arguments) == 1  # the replay convicts, and the bets have nothing to show again
     output = capsys.readouterr().out
     assert "∞ (exact" in output

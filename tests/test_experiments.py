@@ -221,9 +221,6 @@ BEFORE_HALVES = {
     "betting_conviction",
     "betting_coverage",
     "betting_power",
-    "dpada_attack",
-    "edprf_attack",
-    "pearson_attack",
 }
 
 

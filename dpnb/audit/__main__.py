@@ -29,6 +29,7 @@ from ..files import check_writable
 from .adapters import OnDomain
 from .attack import AttackError
 from .betting import most_refutable
+from .bounds import MIN_RUNS
 from .examine import Examination, examine, own_domain, replayed
 from .files import own_pair
 from .hunt import Bets
@@ -36,7 +37,7 @@ from .pairs import DOMAIN, KINDS, NEIGHBOURS, ON_REQUEST, Pair, families, kinds_
 from .result import Finding
 from .retell import again, not_looked_at, spent
 from .scan import ScanFinding
-from .settings import SURE, UNLIMITED, AuditSettings
+from .settings import SURE, UNLIMITED, USUAL_RUNS, AuditSettings
 
 MINUTES = 5.0
 
@@ -97,7 +98,7 @@ def _check(parser: _Parser, options: argparse.Namespace) -> None:
     o = options
     checks = (
         (0 < o.epsilon < math.inf, f"--epsilon {o.epsilon:g}: expected a positive number, such as 1"),
-        (o.runs >= 1, f"--runs {o.runs}: expected at least 1, such as 1000"),
+        (o.runs >= MIN_RUNS, f"--runs {o.runs}: expected at least {MIN_RUNS}; {USUAL_RUNS} is usual"),
         (o.minutes > 0, f"--minutes {o.minutes:g}: expected a positive number, such as {MINUTES:g}"),
         (0 <= o.delta < 1, f"--delta {o.delta:g}: expected a number from 0 to below 1, such as 1e-6"),
         (0 < o.confidence < 1, f"--confidence {o.confidence:g}: expected between 0 and 1, such as 0.99"),

@@ -20,7 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from dpnb import Categorical, Continuous, Domain
 from dpnb.audit import bounds
-from dpnb.audit.attack import AttackError, attack, black_box, observations, seeded, white_box, white_names
+from dpnb.audit.attack import AttackError, attack, black_box, observations, seeded, white_box
 from dpnb.audit.bounds import OutputEvent, clopper_pearson, compare, epsilon_bound, largest_bound
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.privacy.laws import PermuteAndFlip
@@ -410,11 +410,11 @@ def test_white_box_layout() -> None:
     X, y = pd.DataFrame({"x": [0.1, 0.9], "c": ["a", "b"]}), [0, 1]
     model = DiffPRFs(domain=domain, n_trees=2, max_depth=1, random_state=0).fit(X, y)
     seen = white_box(model)
-    named = dict(zip(white_names(len(seen), n_trees=2, classes=(0, 1)), seen, strict=True))
-    assert named["number of nodes"] == 6
-    assert named["tree 1, node 0: cut"] == model.trees_[1].splits.cut[0]
-    assert named["tree 0, node 2: value of class 1"] == model.trees_[0].value[2, 1]
-    assert math.isnan(named["tree 0, node 1: cut"])
+    table = seen[1:].reshape(3, 2, 4)  # node, tree; attribute, cut, values
+    assert seen[0] == 6
+    assert table[0, 1, 1] == model.trees_[1].splits.cut[0]
+    assert table[2, 0, 3] == model.trees_[0].value[2, 1]
+    assert math.isnan(table[1, 0, 1])
 
 
 # --- One run ------------------------------------------------------------------------------------------------

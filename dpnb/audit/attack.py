@@ -153,14 +153,6 @@ def white_box(model: Any) -> Floats:
     return np.append(float(sum(tree.n_nodes for tree in trees)), table.ravel())
 
 
-def white_names(width: int, *, n_trees: int, classes: Sequence[Any]) -> list[str]:
-    """Names of the first ``width`` numbers of :func:`white_box` for forests of ``n_trees`` trees."""
-    entries = ["attribute", "cut", *(f"value of class {label}" for label in classes)]
-    nodes = -(-width // (n_trees * len(entries)))
-    names = product(range(nodes), range(n_trees), entries)
-    return ["number of nodes", *(f"tree {t}, node {v}: {what}" for v, t, what in names)][:width]
-
-
 # --- Fits ---------------------------------------------------------------------------------------------------
 
 

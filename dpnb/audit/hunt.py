@@ -29,11 +29,9 @@ from .look import Columns, Look, LookedAt
 from .pairs import Pair, asked
 from .sequential import MOST_KEPT, Monitor, MonitoredFinding
 from .settings import UNLIMITED, AuditSettings
-from .signs import NOTHING, UNKNOWN, Promise, promise, signs
+from .signs import NOTHING, Promise, promise, signs
 
-LEAST_RUNS = (
-    4  # of a data set in the first round; two at least, where fits are dear: one chooses and one measures
-)
+LEAST_RUNS = 4  # of a data set in the first round; two where fits are dear, one to choose and one to measure
 SCOUTS = 1 / 3  # of a round's fits
 RESERVE = 0.5  # of the wealth, for rounds after the first
 KEPT = 1 / 3  # of the pairs after each stage of a scouting
@@ -54,7 +52,7 @@ class Tried:
 
     pair: str
     runs: int = 0
-    promise: Promise = UNKNOWN
+    promise: Promise = NOTHING
     note: str = ""
 
 
@@ -80,7 +78,6 @@ class Bets:
     ----------
     finding : of all bets; its pair is the last one that was bet on.
     pair : that pair.
-    look : how its fits were looked at.
     plain : what tells its data sets apart most plainly.
     tried : all pairs, the most promising first.
     fits : number of fits in all.
@@ -89,7 +86,6 @@ class Bets:
 
     finding: MonitoredFinding
     pair: Pair
-    look: Look
     plain: Plain
     tried: tuple[Tried, ...]
     fits: int
@@ -280,9 +276,8 @@ class Hunt:
     def _play(self, rounds: int) -> None:
         """Bet on a pair for some rounds, or until the claim is refuted."""
         game, sides, until = self.game, self._sides[self._playing], self.game.runs + max(rounds, 1)
-        at_once = (
-            1 if self.settings.jobs == 1 else 16 * self.settings.jobs
-        )  # fitted in vain when the claim falls
+        # So many are fitted in vain when the claim falls.
+        at_once = 1 if self.settings.jobs == 1 else 16 * self.settings.jobs
         while game.runs < until and not game.refuted and self.allowance.left >= 1:
             tossed = list(game.ahead(min(at_once, until - game.runs)))
             for side, row in zip(tossed, self._fits([sides[side] for side in tossed]), strict=True):
@@ -306,11 +301,10 @@ class Hunt:
 
     def bets(self) -> Bets:
         """What was found so far."""
-        pair, known, look = self.pairs[self.leader], self.known(self.leader), self._look
+        pair, known = self.pairs[self.leader], self.known(self.leader)
         return Bets(
             finding=replace(self.game.finding(), pair=pair.name),
             pair=pair,
-            look=look,
             plain=self._plain(*_tables(known)),
             tried=tuple(self.tried[place] for place in self._order()),
             fits=self.allowance.fits,

@@ -73,16 +73,11 @@ def again(finding: Finding, bets: Bets | None, *, subject: str, pairs: str) -> s
         ]
     if "own_pair" in pairs:
         tools = f"own_pair, {tools}"
-    return "\n".join(
-        [
-            f"from dpnb.audit import {tools}",
-            "from dpnb.domain import read_domain_file" * ("read_domain_file" in pairs),
-            f"from {module} import {name.partition('.')[0]}",
-            "",
-            f"tried = {pairs}",
-            *body,
-        ]
-    ).replace("\n\nfrom", "\nfrom")
+    head = [f"from dpnb.audit import {tools}"]
+    if "read_domain_file" in pairs:
+        head += ["from dpnb.domain import read_domain_file"]
+    head += [f"from {module} import {name.partition('.')[0]}", "", f"tried = {pairs}"]
+    return "\n".join([*head, *body])
 
 
 def _condition(plain: Plain) -> str:

@@ -15,11 +15,7 @@ from ..arrays import Floats, Ints
 from .bounds import OutputEvent
 
 MOST_ROWS = 1_024  # of each sample, the latest
-MISSING, LEAST, GREATEST = (
-    -1e300,
-    -1e299,
-    1e299,
-)  # stand for a number that is not there, and for the infinite ones
+MISSING, LEAST, GREATEST = -1e300, -1e299, 1e299  # stand for no number, and for the infinite ones
 SUMMED = 12  # numbers that are added up
 STAKES = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9])
 
@@ -98,15 +94,13 @@ def telling(first: Floats, second: Floats, *, epsilon: float, delta: float = 0.0
 
 
 class Promise(NamedTuple):
-    """Growth of log wealth a fit that bets on a pair promise: at least, on the face of it, and at most."""
+    """Growth of log wealth a fit that bets on a pair promise: at least, and on the face of it."""
 
     least: float
     seen: float
-    most: float
 
 
-UNKNOWN = Promise(-math.inf, -math.inf, math.inf)
-NOTHING = Promise(-math.inf, -math.inf, -math.inf)
+NOTHING = Promise(-math.inf, -math.inf)
 
 
 def promise(first: Floats, second: Floats, *, epsilon: float, delta: float = 0.0) -> Promise:
@@ -157,13 +151,12 @@ def _promise(counts: Floats, *, epsilon: float, delta: float) -> Promise:
     """What an event promises by how often it came up; nothing, if it was not looked for on both sides."""
     runs = counts[:, 1]
     if not runs.all():
-        return Promise(0.0, 0.0, 0.0)
+        return Promise(0.0, 0.0)
     p, q = counts[:, 0] / runs
     near, far = 2 * np.sqrt(counts[:, 0] + 0.5) / runs  # two standard deviations, or more
     return Promise(
         _growth(p - near, q + far, epsilon=epsilon, delta=delta),
         _growth(p, q + 0.5 / runs[1], epsilon=epsilon, delta=delta),
-        _growth(p + near, q - far, epsilon=epsilon, delta=delta),
     )
 
 

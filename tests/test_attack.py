@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -54,17 +56,61 @@ def test_clopper_pearson_coverage_is_exact(p: float) -> None:
     assert binom.pmf(missed, n, p).sum() <= alpha
 
 
-@pytest.mark.parametrize(("q", "epsilon", "delta"), [(0.05, 0.5, 0.0), (0.2, 1.5, 0.0), (0.1, 1.0, 0.05)])
-def test_epsilon_bound_holds_with_its_confidence(q: float, epsilon: float, delta: float) -> None:
-    n, confidence = 25, 0.9
-    p = math.exp(epsilon) * q + delta
-    wrong = [
-        binom.pmf(k, n, p) * binom.pmf(l, n, q)
-        for k in range(n + 1)
-        for l in range(n + 1)  # noqa: E741
-        if epsilon_bound(k, l, n, n, confidence=confidence, delta=delta) > epsilon
-    ]
-    assert sum(wrong) <= 1 - confidence
+def wrong_bounds(n_k: int, n_l: int, *, confidence: float, delta: float) -> float:
+    """Largest probability, over ε and pairs on its border, that a bound is above ε."""
+    k, l = np.arange(n_k + 1), np.arange(n_l + 1)  # noqa: E741
+    levels = {"confidence": confidence, "delta": delta}
+    shown = np.array([[epsilon_bound(i, j, n_k, n_l, **levels) for j in l.tolist()] for i in k.tolist()])
+    worst = 0.0
+    for epsilon in (0.0, 0.2, 0.5, 1.0, 1.7, 2.5):
+        q = np.sin(np.linspace(0.001, math.asin(math.sqrt((1 - delta) * math.exp(-epsilon))), 200)) ** 2
+        p = np.minimum(math.exp(epsilon) * q + delta, 1)
+        for first, second in ((p, q), (q, p)):
+            pairs = binom.pmf(k[:, None], n_k, first), shown > epsilon, binom.pmf(l[:, None], n_l, second)
+            worst = max(worst, np.einsum("ig,ij,jg->g", *pairs).max())
+    return worst
+
+
+@pytest.mark.parametrize(
+    ("runs", "confidence", "delta"), [((30, 30), 0.9, 0.0), ((20, 40), 0.99, 0.05), ((30, 20), 0.95, 0.3)]
+)
+def test_epsilon_bound_holds_with_its_confidence(
+    runs: tuple[int, int], confidence: float, delta: float
+) -> None:
+    assert 0.8 < wrong_bounds(*runs, confidence=confidence, delta=delta) / (1 - confidence) <= 1
+
+
+def test_a_test_of_both_directions_pays_for_both(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert wrong_bounds(15, 15, confidence=0.9, delta=0) <= 0.1
+    largest = bounds._Tail.largest
+    monkeypatch.setattr(bounds._Tail, "largest", lambda *asked: largest(*asked) / 2)  # broken twin
+    assert wrong_bounds(15, 15, confidence=0.9, delta=0) > 0.1
+
+
+@pytest.mark.parametrize(
+    ("k", "l", "delta", "epsilon"),
+    [(30, 8, 0.0, 0.0), (30, 8, 0.0, 1.2), (13, 1, 0.2, 0.4), (60, 4, 0.1, 1.8), (20, 0, 0.25, 0.2)],
+)
+def test_a_tail_is_bounded_between_the_points_where_it_is_summed(
+    k: int,
+    l: int,  # noqa: E741
+    delta: float,
+    epsilon: float,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first, second = bounds._Count(k, 60, alpha=0.05), bounds._Count(l, 45, alpha=0.05)
+    tail = bounds._Tail(first, second, ratio=1.5, delta=delta)
+    (low, high), (start, end) = second.ends, ((p - delta) * math.exp(-epsilon) for p in first.ends)
+    q = np.linspace(max(low, start), min(high, end), 2_000)
+    p = np.minimum(math.exp(epsilon) * q + delta, 1)
+    least = np.append(first.near, 61)[tail._start]
+    pairs = binom.sf(least[:, None] - 1, 60, p) * binom.pmf(second.near[:, None], 45, q)
+    exact, at = pairs.sum(axis=0).max(), pairs.sum(axis=0).argmax()
+    assert exact <= tail.largest(epsilon) + 1e-4 < 1.05 * exact + 2e-4
+    monkeypatch.setattr(bounds, "STEPS", 3)
+    assert exact <= tail.largest(epsilon) + 1e-4
+    monkeypatch.setattr(bounds._Count, "sag", lambda _, p: 0 * p[1:])  # broken twin: largest of the points
+    assert (exact <= tail.largest(epsilon) + 1e-4) == (at in (0, len(q) - 1))
 
 
 def told_apart(seed: int, *, chance: float, runs: int = 400) -> list[np.ndarray]:
@@ -75,14 +121,25 @@ def told_apart(seed: int, *, chance: float, runs: int = 400) -> list[np.ndarray]
     return [first, second]
 
 
-def test_a_high_confidence_does_not_spoil_the_choice_of_the_event(monkeypatch: pytest.MonkeyPatch) -> None:
-    def bounds_found() -> list[float]:
-        sides = (told_apart(seed, chance=0.4) for seed in range(10))
-        return [compare(*side, claimed=1, confidence=SURE).lower_bound for side in sides]
+def laplace_answers(seed: int, *, runs: int = 1_000) -> list[np.ndarray]:
+    """Answers with noise of scale 1 to counts that differ by 1: no event shows more than one half of the outputs."""
+    return list(np.random.default_rng(seed).laplace([[0.0], [1.0]], 1.0, (2, runs)))
 
-    chosen_well = np.mean(bounds_found())
-    monkeypatch.setattr(bounds, "CHOICE_LEVEL", 1.0)  # broken twin: the event is chosen at 1 - 1e-6 too
-    assert chosen_well > np.mean(bounds_found()) + 0.5
+
+@pytest.mark.parametrize(
+    ("sides", "confidence", "twin"),
+    [(partial(told_apart, chance=0.2), SURE, SURE), (laplace_answers, 0.95, 0.5)],
+)
+def test_the_choice_of_the_event_has_a_level_of_its_own(
+    sides: Callable[[int], list[np.ndarray]], confidence: float, twin: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def mean_bound() -> float:
+        found = [compare(*sides(seed), claimed=1, confidence=confidence) for seed in range(10)]
+        return float(np.mean([one.lower_bound for one in found]))
+
+    chosen_well = mean_bound()
+    monkeypatch.setattr(bounds, "CHOICE_LEVEL", twin)  # broken twins: chosen by next to nothing, and by luck
+    assert chosen_well > mean_bound() + 0.4
 
 
 def test_what_is_chosen_below_the_stated_confidence_is_measured_at_it(
@@ -100,14 +157,39 @@ def test_what_is_chosen_below_the_stated_confidence_is_measured_at_it(
     assert missed() > 5  # broken twin: what learns and chooses the event measures it
 
 
-def test_epsilon_bound_formula_and_limits() -> None:
-    low = clopper_pearson(13_026, 20_000, alpha=0.025)[0]
-    high = clopper_pearson(0, 20_000, alpha=0.025)[1]
-    assert epsilon_bound(13_026, 0, 20_000, 20_000, confidence=0.95) == pytest.approx(math.log(low / high))
-    assert epsilon_bound(0, 13_026, 20_000, 20_000, confidence=0.95) == pytest.approx(7.99, abs=0.005)
+def test_epsilon_bound_known_values() -> None:
+    n = 20_000
+    # Always on D and never on D′: (1 - q)^n = α decides, less what is reserved.
+    sure = -math.log(1 - (0.05 * (1 - bounds.RESERVED)) ** (1 / n))
+    assert epsilon_bound(n, 0, n, n, confidence=0.95) == pytest.approx(sure, abs=1e-4)
+    assert epsilon_bound(0, n, n, n, confidence=0.95) == epsilon_bound(n, 0, n, n, confidence=0.95)
+    assert largest_bound(n, confidence=0.95) == pytest.approx(math.log(15_000 / math.log(20)), abs=0.01)
+    # At one half, a bound at expected counts is the truth.
+    assert epsilon_bound(n // 2, n // 10, n, n, confidence=0.5) == pytest.approx(math.log(5), abs=0.01)
     assert epsilon_bound(10, 10, 100, 100, confidence=0.95) == 0
     assert epsilon_bound(40, 0, 100, 100, confidence=0.95, delta=0.9) == 0
-    assert largest_bound(20_000, confidence=0.95) == pytest.approx(math.log(15_000 / math.log(80)), abs=0.01)
+
+
+@pytest.mark.parametrize("confidence", [1e-9, 0.5, 0.99, SURE, 1 - 1e-14])
+@pytest.mark.parametrize(
+    ("k", "l", "n_k", "n_l", "delta"),
+    [(1, 0, 1, 1, 0), (30, 1, 30, 30, 0), (60, 4, 500, 90_000, 0.01), (9000, 80, 10**6, 10**6, 1e-5)],
+)
+def test_one_test_shows_more_than_two_limits(
+    k: int,
+    l: int,  # noqa: E741
+    n_k: int,
+    n_l: int,
+    delta: float,
+    confidence: float,
+) -> None:
+    """Two Clopper–Pearson limits that share what a direction may err show less, down to a single output."""
+    level = (1 - confidence) / 2
+    ends = clopper_pearson(k, n_k, alpha=level)[0] - delta, clopper_pearson(l, n_l, alpha=level)[1]
+    apart = math.log(ends[0] / ends[1]) if ends[0] > ends[1] else 0.0
+    together = epsilon_bound(k, l, n_k, n_l, confidence=confidence, delta=delta)
+    assert together > apart or together == apart == 0
+    assert together < math.log(max(n_k, n_l)) + 6
 
 
 @pytest.mark.parametrize(

@@ -16,12 +16,12 @@ from dpnb import Curator, Ledger, PrivacyLeakWarning
 from dpnb.audit import Finding, exact, families, replay, replay_mechanism
 from dpnb.audit.neighbours import split_pair
 from dpnb.audit.pairs import DOMAIN, random_pair
-from dpnb.audit.releases import spent
 from dpnb.audit.replay import replay_estimator
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.privacy.curator import ROUNDING, open_curator
 from dpnb.records.bags import Bags, drawing
 from dpnb.records.memory import Records
+from private_trees.auditing.releases import spent
 from private_trees.auditing.search import search
 from private_trees.auditing.twins import TWINS, Twin
 

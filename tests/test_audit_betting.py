@@ -10,6 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
+from scipy.special import expit
+from scipy.stats import norm
 
 from dpnb.audit import (
     Monitor,
@@ -21,7 +24,7 @@ from dpnb.audit import (
     monitor_mechanism,
 )
 from dpnb.audit.attack import AttackError
-from dpnb.audit.betting import CoinGame, Tally, average_e_value, log_e_values, log_mean_e_value, log_wealth
+from dpnb.audit.betting import CoinGame, Tally, gaussian_delta, gaussian_variation, log_e_values, log_wealth
 from dpnb.audit.bounds import OutputEvent, clopper_pearson
 from dpnb.audit.sequential import Lesson, Rule
 from private_trees.auditing.twins import TWINS, Twin
@@ -111,6 +114,103 @@ def test_wealth_that_moves_between_subjects_keeps_its_mean(delta: float, stop: b
     assert expected(wealth, edge(1.0, delta), 5) == pytest.approx(1, abs=1e-12)
     assert expected(wealth, edge(0.8, 0.8 * delta), 5) < 1
     assert expected(partial(wealth, kind=FromNothing), edge(1.0, delta), 5) > 1.02
+
+
+def played_on(game: Monitor, column: int, rounds: int, rng: np.random.Generator) -> None:
+    """Runs whose data set shows in one of two columns, three times in four."""
+    for _ in range(rounds):
+        side, output = game.side, np.zeros(2)
+        output[column] = float((rng.random() < 0.75) == side)
+        game.add(side, output)
+
+
+def test_the_rule_that_is_told_is_one_of_the_pair_that_is_named() -> None:
+    def told(again: Callable[[Monitor], None]) -> str:
+        game, rng = Monitor(claimed=5.0, seed=0, reserve=0.5), np.random.default_rng(0)
+        played_on(game, 0, 400, rng)
+        again(game)
+        played_on(game, 1, 100, rng)
+        return game.finding().event
+
+    turned = told(lambda game: game.turn(([], [])))
+    assert "output 1" in turned
+    assert "output 0" not in turned
+    assert "output 0" in told(lambda game: None)  # broken twin
+
+
+# --- Claims of normal noise -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("mu", "epsilon"), [(0.1, 0.2), (0.5, 2.0), (1.0, 0.0), (3.0, 5.0), (9.0, 30.0)])
+def test_what_normal_noise_moves(mu: float, epsilon: float) -> None:
+    excess = quad(
+        lambda x: max(norm.pdf(x - mu) - math.exp(epsilon) * norm.pdf(x), 0), -12, 12 + mu, limit=500
+    )
+    delta = float(gaussian_delta(mu, epsilon=epsilon))
+    assert delta == pytest.approx(excess[0], rel=1e-5)
+    variation = gaussian_variation([epsilon, epsilon], delta=delta)
+    assert variation == pytest.approx(2 * norm.cdf(mu / 2) - 1, rel=1e-6)
+    assert gaussian_variation(epsilon, delta=2 * delta) > variation[0] * (1 + 1e-6)
+
+
+def test_wealth_against_normal_noise_keeps_its_mean() -> None:
+    """Best guesses against either point of the claim: by the side of the middle, and by events in the two tails."""
+    mu, epsilon = 0.8, 1.0
+    delta = float(gaussian_delta(mu, epsilon=epsilon))
+    right, tail = norm.cdf(mu / 2), mu / 2 + epsilon / mu
+    middle = (float(right), float(1 - right), 0.0)
+    p, q = float(norm.sf(tail - mu)), float(norm.sf(tail))
+    tails = (p, q, 1 - p - q)
+
+    def wealth(results: tuple[Any, ...], *, first: int, claim: float = delta) -> float:
+        game = CoinGame(confidence=0.9, delta=claim, gaussian=True, reserve=0.5)
+        game.begin(Tally(), point=first)
+        for result in results[:2]:
+            game.add(result)
+        game.anew()
+        game.begin(counted(results[:2]), point=1)
+        for result in results[2:]:
+            game.add(result)
+        return math.exp(game.log_e_value(epsilon))
+
+    assert expected(partial(wealth, first=1), middle, 4) == pytest.approx(1, abs=1e-7)
+    assert expected(partial(wealth, first=0), tails, 2) == pytest.approx(1, abs=1e-7)
+    assert expected(partial(wealth, first=1), tails, 4) < 1
+    assert expected(partial(wealth, first=0), middle, 4) < 1
+    assert expected(partial(wealth, first=1, claim=delta / 2), middle, 4) > 1.02  # broken twin
+
+
+def watched(draw: Callable[[np.random.Generator, int], float], *, seed: int, **settings: Any) -> Monitor:
+    """Up to 6 000 runs against (1, 10⁻⁵) at 1 − 10⁻⁶."""
+    game, rng = (
+        Monitor(claimed=1.0, delta=1e-5, confidence=SURE, seed=seed, **settings),
+        np.random.default_rng(seed),
+    )
+    while game.runs < 6_000 and not game.refuted:
+        game.add(game.side, draw(rng, game.side))
+    return game
+
+
+def moved(mu: float) -> Callable[[np.random.Generator, int], float]:
+    return lambda rng, side: rng.normal() + mu * side
+
+
+def responded(rng: np.random.Generator, side: int) -> float:
+    """Randomised response at ε = 1, which keeps (1, δ) for any δ, and is no normal noise with 10⁻⁵."""
+    return float((rng.random() < expit(1)) != side)
+
+
+@pytest.mark.parametrize(("draw", "told"), [(moved(0.26), False), (moved(0.6), True), (responded, True)])
+def test_a_claim_of_normal_noise_says_more(draw: Callable[..., float], told: bool) -> None:
+    """Normal noise has (1, 10⁻⁵) at μ = .268. Twice as much takes (1, 10⁻⁵) alone more than 6 000 runs."""
+    assert gaussian_delta(0.268, epsilon=1.0) < 1e-5 < gaussian_delta(0.269, epsilon=1.0)
+    assert watched(draw, seed=0, gaussian=True).refuted == told
+    assert not watched(draw, seed=0).refuted
+
+
+def test_a_claim_of_normal_noise_needs_its_delta() -> None:
+    with pytest.raises(ValueError, match="gaussian=True, delta=0"):
+        Monitor(claimed=1.0, gaussian=True)
 
 
 def test_the_bound_is_that_of_the_wealth_with_what_was_laid_aside() -> None:
@@ -222,23 +322,6 @@ def test_the_least_number_of_guesses_is_what_randomised_response_allows() -> Non
 def test_rounds_without_a_guess_count_with_delta_only() -> None:
     assert e_value(50, 60, epsilon=1, rounds=500) == e_value(50, 60, epsilon=1)
     assert e_value(50, 60, epsilon=1, rounds=500, delta=0.01) < e_value(50, 60, epsilon=1, delta=0.01)
-
-
-def test_means_of_bounded_numbers() -> None:
-    values, chances = (0.0, 0.3, 1.0), (0.8, 0.1, 0.1)
-    mean = sum(v * p for v, p in zip(values, chances, strict=True))
-
-    def average(mean: float) -> float:
-        sequences = itertools.product(range(3), repeat=5)
-        return sum(
-            math.prod(chances[i] for i in one) * math.exp(log_mean_e_value([values[i] for i in one], mean))
-            for one in sequences
-        )
-
-    assert average(mean) == pytest.approx(1, abs=1e-12)
-    assert average(0.9 * mean) > 1.02  # broken twin
-    assert log_mean_e_value([1.0], 1e-5) > math.log(1000)  # one rare event refutes
-    assert math.exp(average_e_value([math.log(3), -math.inf])) == pytest.approx(1.5)
 
 
 # --- The monitor --------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Low bits and generators: honest subjects pass, broken twins are convicted.
+"""Last bits and generators: honest subjects pass, broken twins are convicted.
 
 Honest subjects are convicted with probability 1e-6 at most; with fixed seeds always or never.
 """
@@ -22,19 +22,13 @@ import pytest
 from scipy.stats import norm
 
 from dpnb import PrivateBooster
-from dpnb.audit.attack import attack
 from dpnb.audit.bounds import compare, epsilon_bound
 from dpnb.audit.channels import (
-    BANDS,
     CIRCUMSTANCES,
-    LowBits,
     clock_stopped,
     fine_bits,
     generators,
     globals_reset,
-    low_bit_names,
-    low_bits,
-    lowest_bit,
     process_changed,
 )
 from dpnb.audit.pairs import families
@@ -49,40 +43,15 @@ SIDES = PAIR.first, PAIR.second
 Draw = Callable[[float, np.random.Generator], np.ndarray]
 
 
-# --- Low bits -----------------------------------------------------------------------------------------------
-
-
-def test_lowest_bits_of_known_numbers() -> None:
-    numbers = [1.0, 3.0, 12.0, 0.5, 0.75, -0.1, 2.0**-1074, 0.0, math.inf, math.nan]
-    expected = [0.0, 0.0, 2.0, -1.0, -2.0, -55.0, -1074.0, math.inf, math.nan, math.nan]
-    np.testing.assert_array_equal(lowest_bit(numbers), expected)
-    rng = np.random.default_rng(0)
-    drawn = rng.normal(size=200) * 2.0 ** rng.integers(-40, 40, 200)
-    for value, lowest in zip(drawn.tolist(), lowest_bit(drawn).tolist(), strict=True):
-        denominator = math.log2(value.as_integer_ratio()[1])
-        assert lowest == -denominator or (denominator == 0 and lowest >= 0)
-
-
-def test_columns_and_names_fit_together() -> None:
-    columns, names = low_bits([[0.3, 5.0], [0.0, math.nan]]), low_bit_names(["a", "b"])
-    assert columns.shape == (2, len(names)) == (2, 2 * (len(BANDS) + 2))
-    seen = dict(zip(names, columns[0], strict=True))
-    assert seen["lowest bit of a"] == -54
-    assert seen["fineness of a below 0.5"] == 54
-    assert math.isnan(seen["fineness of a below 0.25"])
-    assert seen["fineness of b below 8"] == 0
-    assert math.isnan(seen["fineness of b below 4"])
-    assert seen["distance of b to whole numbers"] == 0
-    assert np.isnan(columns[1, len(names) // 2 :]).all()
+# --- Last bits ----------------------------------------------------------------------------------------------
 
 
 def test_fine_bits_are_those_of_small_numbers_and_whole_ones_have_none() -> None:
-    numbers = [0.3, -0.375, 0.5, 0.0, 5.0, -7.25, math.nan, math.inf]
-    np.testing.assert_array_equal(fine_bits(numbers), [54, 3, *[math.nan] * 6])
-    drawn = np.random.default_rng(0).laplace(size=200)
-    column = low_bit_names(["v"]).index("fineness of v below 0.5")
-    np.testing.assert_array_equal(fine_bits(drawn), low_bits(drawn)[:, column])
-    assert not np.array_equal(fine_bits(drawn + 1), fine_bits(drawn), equal_nan=True)  # broken twin
+    numbers = [0.3, -0.375, -0.1, 2.0**-1074, 0.5, 0.0, 5.0, -7.25, math.nan, math.inf]
+    np.testing.assert_array_equal(fine_bits(numbers), [54, 3, 55, 1074, *[math.nan] * 6])
+    rng = np.random.default_rng(0)
+    drawn = rng.uniform(-0.5, 0.5, 200) * 2.0 ** rng.integers(-40, 1, 200)
+    assert fine_bits(drawn).tolist() == [math.log2(value.as_integer_ratio()[1]) for value in drawn.tolist()]
 
 
 def by_logarithm(count: float, rng: np.random.Generator) -> np.ndarray:
@@ -119,9 +88,8 @@ NAIVE: dict[str, Draw] = {"logarithm": by_logarithm, "NumPy": by_numpy, "curator
 def told_apart(draw: Draw, *, bits: bool = True, **how: Any) -> Any:
     rng = np.random.default_rng(0)
     sides = [draw(records, rng)[:, None] for records in (0, 1)]
-    columns = [np.concatenate([side, low_bits(side)], axis=1) if bits else side for side in sides]
-    names = ["count", *(low_bit_names(["count"]) if bits else [])]
-    return compare(*columns, **{"claimed": 1.0, "confidence": SURE, "names": names, **how})
+    columns = [np.concatenate([side, fine_bits(side)], axis=1) if bits else side for side in sides]
+    return compare(*columns, **{"claimed": 1.0, "confidence": SURE, **how})
 
 
 @pytest.mark.parametrize("name", [*NAIVE, *HONEST])
@@ -132,9 +100,8 @@ def test_floating_point_noise_is_convicted_and_whole_numbers_pass(name: str) -> 
     assert found.violated == broken
     assert (found.lower_bound > 2) == broken
     assert not told_apart(draw, bits=False).violated  # the numbers themselves keep the claim
-    rng, column = np.random.default_rng(0), low_bit_names(["count"]).index("fineness of count below 0.5")
-    with np.errstate(invalid="ignore"):
-        seen = [int((low_bits(draw(records, rng))[:, column] > 53).sum()) for records in (0, 1)]
+    rng = np.random.default_rng(0)
+    seen = [int((fine_bits(draw(records, rng)) > 53).sum()) for records in (0, 1)]
     shown = epsilon_bound(*seen, RUNS, RUNS, confidence=SURE)
     assert seen[1] == 0
     assert shown > 3 if broken else shown == 0
@@ -148,52 +115,6 @@ def test_normal_noise_is_convicted_at_its_last_digits() -> None:
     how: dict[str, Any] = {"claimed": epsilon, "delta": 0.01, "confidence": 0.99}
     assert told_apart(gaussian, **how).violated
     assert not told_apart(gaussian, bits=False, **how).violated
-
-
-class Count:
-    """A noisy number of records."""
-
-    def __init__(self, draw: Draw, random_state: Any = None) -> None:
-        self.draw = draw
-        self.random_state = random_state
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        return {"random_state": self.random_state}
-
-    def set_params(self, *, random_state: Any) -> Count:
-        self.random_state = random_state
-        return self
-
-    def fit(self, X: Any, y: Any) -> Count:
-        self.count_ = float(self.draw(len(X), np.random.default_rng(self.random_state))[0])
-        return self
-
-
-def one(draw: Callable[..., Any], count: int, rng: np.random.Generator) -> np.ndarray:
-    return np.array([count + float(draw(rng))])
-
-
-def shown(model: Any) -> np.ndarray:
-    return np.array([model.count_])
-
-
-@pytest.mark.parametrize(
-    ("draw", "broken"),
-    [(lambda rng: rng.laplace(), True), (lambda rng: rng.geometric(0.6321) - rng.geometric(0.6321), False)],
-    ids=["Laplace", "geometric"],
-)
-def test_an_attack_takes_the_columns(draw: Any, broken: bool) -> None:
-    found = attack(
-        partial(Count, partial(one, draw)),
-        ([], []),
-        ([0], [0]),
-        claimed=1.0,
-        runs=1_000,
-        confidence=SURE,
-        observe=LowBits(shown),
-        progress=False,
-    )
-    assert found.violated == broken
 
 
 # --- Generators ---------------------------------------------------------------------------------------------

@@ -174,13 +174,25 @@ def test_wealth_of_losses_keeps_its_mean() -> None:
     """Randomised response, ε = 1, at δ of ε = ½: all outcomes of five replays on D."""
     right = 1 / (1 + math.exp(-1))
     delta = right * -math.expm1(0.5 - 1)
-    total = 0.0
-    for outcomes in np.ndindex(*[2] * 5):
-        sample = LossSample(confidence=0.9)
-        for wrong in outcomes:
-            sample.add(0, -1.0 if wrong else 1.0)
-        total += math.prod((right, 1 - right)[w] for w in outcomes) * math.exp(sample.log_e_value(0.5, delta))
-    assert total == pytest.approx(1, abs=1e-12)
+
+    def average(delta: float) -> float:
+        total = 0.0
+        for outcomes in np.ndindex(*[2] * 5):
+            sample = LossSample(confidence=0.9)
+            for wrong in outcomes:
+                sample.add(0, -1.0 if wrong else 1.0)
+            chance = math.prod((right, 1 - right)[w] for w in outcomes)
+            total += chance * math.exp(sample.log_e_value(0.5, delta))
+        return total
+
+    assert average(delta) == pytest.approx(1, abs=1e-12)
+    assert average(0.9 * delta) > 1.02  # broken twin
+
+
+def test_one_rare_event_refutes() -> None:
+    sample = LossSample(confidence=0.99)
+    sample.add(0, math.inf)
+    assert sample.log_e_value(1.0, 1e-5) > math.log(1000)
 
 
 def test_estimators_with_delta_are_replayed() -> None:

@@ -26,7 +26,7 @@ from dpnb.audit import hunt as hunting
 from dpnb.audit import pairs as made
 from dpnb.audit.__main__ import main
 from dpnb.audit.attack import NOTED, SILENT, fitting, words_of
-from dpnb.audit.betting import CoinGame
+from dpnb.audit.betting import CoinGame, gaussian_delta
 from dpnb.audit.bounds import OutputEvent
 from dpnb.audit.examine import reason
 from dpnb.audit.hunt import Allowance, Bets, Hunt, Plain
@@ -118,6 +118,23 @@ class Total:
         return [0] * len(X)
 
 
+class NormalTotal:
+    """The number of records with normal noise: (1, .001) just holds with a deviation of 2.58."""
+
+    sigma = 2.6
+
+    def fit(self, X: Any, y: Any) -> NormalTotal:
+        self.total = len(X) + np.random.normal(0, self.sigma)  # noqa: NPY002 - seeded by the auditor
+        return self
+
+    def predict(self, X: Any) -> list[int]:
+        return [0] * len(X)
+
+
+class LouderTotal(NormalTotal):
+    sigma = 0.7
+
+
 @contextmanager
 def begun(factory: Callable[[], Any], tried: Sequence[Pair], **asked_for: Any) -> Iterator[Hunt]:
     """A hunt that has scouted once."""
@@ -136,6 +153,19 @@ def hunted(factory: Callable[[], Any], tried: Sequence[Pair], **asked_for: Any) 
 
 def audit(subject: Callable[[], Any], *, runs: int = 600, seed: int = 0, **chosen: Any) -> Bets:
     return hunted(subject, made(**chosen), runs=runs, seed=seed).bets()
+
+
+@pytest.mark.parametrize(
+    ("kind", "gaussian", "told"),
+    [(NormalTotal, False, False), (NormalTotal, True, False), (LouderTotal, True, True)],
+)
+def test_a_hunt_with_delta(kind: type[NormalTotal], gaussian: bool, told: bool) -> None:
+    limits = [gaussian_delta(1 / sigma, epsilon=1.0) for sigma in (2.6, 2.5)]
+    assert limits[0] < 0.001 < limits[1]
+    tried = made(kinds=["duplicates"])[:3]
+    game = hunted(kind, tried, delta=0.001, gaussian=gaussian, runs=1_000).game
+    assert game.refuted == told
+    assert game.runs > 900 or told
 
 
 # --- One fair game --------------------------------------------------------------------------------------------

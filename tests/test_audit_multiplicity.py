@@ -15,10 +15,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from dpnb.audit import AuditSettings, Finding, scan
-from dpnb.audit.multiplicity import e_average, e_bh, e_closed, holm, shared, together
+from dpnb.audit import AuditSettings, Finding, scan, shared
 from dpnb.audit.pairs import pairs
-from private_trees.auditing.curves import tradeoff
+from private_trees.auditing.multiplicity import e_bh, e_closed, holm
 
 ALPHA, REPETITIONS, TESTS = 0.05, 4_000, 12
 
@@ -52,14 +51,10 @@ def bets(rng: np.random.Generator, repetitions: int) -> np.ndarray:
     return np.where(draws < ALPHA, 1 / ALPHA, 0.0)
 
 
-def test_averages_of_e_values_keep_the_level_and_the_largest_does_not() -> None:
+def test_closed_e_values_keep_the_level_and_the_largest_does_not() -> None:
     e = bets(np.random.default_rng(1), REPETITIONS)
-    assert plausible(int((e.mean(axis=1) >= 1 / ALPHA).sum()))
     assert plausible(int((np.array([e_closed(row).max() for row in e]) >= 1 / ALPHA).sum()))
     assert not plausible(int((e.max(axis=1) >= 1 / ALPHA).sum()))
-    assert e_average([2.0, 4.0]) == 3
-    assert e_average([2.0, math.inf], weights=[1, 0]) == 2.0
-    assert e_average([2.0, 6.0], weights=[3, 1]) == 3
 
 
 def test_closed_e_values_by_all_sets() -> None:
@@ -93,10 +88,6 @@ def test_e_bh_by_hand_and_by_its_rate() -> None:
 def test_bounds_hold_together() -> None:
     assert shared(0.95, 1) == pytest.approx(0.95)
     assert shared(0.9, 10) == pytest.approx(0.99)
-    draws = np.random.default_rng(3).normal(size=(2, 2, 100))
-    findings = [tradeoff(*pair, confidence=shared(0.9, 2)).finding(1.0) for pair in draws]
-    assert together(findings) == pytest.approx(0.9)
-    assert together(findings * 30) == 0
 
 
 @pytest.mark.parametrize(
@@ -104,11 +95,11 @@ def test_bounds_hold_together() -> None:
     [
         (lambda: holm([0.5, 1.5]), "p-values"),
         (lambda: holm([]), "one or more"),
-        (lambda: e_average([-1.0]), "e-values"),
-        (lambda: e_average([math.nan]), "e-values"),
-        (lambda: e_average([1.0], weights=[0.0]), "not all 0"),
+        (lambda: e_closed([-1.0]), "e-values"),
+        (lambda: e_closed([math.nan]), "e-values"),
         (lambda: e_bh([1.0], alpha=1.0), "alpha"),
         (lambda: shared(0.9, 0), "tests=0"),
+        (lambda: shared(1.0, 2), "confidence=1"),
     ],
 )
 def test_bad_numbers_are_refused(call: Any, message: str) -> None:

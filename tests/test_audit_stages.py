@@ -15,7 +15,7 @@ import pytest
 from dpnb import Continuous, Domain, PrivateBooster
 from dpnb.audit import exact
 from dpnb.audit.bounds import compare
-from dpnb.audit.releases import PUBLISHED, Spent, follow, spent, spent_by
+from dpnb.audit.engine import follow
 from dpnb.audit.replay import replay_fit
 from dpnb.boosting import stages
 from dpnb.boosting.plans import Planner, Settings
@@ -29,6 +29,7 @@ from dpnb.records.grid import grid_of, public_cuts
 from dpnb.records.losses import Clipped, Margins, Softmax, fixed, loss_of
 from dpnb.records.memory import ScoredRecords
 from dpnb.records.shapes import Layout
+from private_trees.auditing.releases import PUBLISHED, Spent, spent
 from private_trees.board.learners import MAKE
 from private_trees.studies import audit as audit_study
 from private_trees.studies.runs import read
@@ -92,7 +93,7 @@ def test_no_release_costs_more_than_it_books(name: str, n_classes: int, relation
     shares: dict[str, float] = {}
     for seed in range(12):
         sides = random_neighbours(rng, n_classes, replaced=relation == "replace")
-        for one in spent_by(model, *sides, neighbours=relation, seed=seed):
+        for one in audit_study.spent_by(model, *sides, neighbours=relation, seed=seed):
             shares[one.what] = max(shares.get(one.what, 0.0), one.share)
     assert max(shares.values()) <= 1
     assert max(shares.values()) > 0.2  # of some that is booked, much is needed
@@ -268,7 +269,7 @@ def test_the_laws_tell_a_stage_that_pays_too_little(twin: str, monkeypatch: pyte
 
     def shares() -> list[float]:
         model = LEARNERS[name](epsilon=50.0)
-        found = [one for k, pair in enumerate(pairs) for one in spent_by(model, *pair, seed=k)]
+        found = [one for k, pair in enumerate(pairs) for one in audit_study.spent_by(model, *pair, seed=k)]
         return [one.share for one in found if one.what in (stage, PUBLISHED)]
 
     assert max(shares(), default=0.0) <= 1

@@ -72,7 +72,7 @@ def test_instruments_keep_their_level_and_twins_do_not(root: Path) -> None:
 def test_no_curve_passes_what_can_be_attained_by_much(root: Path) -> None:
     table = wide(read("auditor_power", root / "results"))
     assert (table["curve"] <= table["attainable"] + 0.05).all()
-    assert (table["clopper_pearson"] <= table["attainable"] + 0.02).all()
+    assert (table["known_event"] <= table["attainable"] + 0.02).all()
 
 
 def test_a_curve_of_few_outputs_says_little() -> None:

@@ -253,7 +253,15 @@ FIGURES = [
     partial(bets.plot_conviction, SOON),
     partial(
         bets.plot_subjects,
-        pd.DataFrame({"before": [3000, np.inf, np.nan], "after": [60, 90, 400]}, index=["a", "b", "c"]),
+        pd.DataFrame(
+            {
+                "origin": ["known", "known", "new", "new"],
+                "before": [True, False, True, False],
+                "fits": [60, 40, 400, np.inf],
+            },
+            index=list("abcd"),
+        ),
+        most=1e3,
         beyond=1e5,
     ),
     partial(bets.plot_tradeoff, CURVE, (np.array([0.0, 1.0]), np.array([1.0, 0.0])), {"claim": 1.0}),
@@ -482,6 +490,15 @@ def test_comparisons_need_two_sides() -> None:
 def test_infinite_losses_stand_at_the_edge() -> None:
     (line,) = [line for line in drawn("audit.plot_twins").axes[0].lines if line.get_label() == "exact"]
     assert np.array_equal(line.get_xdata(), [200, 1])
+
+
+def test_hollow_is_what_was_acquitted_before_and_what_still_is_stands_at_the_edge() -> None:
+    known, new = (
+        {line.get_fillstyle(): np.asarray(line.get_xdata()).tolist() for line in axis.lines[:2]}
+        for axis in drawn("bets.plot_subjects").axes
+    )
+    assert known == {"full": [60], "none": [40]}
+    assert new == {"full": [400], "none": [1e5]}
 
 
 def test_the_gauges_say_what_a_path_has_paid() -> None:

@@ -18,9 +18,9 @@ import pytest
 from scipy.stats import beta
 
 from dpnb.audit import compare
-from dpnb.audit.multiplicity import holm
 from dpnb.papers.dpada import causal, definition7
 from dpnb.trees.scores import Score
+from private_trees.auditing.multiplicity import holm
 from private_trees.board.standings import MUCH
 from private_trees.exercises import audit, board, diffprfs, dpada, edprf, foundations, pearson, scale
 from private_trees.studies.pearson import shifted

@@ -14,7 +14,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -214,24 +213,8 @@ def assert_measured_again(grid: Study, some: Sequence[Cell], folder: Path) -> No
         assert off != pytest.approx({metric: committed[metric] for metric in off}, abs=2e-6)  # broken twin
 
 
-# Measured before rules for guesses were judged across halves of the past; valid, but other numbers than today's. A grid
-# leaves this list when it is measured again.
-BEFORE_HALVES = {
-    "audit_subjects",
-    "betting_conviction",
-    "betting_coverage",
-    "betting_power",
-}
-
-
-def measured_before(name: str) -> Any:
-    why = "the auditor has learned since; to be measured again"
-    marks = pytest.mark.xfail(strict=True, reason=why) if name in BEFORE_HALVES else ()
-    return pytest.param(name, marks=marks)
-
-
 @pytest.mark.realdata
-@pytest.mark.parametrize("name", [measured_before(name) for name in GRIDS])
+@pytest.mark.parametrize("name", GRIDS)
 def test_a_committed_cell_is_what_the_code_gives(
     name: str, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,6 +23,7 @@ from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.papers.edprf import EDPRF, level_shares
 from dpnb.privacy import laws
 from dpnb.trees.scores import SCORES
+from private_trees.exercises.audit import two_limits
 from private_trees.site import moving
 from private_trees.studies.selection import regrets
 from test_site import AXE, FONTS, MODES, ROOT, WIDTHS, browser, context, problems, site
@@ -156,7 +157,7 @@ def audit_cases() -> Iterator[Case]:
             pairs = [(round(p * n), round(q * n)) for p in (0, 0.05, 0.73, 1) for q in (0, 0.27, 1)]
             for k, other in [*pairs, (1, n - 1)]:
                 how = {"k": k, "l": other, "n": n, "confidence": confidence}
-                bound = audit.epsilon_bound(k, other, n, n, confidence=confidence)
+                bound = two_limits(k, other, n, confidence=confidence)
                 yield Case("math.audit.bound(a.k, a.l, a.n, a.confidence)", how, bound)
                 low, high = clopper_pearson(np.array([k]), n, alpha=0.01)
                 yield Case("math.audit.interval(a.k, a.n, 0.01)", how, [low[0], high[0]])
@@ -278,7 +279,7 @@ def test_the_honest_counter_is_not_flagged_and_the_broken_one_is() -> None:
 
     def bounds(kind: str) -> list[float]:
         rows = zip(data[kind]["first"], data[kind]["second"], data["runs"], strict=True)
-        return [audit.epsilon_bound(k, other, n, n, confidence=0.99) for k, other, n in rows]
+        return [two_limits(k, other, n, confidence=0.99) for k, other, n in rows]
 
     assert 0.9 < max(bounds("honest")) < 1
     assert bounds("broken")[-1] > 9

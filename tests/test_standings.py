@@ -14,7 +14,6 @@ import pytest
 from scipy import stats
 
 from dpnb import PrivateBooster
-from dpnb.audit.multiplicity import holm
 from dpnb.boosting import stages
 from private_trees.board import learners, settings, standings, stress
 from private_trees.board.rivals import PUBLIC, RIVALS, best_setting
@@ -57,20 +56,6 @@ TWO = fits(
         ("random trees", "bank"): [a + w for a, w in zip(EASY, (0.001, -0.001, 0.001, -0.001), strict=True)],
     }
 )
-
-
-def test_holm_multiplies_step_by_step() -> None:
-    np.testing.assert_allclose(holm(np.array([0.01, 0.04, 0.03])), [0.03, 0.06, 0.06])
-    np.testing.assert_allclose(holm(np.array([0.9, 0.5])), [1.0, 1.0])
-    assert not np.allclose(holm(np.array([0.01, 0.04, 0.03])), [0.03, 0.12, 0.09])  # broken twin: Bonferroni
-
-
-def test_holm_keeps_false_alarms_of_a_whole_table_rare() -> None:
-    draws = np.random.default_rng(0).random((2000, 20))
-    corrected = np.mean([(holm(p) < 0.05).any() for p in draws])
-    plain = np.mean([(p < 0.05).any() for p in draws])  # broken twin: not corrected
-    assert corrected < 0.065
-    assert plain > 0.5
 
 
 def test_a_lead_is_paired_by_seed() -> None:

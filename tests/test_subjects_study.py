@@ -1,16 +1,21 @@
-"""The study of unseen subjects: a part of it again, what it says of all of them, and twins that it must tell apart."""
+"""The study of subjects: parts of it again, what it says of all of them, and twins that it must tell apart."""
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import binom
 
+import unseen_subjects
+from dpnb.audit.attack import AttackError
 from private_trees.studies import subjects as study
 from private_trees.studies.runs import Cell, missing, read
+from test_experiments import assert_measured_again
 
 
 @pytest.fixture(scope="module")
@@ -18,48 +23,125 @@ def table(root: Path) -> pd.DataFrame:
     return study.compared(root / "results")
 
 
-def least(name: str, table: pd.DataFrame) -> None:
-    """The committed cost of a conviction is what the code gives."""
-    found = study.least_runs(study.subjects()[name], ladder=study.LADDER[:2])
-    assert found["fits"] == pytest.approx(table.loc[name, "after"], abs=1e-6)
+def cells_of(name: str, reading: str = study.AFTER) -> list[Cell]:
+    return [cell for cell in study.subjects_grid().cells if (cell.method, cell.reading) == (name, reading)]
 
 
-@pytest.mark.xfail(strict=True, reason="the auditor has learned since; to be measured again")
-def test_a_part_of_the_study_again(table: pd.DataFrame) -> None:
-    least("fixed seed", table)
-    with pytest.raises(AssertionError):
-        least("fixed seed", table.assign(after=table["after"] + 1))  # broken twin
+# --- Results --------------------------------------------------------------------------------------------------
 
 
-def test_an_honest_subject_is_not_convicted_on_the_short_ladder() -> None:
-    found = study.least_runs(study.subjects()["honest: geometric counts"], ladder=study.LADDER[:2])
-    assert found == {"least_runs": np.inf, "fits": np.inf}
+@pytest.mark.parametrize("name", ["clock seed", "order of labels", "one noise twice, slow"])
+def test_a_cheap_cell_again(name: str, root: Path) -> None:
+    assert_measured_again(study.subjects_grid(), cells_of(name), root / "results")
 
 
-def most_alarms(audits: int) -> int:
-    """Convictions that an honest subject exceeds in one of 10⁶ series, where an audit convicts it with chance 1 %."""
-    return int(binom.isf(1e-6, audits, 1 - study.CONFIDENCE))
+def test_every_subject_has_its_row(table: pd.DataFrame) -> None:
+    counts = table.groupby("origin")[["before", "after", "fits", "event", "audits", "audits95"]].count()
+    assert counts.to_numpy().tolist() == [[22] * 4 + [7] * 2, [30] * 4 + [12] * 2]
+    acquitted = table["after"] == False  # noqa: E712 honest ones have no verdict
+    assert (np.isinf(table["fits"]) == acquitted).all()
+    assert not acquitted.all()
 
 
-def alarms_are_rare(table: pd.DataFrame) -> bool:
-    honest = table[table["channel"] == ""].dropna(subset=["audits"])
-    bounds = [most_alarms(int(audits)) for audits in honest["audits"]]
-    return len(honest) > 0 and bool((honest["alarms"] <= bounds).all())
+def most_alarms(audits: int, level: float) -> int:
+    """Convictions that are exceeded in one of 10⁶ series of audits that each convict with this chance."""
+    return int(binom.isf(1e-6, audits, level))
 
 
-def test_honest_subjects_are_convicted_as_rarely_as_stated(table: pd.DataFrame) -> None:
-    assert most_alarms(100) == 8
+def alarms_are_rare(table: pd.DataFrame, suffix: str, level: float) -> bool:
+    """Whether those of each honest subject are, and of all together."""
+    counts = table[[f"alarms{suffix}", f"audits{suffix}"]].dropna()
+    alarms, audits = np.vstack([counts, counts.sum()]).T
+    return bool((alarms <= [most_alarms(int(n), level) for n in audits]).all())
+
+
+@pytest.mark.parametrize(("suffix", "level", "audits"), [("", 0.01, 380), ("95", 0.05, 1_140)])
+def test_honest_subjects_are_convicted_as_rarely_as_stated(
+    suffix: str, level: float, audits: int, table: pd.DataFrame
+) -> None:
+    each = table[f"audits{suffix}"]
+    assert each.sum() == audits
+    assert alarms_are_rare(table, suffix, level)
+    bounds = each.map(lambda n: most_alarms(int(n), level), na_action="ignore")
+    for alarms in (each / 2, bounds):  # broken twins, the second one by the sum
+        assert not alarms_are_rare(table.assign(**{f"alarms{suffix}": alarms}), suffix, level)
+
+
+def test_the_bound_of_alarms_is_exact() -> None:
+    assert most_alarms(100, 0.01) == 8
     assert binom.sf(8, 100, 0.01) < 1e-6 < binom.sf(7, 100, 0.01)
-    assert alarms_are_rare(table)
-    assert not alarms_are_rare(table.assign(alarms=table["audits"] / 2))  # broken twin
 
 
 def test_cells_of_an_auditor_that_is_gone_are_kept_and_not_measured(root: Path) -> None:
     grid, rows = study.subjects_grid(), read(study.NAME, root / "results")
     assert missing(grid, rows) == []
-    assert missing(grid, rows[rows["utility"] != "before"])  # broken twin
+    assert missing(grid, rows[rows["utility"] != study.BEFORE])  # broken twin
     with pytest.raises(ValueError, match="its auditor is gone"):
-        study.measure(Cell(method="fixed seed", dataset="add-remove", utility="before", epsilon=1.0))
+        study.measure(cells_of("fixed seed", study.BEFORE)[0])
+
+
+def deltas_are_right(rows: pd.DataFrame) -> bool:
+    deltas = rows["method"].map({name: study.delta_of(s) for name, s in study.subjects().items()})
+    return bool((rows["delta"] == deltas).all())
+
+
+def test_results_hold_the_delta_of_each_claim(root: Path) -> None:
+    rows = read(study.NAME, root / "results")
+    assert deltas_are_right(rows)
+    assert not deltas_are_right(rows.assign(delta=0.0))  # broken twin
+
+
+# --- Audits ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "delta"), [("square root missing", unseen_subjects.DELTA), ("fixed seed", 0)]
+)
+def test_the_claim_is_audited_with_its_delta(
+    name: str, delta: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def fails(factory: Any, tried: Any, settings: Any) -> Any:
+        asked.append(settings)
+        raise AttackError("no\n licence")
+
+    monkeypatch.setattr(study, "examine", fails)
+    assert study.convict(study.subjects()[name], runs=7, seed=3, confidence=0.9) == (False, 0, "no licence")
+    assert [(s.delta, s.runs, s.seed, s.confidence) for s in asked] == [(delta, 7, 3, 0.9)]
+
+
+def test_honest_subjects_and_blocks_share_no_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds: list[int] = []
+
+    def acquits(subject: Any, *, seed: int, **how: Any) -> tuple[bool, int, str]:
+        seeds.append(seed)
+        return False, 5, ""
+
+    monkeypatch.setattr(study, "convict", acquits)
+    blocks = [
+        *cells_of("honest: geometric counts"),
+        *cells_of("honest: geometric counts", study.AT_95),
+        *cells_of("honest: noisy texts", study.AT_95),
+    ]
+    for cell in blocks:
+        assert study.measure(cell) == {"audits": 20, "convicted": 0}
+    assert len(blocks) == 7
+    assert len(set(seeds)) == len(seeds) == 7 * study.BLOCK
+    study.measure(blocks[0])  # broken twin: a block again
+    assert len(set(seeds)) < len(seeds)
+
+
+def test_a_slow_subject_does_not_pause_in_an_audit_and_does_again_afterwards(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr(time, "sleep", pauses.append)
+    subject = study.subjects()["one noise twice, slow"]
+    assert study.convict(subject, runs=20, seed=0, confidence=0.99)[0]
+    assert set(pauses) == {0}
+    subject.factory().fit(np.zeros((2, 2)), [0, 1])
+    assert pauses[-1] == unseen_subjects.PAUSE > 0  # broken twin
 
 
 def test_fits_are_counted_and_the_class_is_left_as_it_was() -> None:

@@ -34,6 +34,10 @@ def slope(model: Any) -> list[float]:
     return [model.coef_[0, 0]]
 
 
+def many_steps(model: Any) -> list[bool]:
+    return [model.n_iter_[0] > 2]
+
+
 def three_columns(model: Any) -> list[bool]:
     return [model.predict_proba(QUERY).shape[1] == 3]
 
@@ -215,6 +219,20 @@ def logistic_cases() -> Iterator[Case]:
             slope,
             names=("coef_",),
         )
+    yield Case(
+        "logistic-steps-replace-1",
+        "LogisticRegression, data_norm=1, fit_intercept=False",
+        "diffprivlib",
+        "replace",
+        1.0,
+        2_000,
+        partial(independent, "LogisticRegression", epsilon=1.0, data_norm=1.0, **bare),
+        with_last(1.0, 1),
+        with_last(0.0, 1),
+        "records (0, class 0), (0, class 1) and (1, class 1); in D′ the last one is at 0",
+        many_steps,
+        "n_iter_ is above 2",
+    )
     yield Case(
         "logistic-classes-replace-1",
         "LogisticRegression, data_norm=1, classes from the data",

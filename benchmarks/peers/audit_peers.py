@@ -1,8 +1,8 @@
 """Audit the privacy claims of other people's software by black-box and attribute attacks on chosen neighbours.
 
 Runs in an environment of its own (see ``README.md`` beside this file). Every bound comes from
-:mod:`dpnb.audit.attack`: many fits on two data sets that differ in one record, and Clopper-Pearson intervals. The
-attacks stand in the modules beside this file, one for each package.
+:mod:`dpnb.audit.attack`: many fits on two data sets that differ in one record, and an exact test of how often an
+event occurs on each. The attacks stand in the modules beside this file, one for each package.
 """
 
 from __future__ import annotations

@@ -68,6 +68,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     add("--runs", type=int, default=UNLIMITED, help="most fits on each side (default: what time allows)")
     add("--delta", type=float, default=0.0, help="claimed δ (default 0)")
+    normal = "the claim is that of normal noise with this ε and δ: bet against its whole curve"
+    add("--gaussian", action="store_true", help=normal)
     sure = "with which a private estimator passes (default %(default)s)"
     add("--confidence", type=float, default=SURE, help=sure)
     add("--neighbours", choices=NEIGHBOURS, default="add-remove", help="relation of the claim")
@@ -101,6 +103,10 @@ def _check(parser: _Parser, options: argparse.Namespace) -> None:
         (o.runs >= MIN_RUNS, f"--runs {o.runs}: expected at least {MIN_RUNS}; {USUAL_RUNS} is usual"),
         (o.minutes > 0, f"--minutes {o.minutes:g}: expected a positive number, such as {MINUTES:g}"),
         (0 <= o.delta < 1, f"--delta {o.delta:g}: expected a number from 0 to below 1, such as 1e-6"),
+        (
+            o.delta > 0 or not o.gaussian,
+            "--gaussian needs --delta above 0, the δ of the normal noise at --epsilon",
+        ),
         (0 < o.confidence < 1, f"--confidence {o.confidence:g}: expected between 0 and 1, such as 0.99"),
         (o.jobs >= 1, f"--jobs {o.jobs}: expected at least 1"),
         (o.seed >= 0, f"--seed {o.seed}: expected at least 0"),
@@ -209,7 +215,7 @@ class Audited:
 def audited(factory: Callable[[], Any], options: argparse.Namespace) -> Audited:
     """Examine the estimator as a test does, and replay it or read its ledger where that is possible."""
     domain, offered = _pairs(factory, options)
-    names = ("runs", "minutes", "confidence", "delta", "neighbours", "jobs", "seed")
+    names = ("runs", "minutes", "confidence", "delta", "gaussian", "neighbours", "jobs", "seed")
     settings = AuditSettings(
         claimed=options.epsilon,
         progress=sys.stderr.isatty(),
@@ -222,7 +228,9 @@ def audited(factory: Callable[[], Any], options: argparse.Namespace) -> Audited:
     pair = next(pair for pair in offered if pair.name == ordered[0].pair)
     more: list[Finding] = []
     try:
-        if options.delta > 0:
+        if options.gaussian:
+            more = []  # neither replays nor ledgers speak of it
+        elif options.delta > 0:
             more = _by_ledger(factory, pair, found.bets, settings)
         elif not found.interrupted:
             structured = offered if options.pair else families(options.neighbours, domain=domain)
@@ -352,7 +360,8 @@ def _failed(complaint: str, status: int = 2) -> int:
 def _settings(options: argparse.Namespace, found: Audited) -> dict[str, str]:
     return {
         "subject": options.factory,
-        "claim": f"ε = {options.epsilon:g}, δ = {options.delta:g}, {options.neighbours}",
+        "claim": f"ε = {options.epsilon:g}, δ = {options.delta:g}{', normal noise' * options.gaussian}, "
+        f"{options.neighbours}",
         "spent": spent(found.examined),
         "confidence": f"{options.confidence:.10g}",
         "seed": f"{options.seed}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -83,17 +84,6 @@ class Adapted:
         return [classes[int(c)] if c in range(len(classes)) else c for c in flat]
 
 
-@dataclass(frozen=True)
-class _Adapter:
-    """A factory of adapted estimators that can be sent to other processes."""
-
-    factory: Callable[..., Any]
-    settings: tuple[tuple[str, Any], ...]
-
-    def __call__(self) -> Adapted:
-        return Adapted(self.factory, **dict(self.settings))
-
-
 def adapted(
     factory: Callable[..., Any],
     *,
@@ -131,16 +121,10 @@ def adapted(
     >>> factory().fit([[0.5]], [1]).predict([[0.1], [0.2]])
     [0, 0]
     """
-    settings = {
-        "arrays": arrays,
-        "encoded": encoded,
-        "domain": domain,
-        "fit_name": fit,
-        "predict_name": predict,
-        "proba_name": predict_proba,
-        "seed_name": seed,
-    }
-    return _Adapter(factory, tuple(settings.items()))
+    return partial(
+        Adapted, factory, domain=domain, arrays=arrays, encoded=encoded,
+        fit_name=fit, predict_name=predict, proba_name=predict_proba, seed_name=seed,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -153,11 +137,8 @@ class OnDomain:
     def __call__(self) -> Any:
         """Return an unfitted estimator."""
         model = self.factory()
-        return model.set_params(domain=self.domain) if _lacks_domain(model) else model
-
-
-def _lacks_domain(model: Any) -> bool:
-    return hasattr(model, "get_params") and model.get_params(deep=False).get("domain", model) is None
+        lacks = hasattr(model, "get_params") and model.get_params(deep=False).get("domain", model) is None
+        return model.set_params(domain=self.domain) if lacks else model
 
 
 @dataclass
@@ -188,14 +169,6 @@ class MechanismEstimator:
         return np.zeros(len(X))
 
 
-@dataclass(frozen=True)
-class _MechanismFactory:
-    mechanism: Mechanism
-
-    def __call__(self) -> MechanismEstimator:
-        return MechanismEstimator(self.mechanism)
-
-
 def as_estimator(mechanism: Mechanism) -> Callable[[], MechanismEstimator]:
     """A factory for all instruments from a plain mechanism.
 
@@ -213,7 +186,7 @@ def as_estimator(mechanism: Mechanism) -> Callable[[], MechanismEstimator]:
     >>> model.released_.shape
     (1,)
     """
-    return _MechanismFactory(mechanism)
+    return partial(MechanismEstimator, mechanism)
 
 
 def released(model: Any) -> Floats:

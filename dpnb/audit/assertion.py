@@ -37,6 +37,7 @@ def assert_private(
     *,
     epsilon: float,
     delta: float = 0.0,
+    gaussian: bool = False,
     neighbours: str = "add-remove",
     domain: Domain = DOMAIN,
     kinds: Sequence[str] | None = None,
@@ -57,6 +58,8 @@ def assert_private(
     subject : an unfitted estimator with ``fit`` and ``predict``, or a class or a function that makes one:
         :func:`~dpnb.audit.adapters.adapted` and :func:`~dpnb.audit.adapters.as_estimator` make one of anything else.
     epsilon, delta : the claim.
+    gaussian : whether it is the claim of normal noise with that (ε, δ), against whose whole curve bets are laid. It is
+        more than (ε, δ): randomised response, which keeps ε = 1 and any δ, is no such noise and fails.
     neighbours : ``"add-remove"`` or ``"replace"``.
     domain : public domain of the records that the auditor makes up.
     kinds : kinds of pairs, as of :func:`~dpnb.audit.pairs.pairs`.
@@ -95,6 +98,7 @@ def assert_private(
     settings = AuditSettings(
         claimed=epsilon,
         delta=delta,
+        gaussian=gaussian,
         neighbours=neighbours,
         runs=runs,
         minutes=minutes,

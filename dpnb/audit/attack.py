@@ -97,7 +97,10 @@ def black_box(first: Data, second: Data) -> BlackBox:
 def _queries(a: Any, b: Any) -> Any:
     tables = [pd.DataFrame(X) if isinstance(X, np.ndarray) and X.ndim == 2 else X for X in (a, b)]
     if not all(isinstance(X, pd.DataFrame) for X in tables):
-        return [*dict.fromkeys([*a, *b])][:MOST_QUERIES] if _hashable(a, b) else [*a, *b][:MOST_QUERIES]
+        try:
+            return [*dict.fromkeys([*a, *b])][:MOST_QUERIES]
+        except TypeError:  # some cannot be looked up
+            return [*a, *b][:MOST_QUERIES]
     rows = pd.concat(tables, ignore_index=True)
     # A record that only one data set holds shows up an odd number of times: ask for it first.
     often = rows.astype(object).groupby(list(rows.columns), dropna=False, sort=False)[rows.columns[0]]
@@ -106,14 +109,6 @@ def _queries(a: Any, b: Any) -> Any:
     queries = pd.concat([rows, _corners(rows)], ignore_index=True).drop_duplicates(ignore_index=True)
     queries = queries.astype(tables[0].dtypes.to_dict())
     return queries if isinstance(a, pd.DataFrame) else queries.to_numpy(np.asarray(a).dtype)
-
-
-def _hashable(a: Any, b: Any) -> bool:
-    try:
-        hash((*a, *b))
-    except TypeError:
-        return False
-    return True
 
 
 def _corners(rows: pd.DataFrame) -> pd.DataFrame:
@@ -254,9 +249,7 @@ def two_samples(
 Notes = tuple[str, str, str, str]  # as NOTED names them; empty for none
 Seen = tuple[Any, Notes]  # what is observed of a fit, and what it raised and warned
 SILENT: Notes = ("", "", "", "")
-Texts = dict[
-    tuple[str, float], str
-]  # the text of each number in the columns of texts, such as those of NOTED
+Texts = dict[tuple[str, float], str]  # the text of each number in columns of texts, such as those of NOTED
 NOTED = (
     "the run's exception by kind",
     "the run's exception",
@@ -417,8 +410,7 @@ def with_notes(sides: Sequence[Sequence[Seen]]) -> tuple[list[Floats], Texts]:
 
     Returns
     -------
-    A table for each data set, and the text of each number in the columns in front. A number follows from its text
-    alone, so that no run has a say in how another one is seen.
+    A table for each data set, and the text of each number in the columns in front.
     """
     texts: Texts = {}
     rows = [[side_by_side(seen, texts) for seen in side] for side in sides]
@@ -426,8 +418,9 @@ def with_notes(sides: Sequence[Sequence[Seen]]) -> tuple[list[Floats], Texts]:
     return [table(side, width) for side in rows], texts
 
 
-def _number(note: str) -> float:
-    return float(zlib.crc32(note.encode()))  # 0 for no note
+def number_of(text: str) -> float:
+    """A number that follows from the text alone, so that no run has a say in how another one is seen; 0 for none."""
+    return float(zlib.crc32(text.encode(errors="surrogatepass")))
 
 
 def words_of(event: OutputEvent, texts: Texts) -> str:
@@ -449,7 +442,7 @@ def texts_in(event: OutputEvent, texts: Texts) -> list[str] | None:
 def side_by_side(seen: Seen, texts: Texts) -> Floats:
     """Exception and warnings of a fit as numbers, in front of what was observed; their texts go into ``texts``."""
     row, notes = seen
-    numbers = [_number(note) for note in notes]
+    numbers = [number_of(note) for note in notes]
     whole = notes[1], notes[1], notes[3], notes[3]  # a kind is told by its message, if it has one only
     for key, note, full in zip(zip(NOTED, numbers, strict=True), notes, whole, strict=True):
         texts[key] = full if texts.get(key, full) == full else note
@@ -507,12 +500,7 @@ def attack(
     return replace(result, event=f"{words_of(result.shown, texts)}{where}")
 
 
-def names_of(observe: Observe, width: int) -> list[str]:
-    """Names of what an observation sees."""
-    name_them = getattr(observe, "names", None)
-    return list(name_them(width)) if callable(name_them) else [f"output {j}" for j in range(width)]
-
-
 def noted_names(observe: Observe, width: int) -> list[str]:
     """Names of ``width`` numbers: what the runs raise and warn, and what an observation sees."""
-    return [*NOTED, *names_of(observe, width - len(NOTED))]
+    seen, name_them = width - len(NOTED), getattr(observe, "names", None)
+    return [*NOTED, *(name_them(seen) if callable(name_them) else [f"output {j}" for j in range(seen)])]

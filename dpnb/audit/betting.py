@@ -1,4 +1,4 @@
-"""Anytime-valid bounds of ε by betting: e-values of the fair-coin game, and of means of bounded numbers.
+"""Anytime-valid bounds of ε by betting: e-values of the fair-coin game.
 
 *The game*. In every round a fair coin picks D or D′, the subject runs on it, and the auditor guesses the side from the
 output or abstains. If the subject is (ε, δ)-DP given all earlier rounds, P(correct) ≤ e^ε P(wrong) + δ for any rule
@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit
+from scipy.special import expit, log_ndtr, ndtr
 
 from ..arrays import Floats
 from .settings import check_levels
@@ -52,7 +52,8 @@ def _log_sum(logs: Floats) -> Floats:
     return total
 
 
-def _log_mean(logs: Floats) -> Floats:
+def log_mean(logs: Floats) -> Floats:
+    """Log of the mean of exponentials over the last axis: e-values of any dependence have an e-value as their mean."""
     return _log_sum(logs) - math.log(logs.shape[-1])
 
 
@@ -64,19 +65,20 @@ class Tally(NamedTuple):
     none: float = 0
 
 
-def log_wealth(tally: Tally, *, epsilon: ArrayLike, delta: float = 0.0) -> Floats:
+def log_wealth(tally: Tally, *, epsilon: ArrayLike, delta: ArrayLike = 0.0) -> Floats:
     """Log wealth after a tally, by ε and by stake, (..., stakes)."""
-    share = 1 / (np.exp(np.asarray(epsilon, float))[..., None] + delta)
-    logs = tally.correct * np.log1p(STAKES * (1 - delta) * share)
-    if delta and tally.none:
-        logs = logs + tally.none * np.log1p(-STAKES * delta * share)
+    beyond = np.asarray(delta, float)[..., None]
+    share = 1 / (np.exp(np.asarray(epsilon, float))[..., None] + beyond)
+    logs = tally.correct * np.log1p(STAKES * (1 - beyond) * share)
+    if tally.none and beyond.any():
+        logs = logs + tally.none * np.log1p(-STAKES * beyond * share)
     wealth: Floats = logs + tally.wrong * _LOG_KEPT if tally.wrong else logs
     return wealth
 
 
-def log_e_values(tally: Tally, *, epsilon: ArrayLike, delta: float = 0.0) -> Floats:
+def log_e_values(tally: Tally, *, epsilon: ArrayLike, delta: ArrayLike = 0.0) -> Floats:
     """Log e-values of the coin game, one for each ε, all stakes alike; parameters as of :func:`e_value`."""
-    return _log_mean(log_wealth(tally, epsilon=epsilon, delta=delta))
+    return log_mean(log_wealth(tally, epsilon=epsilon, delta=delta))
 
 
 def _tally(correct: int, guesses: int, rounds: int | None) -> Tally:
@@ -128,7 +130,43 @@ def exp(log: float) -> float:
     return math.exp(log) if log < 709 else math.inf
 
 
-_Stretch = tuple[Tally, Tally]  # what was laid down before it, and its rounds
+# --- Normal noise -------------------------------------------------------------------------------------------
+
+
+def gaussian_delta(mu: ArrayLike, *, epsilon: ArrayLike) -> Floats:
+    """δ at ε of normal noise whose centre moves by μ > 0 standard deviations.
+
+    References
+    ----------
+    Balle and Wang (2018), Improving the Gaussian mechanism for differential privacy, theorem 8.
+    """
+    half, tilt = np.asarray(mu, float) / 2, np.asarray(epsilon, float) / mu
+    return np.asarray(ndtr(half - tilt) - np.exp(epsilon + log_ndtr(-half - tilt)))
+
+
+def gaussian_variation(epsilon: ArrayLike, *, delta: float) -> Floats:
+    """δ at ε = 0 of normal noise that has ``delta`` at ``epsilon``: how far it can move any probability, at most."""
+    ends = np.log([1e-9, 1e3])[(..., *[None] * np.ndim(epsilon))] + np.zeros(np.shape(epsilon))
+    low, high = ends
+    for _ in range(60):  # halvings: down to rounding; the upper end errs on the claim's side
+        middle = (low + high) / 2
+        enough = gaussian_delta(np.exp(middle), epsilon=epsilon) >= delta
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    return gaussian_delta(np.exp(high), epsilon=0.0)
+
+
+# --- The game -----------------------------------------------------------------------------------------------
+
+
+_Point = tuple[Floats, Floats]  # an ε, or several, and the δ there
+
+
+class _Stretch(NamedTuple):
+    """What was laid down before it, its rounds, and which point of the claim they are played against."""
+
+    before: Tally
+    rounds: Tally
+    point: int
 
 
 class CoinGame:
@@ -148,18 +186,21 @@ class CoinGame:
     confidence : probability in (0, 1) that the bound holds at all times.
     delta : δ of the claim, in [0, 1).
     reserve : share of the wealth that :meth:`anew` draws on.
+    gaussian : whether the claim is of normal noise with that (ε, δ), so that stretches may also be played on how far
+        its probabilities move.
     """
 
-    def __init__(self, *, confidence: float, delta: float = 0.0, reserve: float = 0.0) -> None:
+    def __init__(
+        self, *, confidence: float, delta: float = 0.0, reserve: float = 0.0, gaussian: bool = False
+    ) -> None:
         check_levels(confidence, delta)
-        self.delta = delta
+        self.delta, self.gaussian = delta, gaussian
         self._enough = -math.log(1 - confidence)
         self._refuted = -1  # last point of the grid
         self._share, self._reserve = 1 - reserve, reserve
         self._ended: list[tuple[float, list[_Stretch]]] = []  # share and stretches of what was before
         self._finished: list[_Stretch] = []
-        self._before = Tally()
-        self.now = Tally()
+        self._before, self.now, self._point = Tally(), Tally(), 0
         self._near: _View | None = None
 
     @property
@@ -170,65 +211,93 @@ class CoinGame:
     @property
     def total(self) -> Tally:
         """All rounds so far."""
-        before = [rounds for _, stretches in self._ended for _, rounds in stretches]
-        return Tally(*np.sum([self.now, *before, *(rounds for _, rounds in self._finished)], axis=0).tolist())
+        before = [stretch for _, stretches in self._ended for stretch in stretches]
+        return Tally(*np.sum([one.rounds for one in (*before, *self._stretches)], axis=0).tolist())
 
-    def begin(self, suggested: Tally) -> None:
-        """Begin a stretch, with stakes as a tally of past rounds suggests; no bet is on the stretch yet."""
-        self._finished.append((self._before, self.now))
-        self._before, self.now = suggested, Tally()
+    @property
+    def _stretches(self) -> list[_Stretch]:
+        """All since :meth:`anew` or the beginning."""
+        return [*self._finished, _Stretch(self._before, self.now, self._point)]
+
+    def begin(self, suggested: Tally, *, point: int = 0) -> None:
+        """Begin a stretch, with stakes as a tally of past rounds suggests; no bet is on the stretch yet.
+
+        Parameters
+        ----------
+        point : 0 to play against (ε, δ); 1, if the claim is of normal noise, against its δ at ε = 0.
+        """
+        self._finished = self._stretches
+        self._before, self.now, self._point = suggested, Tally(), point
         self._near = None
 
     def anew(self) -> None:
         """Bet with a part of the reserve from now on: the k-th time with 1/(k + 2) of what is left of it."""
         if not self._reserve:
             raise ValueError("reserve=0: expected some of the wealth to be laid aside, such as reserve=0.5")
-        self._ended.append((self._share, [*self._finished, (self._before, self.now)]))
+        self._ended.append((self._share, self._stretches))
         self._share = self._reserve / (len(self._ended) + 2)
         self._reserve -= self._share
-        self._finished, self._before, self.now = [], Tally(), Tally()
+        self._finished, self._before, self.now, self._point = [], Tally(), Tally(), 0
         self._near = None
 
     def log_e_value(self, epsilon: float) -> float:
         """Log of the present wealth against (ε, δ)-DP."""
-        present = self._share, [*self._finished, (self._before, self.now)]
-        return float(np.logaddexp(self._log_aside(epsilon), self._log_won(*present, epsilon=epsilon)))
+        points = self.points(epsilon)
+        won = self._log_won(self._share, self._stretches, points)
+        return float(np.logaddexp(self._log_aside(points), won))
 
     def log_present(self, epsilon: float) -> float:
         """Log of what a unit of the wealth that is being bet has become, since :meth:`anew` or the beginning."""
-        return float(self._log_won(1.0, [*self._finished, (self._before, self.now)], epsilon=epsilon))
+        return float(self._log_won(1.0, self._stretches, self.points(epsilon)))
 
-    def _log_won(self, share: float, stretches: Sequence[_Stretch], *, epsilon: ArrayLike) -> Floats:
+    def points(self, epsilon: ArrayLike) -> list[_Point]:
+        """Points that stretches can be played against, for each ε of a claim."""
+        own: Floats = np.asarray(epsilon, float)
+        known = [(own, np.full(own.shape, self.delta))]
+        if self.gaussian:
+            known.append((np.zeros(own.shape), gaussian_variation(own, delta=self.delta)))
+        return known
+
+    def better(self, tallies: Sequence[Tally], epsilon: float) -> int:
+        """The point of a claim against which a tally would have won more, of one tally for each."""
+        points = self.points(epsilon)
+        won = [
+            log_e_values(tally, epsilon=at, delta=d) for tally, (at, d) in zip(tallies, points, strict=True)
+        ]
+        return int(np.argmax(won))
+
+    def _log_won(self, share: float, stretches: Sequence[_Stretch], points: Sequence[_Point]) -> Floats:
         """Log of what a share of the wealth has become, for each ε."""
-        factors = [self._log_factor(*stretch, epsilon=epsilon) for stretch in stretches]
-        won: Floats = sum(factors, np.full(np.shape(epsilon), math.log(share)))
+        factors = [self._log_factor(stretch, points[stretch.point]) for stretch in stretches]
+        won: Floats = sum(factors, np.full(points[0][0].shape, math.log(share)))
         return won
 
-    def _log_aside(self, epsilon: ArrayLike) -> Floats:
+    def _log_aside(self, points: Sequence[_Point]) -> Floats:
         """Log of the reserve and of what was won or lost before, for each ε."""
         with np.errstate(divide="ignore"):
-            aside: Floats = np.full(np.shape(epsilon), np.log(self._reserve))
+            aside: Floats = np.full(points[0][0].shape, np.log(self._reserve))
         for ended in self._ended:
-            aside = np.logaddexp(aside, self._log_won(*ended, epsilon=epsilon))
+            aside = np.logaddexp(aside, self._log_won(*ended, points))
         return aside
 
-    def _log_laid(self, suggested: Tally, epsilon: ArrayLike) -> Floats:
+    def _log_laid(self, suggested: Tally, point: _Point) -> Floats:
         """Log share of what the gambler has that each stake gets: most of it by the tally, the rest alike."""
-        logs = log_wealth(suggested, epsilon=epsilon, delta=self.delta)
+        logs = log_wealth(suggested, epsilon=point[0], delta=point[1])
         posterior = logs - _log_sum(logs)[..., None]
         laid: Floats = np.logaddexp(math.log(1 - HEDGE) + posterior, math.log(HEDGE) - math.log(len(STAKES)))
         return laid
 
-    def _log_factor(self, suggested: Tally, rounds: Tally, *, epsilon: ArrayLike) -> Floats:
+    def _log_factor(self, stretch: _Stretch, point: _Point) -> Floats:
         """Log of what a stretch multiplies the wealth by, for each ε."""
-        laid = self._log_laid(suggested, epsilon)
-        return _log_sum(laid + log_wealth(rounds, epsilon=epsilon, delta=self.delta))
+        laid = self._log_laid(stretch.before, point)
+        return _log_sum(laid + log_wealth(stretch.rounds, epsilon=point[0], delta=point[1]))
 
     def _view(self, first: int) -> _View:
-        points: Floats = np.arange(first, first + AT_ONCE, dtype=float) * STEP
-        carried = self._log_won(self._share, self._finished, epsilon=points)
-        laid = self._log_laid(self._before, points)
-        return _View(first, points, laid, carried, self._log_aside(points))
+        grid: Floats = np.arange(first, first + AT_ONCE, dtype=float) * STEP
+        points = self.points(grid)
+        laid = self._log_laid(self._before, points[self._point])
+        carried = self._log_won(self._share, self._finished, points)
+        return _View(first, *points[self._point], laid, carried, self._log_aside(points))
 
     def add(self, right: bool | None) -> None:
         """Add a round: a correct guess, a wrong one, or none."""
@@ -246,7 +315,7 @@ class CoinGame:
                 near = self._near = self._view(self._refuted + 1)
             start = self._refuted + 1 - near.first
             part = slice(start, start + count)
-            wealth = log_wealth(self.now, epsilon=near.points[part], delta=self.delta)
+            wealth = log_wealth(self.now, epsilon=near.epsilon[part], delta=near.delta[part])
             logs = np.logaddexp(near.aside[part], near.carried[part] + _log_sum(near.laid[part] + wealth))
             refuted = logs >= self._enough
             if not refuted.all():
@@ -261,7 +330,8 @@ class _View(NamedTuple):
     """What a game keeps of the points of the grid that come next."""
 
     first: int
-    points: Floats
+    epsilon: Floats
+    delta: Floats
     laid: Floats
     carried: Floats
     aside: Floats
@@ -302,29 +372,3 @@ def most_refutable(runs: int, *, confidence: float) -> float:
     """Largest claim that ``runs`` runs can refute by any valid test, see :func:`least_guesses`."""
     check_levels(confidence, 0.0)
     return max(-math.log(math.expm1(-math.log(1 - confidence) / runs)), 0.0)
-
-
-# --- Means of bounded numbers -------------------------------------------------------------------------------
-
-
-def log_mean_e_value(values: ArrayLike, mean: float) -> float:
-    """Log e-value against "given the past, each value has a mean of at most ``mean``", for values of at least 0.
-
-    Wealth is multiplied by 1 − κ + κ · value / mean, for stakes κ down to about the mean, which is what pays when a
-    value of 1 is rare. It falls as ``mean`` grows, so all means below a refuted one are refuted.
-
-    Parameters
-    ----------
-    values : (n,) numbers of at least 0, in any order.
-    mean : in (0, 1].
-    """
-    numbers = np.asarray(values, float)
-    kappa = stakes(min(math.log(mean), LEAST_LOG_ODDS))
-    with np.errstate(divide="ignore"):
-        logs = np.log1p(kappa * (numbers[:, None] / mean - 1)).sum(axis=0)
-    return float(_log_mean(logs))
-
-
-def average_e_value(logs: Sequence[float]) -> float:
-    """Log of the average of e-values, which is one whatever the dependence among them."""
-    return float(_log_mean(np.asarray(logs, float)))

@@ -8,12 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaincinv
+from scipy.optimize import brentq
+from scipy.special import betainccinv, betaincinv, gammaln, logit
+from scipy.stats import binom
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
@@ -26,8 +27,11 @@ Counts = NDArray[np.int_]
 Statistic = Callable[[Floats], Floats]
 
 MIN_RUNS = 40  # on each data set: five learn, five choose an event, and thirty measure it
-CHOICE_LEVEL = 0.99  # at which an event is chosen, at most: few outputs tell events apart at no higher one
+CHOICE_LEVEL = 0.999  # of limits that choose an event: at a lower level luck decides, at a higher one nothing
 MOST_CUTS = 200  # thresholds, and frequent values, that are tried of each number
+RESERVED = 0.01  # of α: half for far probabilities, a quarter for far counts, a quarter for rounding
+STEPS = 24  # points of the border at which a tail is summed, for each of two probabilities
+PRECISION = 1e-6  # of ε
 
 
 # --- Counts ---------------------------------------------------------------------------------------------------
@@ -43,27 +47,98 @@ def clopper_pearson(successes: Counts, trials: int, *, alpha: float) -> tuple[Fl
     k = np.asarray(successes, float)
     # The corners k = 0 and k = trials are no Beta distributions; their bounds are 0 and 1.
     low = np.where(k == 0, 0.0, betaincinv(np.maximum(k, 1), trials - k + 1, alpha / 2))
-    high = np.where(k == trials, 1.0, betaincinv(k + 1, np.maximum(trials - k, 1), 1 - alpha / 2))
+    high = np.where(k == trials, 1.0, betainccinv(k + 1, np.maximum(trials - k, 1), alpha / 2))
     return low, high
 
 
-def _log_ratios(
-    first: Counts, second: Counts, *, runs: tuple[int, int], confidence: float, delta: float
-) -> Floats:
-    """Lower bound of ε for each pair of counts, better direction; ``-inf`` if the counts show nothing."""
-    p_low, p_high = clopper_pearson(first, runs[0], alpha=(1 - confidence) / 2)
-    q_low, q_high = clopper_pearson(second, runs[1], alpha=(1 - confidence) / 2)
-    ratio = np.maximum((p_low - delta) / q_high, (q_low - delta) / p_high)
-    with np.errstate(divide="ignore"):
-        bounds: Floats = np.log(np.maximum(ratio, 0.0))
-    return bounds
+class _Limits:
+    """Of counts: one-sided limits of their probabilities, each at ``alpha``, and their shares."""
+
+    def __init__(self, counts: Counts, trials: int, *, alpha: float) -> None:
+        self.low, self.high = clopper_pearson(counts, trials, alpha=2 * alpha)
+        self.share = np.maximum(counts, 0.5) / trials
+
+
+def _shown(first: _Limits, second: _Limits, *, delta: float) -> Floats:
+    """Ratio of two probabilities after δ, one by its limit and one by its share, the smaller; better direction."""
+    ratios = [
+        np.minimum((one.low - delta) / other.share, (one.share - delta) / other.high)
+        for one, other in ((first, second), (second, first))
+    ]
+    return np.asarray(np.maximum(*ratios))
+
+
+class _Count(_Limits):
+    """A count's interval of probabilities, and the counts that these make likely."""
+
+    def __init__(self, seen: int, trials: int, *, alpha: float) -> None:
+        self.trials = trials
+        low, high = clopper_pearson(np.array(seen), trials, alpha=alpha * RESERVED / 4)
+        self.ends = float(low), float(high)
+        rare = alpha * RESERVED / 32
+        few, many = (int(binom.ppf(rare, trials, p)) for p in (low, 1 - high))
+        self.near = np.arange(few, trials - many + 1)
+        super().__init__(self.near, trials, alpha=alpha)
+        self._logs = gammaln(trials + 1) - gammaln(self.near + 1) - gammaln(trials - self.near + 1)
+
+    def masses(self, p: Floats) -> Floats:
+        """(len(p), near) probability of each near count."""
+        logs = self._logs + self.trials * np.log1p(-p)[:, None] + logit(p)[:, None] * self.near
+        return np.asarray(np.exp(logs))
+
+    def sag(self, p: Floats) -> Floats:
+        """(len(p) - 1,) how far n ln(1 + e^θ), θ the log-odds, is below its chord between neighbours, at most."""
+        steepest = np.clip(0.5, p[:-1], p[1:])
+        return np.asarray(self.trials * steepest * (1 - steepest) * np.diff(logit(p)) ** 2 / 8)
+
+
+class _Tail:
+    """The pairs of near counts that show at least a ratio."""
+
+    def __init__(self, first: _Count, second: _Count, *, ratio: float, delta: float) -> None:
+        self.first, self.second, self.delta = first, second, delta
+        self._start = np.maximum(
+            np.searchsorted(first.low, delta + ratio * second.share),
+            np.searchsorted(first.share, delta + ratio * second.high),
+        )
+
+    def largest(self, epsilon: float) -> float:
+        """Upper bound of the tail's probability over the p ≤ e^ε q + δ in the intervals."""
+        p, q = (np.clip(side, 1e-300, 1 - 2**-53) for side in self._border(math.exp(epsilon)))
+        above = np.cumsum(self.first.masses(p)[:, ::-1], axis=1)[:, ::-1]
+        above = np.pad(above, ((0, 0), (0, 1)))[:, self._start]
+        below = self.second.masses(q)
+        exact = (above * below).sum(axis=1)
+        if len(p) < 2:
+            return float(exact.sum())
+        corners = (above[1:] * below[:-1]).sum(axis=1)
+        with np.errstate(over="ignore"):
+            chords = np.maximum(exact[1:], exact[:-1]) * np.exp(self.first.sag(p) + self.second.sag(q))
+        return float(np.minimum(corners, chords).max())
+
+    def _border(self, grow: float) -> tuple[Floats, Floats]:
+        """Pairs with p = e^ε q + δ; one corner if all of the intervals obeys, none if nothing does."""
+        (p_low, p_high), (q_low, q_high) = self.first.ends, self.second.ends
+        if p_high <= grow * q_low + self.delta:
+            return np.array([p_high]), np.array([q_low])
+        start, end = max(q_low, (p_low - self.delta) / grow), min(q_high, (p_high - self.delta) / grow)
+        if start > end:
+            return np.empty(0), np.empty(0)
+        by_p = (_even(grow * start + self.delta, grow * end + self.delta) - self.delta) / grow
+        q = np.unique(np.clip(np.concatenate([_even(start, end), by_p]), start, end))
+        return np.minimum(grow * q + self.delta, 1.0), q
+
+
+def _even(low: float, high: float) -> Floats:
+    """Probabilities whose counts are equally many standard deviations apart."""
+    first, last = (math.asin(math.sqrt(min(end, 1.0))) for end in (low, high))
+    return np.asarray(np.sin(np.linspace(first, last, STEPS)) ** 2)
 
 
 def epsilon_bound(k: int, l: int, n_k: int, n_l: int, *, confidence: float, delta: float = 0.0) -> float:  # noqa: E741
     """Lower confidence bound of ε from how often an event fixed in advance occurs on two neighbours.
 
-    Four Clopper–Pearson bounds (two probabilities, two directions) share the error probability equally, and
-    ε ≥ ln((p_low − δ) / q_high) holds in the better direction.
+    An exact test of both counts rejects every smaller ε.
 
     Parameters
     ----------
@@ -75,6 +150,26 @@ def epsilon_bound(k: int, l: int, n_k: int, n_l: int, *, confidence: float, delt
     Returns
     -------
     The bound, 0 if the counts show nothing.
+
+    Notes
+    -----
+    Let p and q be the event's probabilities, T a statistic fixed in advance with the value t, and C intervals that miss
+    p or q with probability r at most. The test's π(ε) is r + sup P(T ≥ t) over the pairs in C that obey (ε, δ). If
+    (p, q) obeys, then π(ε) ≤ α has probability α at most: either C misses, or P(T ≥ t) at (p, q) itself is at most
+    α − r. More pairs obey a larger ε, so π rises, and the bound passes the true ε only if π is at most α there.
+
+    T is the larger one of two directions. The first is min((p_low − δ) / q̂, (p̂ − δ) / q_high), with shares p̂ and q̂
+    and limits at α; any choice is valid. Its tail is a union of two, so the two suprema are added. The first part's
+    probability rises in p and falls in q. So its supremum is on the border p = e^ε q + δ, and between two points of the
+    border it is at most the value at the larger p and the smaller q. It is also at most the larger one of the two
+    values times exp((n v Δθ² + m w Δη²) / 8), with θ and η the log-odds of p and q, and v and w the largest p(1 − p)
+    and q(1 − q) between: its logarithm is a convex function of (θ, η) less n ln(1 + e^θ) + m ln(1 + e^η), and as
+    dθ/dη = (1 − δ/p) (1 − q) / (1 − p) rises along the border, its chords have the larger p.
+
+    References
+    ----------
+    Buehler (1957), Confidence intervals for the product of two binomial parameters; Berger and Boos (1994), P values
+    maximized over a confidence set for the nuisance parameter.
     """
     check_levels(confidence, delta)
     for successes, trials in ((k, n_k), (l, n_l)):
@@ -82,12 +177,27 @@ def epsilon_bound(k: int, l: int, n_k: int, n_l: int, *, confidence: float, delt
             raise ValueError(
                 f"{successes} of {trials} outputs in the event: expected 0 to {trials} of at least 1"
             )
-    bound = _log_ratios(np.array([k]), np.array([l]), runs=(n_k, n_l), confidence=confidence, delta=delta)
-    return max(float(bound[0]), 0.0)
+    alpha = 1 - confidence
+    seen = (_Limits(np.array(count), n, alpha=alpha) for count, n in ((k, n_k), (l, n_l)))
+    shown = float(_shown(*seen, delta=delta))
+    if shown <= 0:
+        return 0.0
+    counts = _Count(k, n_k, alpha=alpha), _Count(l, n_l, alpha=alpha)
+    # A little less than what is shown: rounding must not push the counts themselves out of their tail.
+    tails = [_Tail(*pair, ratio=shown * (1 - 1e-9), delta=delta) for pair in (counts, counts[::-1])]
+
+    def excess(epsilon: float) -> float:
+        return math.log((alpha * RESERVED + sum(tail.largest(epsilon) for tail in tails)) / alpha)
+
+    if excess(0.0) >= 0:
+        return 0.0
+    # No ε is rejected under which the less likely count can be 0 with probability 1 - e^-6.
+    most = math.log(max(n_k, n_l)) + 6
+    return max(float(brentq(excess, 0.0, most, xtol=PRECISION)) - 2 * PRECISION, 0.0)
 
 
 def largest_bound(runs: int, *, confidence: float) -> float:
-    """Largest ε that an attack with ``runs`` fits on each data set can show, about ln(n / ln(4 / α))."""
+    """Largest ε that an attack with ``runs`` fits on each data set can show, about ln(n / ln(1 / α))."""
     measured = runs - 2 * _eighth(runs)
     return epsilon_bound(measured, 0, measured, measured, confidence=confidence)
 
@@ -199,14 +309,16 @@ def events(a: Floats, b: Floats) -> Events:
     return Events(relation, np.concatenate([cuts, points, [np.nan]]), first, second)
 
 
-def _best_event(
-    name: str, a: Floats, b: Floats, *, confidence: float, delta: float
-) -> tuple[float, OutputEvent]:
-    """Event of one statistic with the largest bound on the values ``a`` and ``b``."""
+def _best_event(name: str, a: Floats, b: Floats, *, delta: float) -> tuple[float, OutputEvent]:
+    """Event of one statistic that shows most on the values ``a`` and ``b``, and the ratio that it shows."""
     offered = events(a, b)
-    bound = partial(_log_ratios, runs=(len(a), len(b)), confidence=confidence, delta=delta)
-    inside = bound(offered.first, offered.second)
-    outside = bound(len(a) - offered.first, len(b) - offered.second)
+
+    def shown(k: Counts, l: Counts) -> Floats:  # noqa: E741
+        counts = (_Limits(side, len(z), alpha=1 - CHOICE_LEVEL) for side, z in ((k, a), (l, b)))
+        return _shown(*counts, delta=delta)
+
+    inside = shown(offered.first, offered.second)
+    outside = shown(len(a) - offered.first, len(b) - offered.second)
     best = int(np.argmax(np.maximum(inside, outside)))
     event = offered.event(name, best, complement=bool(outside[best] > inside[best]))
     return float(max(inside[best], outside[best])), event
@@ -244,19 +356,13 @@ def classifiers(a: Floats, b: Floats, *, seed: int) -> Iterator[tuple[str, Stati
 
 
 def _chosen(
-    statistics: Sequence[tuple[str, Statistic]],
-    first: Floats,
-    second: Floats,
-    *,
-    confidence: float,
-    delta: float,
+    statistics: Sequence[tuple[str, Statistic]], first: Floats, second: Floats, *, delta: float
 ) -> tuple[OutputEvent, Statistic]:
-    """The event with the largest bound on these outputs, and its statistic."""
+    """The event that shows most on these outputs, and its statistic."""
     offers = [
-        _best_event(name, statistic(first), statistic(second), confidence=confidence, delta=delta)
-        for name, statistic in statistics
+        _best_event(name, statistic(first), statistic(second), delta=delta) for name, statistic in statistics
     ]
-    best = int(np.argmax([bound for bound, _ in offers]))
+    best = int(np.argmax([shown for shown, _ in offers]))
     return offers[best][1], statistics[best][1]
 
 
@@ -306,8 +412,9 @@ def compare(
     An eighth of the outputs trains two classifiers, an eighth chooses one event (a threshold or a frequent value
     of one number, or a threshold of a classifier's score), and the rest measures that event. Since no output
     takes part in both choice and measurement, the bound holds with the stated confidence. It does so whatever the
-    event is chosen for: that is the largest bound at the stated confidence, or at 0.99 if that is less, because at
-    1 − 10⁻⁶ the few outputs that choose show next to nothing, and the choice would go by chance.
+    event is chosen for: that is the statistic of :func:`epsilon_bound`'s test with limits at 0.999, whatever the stated
+    confidence is. At less, rare outputs are taken by luck; at 1 − 10⁻⁶ the few outputs that choose show next to
+    nothing.
 
     Parameters
     ----------
@@ -332,17 +439,16 @@ def compare(
     # One thread: the answer does not depend on the machine, and processes forked later inherit no thread pool.
     with threadpool_limits(1):
         statistics = [*columns, *classifiers(*learn, seed=int(rng.integers(2**31)))]
-        level = min(asked.confidence, CHOICE_LEVEL)
-        event, statistic = _chosen(statistics, *choose, confidence=level, delta=asked.delta)
+        event, statistic = _chosen(statistics, *choose, delta=asked.delta)
         on_first, on_second = (statistic(side) for side in measure)
     runs = len(on_first), len(on_second)
-    k, l = (event.holds(side).sum(keepdims=True) for side in (on_first, on_second))  # noqa: E741
-    bound = float(_log_ratios(k, l, runs=runs, confidence=asked.confidence, delta=asked.delta)[0])
+    k, l = (int(event.holds(side).sum()) for side in (on_first, on_second))  # noqa: E741
+    bound = epsilon_bound(k, l, *runs, confidence=asked.confidence, delta=asked.delta)
     return asked.finding(
         SampledFinding,
         instrument="attack",
-        lower_bound=max(bound, 0.0),
-        event=f"{event}: {k[0]} of {runs[0]} on D, {l[0]} of {runs[1]} on D′",
+        lower_bound=bound,
+        event=f"{event}: {k} of {runs[0]} on D, {l} of {runs[1]} on D′",
         trials=len(a) + len(b),
         shown=event,
         on_first=on_first,

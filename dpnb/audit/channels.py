@@ -1,4 +1,4 @@
-"""Below the mathematics: low bits of released numbers, and where noise comes from.
+"""Below the mathematics: last bits of released numbers, and where noise comes from.
 
 A proof speaks of real numbers and of noise that nobody can draw again. A program releases floating-point numbers and
 seeds its generators. It also takes time, of which few proofs speak: that is not audited.
@@ -22,104 +22,33 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arrays import Floats
-from .attack import Data, Observe, kept_generators, names_of, seed_globals
+from .attack import Data, kept_generators, seed_globals
 from .constant import MOST_RUNS, constant_on_each
 from .features import explained
-from .multiplicity import shared
-from .scan import ScanFinding, facts_of, sizes_of
-from .settings import SURE, AuditSettings, Keywords
+from .neighbours import sizes_of
+from .scan import ScanFinding, facts_of
+from .settings import SURE, AuditSettings, Keywords, shared
 
-# --- Low bits ---------------------------------------------------------------------------------------------------------
-
-BANDS = tuple(2.0**k for k in range(-3, 5))
-"""Limits below which the lowest bits of a number are looked at on their own."""
-MOST_BITS = 32  # numbers of a model whose last bits are looked at, the first ones
+# --- Last bits --------------------------------------------------------------------------------------------------------
 
 
-def lowest_bit(values: ArrayLike) -> Floats:
-    """Exponent of the lowest bit of a floating-point number: the largest k such that it is a multiple of 2ᵏ.
-
-    Returns
-    -------
-    Exponents, shaped as ``values``: ``inf`` for 0, NaN for what is not finite.
-    """
-    numbers = np.asarray(values, float)
-    finite = np.isfinite(numbers)
-    mantissa, exponent = np.frexp(np.where(finite, numbers, 0.0))
-    whole = np.ldexp(np.abs(mantissa), 53).astype(np.int64)
-    lowest = np.log2(np.maximum(whole & -whole, 1)) + exponent - 53
-    return np.where(finite, np.where(whole == 0, np.inf, lowest), np.nan)
-
-
-def low_bits(values: ArrayLike) -> Floats:
-    """Columns that show in which last digits floating-point numbers can end.
+def fine_bits(values: ArrayLike) -> Floats:
+    """How fine numbers are that lie between -½ and ½: the least k such that 2ᵏ times one is whole; NaN for all others.
 
     In exact arithmetic a noisy count may be any number. As it is computed, ``count + noise`` is a multiple of the last
     place of the larger of the two, so that some numbers come out for one count only: |v| < ½ with bits below 2⁻⁵³
-    cannot be 1 + noise, but can be 0 + noise (Mironov 2012).
-
-    Parameters
-    ----------
-    values : (n, q) or (n,) released numbers, a row a run.
-
-    Returns
-    -------
-    (n, q · 10) columns. For each number its lowest bit (see :func:`lowest_bit`), then how fine it is, the negative of
-    that, where the number is below ⅛, ¼, …, 16 and missing elsewhere, and its distance to the nearest whole number. The
-    event "finer than 2⁻ᵏ within a band" is a threshold of one column, "v · 2ᵏ is whole" of the first.
+    cannot be 1 + noise, but can be 0 + noise. Next to 0 a count ends in more bits the smaller the true one is. Whole
+    numbers have no such bits.
 
     References
     ----------
     Mironov (2012), On significance of the least significant bits for differential privacy.
     """
     numbers = np.asarray(values, float)
-    numbers = numbers[:, None] if numbers.ndim == 1 else numbers
-    lowest = lowest_bit(numbers)
-    columns = [np.where(np.isposinf(lowest), 1_100.0, lowest)]  # for 0: above any other number's
-    columns += [np.where((np.abs(numbers) < band) & (numbers != 0), -lowest, np.nan) for band in BANDS]
-    with np.errstate(invalid="ignore"):
-        columns.append(np.abs(numbers - np.rint(numbers)))
-    return np.stack(columns, axis=2).reshape(len(numbers), -1)
-
-
-def fine_bits(values: ArrayLike) -> Floats:
-    """How fine numbers are that lie between -½ and ½: the exponent of the lowest bit, negated; NaN for all others.
-
-    This column of :func:`low_bits` is enough to tell noisy counts apart: next to 0, a count with floating-point noise
-    ends in more bits the smaller the true one is. Whole numbers have no such bits.
-    """
-    numbers = np.asarray(values, float)
     inside = (np.abs(numbers) < 0.5) & (numbers != 0)
-    return np.where(inside, -lowest_bit(np.where(inside, numbers, 1.0)), np.nan)
-
-
-def low_bit_names(names: Sequence[str]) -> list[str]:
-    """Names of the columns of :func:`low_bits`."""
-    kinds = ["lowest bit of {}", *(f"fineness of {{}} below {band:g}" for band in BANDS)]
-    return [kind.format(name) for name in names for kind in [*kinds, "distance of {} to whole numbers"]]
-
-
-@dataclass(frozen=True)
-class LowBits:
-    """An observation with the columns of :func:`low_bits` beside it; for :func:`~dpnb.audit.attack.attack` and others.
-
-    Parameters
-    ----------
-    observe : fitted model → one-dimensional numbers.
-    """
-
-    observe: Observe
-
-    def __call__(self, model: Any) -> Floats:
-        """Numbers of a model, then their columns."""
-        seen = np.asarray(self.observe(model), float)
-        return np.concatenate([seen, low_bits(seen[None])[0]])
-
-    def names(self, width: int) -> list[str]:
-        """Names of ``width`` observed numbers."""
-        count = width // (3 + len(BANDS))
-        named = names_of(self.observe, count)
-        return [*named, *low_bit_names(named)]
+    mantissa, exponent = np.frexp(np.where(inside, numbers, 1.0))
+    whole = np.ldexp(np.abs(mantissa), 53).astype(np.int64)
+    return np.where(inside, 53 - exponent - np.log2(whole & -whole), np.nan)
 
 
 # --- Generators -------------------------------------------------------------------------------------------------------

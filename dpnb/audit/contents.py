@@ -71,7 +71,7 @@ class Contents:
     generators: dict[str, Any] = field(default_factory=dict)
 
 
-def contents(model: Any, *, root: str = "model", surface: bool = False) -> Contents:
+def contents(model: Any, *, surface: bool = False) -> Contents:
     """Walk everything that a fitted model holds or hands out.
 
     That is what attributes, slots, containers, arrays and tables hold, also behind closures, defaults, bound methods,
@@ -83,8 +83,7 @@ def contents(model: Any, *, root: str = "model", surface: bool = False) -> Conte
 
     Parameters
     ----------
-    model : any object.
-    root : its name in the paths.
+    model : any object; the paths begin with ``model``.
     surface : whether to leave out what takes long: what the model is exported as, its ``repr``, the length of its
         pickle, and what is in pickled bytes.
 
@@ -94,8 +93,8 @@ def contents(model: Any, *, root: str = "model", surface: bool = False) -> Conte
         If more than half a million objects are reachable.
     """
     found = Contents()
-    waiting: deque[tuple[str, Any]] = deque([(root, model)])
-    waiting.extend(() if surface else _handed_out(model, root))
+    waiting: deque[tuple[str, Any]] = deque([("model", model)])
+    waiting.extend(() if surface else _handed_out(model))
     seen: dict[int, Any] = {}  # also keeps what is looked into alive: an id is unique among the living only
     while waiting:
         path, value = waiting.popleft()
@@ -109,7 +108,7 @@ def contents(model: Any, *, root: str = "model", surface: bool = False) -> Conte
             seen[id(value)] = value
             if len(seen) > MOST_OBJECTS:
                 raise ValueError(
-                    f"more than {MOST_OBJECTS} objects are reachable from {root}, the last one at {path}: expected a "
+                    f"more than {MOST_OBJECTS} objects are reachable from model, the last one at {path}: expected a "
                     "fitted model; fit a smaller one"
                 )
             waiting.extend((path + step, inside) for step, inside in _steps(found.facts, path, value))
@@ -133,19 +132,17 @@ def group(path: str) -> str:
     return re.sub(r"\[\d+(?:, \d+)*\]", "[*]", path)
 
 
-def _handed_out(model: Any, root: str) -> Steps:
+def _handed_out(model: Any) -> Steps:
     """What leaves the process: the text of the model, the length of its pickle, and its document."""
-    for name, written in (
-        ("repr({})", repr),
-        ("len(pickle.dumps({}))", lambda whole: len(pickle.dumps(whole))),
-    ):
-        with contextlib.suppress(Exception):  # it has no text, or no pickle
-            yield name.format(root), written(model)
+    with contextlib.suppress(Exception):  # it has no text
+        yield "repr(model)", repr(model)
+    with contextlib.suppress(Exception):  # it has no pickle
+        yield "len(pickle.dumps(model))", len(pickle.dumps(model))
     if callable(fitted := getattr(model, "__sklearn_is_fitted__", None)):
-        yield f"{root}.__sklearn_is_fitted__()", fitted()
+        yield "model.__sklearn_is_fitted__()", fitted()
     for name in (*EXPORTS, *["release"] * isinstance(model, PrivateClassifier)):
         if not isinstance(model, type) and callable(export := getattr(model, name, None)):
-            yield from ((f"{root}.{name}()", written) for written in _exported(export))
+            yield from ((f"model.{name}()", written) for written in _exported(export))
 
 
 def _exported(export: Callable[..., Any]) -> Iterator[Any]:
@@ -164,15 +161,9 @@ def _exported(export: Callable[..., Any]) -> Iterator[Any]:
             written = file.read_bytes() if file.is_file() else returned
         except Exception:  # it cannot be exported in this way
             return
-    yield _parsed(written)
-
-
-def _parsed(written: Any) -> Any:
-    """What a text in JSON says; anything else as it is."""
-    try:
-        return json.loads(written)
-    except (TypeError, ValueError):
-        return written
+    with contextlib.suppress(TypeError, ValueError):  # not JSON
+        written = json.loads(written)
+    yield written
 
 
 def single(value: Any) -> Fact:
@@ -186,10 +177,8 @@ def single(value: Any) -> Fact:
 
 def _unpickled(value: bytes) -> Any:
     if value[:1] == b"\x80" and value[-1:] == b".":
-        try:
+        with contextlib.suppress(Exception):  # else these are other bytes
             return pickle.loads(value)
-        except Exception:  # then these are other bytes
-            return None
     return None
 
 
@@ -286,16 +275,12 @@ def _of_object(value: Any, *, walked: bool) -> Steps:
                 yield f".{name}", getattr(value, name)
         if not _of_library(base):
             own = own or any(name in base.__dict__ for name in REDUCERS)
-            plain = (
-                (n, part) for n, part in vars(base).items() if not n.startswith("__") and not _is_code(part)
-            )
-            yield from ((f".{base.__name__}.{name}", part) for name, part in plain)
+            for name, part in vars(base).items():
+                code = callable(part) or hasattr(type(part), "__get__")
+                if not (code or name.startswith("__")):
+                    yield f".{base.__name__}.{name}", part
     if own or not known:
         yield from _reduced(value)
-
-
-def _is_code(part: Any) -> bool:
-    return callable(part) or hasattr(type(part), "__get__")
 
 
 def _reduced(value: Any) -> Steps:
@@ -320,23 +305,15 @@ def _totals(facts: Mapping[str, Fact]) -> dict[str, Fact]:
             groups[group(path)].append(numbers)
     found: dict[str, Fact] = {}
     for path, parts in groups.items():
-        entries = np.concatenate(parts)
-        if len(entries) > 1:
-            ordered = np.sort(entries)
-            sums = (
-                len(entries),
-                float(ordered.sum()),
-                ordered[0],
-                ordered[-1],
-                blake2b(ordered.tobytes()).hexdigest(),
-            )
+        ordered = np.sort(np.concatenate(parts))
+        if len(ordered) > 1:
+            digest = blake2b(ordered.tobytes()).hexdigest()
+            sums = len(ordered), float(ordered.sum()), ordered[0], ordered[-1], digest
             found |= {f"{what} of {path}": single(value) for what, value in zip(TOTALS, sums, strict=True)}
     return found
 
 
 def _as_numbers(fact: Fact) -> NDArray[np.float64] | None:
-    if fact.dtype.kind in "biuf":
-        return fact.reshape(-1).astype(float)
-    if fact.dtype.kind == "O" and fact.ndim and all(type(entry) is int for entry in fact.flat):
-        return fact.reshape(-1).astype(float)
-    return None
+    kind = fact.dtype.kind
+    whole = kind == "O" and fact.ndim and all(type(entry) is int for entry in fact.flat)
+    return fact.reshape(-1).astype(float) if whole or kind in "biuf" else None

@@ -28,7 +28,6 @@ from ..privacy.laws import (
     TwoSidedGeometric,
 )
 from .engine import Fit, Question, answering
-from .releases import cost_of_noise
 from .result import Finding
 from .settings import check_levels
 
@@ -191,6 +190,16 @@ def _worst_shift(a: Any, b: Any) -> float:
     if isinstance(a, Gaussian):
         return math.inf if cost_of_noise(a.centre, b.centre, a.sd, b.sd, power=1) else 0.0
     return cost_of_noise(a.centre, b.centre, a.scale, b.scale, power=1)
+
+
+def cost_of_noise(here: Any, there: Any, scale: Any, other: Any, *, power: int) -> float:
+    """Sum of the shifts over the scales; for Gaussians half of the sum of their squares."""
+    if here.shape != there.shape or not np.array_equal(scale, other):
+        return math.inf
+    shift = np.abs(np.asarray(here, float) - there)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(shift == 0, 0.0, shift / scale)
+    return float((ratio**power).sum() / power)
 
 
 def _outcomes(a: Law[Any], b: Law[Any]) -> Iterator[Any]:

@@ -15,12 +15,11 @@ from .adapters import OnDomain
 from .attack import NOTED, AttackError, Sample
 from .channels import generators
 from .hunt import Allowance, Bets, Hunt
-from .multiplicity import shared
 from .pairs import Pair
 from .replay import replay
 from .result import Finding
 from .scan import scan
-from .settings import AuditSettings
+from .settings import AuditSettings, shared
 
 SUSPECTS = 20  # pairs that are scanned because nothing changed in something; chance ones cost six fits each
 

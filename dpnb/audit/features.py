@@ -24,13 +24,13 @@ class Computable:
     """Two data sets and what can be computed from them, to recognise it in a model."""
 
     def __init__(self, first: Data, second: Data) -> None:
-        sides = first, second
-        self.sizes = [len(y) for _, y in sides]
-        known = (_known(_table(X), np.asarray(y)) for X, y in sides)
+        sides = [(pd.DataFrame(X), np.asarray(y)) for X, y in (first, second)]
+        self.sizes = [len(labels) for _, labels in sides]
+        known = (_known(*side) for side in sides)
         self.values: list[tuple[str, tuple[Any, Any]]] = [
             (words, (a, b)) for (words, a), (_, b) in zip(*known, strict=False)
         ]
-        self.counts = [_counts(_table(X), np.asarray(y)) for X, y in sides]
+        self.counts = [_counts(*side) for side in sides]
 
     def describe(self, fact: Constant) -> str:
         """What a fact is: the records, their number, a mean, or just a number without noise."""
@@ -50,10 +50,6 @@ class Computable:
                 if all(_is(part, count[words]) for part, count in zip(facts, self.counts, strict=True)):
                     return words
         return PLAIN[1] if facts[0].dtype.kind == "O" else PLAIN[0]
-
-
-def _table(X: Any) -> pd.DataFrame:
-    return X if isinstance(X, pd.DataFrame) else pd.DataFrame(X)
 
 
 def _known(table: pd.DataFrame, labels: Any) -> Iterator[tuple[str, Any]]:

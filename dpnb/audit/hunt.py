@@ -243,8 +243,8 @@ class Hunt:
         if not any(len(row) > len(NOTED) for side in sides for row in side):
             raised = [self.view.texts[NOTED[1], row[1]] for side in sides for row in side if row[1]]
             return Tried(name, runs, NOTHING, (raised or ["nothing was observed"])[0])
-        claim: Any = {"epsilon": self.settings.claimed, "delta": self.settings.delta}
-        return Tried(name, runs, promise(*_tables(sides), **claim))
+        first, second = _tables(sides)
+        return Tried(name, runs, max(promise(first, second, epsilon=e, delta=d) for e, d in self.game.points))
 
     def check(self) -> None:
         """Raise AttackError if the estimator failed in every run on all pairs that were tried."""
@@ -320,7 +320,8 @@ class Hunt:
 
     def _plain(self, first: Floats, second: Floats) -> Plain:
         """The event by one number that tells two samples apart best."""
-        found = signs(first, second, epsilon=self.settings.claimed, delta=self.settings.delta)
+        looks = [signs(first, second, epsilon=e, delta=d) for e, d in self.game.points]
+        found = max(looks, key=lambda one: one.excess.max(initial=-math.inf))
         j, event = 0, OutputEvent(NOTED[0], "=", 0.0)
         if len(found.columns):
             at = int(found.excess.argmax())

@@ -6,7 +6,6 @@ a column, so that fits whose models differ in shape can be compared.
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -16,7 +15,7 @@ import numpy as np
 
 from ..arrays import Floats, Ints
 from .adapters import OnDomain
-from .attack import NOTED, BlackBox, Sample, Seen, Texts, drawn, side_by_side
+from .attack import NOTED, BlackBox, Sample, Seen, Texts, drawn, number_of, side_by_side
 from .channels import fine_bits
 from .contents import TOTALS, contents
 from .pairs import Pair, asked
@@ -24,7 +23,6 @@ from .pairs import Pair, asked
 MOST_ENTRIES = 64  # of an array that are looked at one by one, the first ones
 MOST_BITS = 32
 MOST_COLUMNS = 1_200  # of a layout; answers and what lies near the surface of a model come first
-SEEDS = "random_state"
 ANSWERS = "answers"
 BITS = "last bits of "
 
@@ -67,7 +65,7 @@ class Look:
         labels = np.asarray(model.predict(self.answers.queries))
         facts["type of the predicted labels"] = np.asarray(labels.dtype.kind, object)
         for path, fact in facts.items():
-            if path.startswith(TOTALS[-1]) or path.endswith(SEEDS):
+            if path.startswith(TOTALS[-1]) or path.endswith("random_state"):
                 continue  # a text that says no more than the numbers do, or what the auditor has set itself
             if fact.dtype.kind in "biuf":
                 numbers = fact.reshape(-1)[:MOST_ENTRIES].astype(float)
@@ -78,7 +76,7 @@ class Look:
             else:
                 entries = [str(entry) for entry in fact.reshape(-1)[:MOST_ENTRIES].tolist()]
                 texts |= {size + i: entry for i, entry in enumerate(entries)}
-                add(path, fact.shape, np.array([_number(entry) for entry in entries], float))
+                add(path, fact.shape, np.array([number_of(entry) for entry in entries], float))
         return Sight(tuple(blocks), np.concatenate(parts), texts)
 
     def names(self, path: str, shape: tuple[int, ...]) -> list[str]:
@@ -89,11 +87,6 @@ class Look:
             return [path]
         shown = islice(np.ndindex(shape), MOST_ENTRIES)
         return [f"{path}{list(place)}" for place in shown]
-
-
-def _number(text: str) -> float:
-    """A number that follows from the text alone, so that no fit has a say in how another one is seen."""
-    return float(zlib.crc32(text.encode(errors="surrogatepass")))
 
 
 class LookedAt(Sample):

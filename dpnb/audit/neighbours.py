@@ -14,6 +14,11 @@ SIZES = {(0, 1): "add-remove", (1, 0): "add-remove", (1, 1): "replace"}
 """How many records each side has of its own, and the relation that follows."""
 
 
+def sizes_of(first: tuple[Any, Any], second: tuple[Any, Any]) -> str:
+    """Two data sets (X, y) in words, where nobody gave them a name."""
+    return f"{len(first[1])} and {len(second[1])} records"
+
+
 def split_pair(first: Part, second: Part) -> tuple[Part, tuple[bool, bool], str]:
     """Common records, which of two data sets that differ in one record has one of its own, and their relation.
 

@@ -6,9 +6,9 @@ that every kind of pair exists for every domain.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -88,9 +88,9 @@ def _codes(unit: Unit, domain: Domain) -> tuple[float, ...]:
     return (*places, unit.label)
 
 
-def part_of_units(units: Sequence[Unit], domain: Domain, index: Iterable[int] | None = None) -> Part:
+def part_of_units(units: Sequence[Unit], domain: Domain, index: Sequence[int]) -> Part:
     """The records of units; their columns have the same types however many there are."""
-    labels = pd.Index(list(range(len(units)) if index is None else index), dtype=np.int64)
+    labels = pd.Index(index, dtype=np.int64)
     codes = np.array([_codes(unit, domain)[:-1] for unit in units], float)
     codes = codes.reshape(len(units), domain.n_attributes)
     columns = {a.name: decoded(codes[:, j], a) for j, a in enumerate(domain.attributes)}
@@ -102,29 +102,20 @@ def part_of_units(units: Sequence[Unit], domain: Domain, index: Iterable[int] | 
     )
 
 
-def _spread(domain: Domain, x: float, c: int) -> tuple[float, ...]:
-    """Places of a record with ``x`` in the continuous attributes and the first or last value in the others.
+def _unit(row: tuple[float, int, int], domain: Domain) -> Unit:
+    """A record with ``x`` in the continuous attributes and the first or last value in the others.
 
     With attributes of one kind only, the last of several stands for the other kind.
     """
+    x, c, label = row
     by_x = domain.continuous.tolist()
     if all(by_x) or not any(by_x):
         by_x = [j == 0 or j < len(by_x) - 1 for j in range(len(by_x))]
-    return tuple(x if own else float(c) for own in by_x)
-
-
-def _unit(row: tuple[float, int, int], domain: Domain) -> Unit:
-    x, c, label = row
-    return Unit(_spread(domain, x, c), label)
-
-
-def _opposite(label: int, domain: Domain) -> int:
-    other = domain.n_classes - 1 - label
-    return other if other != label else (label + 1) % domain.n_classes
+    return Unit(tuple(x if own else float(c) for own in by_x), label)
 
 
 def neighbours_of(
-    name: str, common: Sequence[Unit], record: Unit, *, neighbours: str, domain: Domain, instead: Unit
+    neighbours: str, domain: Domain, name: str, common: Sequence[Unit], record: Unit, *, instead: Unit
 ) -> Pair:
     """Neighbours made of common records and one of their own.
 
@@ -154,14 +145,11 @@ def pair_of(
     domain : public domain of the records.
     """
     x, c, label = record
-    return neighbours_of(
-        name,
-        [_unit(row, domain) for row in rows],
-        _unit(record, domain),
-        neighbours=neighbours,
-        domain=domain,
-        instead=_unit((x, 1 - c, _opposite(label, domain)), domain),
-    )
+    opposite = domain.n_classes - 1 - label
+    opposite = opposite if opposite != label else (label + 1) % domain.n_classes
+    common = [_unit(row, domain) for row in rows]
+    instead = _unit((x, 1 - c, opposite), domain)
+    return neighbours_of(neighbours, domain, name, common, _unit(record, domain), instead=instead)
 
 
 # --- Kinds ------------------------------------------------------------------------------------------------------
@@ -175,11 +163,9 @@ def families(neighbours: str = "add-remove", *, domain: Domain = DOMAIN) -> list
     ]
 
 
-def random_pair(
-    rng: np.random.Generator, *, neighbours: str = "add-remove", most: int = 12, domain: Domain = DOMAIN
-) -> Pair:
-    """A pair of 1 to ``most`` random common records and one more, on a coarse grid so that values tie."""
-    n = int(rng.integers(1, most + 1))
+def random_pair(rng: np.random.Generator, *, neighbours: str = "add-remove", domain: Domain = DOMAIN) -> Pair:
+    """A pair of 1 to 12 random common records and one more, on a coarse grid so that values tie."""
+    n = int(rng.integers(1, 13))
     places = rng.integers(0, 11, n + 1) / 10
     ends, labels = rng.integers(0, 2, n + 1), rng.integers(0, domain.n_classes, n + 1)
     rows: Rows = [(float(x), int(c), int(label)) for x, c, label in zip(places, ends, labels, strict=True)]
@@ -194,36 +180,32 @@ def _randoms(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[
             Unit(tuple(rng.random(domain.n_attributes).tolist()), int(label))
             for label in rng.integers(0, domain.n_classes, n + 2)
         ]
-        found.append(
-            neighbours_of(
-                f"random over the whole domain, {n} common records",
-                units[2:], units[0], neighbours=neighbours, domain=domain, instead=units[1],
-            )
-        )  # fmt: skip
+        name = f"random over the whole domain, {n} common records"
+        found.append(neighbours_of(neighbours, domain, name, units[2:], units[0], instead=units[1]))
     return found
 
 
 def _ends(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pair]:
     """A record in the corner that is farthest from all others, of a class of its own."""
     low, high = _unit((0.0, 0, 0), domain), _unit((1.0, 1, domain.n_classes - 1), domain)
+    name = "all records at the {} end, one at the other"
     return [
-        neighbours_of(
-            f"all records at the {where} end, one at the other", [near] * 6, far,
-            neighbours=neighbours, domain=domain, instead=near,
-        )
+        neighbours_of(neighbours, domain, name.format(where), [near] * 6, far, instead=near)
         for where, near, far in (("lower", low, high), ("upper", high, low))
-    ]  # fmt: skip
+    ]
 
 
 def _duplicates(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pair]:
     """Copies of one record, up to a round number or beyond it, and one copy more; or one of another class."""
-    how: Any = {"neighbours": neighbours, "domain": domain}
-    record = (0.5, 1, 1)
-    copy, apart, other = (_unit(row, domain) for row in (record, (0.5, 0, 1), (0.5, 1, 0)))
-    return [pair_of(f"{n} copies of one record, one more", [record] * n, record, **how) for n in COPIES] + [
-        neighbours_of(f"{n} records of one class, one of another", [copy] * n, other, instead=apart, **how)
+    copy, apart, other = (_unit(row, domain) for row in ((0.5, 1, 1), (0.5, 0, 1), (0.5, 1, 0)))
+    return [
+        pair_of(f"{n} copies of one record, one more", [(0.5, 1, 1)] * n, (0.5, 1, 1),
+                neighbours=neighbours, domain=domain)
+        for n in COPIES
+    ] + [
+        neighbours_of(neighbours, domain, f"{n} records of one class, one of another", [copy] * n, other, instead=apart)
         for n in ONE_CLASS
-    ]
+    ]  # fmt: skip
 
 
 def _bounds(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pair]:
@@ -232,9 +214,8 @@ def _bounds(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[P
     between = [_unit((0.5, c, label), domain) for c in (0, 1) for label in (0, 1)]
     return [
         neighbours_of(
-            f"{n} records on each bound, one more on the {name} one",
-            [*between, *[low, high] * n], record,
-            neighbours=neighbours, domain=domain, instead=between[0],
+            neighbours, domain, f"{n} records on each bound, one more on the {name} one",
+            [*between, *[low, high] * n], record, instead=between[0],
         )
         for n in ON_BOUND
         for name, record in (("lower", low), ("upper", high))
@@ -258,9 +239,10 @@ def _meeting(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[
         records = [unit(x, z, label) for x, z in ((0.0, 1 - apart), (1.0, apart)) for label in classes]
         found += [
             neighbours_of(
+                neighbours, domain,
                 f"common apart, together for once: {_words(record, domain)}, "
                 f"class {domain.classes[record.label]!r}",
-                common, record, neighbours=neighbours, domain=domain, instead=unit(0.5, 0.0, 0),
+                common, record, instead=unit(0.5, 0.0, 0),
             )
             for record in records
         ]  # fmt: skip
@@ -284,8 +266,7 @@ def _lone(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pai
     for n in LONE:
         common = [Unit(tuple(places), 0) for places in (rng.random((n, domain.n_attributes)) / 2).tolist()]
         name = f"{n} records in one half, a lone one in the other"
-        how: Any = {"neighbours": neighbours, "domain": domain}
-        found.append(neighbours_of(name, common, record, instead=common[0], **how))
+        found.append(neighbours_of(neighbours, domain, name, common, record, instead=common[0]))
     return found
 
 
@@ -321,12 +302,10 @@ def _rare(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pai
     known = {_codes(instead, domain)}
     for i, places in enumerate((strata + 0.5) / STRATA):
         unit = Unit(tuple(places.tolist()), i % domain.n_classes)
-        if _codes(unit, domain) in known:
-            continue
-        known.add(_codes(unit, domain))
-        name = f"a value of its own: {_words(unit, domain)}"
-        how: Any = {"neighbours": neighbours, "domain": domain}
-        found.append(neighbours_of(name, common, unit, instead=instead, **how))
+        if _codes(unit, domain) not in known:
+            known.add(_codes(unit, domain))
+            name = f"a value of its own: {_words(unit, domain)}"
+            found.append(neighbours_of(neighbours, domain, name, common, unit, instead=instead))
     return found
 
 
@@ -345,7 +324,7 @@ def _empty(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pa
     """No record against one; under replace, one record against another one."""
     if neighbours == "replace":
         return [pair_of("a single record", [], (0.5, 1, 1), neighbours=neighbours, domain=domain)]
-    X, y = part_of_units([_unit((0.5, 1, 1), domain)], domain)
+    X, y = part_of_units([_unit((0.5, 1, 1), domain)], domain, [0])
     return [Pair("no records, then one", (X[:0], y[:0]), (X, y), domain)]
 
 
@@ -479,8 +458,7 @@ def asked(alike: Sequence[Pair]) -> BlackBox:
 
     A malformed record is no query: the fit has to bear it, not the prediction.
     """
-    clean = [pair for pair in alike if not pair.malformed]
-    (X, y), domain = alike[0].first, alike[0].domain
-    tables = [pair.second for pair in clean] or [(X, y)]
-    box = black_box((X, y), (pd.concat([t for t, _ in tables]), pd.concat([t for _, t in tables])))
-    return replace(box, classes=domain.classes)
+    first = alike[0].first
+    tables = [pair.second for pair in alike if not pair.malformed] or [first]
+    X, y = (pd.concat(parts) for parts in zip(*tables, strict=True))
+    return replace(black_box(first, (X, y)), classes=alike[0].domain.classes)

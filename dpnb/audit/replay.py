@@ -27,7 +27,7 @@ from ..privacy.ledger import Ledger
 from ..records.bags import PARTS, POSITIONAL, Bags, Copies, Keys, drawing
 from ..records.memory import Records
 from .engine import Answer, Fit, Question, Request, answering, drawn
-from .neighbours import Part, split_pair
+from .neighbours import Part, sizes_of, split_pair
 from .result import Finding
 
 MULTIPLICITY = "bootstrap multiplicity: a bag may hold a record several times"
@@ -275,6 +275,22 @@ class Replay:
         """What the ratio is conditional on: the bags of a bootstrap, and of parts by position."""
         return "the bags" if {MULTIPLICITY, MOVES} & set(self.blame) else ""
 
+    def finding(self, *, claimed: float, subject: str, pair: str, neighbours: str) -> Finding:
+        """What the replay says about a claim, with certainty."""
+        return Finding(
+            instrument="replay",
+            subject=subject,
+            claimed=claimed,
+            lower_bound=self.loss,
+            confidence=1.0,
+            neighbours=neighbours,
+            pair=pair,
+            event="; ".join(self.blame),
+            place=self.place,
+            trials=self.fits,
+            given=self.given,
+        )
+
 
 def replay_fit(
     fit: Fit,
@@ -341,14 +357,7 @@ def _blame(first: Tape, second: Tape, bags: Bags | None) -> tuple[tuple[str, ...
 
 
 def replay_mechanism(
-    run: Fit,
-    first: Any,
-    second: Any,
-    *,
-    claimed: float,
-    subject: str,
-    pair: str = "",
-    neighbours: str = "add-remove",
+    run: Fit, first: Any, second: Any, *, claimed: float, subject: str, neighbours: str = "add-remove"
 ) -> Finding:
     """Replay of a function that runs on a data set, opens its curator by ``open_curator`` and draws no bags.
 
@@ -359,18 +368,7 @@ def replay_mechanism(
     claimed : ε that it promises.
     """
     outcome = replay_fit(run, first, second, common=first, own=(True, True))
-    return Finding(
-        instrument="replay",
-        subject=subject,
-        claimed=claimed,
-        lower_bound=outcome.loss,
-        confidence=1.0,
-        neighbours=neighbours,
-        pair=pair,
-        event="; ".join(outcome.blame),
-        place=outcome.place,
-        trials=outcome.fits,
-    )
+    return outcome.finding(claimed=claimed, subject=subject, pair="", neighbours=neighbours)
 
 
 Force = Callable[[Fit, Any, Any], list[Release]]
@@ -403,7 +401,7 @@ def replay_estimator(
     if encoded:
         parts = [(Records(*part, domain=estimator.domain, strict=False), None) for part in parts]
     script = None if force is None else force(fit, parts[0], parts[1])
-    return replay_fit(fit, parts[0], parts[1], common=parts[2], own=own, script=script), relation
+    return replay_fit(fit, *parts[:2], common=parts[2], own=own, script=script), relation
 
 
 def replay(
@@ -427,16 +425,9 @@ def replay(
     outcome, relation = replay_estimator(estimator, first, second, seed=seed)
     ledger = outcome.ledger
     doubled = 2 if relation == "replace" and estimator.neighbours == "add-remove" else 1
-    return Finding(
-        instrument="replay",
-        subject=subject or type(estimator).__name__,
+    return outcome.finding(
         claimed=(ledger.claimed if ledger.delta is None else ledger.pure_epsilon) * doubled,
-        lower_bound=outcome.loss,
-        confidence=1.0,
+        subject=subject or type(estimator).__name__,
+        pair=pair or sizes_of(first, second),
         neighbours=relation,
-        pair=pair or f"{len(first[0])} and {len(second[0])} records",
-        event="; ".join(outcome.blame),
-        place=outcome.place,
-        trials=outcome.fits,
-        given=outcome.given,
     )

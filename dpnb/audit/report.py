@@ -14,7 +14,6 @@ from textwrap import wrap
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..arrays import Floats
 from ..files import write_whole
 from .hunt import Bets, Tried
 from .pairs import Pair
@@ -56,7 +55,9 @@ def plot_wealth(finding: MonitoredFinding) -> Figure:
     """
     figure = Figure(figsize=(8, 5.2), layout="constrained", dpi=110, facecolor="white")
     above, below = figure.subplots(2, sharex=True, height_ratios=(3, 2))
-    runs, bound, wealth = _went(finding).T
+    ends = [[0.0, 0.0, 1.0]], [[finding.trials, finding.lower_bound, finding.e_value]]
+    looks = finding.path[finding.path[:, 0] < finding.trials]
+    runs, bound, wealth = np.concatenate([ends[0], looks, ends[1]]).T
     enough = 1 / (1 - finding.confidence)
     above.plot(runs, np.clip(wealth, 1e-6, 1e300), color="#0173B2", label="wealth")
     above.axhline(enough, color="black", linestyle=":", label=f"1/α = {enough:.4g} refutes the claim")
@@ -67,12 +68,6 @@ def plot_wealth(finding: MonitoredFinding) -> Figure:
     below.set(xlabel="runs", ylabel="ε", ylim=(0, 1.15 * max(finding.claimed, bound[-1])))
     figure.legend(loc="outside lower center", ncols=2)
     return figure
-
-
-def _went(finding: MonitoredFinding) -> Floats:
-    """Runs, bound and wealth from before the first bet to the last one, (looks, 3)."""
-    ends = [[0.0, 0.0, 1.0]], [[finding.trials, finding.lower_bound, finding.e_value]]
-    return np.concatenate([ends[0], finding.path[finding.path[:, 0] < finding.trials], ends[1]])
 
 
 def plot_words(finding: Finding) -> Figure:
@@ -189,13 +184,12 @@ def _looked_into(findings: Sequence[Finding]) -> str:
     found = [one for one in findings if isinstance(one, ScanFinding)]
     if not found:
         return ""
-    rows = [[one.path, one.holds, _bound(one), one.event, one.pair] for one in found]
+    rows = [
+        [one.path, one.holds, f"{one.lower_bound:.3g}".replace("inf", "∞"), one.event, one.pair]
+        for one in found
+    ]
     table = _table("By the scans", ["where", "what", "ε at least", "why it tells", "pair"], rows)
     return f"<h2>What the fitted models hold</h2>\n{table}"
-
-
-def _bound(finding: Finding) -> str:
-    return "∞" if math.isinf(finding.lower_bound) else f"{finding.lower_bound:.3g}"
 
 
 def _meaning(finding: Finding) -> str:

@@ -29,6 +29,7 @@ class Finding:
     event : the outputs that tell them apart, in words.
     place : where in the code they come from, ``module:line function``; empty for black boxes.
     delta : the δ of the claim.
+    gaussian : whether the claim, and then the bound of bets, is of normal noise with that ε and δ.
     trials : number of fits or of transcripts looked at.
     given : what the loss is conditional on, though the claim is not: ``"the bags"`` of a bootstrap. Such a loss shows
         what a proof overlooked; by itself it does not refute a claim about secret bags. An infinite one does so if no
@@ -48,6 +49,7 @@ class Finding:
     delta: float = 0.0
     trials: int = 1
     given: str = ""
+    gaussian: bool = False
     why: str = ""
 
     @property
@@ -64,6 +66,7 @@ class Finding:
         bound = "∞" if math.isinf(self.lower_bound) else f"{self.lower_bound:.4g}"
         certainty = "exact" if self.confidence == 1 else f"{100 * self.confidence:.10g} % confidence"
         claim = f"ε = {self.claimed:.4g}" + (f", δ = {self.delta:g}" if self.delta else "")
+        claim += ", normal noise" if self.gaussian else ""
         verdict = "VIOLATED" if self.violated else "FLAGGED" if self.flagged else "no violation found"
         certainty += f", given {self.given}" if self.given else ""
         lines = [

@@ -16,12 +16,14 @@ from sklearn.base import clone
 from .attack import AttackError, Data, kept_generators, seed_globals, seeded
 from .constant import MOST_RUNS, constant_on_each, differing
 from .contents import PICKLED, Contents, Fact, agree, contents, single
+from .engine import follow
 from .features import FAILS, explained, in_memory
-from .releases import follow
+from .neighbours import sizes_of
 from .result import Finding
 from .settings import SURE, AuditSettings, Keywords
 
 SEEDS = ("random_state", "seed")
+WITH_SEEDS = ("repr(model)", "len(pickle.dumps(model))")  # facts that tell the seed as well
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,11 +115,6 @@ def scan(
     ]
 
 
-def sizes_of(first: Data, second: Data) -> str:
-    """Two data sets in words, where nobody gave them a name."""
-    return f"{len(first[1])} and {len(second[1])} records"
-
-
 def facts_of(factory: Callable[[], Any], data: Data, seed: int | None) -> dict[str, Fact]:
     """Facts of a fit, or of its error.
 
@@ -191,11 +188,7 @@ def _seeds(model: Any) -> list[str]:
 def _equal(a: Contents, b: Contents) -> bool:
     """Whether two models hold the same, their seeds aside."""
     one, two = (
-        {
-            path: fact
-            for path, fact in side.facts.items()
-            if not _is_seed(path) and not path.startswith(("repr(", "len(pickle.dumps("))
-        }
+        {path: fact for path, fact in side.facts.items() if not _is_seed(path) and path not in WITH_SEEDS}
         for side in (a, b)
     )
     return one.keys() == two.keys() and all(agree(one[path], two[path]).all() for path in one)
@@ -229,9 +222,7 @@ def _kept_back(found: Contents, path: str) -> bool:
     return twin not in found.generators and (fact is None or fact[()] is None)
 
 
-def scan_by_replay(
-    estimator: Any, first: Data, second: Data, *, seed: int = 0, subject: str = "", pair: str = ""
-) -> list[ScanFinding]:
+def scan_by_replay(estimator: Any, first: Data, second: Data) -> list[ScanFinding]:
     """Scan an estimator of this package with its releases held fixed: what still differs is not on the ledger.
 
     The outcomes of all releases and public draws of a fit on D are forced on a fit on D′. Whatever the models hold then
@@ -241,8 +232,6 @@ def scan_by_replay(
     ----------
     estimator : any estimator of this package, with a domain; it is cloned.
     first, second : (X, y) of neighbours.
-    seed : of the fit.
-    subject, pair : names for the report.
 
     Returns
     -------
@@ -250,24 +239,21 @@ def scan_by_replay(
     """
 
     def publish(part: Data) -> dict[str, Fact]:
-        return contents(clone(estimator).set_params(random_state=seed).fit(*part)).facts
+        return contents(clone(estimator).set_params(random_state=0).fit(*part)).facts
 
     here, published = follow(publish, first, None)
     _, other = follow(publish, second, iter(here.outcomes))
     if not isinstance(other, dict):
         other = {FAILS: single(f"{type(other).__name__}: {other}")}
     assert isinstance(published, dict)
-    asked = AuditSettings(
-        claimed=float(estimator.epsilon),
-        delta=estimator.delta or 0.0,
-        neighbours=estimator.neighbours,
-        subject=subject or type(estimator).__name__,
-        pair=pair or sizes_of(first, second),
-    )
     return [
-        asked.finding(
-            ScanFinding,
+        ScanFinding(
             instrument="scan",
+            subject=type(estimator).__name__,
+            claimed=float(estimator.epsilon),
+            delta=estimator.delta or 0.0,
+            neighbours=estimator.neighbours,
+            pair=sizes_of(first, second),
             lower_bound=math.inf,
             confidence=1.0,
             event=f"{path} holds {holds}: {values}, though all releases came out the same; it is not on the ledger",

@@ -35,7 +35,7 @@ from .attack import (
     two_samples,
     words_of,
 )
-from .betting import CoinGame, Tally, exp
+from .betting import STEP, CoinGame, Tally, exp
 from .bounds import Events, OutputEvent, Statistic, classifiers, column, events
 from .result import Finding, exceeds
 from .settings import AuditSettings, Keywords
@@ -370,14 +370,22 @@ class Monitor:
         self._coin, self._lots = map(np.random.default_rng, np.random.SeedSequence(asked.seed).spawn(2))
         self._tossed: list[int] = []
         self._kept: tuple[list[Floats], list[Floats]] = [], []
-        self._lesson = Lesson(
-            math.inf if best else asked.claimed, -math.log(1 - asked.confidence), asked.delta, most_runs
+        self._game = CoinGame(
+            confidence=asked.confidence, delta=asked.delta, reserve=reserve, gaussian=asked.gaussian
         )
-        self._game = CoinGame(confidence=asked.confidence, delta=asked.delta, reserve=reserve)
+        self._best, self._lessons = best, self._taught(best, most_runs)
         self._shown = self.rule, Tally()
         self._next_lesson, self._next_look = 8, 1
         self._path: list[tuple[float, float, float]] = []
         self.runs = 0
+
+    def _taught(self, best: bool, most_runs: float) -> list[Lesson]:
+        """A lesson for each point of the claim that can be played against."""
+        aims = self.points
+        if best:  # probabilities should be as far apart as they can, whatever the claim allows
+            aims = [(math.inf, self.asked.delta), (0.0, 0.0)][: len(aims)]
+        enough = -math.log(1 - self.asked.confidence)
+        return [Lesson(epsilon, enough, delta, most_runs) for epsilon, delta in aims]
 
     def turn(self, kept: tuple[list[Floats], list[Floats]]) -> None:
         """Play on a pair, another one or the same again, with a part of the wealth that was laid aside.
@@ -390,8 +398,8 @@ class Monitor:
         kept : outputs on D and on D′ that are known already, to learn from; those of the runs to come are added.
         """
         if self.runs:
-            self._retire()
             self._game.anew()
+        self.rule, self._shown = Rule(), (Rule(), Tally())  # those of the pair before tell nothing of this one
         self._kept = kept
         self._learn()
 
@@ -405,6 +413,11 @@ class Monitor:
     def side(self) -> int:
         """Data set of the next run: 0 for D and 1 for D′."""
         return self.ahead(1)[0]
+
+    @property
+    def points(self) -> list[tuple[float, float]]:
+        """Each ε and δ of the claim that runs can be played against."""
+        return [(float(epsilon), float(delta)) for epsilon, delta in self._game.points(self.asked.claimed)]
 
     @property
     def bound(self) -> float:
@@ -469,11 +482,15 @@ class Monitor:
         first, second = (np.array([_fitted(row[None], width)[0] for row in rows]) for rows in self._kept)
         lots = int(self._lots.integers(2**31))
         self._retire()
-        self.rule, suggested = self._lesson.learn(first, second, self._names(width), seed=lots)
-        self._game.begin(suggested)
+        learned = [lesson.learn(first, second, self._names(width), seed=lots) for lesson in self._lessons]
+        # What is to be refuted next: the claim, or what is just above the bound.
+        against = self.bound + STEP if self._best else self.asked.claimed
+        point = self._game.better([tally for _, tally in learned], against)
+        self.rule, suggested = learned[point]
+        self._game.begin(suggested, point=point)
 
     def _retire(self) -> None:
-        """Remember the rule that has guessed most."""
+        """Remember the rule that has guessed most on this pair."""
         self._shown = max(
             self._shown, (self.rule, self._game.now), key=lambda one: one[1].correct + one[1].wrong
         )

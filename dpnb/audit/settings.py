@@ -20,6 +20,7 @@ class Keywords(TypedDict, total=False):
 
     claimed: float
     delta: float
+    gaussian: bool
     confidence: float
     neighbours: str
     pair: str
@@ -39,6 +40,8 @@ class AuditSettings:
     ----------
     claimed : ε of the claim.
     delta : δ of the claim, in [0, 1).
+    gaussian : whether the claim says more: that a record's part is hidden as well as by normal noise with that (ε, δ).
+        Bets are then laid against any point of its curve; other instruments test (ε, δ) alone.
     confidence : probability in (0, 1) that a bound holds: a private subject is flagged with probability
         1 − ``confidence`` at most.
     neighbours : relation of the claim, ``"add-remove"`` or ``"replace"``; whether two data sets fit it is not checked.
@@ -57,6 +60,7 @@ class AuditSettings:
 
     claimed: float
     delta: float = 0.0
+    gaussian: bool = False
     confidence: float = 0.99
     neighbours: str = "add-remove"
     pair: str = ""
@@ -70,6 +74,10 @@ class AuditSettings:
     def __post_init__(self) -> None:
         check_levels(self.confidence, self.delta)
         check_claim(self.claimed)
+        if self.gaussian and not self.delta:
+            raise ValueError(
+                "gaussian=True, delta=0: expected the claim of normal noise, which has a δ above 0"
+            )
         if not self.minutes > 0:
             raise ValueError(f"minutes={self.minutes!r}: expected a positive number, such as 5")
 
@@ -79,7 +87,7 @@ class AuditSettings:
 
     def finding(self, kind: type[Found], **seen: Any) -> Found:
         """A finding about this claim; ``seen`` is what an instrument adds, or states in another way."""
-        claim = ("claimed", "delta", "confidence", "neighbours", "pair", "subject")
+        claim = ("claimed", "delta", "gaussian", "confidence", "neighbours", "pair", "subject")
         return kind(**{name: getattr(self, name) for name in claim} | seen)
 
 
@@ -89,6 +97,14 @@ def check_levels(confidence: float, delta: float) -> None:
         raise ValueError(f"confidence={confidence!r}: expected a number between 0 and 1, such as 0.99")
     if not 0 <= delta < 1:
         raise ValueError(f"delta={delta!r}: expected a number from 0 to below 1")
+
+
+def shared(confidence: float, tests: int) -> float:
+    """The confidence that each of several bounds needs, so that all hold together with ``confidence`` (Bonferroni)."""
+    check_levels(confidence, 0.0)
+    if isinstance(tests, bool) or tests < 1:
+        raise ValueError(f"tests={tests!r}: expected at least one")
+    return 1 - (1 - confidence) / tests
 
 
 def check_claim(claimed: float) -> None:

@@ -54,6 +54,7 @@
     successes === trials ? 1 : betaInverse(1 - alpha / 2, successes + 1, trials - successes),
   ];
 
+  // Two limits in each of two directions share what may err. The package's exact test of both counts shows more.
   const bound = (first, second, runs, confidence) => {
     const [p, q] = [first, second].map(count => interval(count, runs, (1 - confidence) / 2));
     return Math.max(0, Math.log(Math.max(p[0] / q[1], q[0] / p[1])));

@@ -34,11 +34,12 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq, minimize_scalar
-from scipy.special import betaincinv, gammaln, log_ndtr, ndtr, ndtri, xlogy
+from scipy.special import betaincinv, gammaln, ndtri, xlogy
 from scipy.stats import binom
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from dpnb.arrays import Floats, Ints
+from dpnb.audit.betting import gaussian_delta
 from dpnb.audit.bounds import (
     Statistic,
     as_outputs,
@@ -330,13 +331,7 @@ def gaussian_epsilon(mu: float, *, delta: float) -> float:
     high = 1.0
     while gaussian_delta(mu, epsilon=high) > delta:
         high *= 2
-    return float(brentq(lambda e: gaussian_delta(mu, epsilon=e) - delta, 0.0, high, xtol=1e-10))
-
-
-def gaussian_delta(mu: float, *, epsilon: float) -> float:
-    """δ at ε of Gaussian noise at sensitivity over standard deviation ``mu``."""
-    above, below = mu / 2 - epsilon / mu, -mu / 2 - epsilon / mu
-    return float(ndtr(above) - math.exp(epsilon + log_ndtr(below)))
+    return float(brentq(lambda e: float(gaussian_delta(mu, epsilon=e)) - delta, 0.0, high, xtol=1e-10))
 
 
 # --- Measuring ------------------------------------------------------------------------------------------------

@@ -21,7 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from dpnb.audit.betting import average_e_value, exp, log_mean_e_value
+from dpnb.arrays import Floats
+from dpnb.audit.betting import LEAST_LOG_ODDS, exp, log_mean, stakes
 from dpnb.audit.neighbours import Part, split_pair
 from dpnb.audit.replay import Replay, replay_estimator, replay_fit
 from dpnb.audit.result import Finding
@@ -30,6 +31,23 @@ from dpnb.audit.settings import check_claim, check_levels
 from .losses import GUARD, LARGEST, PRECISION, Run, excess, largest, loss_laws
 
 DIGITS = 40  # halvings of the range of δ
+
+
+def _log_e_value(values: Floats, mean: float) -> float:
+    """Log e-value against "given the past, each value has a mean of at most ``mean``", for values of at least 0.
+
+    Wealth is multiplied by 1 − κ + κ · value / mean, for stakes κ down to about the mean, which is what pays when a
+    value of 1 is rare. It falls as ``mean`` grows, so all means below a refuted one are refuted.
+
+    Parameters
+    ----------
+    values : (n,) numbers.
+    mean : in (0, 1].
+    """
+    kappa = stakes(min(math.log(mean), LEAST_LOG_ODDS))
+    with np.errstate(divide="ignore"):
+        logs = np.log1p(kappa * (values[:, None] / mean - 1)).sum(axis=0)
+    return float(log_mean(logs))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +85,8 @@ class LossSample:
 
     def log_e_value(self, epsilon: float, delta: float) -> float:
         """Log evidence against (ε, δ)-DP, δ > 0; the smaller, the larger ε and δ are."""
-        return average_e_value([log_mean_e_value(excess(losses, epsilon), delta) for losses in self.losses])
+        both = [_log_e_value(excess(losses, epsilon), delta) for losses in self.losses]
+        return float(log_mean(np.array(both)))
 
     def refutes(self, epsilon: float, delta: float) -> bool:
         """Whether (ε, δ) is refuted; pure ε is by one loss that exceeds it."""

@@ -21,8 +21,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
 from dpnb.arrays import Floats
-from dpnb.audit.engine import answering
-from dpnb.audit.releases import Followed
+from dpnb.audit.engine import Followed, answering
 from dpnb.privacy.laws import (
     DiscreteGaussian,
     Exact,

@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from dpnb.arrays import Floats
-from dpnb.audit.multiplicity import holm
 from dpnb.boosting import stages
 from dpnb.boosting.booster import PrivateBooster
 from dpnb.boosting.plans import MORE_GROUPS, MORE_STUMPS, Settings
 from dpnb.domain import Continuous, Domain
 from dpnb.records.memory import Records
 
+from ..auditing.multiplicity import holm
 from ..studies.made import MADE
 from ..studies.runs import DELTA, Cell, Study, cells
 from ..studies.scores import class_scores

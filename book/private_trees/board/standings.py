@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from dpnb.audit.multiplicity import holm
-
+from ..auditing.multiplicity import holm
 from ..studies import audit
 from ..studies.runs import read, wide
 from ..studies.sets import ONE_SPLIT, TESTED

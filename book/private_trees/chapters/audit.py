@@ -13,7 +13,7 @@ from dpnb import audit
 from dpnb.audit.result import Finding
 
 from ..site.observations import observe
-from ..studies import auditor_own, reconstruction, subjects
+from ..studies import auditor_own, reconstruction
 from ..studies.runs import wide
 from ..tables.audit import BROKEN
 from . import DRAWS
@@ -21,10 +21,12 @@ from . import DRAWS
 PARAMETERS = DRAWS
 
 
-def fits_to_conviction(known: pd.DataFrame) -> pd.DataFrame:
-    """Fits that convict each broken subject, before and after, the fewest of today's first; of ``compared``."""
-    measured = known.loc[known["after"].notna(), ["before", "after"]]
-    return measured.astype(float).sort_values("after")
+MOST = 4_000  # fits of the earlier auditor where it acquits, but for a few
+
+
+def broken_programs(known: pd.DataFrame) -> pd.DataFrame:
+    """The broken ones of ``compared``, which have verdicts."""
+    return known.dropna(subset=["before"]).astype({"before": bool, "after": bool})
 
 
 # What the text says, and the test of it. Calls of `observe` are rows of a table, two lines each or so.
@@ -39,13 +41,13 @@ def check_finding(climb: pd.DataFrame, coins: Mapping[str, float], rules: pd.Dat
     wrong = rules.loc["bets", ["wrong", "repetitions"]].to_numpy(float)
     percent = [100 * wrong[0] / wrong[1], wrong[1]]
     share = (soon["tenth"] / soon["split"]).to_numpy()
-    runs = list(100 * np.quantile(share, [0, 1, 0.5]))
+    times = list(np.quantile(share, [0, 1, 0.5]))
 
     def rare(w: Any) -> bool:
         return bool(w[0] / w[1] < 0.05)
 
-    def fewer(s: Any) -> bool:
-        return len(s) == 15 and bool(0.2 < np.median(s) < 0.7)
+    def similar(s: Any) -> bool:
+        return len(s) == 15 and bool(0.7 < np.median(s) < 1.5)
 
     observe("audit-climbs", r"The bound climbs run by run to the true $\varepsilon$, and for the broken coin through "
             "the claim", lambda least, most: least["honest"] > 0.95 and most["honest"] < 1.05
@@ -56,10 +58,11 @@ def check_finding(climb: pd.DataFrame, coins: Mapping[str, float], rules: pd.Dat
             says=percent)
     observe("audit-finding-zh", "在 95 % 置信度下，{1:.0f} 次重复中这样的下注有 {0:.1f} % 出错", rare, wrong,
             says=percent)
-    observe("audit-runs", "nine of ten convict within {:.0f} to {:.0f} % of the runs at which nine of ten do by "
-            "sample splitting, {:.0f} % in the middle of fifteen cases", fewer, share, says=runs)
-    observe("audit-runs-zh", "所需运行次数是样本拆分法的 {:.0f} % 到 {:.0f} %，十五种情形的中位数为 {:.0f} %",
-            fewer, share, says=runs)
+    observe("audit-runs", "nine of ten convict within {:.1f} to {:.1f} times the runs at which nine of ten do by a "
+            "test whose number of runs was fixed before, {:.1f} times in the middle of fifteen cases", similar, share,
+            says=times)
+    observe("audit-runs-zh", "所需运行次数是事先固定次数的检验的 {:.1f} 到 {:.1f} 倍，十五种情形的中位数为 {:.1f} 倍",
+            similar, share, says=times)
 
 
 def check_bets(played: pd.DataFrame) -> None:
@@ -82,16 +85,16 @@ def check_coverage(covered: pd.DataFrame, rules: pd.DataFrame) -> None:
     sound, twins = (rules[rules.index.str.startswith(BROKEN) == broken] for broken in (False, True))
     each = covered[~covered["rule"].str.startswith(BROKEN)]
     chances = stats.binom.sf(each["wrong"] - 1, each["repetitions"], 0.05)
-    observe("audit-sound", "no rule is wrong significantly more often than in 5 %, on no mechanism, and all nine "
-            "broken twins are", lambda low, twin, p: (low <= 0.05).all() and (twin > 0.05).all() and len(twin) == 9
+    observe("audit-sound", "no rule is wrong significantly more often than in 5 %, on no mechanism, and all ten "
+            "broken twins are", lambda low, twin, p: (low <= 0.05).all() and (twin > 0.05).all() and len(twin) == 10
             and p.min() > 0.05, sound["low"], twins["low"], chances)
-    observe("audit-worst-twin", "with {:.1f} %", lambda s: s.idxmax() == "broken: learned on its own runs",
+    observe("audit-worst-twin", "with {:.1f} %", lambda s: s.idxmax() == "broken: normal noise assumed",
             twins["share"], says=[100 * twins["share"].max()])
 
 
 def check_ratios(ratios: pd.DataFrame, power: pd.DataFrame) -> None:
     """How good are the bounds: how near they come to the truth."""
-    many, fewer = ([f"{name}, {runs}" for name in ("curve", "bets", "split")] for runs in ("20 000", "2 000"))
+    many = [f"{name}, 20 000" for name in ("curve", "bets", "split")]
     flip, gauss = ratios.loc["permute-and-flip"], ratios.loc["Gaussian"]
     few = ratios[ratios.index.get_level_values(1) == 1]
     mu = wide(power).query("method == 'Gaussian' and utility == '20000'")["mu"]
@@ -101,11 +104,13 @@ def check_ratios(ratios: pd.DataFrame, power: pd.DataFrame) -> None:
             "at 4, where {:.2f} is attainable", lambda c, top: (c < top).all() and (c[:2] > 0.87).all()
             and (c[:2] < 0.9).all(), *(flip[f"{x}, 20 000"].to_numpy() for x in ("curve", "attainable")),
             says=[*flip["curve, 20 000"], flip["attainable, 20 000"].iloc[-1]])
-    observe("audit-ratio-gauss", "no rule passes .87 although {:.2f} to {:.2f} is attainable",
-            lambda r: (r < 0.87).all(axis=None), gauss[many],
-            says=gauss["attainable, 20 000"].agg(["min", "max"]).tolist())
-    observe("audit-ratio-few", r"With 2000 runs and $\varepsilon=1$, geometric noise alone passes .8; {:.2f} to {:.2f} "
-            "is attainable", lambda f: list(f.index[f > 0.8]) == [("geometric", 1.0)], few[fewer].max(axis=1),
+    ends = [gauss[f"{name}, 20 000"].agg(["min", "max"]).tolist() for name in ("split", "attainable")]
+    observe("audit-ratio-gauss", "sample splitting shows {:.2f} to {:.2f}, where {:.2f} to {:.2f} is attainable",
+            lambda r: (r["split, 20 000"] > r[["curve, 20 000", "bets, 20 000"]].max(axis=1)).all(), gauss[many],
+            says=[*ends[0], *ends[1]])
+    observe("audit-ratio-few", r"With 2000 runs and $\varepsilon=1$, it passes .8 on geometric and Laplace noise "
+            "alone; {:.2f} to {:.2f} is attainable",
+            lambda f: {name for name, _ in f.index[f > 0.8]} == {"geometric", "Laplace"}, few["split, 2 000"],
             says=few["attainable, 2 000"].agg(["min", "max"]).tolist())
     observe("audit-ratio-mu", "with {:.2f} to {:.2f}", lambda m: (m > 0.9).all(), mu, says=[mu.min(), mu.max()])
 
@@ -115,24 +120,28 @@ def check_conviction(soon: pd.DataFrame) -> None:
     times = soon[["bets", "tenth", "split"]].div(soon["least"], axis=0)
     observe("audit-times", "bets need {:.1f} to {:.1f} times the least number on average, and {:.1f} to {:.1f} times "
             "for nine of ten; for that sample splitting needs {:.1f} to {:.1f} times",
-            lambda b, s: (b < s).all() and (b > 1).all(), times["bets"].to_numpy(), times["split"].to_numpy(),
+            lambda b, t: (b > 1).all() and (b < t).all(), times["bets"].to_numpy(), times["tenth"].to_numpy(),
             says=times.agg(["min", "max"]).T.to_numpy().ravel().tolist())
 
 
-def check_search(known: pd.DataFrame, fits: pd.DataFrame, attacks: pd.DataFrame) -> None:
+def check_search(known: pd.DataFrame, attacks: pd.DataFrame) -> None:
     """Where to look, and the last digits."""
-    caught = known.loc[known["loss"] > 1, "convicted"].eq(True).to_numpy()
-    fair = known[["alarms", "audits"]].dropna()
+    broken = broken_programs(known)
+    each = broken.assign(soon=broken["fits"] <= MOST).groupby("origin")[["before", "after", "soon"]]
+    before, after, soon = each.sum().to_numpy().T
+    audits = known[["audits", "audits95"]].sum().to_numpy()
+    alarms = known[["alarms", "alarms95"]].sum().to_numpy()
+    fits = broken.loc[broken["after"], "fits"]
     bounds = wide(attacks).set_index(["method", "epsilon"])["lower_95"]
     laplace, whole = (float(bounds[f"last digits of a leaf, {noise} noise", 1.0]) for noise in ("laplace", "geometric"))
     observe("audit-pairs", "scouts {:.0f} pairs", says=[len(audit.pairs())])
-    observe("audit-subjects-caught", "convicts {:.0f} of {:.0f} with its usual {:.0f} runs a side",
-            lambda caught: 0.8 < caught.mean() < 1, caught, says=[caught.sum(), len(caught), subjects.USUAL])
-    observe("audit-subjects-fits", "all {:.0f} after {:.0f} to {:.0f} fits; only noise/1.2 costs more than before",
-            lambda fits: [*fits.index[fits["after"] >= fits["before"]]] == ["noise/1.2"]
-            and np.isfinite(fits["after"]).all(), fits, says=[len(fits), fits["after"].min(), fits["after"].max()])
-    observe("audit-subjects-honest", "In {:.0f} audits of honest programs it never erred",
-            lambda few: (few["alarms"] == 0).all() and len(few) == 7, fair, says=[fair["audits"].sum()])
+    observe("audit-subjects-caught", "today's convicts {:.0f} of {:.0f} known and {:.0f} of {:.0f} new programs",
+            lambda now, then: (now > then).all(), after, before, says=np.c_[after, each.size()].ravel().tolist())
+    observe("audit-subjects-fits", "after {:.0f} to {:.0f} fits, and {:.0f} and {:.0f} of them within {:.0f}",
+            lambda now, then: (now >= then).all(), soon, before, says=[fits.min(), fits.max(), *soon, MOST])
+    observe("audit-subjects-before", "the earlier one convicts {:.0f} and {:.0f}", says=before.tolist())
+    observe("audit-subjects-honest", "At 99 % {:.0f} of {:.0f} audits of honest programs err, at 95 % {:.0f} of {:.0f}",
+            lambda share: (share <= [0.01, 0.05]).all(), alarms / audits, says=np.c_[alarms, audits].ravel().tolist())
     observe("audit-digits-laplace", "the bound is {:.2f} at a claim of 1", lambda x: x > 3, laplace, says=[laplace])
     observe("audit-digits-whole", "with whole-number noise it is {:.2f}", lambda x: x == 0, whole, says=[whole])
 

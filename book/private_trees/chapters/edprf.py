@@ -22,6 +22,7 @@ from dpnb.trees.scores import GINI
 from ..site.notebook import integer
 from ..site.observations import observe
 from ..studies.edprf import AS_WRITTEN
+from ..studies.targets import MOST_SHOWN
 from ..tables.edprf import change, em, pf, z_values
 from . import GRID, LIVE
 
@@ -316,6 +317,8 @@ def check_attacks(attacks: pd.DataFrame) -> None:
     """Audit."""
     bounds, allowed = attacks["lower_95"], [parts_bound(1.0, 2), 2.0]
     stop, bins, two_parts, under, tight, tree = attacks.index
+    observe("edprf-attack-most", "None can show more than {:.2f} at 95 %",
+            lambda bounds, top: 8 < bounds.max() < top + 0.005, bounds, MOST_SHOWN, says=[MOST_SHOWN])
     observe("edprf-endless", "bounds above 7 for the one-label stop, which claims 0.1, "
             "and for bins of the node, which claim 1",
             lambda bounds, claims: (bounds > 7).all() and list(claims) == ["0.1", "1"],

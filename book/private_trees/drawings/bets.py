@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -14,7 +15,7 @@ from dpnb.arrays import Floats
 
 from ..auditing.curves import Tradeoff
 from ..tables.audit import BROKEN
-from .common import LINES, MARKERS, SIZE, WIDTH, dotted, legend_below, rows, ticks
+from .common import LINES, MARKERS, SIZE, SMALLER, WIDTH, dotted, legend_below, rows, ticks
 
 
 def plot_games(games: pd.DataFrame, *, enough: float) -> Figure:
@@ -115,24 +116,52 @@ def plot_tradeoff(curve: Tradeoff, truth: tuple[Floats, Floats], lines: Mapping[
     return figure
 
 
-def plot_subjects(fits: pd.DataFrame, *, beyond: float) -> Figure:
-    """Fits to conviction by an earlier auditor and by today's, a line for each subject.
+def plot_subjects(broken: pd.DataFrame, *, most: float, beyond: float) -> Figure:
+    """Fits to conviction of each subject, sorted, a panel an origin; hollow what an earlier auditor acquits.
 
     Parameters
     ----------
-    fits : subjects by the columns before and after; infinite where no length that was tried convicts, missing where
-        none was tried.
+    broken : subjects by ``origin``, ``before``, whether the earlier auditor convicts, and ``fits``, infinite where
+        today's acquits.
+    most : fits of the earlier auditor's longest audits.
     beyond : where infinite numbers are drawn.
     """
-    figure, axis = plt.subplots(figsize=(WIDTH, 0.27 * len(fits) + 1.2))
-    height = rows(axis, fits.index)
-    both = np.where(np.isinf(fits), beyond, fits.to_numpy(float))
-    axis.hlines(height, both.min(axis=1), both.max(axis=1), color="0.7", linewidth=1.2, zorder=1)
-    for i, (name, values) in enumerate(zip(fits.columns, both.T, strict=True)):
-        axis.plot(values, height, MARKERS[1 - i], color=f"C{1 - i}", label=name, markersize=6)
-    axis.set(xscale="log", xlabel="fits to conviction, on both data sets")
-    low = math.floor(math.log10(np.nanmin(both)))
-    powers = [10.0**k for k in range(low, math.ceil(math.log10(beyond)))]
-    ticks(axis, x=[*powers, beyond], last="∞")
+    panels = [(str(origin), own.sort_values("fits")) for origin, own in broken.groupby("origin", sort=False)]
+    sizes = [len(own) for _, own in panels]
+    figure, axes = plt.subplots(
+        len(panels),
+        sharex=True,
+        squeeze=False,
+        height_ratios=sizes,
+        figsize=(WIDTH, 0.09 * sum(sizes) + 1.5),
+    )
+    powers = [10.0**k for k in range(1, math.ceil(math.log10(beyond)))]
+    for axis, (origin, own) in zip(axes.flat, panels, strict=True):
+        fits, rank = own["fits"].clip(upper=beyond).to_numpy(), np.arange(1, len(own) + 1)
+        before = own["before"].to_numpy(bool)
+        looks = {"convicted before, too": (before, "full"), "acquitted before": (~before, "none")}
+        for i, (label, (those, fill)) in enumerate(looks.items()):
+            look: dict[str, Any] = {"color": f"C{i}", "fillstyle": fill, "markersize": 5}
+            axis.plot(fits[those], rank[those], MARKERS[i], label=label, **look)
+        for row in range(len(own))[
+            ::-4
+        ]:  # sorted dots leave room above to their left, and below to their right
+            late = fits[row] > math.sqrt(10 * beyond)
+            place: dict[str, Any] = {"ha": "right", "va": "bottom"} if late else {"ha": "left", "va": "top"}
+            axis.annotate(
+                own.index[row],
+                (fits[row], rank[row]),
+                (-5, -3) if late else (5, 3),
+                textcoords="offset points",
+                fontsize=SMALLER,
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
+                zorder=3,  # above the dotted line
+                **place,
+            )
+        dotted(axis, x=most)
+        axis.set(xscale="log", ylabel=f"{origin} programs")
+        if np.isinf(broken["fits"]).any():
+            ticks(axis, x=[*powers, beyond], last="∞")
+    axes[-1, 0].set_xlabel(f"fits to conviction, on both data sets; dotted: {most:g}")
     legend_below(figure, 2)
     return figure

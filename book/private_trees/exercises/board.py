@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from dpnb.audit.multiplicity import holm
-
+from ..auditing.multiplicity import holm
 from ..board.standings import MUCH
 
 

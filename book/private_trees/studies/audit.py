@@ -8,18 +8,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
 
 from dpnb.arrays import Floats
 from dpnb.audit.pairs import DOMAIN, random_pair
-from dpnb.audit.releases import spent_by
 from dpnb.boosting.booster import PrivateBooster
 from dpnb.boosting.plans import Plan, Settings
+from dpnb.estimators.documents import plain
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.papers.pearson import PearsonTree
 from dpnb.privacy.laws import PermuteAndFlip
 from dpnb.records.memory import Records
 from dpnb.trees.growth import NOISES
 
+from ..auditing.releases import Spent, spent
 from ..auditing.twins import TWINS
 from ..board.learners import MAKE
 from .runs import DELTA, Cell, Study, cells, read, results_folder, wide
@@ -139,6 +141,22 @@ def worst_release(cell: Cell) -> float:
         found = spent_by(model, first, second, neighbours=cell.neighbours, seed=seed)
         shares += [one.share for one in found]
     return max(shares)
+
+
+def spent_by(estimator: Any, first: Any, second: Any, *, neighbours: str = ADD, seed: int = 0) -> list[Spent]:
+    """:func:`~private_trees.auditing.releases.spent` for an estimator; what it publishes is what its documents hold.
+
+    Parameters
+    ----------
+    first, second : encoded records.
+    seed : of the fit.
+    """
+
+    def publish(records: Any) -> object:
+        model = clone(estimator).set_params(random_state=seed).fit(records)
+        return [plain(getattr(model, name)) for name in model._released]
+
+    return spent(publish, first, second, neighbours=neighbours)
 
 
 def delta_of(cell: Cell) -> float:

@@ -6,13 +6,14 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit, ndtr
 
 from dpnb.arrays import Floats, Ints
-from dpnb.audit.betting import betting_bound
+from dpnb.audit.betting import betting_bound, gaussian_delta
 from dpnb.audit.bounds import clopper_pearson, compare
 from dpnb.audit.sequential import Lesson, Monitor
 from dpnb.privacy.laws import Exponential, PermuteAndFlip, TwoSidedGeometric
@@ -88,13 +89,8 @@ def _geometric(epsilon: float) -> Known:
     return Known(draw, epsilon, 0.0, ((high, 1 - high), (1 - high, high)))
 
 
-def gaussian_delta(mu: float, epsilon: float) -> float:
-    """Least δ of normal noise whose centre moves by μ standard deviations."""
-    return float(ndtr(mu / 2 - epsilon / mu) - math.exp(epsilon) * ndtr(-mu / 2 - epsilon / mu))
-
-
 def _gaussian(epsilon: float, *, delta: float) -> Known:
-    mu = float(brentq(lambda m: gaussian_delta(m, epsilon) - delta, 1e-3, 50))
+    mu = float(brentq(lambda m: float(gaussian_delta(m, epsilon=epsilon)) - delta, 1e-3, 50))
 
     def draw(sides: Ints, rng: np.random.Generator) -> Floats:
         return mu * sides + rng.standard_normal(len(sides))
@@ -149,7 +145,8 @@ MECHANISMS: dict[str, Callable[[float], Known]] = {
     "revealing with δ = .05": _revealing,
     AMONG_NOISE: _among_noise,
 }
-DELTAS = {"Gaussian, δ = .01": 0.01, "Gaussian, δ = 1e-5": 1e-5, "revealing with δ = .05": 0.05}
+GAUSSIAN = {"Gaussian, δ = .01": 0.01, "Gaussian, δ = 1e-5": 1e-5}
+DELTAS = GAUSSIAN | {"revealing with δ = .05": 0.05}
 
 
 @cache
@@ -165,12 +162,20 @@ def _delta_of(cell: Cell) -> float:
 # --- Coverage -----------------------------------------------------------------------------------------------
 
 
-def _monitored(one: Known, rng: np.random.Generator, *, rounds: int, delta: float | None = None) -> float:
+def _monitored(
+    one: Known,
+    rng: np.random.Generator,
+    *,
+    rounds: int,
+    delta: float | None = None,
+    gaussian: bool = False,
+) -> float:
     """Largest bound of a monitor that is looked at after every round."""
     game = Monitor(
         claimed=one.epsilon,
         confidence=CONFIDENCE,
         delta=one.delta if delta is None else delta,
+        gaussian=gaussian,
         best=True,
         most_runs=rounds,
         seed=int(rng.integers(2**32)),
@@ -206,9 +211,11 @@ def _on_itself(one: Known, rng: np.random.Generator, *, rounds: int) -> float:
     return betting_bound(correct, int(made.sum()), confidence=CONFIDENCE, delta=one.delta, rounds=rounds)
 
 
-HONEST = "betting"
+HONEST, NORMAL = "betting", "betting on normal noise"
 READINGS: dict[str, Callable[..., float]] = {
     HONEST: _monitored,
+    NORMAL: partial(_monitored, gaussian=True),
+    "twin: normal noise assumed": partial(_monitored, gaussian=True, delta=1e-5),
     "twin: δ forgotten": partial(_monitored, delta=0.0),
     "twin: an interval for one look": _peeking,
     "twin: a rule learned on its own outputs": _on_itself,
@@ -232,6 +239,8 @@ def coverage() -> Study:
     for reading, method, epsilon, rounds in (
         *((HONEST, method, 1.0, COVERED_ROUNDS) for method in MECHANISMS if method != AMONG_NOISE),
         (HONEST, AMONG_NOISE, 0.1, FEW_ROUNDS),
+        *((NORMAL, method, 1.0, COVERED_ROUNDS) for method in GAUSSIAN),
+        ("twin: normal noise assumed", "randomised response", 1.0, COVERED_ROUNDS),
         ("twin: δ forgotten", "revealing with δ = .05", 1.0, COVERED_ROUNDS),
         ("twin: an interval for one look", "randomised response", 1.0, COVERED_ROUNDS),
         ("twin: a rule learned on its own outputs", AMONG_NOISE, 0.1, FEW_ROUNDS),
@@ -281,8 +290,8 @@ def measure_power(cell: Cell) -> dict[str, float]:
         bounds = [
             _compared(one, rng, runs, claimed=one.epsilon, confidence=CONFIDENCE) for _ in range(REPEATS)
         ]
-    elif cell.reading == HONEST:
-        bounds = [_monitored(one, rng, rounds=2 * runs) for _ in range(REPEATS)]
+    elif cell.reading in READINGS:
+        bounds = [READINGS[cell.reading](one, rng, rounds=2 * runs) for _ in range(REPEATS)]
     else:
         bounds = [_best(one, rng, runs)]
     shares = np.array(bounds) / one.epsilon
@@ -352,15 +361,14 @@ def best_growth(one: Known, claimed: float) -> float:
 
 def power() -> Study:
     """Betting against ``compare`` at equal runs, and the best that fixed guesses come to."""
+    all_of_them: Any = {"neighbours": "add-remove", "epsilon": (1.0, 2.0, 4.0), "n_rounds": RUNS}
+    plain = [name for name in MECHANISMS if name not in ("revealing with δ = .05", AMONG_NOISE)]
     return Study(
         "betting_power",
-        cells(
-            method=[name for name in MECHANISMS if name not in ("revealing with δ = .05", AMONG_NOISE)],
-            neighbours="add-remove",
-            reading=(HONEST, "compare", "best guesses known"),
-            epsilon=(1.0, 2.0, 4.0),
-            n_rounds=RUNS,
-        ),
+        [
+            *cells(method=plain, reading=(HONEST, "compare", "best guesses known"), **all_of_them),
+            *cells(method=GAUSSIAN, reading=NORMAL, **all_of_them),
+        ],
         measure_power,
         delta=_delta_of,
     )

@@ -15,11 +15,12 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from dpnb.arrays import Floats
+from dpnb.audit.betting import gaussian_delta
 from dpnb.audit.bounds import clopper_pearson, compare, epsilon_bound
-from dpnb.audit.multiplicity import holm
 from dpnb.privacy.laws import Exponential, PermuteAndFlip, TwoSidedGeometric
 
-from ..auditing.curves import attainable, band, gaussian_delta, tradeoff
+from ..auditing.curves import attainable, band, tradeoff
+from ..auditing.multiplicity import holm
 from ..auditing.onerun import one_run_epsilon, one_run_mu
 from .runs import Cell, Study, cells
 from .targets import ADD
@@ -71,7 +72,7 @@ def _geometric(epsilon: float, n: int, rng: np.random.Generator) -> Pair:
 @lru_cache
 def gaussian_mu(epsilon: float) -> float:
     """μ at which Gaussian noise has this exact ε at ``GAUSSIAN_DELTA``."""
-    return float(brentq(lambda mu: gaussian_delta(mu, epsilon=epsilon) - GAUSSIAN_DELTA, 1e-3, 50.0))
+    return float(brentq(lambda mu: float(gaussian_delta(mu, epsilon=epsilon)) - GAUSSIAN_DELTA, 1e-3, 50.0))
 
 
 def _gaussian(epsilon: float, n: int, rng: np.random.Generator) -> Pair:
@@ -288,7 +289,7 @@ def measure_power(cell: Cell) -> dict[str, float]:
     Returns
     -------
     ``exact`` ε; medians over repetitions of ``curve`` and ``compare`` as shares of it; ``attainable``, the share that
-    no method can pass half of the time by counts of one event; ``clopper_pearson``, that of two Clopper–Pearson bounds
+    no method can pass half of the time by counts of one event; ``known_event``, that of the exact test of both counts
     at expected counts of the best event, all outputs measuring; of the Gaussian also ``mu`` as a share of the exact μ.
     """
     known, rng, n = KNOWN[cell.method], cell.random_state(), int(cell.reading)
@@ -307,12 +308,12 @@ def measure_power(cell: Cell) -> dict[str, float]:
     ends = [
         (
             attainable(p, q, runs=n, **settings),
-            epsilon_bound(round(n * p), round(n * q), n, n, confidence=2 * CONFIDENCE - 1, delta=known.delta),
+            epsilon_bound(round(n * p), round(n * q), n, n, **settings),
         )
         for p, q in known.events(cell.epsilon)
     ]
     most, alone = (max(values) / exact for values in zip(*ends, strict=True))
-    return {"exact": exact, "attainable": most, "clopper_pearson": alone} | {
+    return {"exact": exact, "attainable": most, "known_event": alone} | {
         name: float(np.median(values)) for name, values in found.items()
     }
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from dpnb.arrays import Floats
 from dpnb.audit.attack import black_box, observations
-from dpnb.audit.bounds import compare
+from dpnb.audit.bounds import compare, largest_bound
 from dpnb.audit.pairs import NEIGHBOURS, Pair, families, pair_of, random_pair
 from dpnb.audit.replay import replay_estimator
 from dpnb.estimators.base import PrivateForest
@@ -89,6 +89,9 @@ class Target:
     claims: tuple[float, ...] = (1.0,)
     encoded: bool = False
     private: bool = False
+
+
+MOST_SHOWN = largest_bound(Target.runs, confidence=0.95)  # by an attack of the usual number of fits
 
 
 def attack_study(name: str, targets: Mapping[str, Target], **axes: Any) -> Study:

@@ -12,6 +12,7 @@ BROKEN = "broken: "
 """What the names of rules that are wrong on purpose begin with."""
 RULES = {
     "betting": "bets",
+    "betting on normal noise": "bets on normal noise",
     "curve": "curve",
     "curve, μ": "curve, of μ",
     "compare": "sample splitting",
@@ -25,6 +26,7 @@ RULES = {
     "twin: a rule learned on its own outputs": BROKEN + "learned on its own runs",
     "twin: chosen on the same outputs": BROKEN + "chosen on its own runs",
     "twin: δ forgotten": BROKEN + "δ forgotten",
+    "twin: normal noise assumed": BROKEN + "normal noise assumed",
     "twin: one run, δ forgotten": BROKEN + "one run, δ forgotten",
     "twin: one run, μ, abstention forgotten": BROKEN + "one run, silence forgotten",
     "twin: DKW without a union": BROKEN + "band of one side for two",

@@ -1,8 +1,8 @@
 """Many tests at once: what is left of a level when several pairs, events or instruments are tried.
 
-A finding at confidence 1 − α errs with probability α. The largest of k findings errs with probability up to kα. Three
-rules keep the level whatever the dependence: bounds at confidence 1 − α/k hold together (Bonferroni); p-values are
-corrected step by step (Holm); e-values are averaged, since a mean of numbers of expectation at most 1 has one too.
+A finding at confidence 1 − α errs with probability α. The largest of k findings errs with probability up to kα. Two
+rules keep the level whatever the dependence: p-values are corrected step by step (Holm); e-values are averaged, since a
+mean of numbers of expectation at most 1 has one too. Bounds share a level by :func:`~dpnb.audit.settings.shared`.
 
 References
 ----------
@@ -13,13 +13,11 @@ combination and applications; Wang and Ramdas (2022), False discovery rate contr
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arrays import Bools, Floats
-from .result import Finding
+from dpnb.arrays import Bools, Floats
 
 
 def holm(p: ArrayLike) -> Floats:
@@ -40,45 +38,6 @@ def holm(p: ArrayLike) -> Floats:
     corrected = np.empty(len(values))
     corrected[order] = np.minimum(stepped, 1.0)
     return corrected
-
-
-def shared(confidence: float, tests: int) -> float:
-    """The confidence that each of several bounds needs, so that all hold together with ``confidence``."""
-    if not 0 < confidence < 1 or isinstance(tests, bool) or tests < 1:
-        raise ValueError(
-            f"confidence={confidence!r}, tests={tests!r}: expected a number between 0 and 1, and at least one test"
-        )
-    return 1 - (1 - confidence) / tests
-
-
-def together(findings: Sequence[Finding]) -> float:
-    """Probability that all bounds of the findings hold, at least: 1 less the sum of what each may err.
-
-    Parameters
-    ----------
-    findings : all that were measured, not only those that are shown.
-    """
-    return max(1 - math.fsum(1 - found.confidence for found in findings), 0.0)
-
-
-def e_average(e: ArrayLike, *, weights: ArrayLike | None = None) -> float:
-    """One e-value for the hypothesis that all of several hold, of any dependence.
-
-    Parameters
-    ----------
-    e : (k,) e-values: numbers from 0 of expectation at most 1 where the hypothesis holds.
-    weights : (k,) public weights, by default equal.
-
-    Returns
-    -------
-    Their mean. It is an e-value at every time, if they are at that time.
-    """
-    values = _checked("e-values", e, most=math.inf)
-    share = np.ones(len(values)) if weights is None else _checked("weights", weights, most=math.inf)
-    if len(share) != len(values) or not share.sum() > 0:
-        raise ValueError(f"{len(share)} weights for {len(values)} e-values: expected as many, not all 0")
-    used = share > 0  # a test of weight 0 counts for nothing, whatever it shows
-    return float(values[used] @ (share[used] / share.sum()))
 
 
 def e_closed(e: ArrayLike) -> Floats:

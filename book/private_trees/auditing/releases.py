@@ -8,15 +8,14 @@ that see every record once.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
-from ..estimators.documents import plain
-from ..privacy.laws import (
+from dpnb.audit.engine import Fit, follow
+from dpnb.audit.exact import cost_of_noise
+from dpnb.privacy.laws import (
     DiscreteGaussian,
     Exact,
     Exponential,
@@ -26,8 +25,7 @@ from ..privacy.laws import (
     PermuteAndFlip,
     TwoSidedGeometric,
 )
-from ..privacy.ledger import Event
-from .engine import Fit, Question, answering, drawn
+from dpnb.privacy.ledger import Event
 
 PUBLISHED = "what is published"
 
@@ -55,35 +53,6 @@ class Spent:
         return self.cost / self.booked if self.booked else math.inf
 
 
-class Followed:
-    """Takes down laws and outcomes; with a script it answers with the script's outcomes."""
-
-    def __init__(self, script: Iterator[Any] | None) -> None:
-        self._script = script
-        self.outcomes: list[Any] = []
-        self.laws: list[tuple[Event, Law[Any]]] = []
-
-    def __call__(self, question: Question) -> Any:
-        """The next outcome of the script, else a draw."""
-        if question.law is not None and question.event is not None:
-            self.laws.append((question.event, question.law))
-        self.outcomes.append(drawn(question) if self._script is None else next(self._script))
-        return self.outcomes[-1]
-
-
-def follow(publish: Fit, data: Any, script: Iterator[Any] | None) -> tuple[Followed, object]:
-    """Run a subject that returns what it publishes; with a script, an error is what it publishes."""
-    followed = Followed(script)
-    try:
-        with answering(followed):
-            published = publish(data)
-    except Exception as error:
-        if script is None:
-            raise
-        published = error
-    return followed, published
-
-
 def spent(publish: Fit, first: Any, second: Any, *, neighbours: str = "add-remove") -> list[Spent]:
     """Compare the laws of each release on two neighbours, the outputs drawn on the first.
 
@@ -106,24 +75,6 @@ def spent(publish: Fit, first: Any, second: Any, *, neighbours: str = "add-remov
     if len(here.laws) != len(there.laws) or isinstance(other, Exception) or published != other:
         found.append(Spent(PUBLISHED, "", math.inf, 0.0))
     return found
-
-
-def spent_by(
-    estimator: Any, first: Any, second: Any, *, neighbours: str = "add-remove", seed: int = 0
-) -> list[Spent]:
-    """:func:`spent` for an estimator of this package; what it publishes is what its documents hold.
-
-    Parameters
-    ----------
-    first, second : encoded records.
-    seed : of the fit.
-    """
-
-    def publish(records: Any) -> object:
-        model = clone(estimator).set_params(random_state=seed).fit(records)
-        return [plain(getattr(model, name)) for name in model._released]
-
-    return spent(publish, first, second, neighbours=neighbours)
 
 
 def _spent(here: tuple[Event, Law[Any]], there: tuple[Event, Law[Any]], *, replaced: bool) -> Spent:
@@ -166,13 +117,3 @@ def _cost_of_choice(law: Exponential | PermuteAndFlip, other: Exponential | Perm
     high = np.maximum.reduceat(np.where(possible, ratio, -np.inf), law.starts)
     low = np.minimum.reduceat(np.where(possible, ratio, np.inf), law.starts)
     return float((high - low).sum())
-
-
-def cost_of_noise(here: Any, there: Any, scale: Any, other: Any, *, power: int) -> float:
-    """Sum of the shifts over the scales; for Gaussians half of the sum of their squares."""
-    if here.shape != there.shape or not np.array_equal(scale, other):
-        return math.inf
-    shift = np.abs(np.asarray(here, float) - there)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(shift == 0, 0.0, shift / scale)
-    return float((ratio**power).sum() / power)

@@ -399,7 +399,10 @@ class Monitor:
         """
         if self.runs:
             self._game.anew()
-        self.rule, self._shown = Rule(), (Rule(), Tally())  # those of the pair before tell nothing of this one
+        self.rule, self._shown = (
+            Rule(),
+            (Rule(), Tally()),
+        )  # those of the pair before tell nothing of this one
         self._kept = kept
         self._learn()
 

@@ -60,7 +60,7 @@ def plot_coverage(rules: pd.DataFrame, *, stated: float) -> Figure:
     axis.set_xscale("symlog", linthresh=1)
     ticks(axis, x=[0, 1, 5, 20, 100])
     axis.set(
-        xlabel=f"wrong bounds, %; dotted: {100 * stated:g}", xlim=(-0.15, 100), ylim=(-0.6, len(rules) - 0.4)
+        xlabel=f"wrong bounds, %; dotted: {100 * stated:g}", xlim=(-0.15, 130), ylim=(-0.6, len(rules) - 0.4)
     )
     return figure
 

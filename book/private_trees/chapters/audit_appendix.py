@@ -161,10 +161,10 @@ def check_normal(bets: pd.DataFrame) -> None:
             r"$\varepsilon={:.2f}$", lambda e: e > 5, epsilon, says=[moved, epsilon])
     rows = wide(bets).query("method == 'Gaussian, δ = 1e-5' and n_rounds == 20000")
     share = rows.set_index(["utility", "epsilon"])["share of the truth"]
-    told, plain = share["betting on normal noise"].to_numpy(), share["betting"].to_numpy()
+    normal, plain = share["betting on normal noise"].to_numpy(), share["betting"].to_numpy()
     observe("audit-normal-power", "they show {:.2f} to {:.2f} of it with 20 000 runs a side, and {:.2f} to {:.2f} "
-            "without", lambda t, p: (t > p + 0.1).all(), told, plain,
-            says=[told.min(), told.max(), plain.min(), plain.max()])
+            "without", lambda n, p: (n > p + 0.1).all(), normal, plain,
+            says=[normal.min(), normal.max(), plain.min(), plain.max()])
 
 
 def check_facts() -> None:

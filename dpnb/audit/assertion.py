@@ -58,8 +58,8 @@ def assert_private(
     subject : an unfitted estimator with ``fit`` and ``predict``, or a class or a function that makes one:
         :func:`~dpnb.audit.adapters.adapted` and :func:`~dpnb.audit.adapters.as_estimator` make one of anything else.
     epsilon, delta : the claim.
-    gaussian : whether it is the claim of normal noise with that (ε, δ), against whose whole curve bets are laid. It is
-        more than (ε, δ): randomised response, which keeps ε = 1 and any δ, is no such noise and fails.
+    gaussian : whether it is the claim of normal noise with that (ε, δ): bets are then laid against its δ at ε = 0, too.
+        It is more than (ε, δ): randomised response, which keeps ε = 1 and any δ, is no such noise and fails.
     neighbours : ``"add-remove"`` or ``"replace"``.
     domain : public domain of the records that the auditor makes up.
     kinds : kinds of pairs, as of :func:`~dpnb.audit.pairs.pairs`.

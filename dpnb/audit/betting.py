@@ -146,8 +146,7 @@ def gaussian_delta(mu: ArrayLike, *, epsilon: ArrayLike) -> Floats:
 
 def gaussian_variation(epsilon: ArrayLike, *, delta: float) -> Floats:
     """δ at ε = 0 of normal noise that has ``delta`` at ``epsilon``: how far it can move any probability, at most."""
-    ends = np.log([1e-9, 1e3])[(..., *[None] * np.ndim(epsilon))] + np.zeros(np.shape(epsilon))
-    low, high = ends
+    low, high = (np.full(np.shape(epsilon), math.log(end)) for end in (1e-9, 1e3))  # of μ
     for _ in range(60):  # halvings: down to rounding; the upper end errs on the claim's side
         middle = (low + high) / 2
         enough = gaussian_delta(np.exp(middle), epsilon=epsilon) >= delta

@@ -41,7 +41,7 @@ class AuditSettings:
     claimed : ε of the claim.
     delta : δ of the claim, in [0, 1).
     gaussian : whether the claim says more: that a record's part is hidden as well as by normal noise with that (ε, δ).
-        Bets are then laid against any point of its curve; other instruments test (ε, δ) alone.
+        Bets are then laid against (ε, δ) or the δ at ε = 0; other instruments test (ε, δ) alone.
     confidence : probability in (0, 1) that a bound holds: a private subject is flagged with probability
         1 − ``confidence`` at most.
     neighbours : relation of the claim, ``"add-remove"`` or ``"replace"``; whether two data sets fit it is not checked.

@@ -166,7 +166,7 @@ def test_a_changed_label_of_a_notebook_is_found(label: str, tmp_path: Path) -> N
     for name in ("notebooks", "tests", "claims"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
     papers = load(tmp_path / "claims")
-    notebook = tmp_path / "notebooks" / "02_diffprfs.ipynb"
+    notebook = tmp_path / "notebooks" / "04_diffprfs.ipynb"
     text = notebook.read_text(encoding="utf-8")
     assert ":label: diffprfs-purity\\n" in text
     assert "## The paper's experiments" in text

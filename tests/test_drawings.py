@@ -631,7 +631,7 @@ def test_the_six_forests_have_every_cell() -> None:
 def test_the_cell_of_chapter_4_that_draws_it(sort: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The cell passes; with the old sort put back into it, which shuffles rows of one schedule, it fails."""
     root = Path(__file__).resolve().parent.parent
-    cells = json.loads((root / "notebooks" / "04_appendix.ipynb").read_text(encoding="utf-8"))["cells"]
+    cells = json.loads((root / "notebooks" / "06_appendix.ipynb").read_text(encoding="utf-8"))["cells"]
     (source,) = ("".join(cell["source"]) for cell in cells if cell["id"] == "dpada-30")
     points = runs.points_of(runs.read("dpada", root / "results"), repeats=grids.REPEATS)
     monkeypatch.setattr(plt, "show", lambda: None)

@@ -27,7 +27,7 @@ from private_trees.studies.pearson import shifted
 
 Answer = Callable[..., Any]
 
-# --- chapter 1 --------------------------------------------------------------------------------------------------
+# --- chapters 1 to 3--------------------------------------------------------------------------------------------
 
 
 def geometric(rng: Any, size: int, epsilon: float) -> Any:
@@ -72,7 +72,7 @@ def largest_change(score: Score, n: int) -> float:
 
 
 def one_table(score: Score, n: int) -> float:
-    """Where chapter 1's own scores change most."""
+    """Where chapter 3's own scores change most."""
     return float(np.abs(changes(score, [n - 1, 0, 0, 0])).max())
 
 
@@ -80,7 +80,7 @@ def needed(candidates: int, **changed: float) -> float:
     return foundations.records_needed(candidates, **changed)  # type: ignore[arg-type]
 
 
-# --- chapters 2 and 3 -------------------------------------------------------------------------------------------
+# --- chapters 4 and 5 -------------------------------------------------------------------------------------------
 
 
 def intervals(scale: float, *, lengths: bool = True, centred: bool = True, sum_to_1: bool = True) -> Answer:
@@ -144,7 +144,7 @@ def pattern(n: int) -> list[pearson.Row]:
 
 DRAWN = np.random.default_rng(0)
 
-# --- chapters 4 and 5 -------------------------------------------------------------------------------------------
+# --- chapters 6 and 7 -------------------------------------------------------------------------------------------
 
 
 def bounded(margins: Any) -> Any:
@@ -178,7 +178,7 @@ def right_label(gap: float, rate: float, classes: int) -> float:
     return sum(refuses**before for before in range(classes)) / classes
 
 
-# --- chapters 6 to 8 --------------------------------------------------------------------------------------------
+# --- chapters 8 to 10 --------------------------------------------------------------------------------------------
 
 
 def bound(k: int, l: int, n: int, level: float = 0.05 / 4, *, both: bool = True) -> float:  # noqa: E741
@@ -495,11 +495,36 @@ def test_an_answer_is_told_whether_it_is_right(
     check: Answer, answer: Answer, says: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if says == RIGHT:
-        assert (check(answer) or capsys.readouterr().out).strip()
+        check(answer)
+        assert capsys.readouterr().out.startswith("all right")
         return
     with pytest.raises(AssertionError, match=says):
         check(answer)
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("check", ANSWERS, ids=name)
+def test_a_stub_and_a_wrong_type_are_told_in_words(check: Answer, capsys: pytest.CaptureFixture[str]) -> None:
+    def mine(*_: Any, **__: Any) -> Any:
+        return None
+
+    check(mine)
+    assert capsys.readouterr().out == "mine returns nothing yet: write its body and run this cell again.\n"
+    for strange in ("words", ["a", "b"], {"a": 1}, object(), 1j):
+        with pytest.raises(AssertionError) as told:
+            check(lambda *_, value=strange, **__: value)
+        assert len(str(told.value)) > 20, told.value
+    with pytest.raises(AssertionError, match="7 is no function"):
+        check(7)
+
+
+def test_an_error_in_the_answer_itself_is_left_as_it_is() -> None:
+    def mine(*_: Any) -> Any:
+        return 1 / 0
+
+    with pytest.raises(ZeroDivisionError):
+        foundations.check_bag_price(mine)
 
 
 def test_every_check_is_in_the_table() -> None:

@@ -522,7 +522,7 @@ SAID = [
     ),
     Said(
         "book/own-data.md",
-        "Chapters 3 to 5 and 7 take `dataset` for their live cells as well",
+        "Chapters 5 to 7 and 9 take `dataset` for their live cells as well",
         lambda chapters: chapters == ["02", "03", "04", "05", "07"],
         lambda: [notebooks_with("dataset")],
     ),
@@ -530,7 +530,7 @@ SAID = [
         "book/own-data.md",
         "in the cell that loads the data replace `dpnb.load(p.dataset)` by",
         lambda n: n == 1,
-        lambda: [sum("dpnb.load(p.dataset)" in s for s in sources("02_diffprfs"))],
+        lambda: [sum("dpnb.load(p.dataset)" in s for s in sources("04_diffprfs"))],
     ),
     Said(
         "book/notation.md",

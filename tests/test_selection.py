@@ -1,4 +1,4 @@
-"""What a private choice needs: both theorems of chapter 1 against exact laws, with broken twins."""
+"""What a private choice needs: both theorems of chapter 2 against exact laws, with broken twins."""
 
 from __future__ import annotations
 

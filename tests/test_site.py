@@ -46,7 +46,7 @@ KINDS = {
     f"{name}.html"
     for name in (
         *("book/intro", "book/claims", "book/estimators", "book/moving"),
-        *("notebooks/02_diffprfs", "notebooks/07_leaderboard"),
+        *("notebooks/04_diffprfs", "notebooks/09_leaderboard"),
     )
 }
 PAPER = 665  # px between the margins of A4
@@ -622,7 +622,7 @@ def off_paper(page: Page) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("name", ["book/claims.html", "book/intro.html", "notebooks/02_diffprfs.html"])
+@pytest.mark.parametrize("name", ["book/claims.html", "book/intro.html", "notebooks/04_diffprfs.html"])
 def test_paper_holds_all(name: str, site: str, context: BrowserContext) -> None:
     page = context.new_page()
     page.goto(f"{site}/{name}")
@@ -785,7 +785,7 @@ FADES = "nodes => nodes.map(node => [node.scrollWidth > node.clientWidth, getCom
 def test_what_goes_on_to_the_right_fades_there(site: str, context: BrowserContext) -> None:
     page = context.new_page()
     page.set_viewport_size({"width": WIDTHS[1], "height": 900})
-    page.goto(f"{site}/notebooks/02_appendix.html")
+    page.goto(f"{site}/notebooks/04_appendix.html")
     page.evaluate(UNFOLD)
     regions = page.locator("article .scrolls")
     seen = regions.evaluate_all(FADES)

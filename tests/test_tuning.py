@@ -1,4 +1,4 @@
-"""Private tuning of chapter 7: the law of K, the theorem held against exact output laws, and broken twins of each."""
+"""Private tuning of chapter 9: the law of K, the theorem held against exact output laws, and broken twins of each."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """DiffPRFs: the random forest of Mu, Ding, Song, Lu (2016), as written and repaired.
 
-Step numbers are those of the paper's section 3.1 and of the listing in chapter 2, "The algorithm as written"; letters
+Step numbers are those of the paper's section 3.1 and of the listing in chapter 4, "The algorithm as written"; letters
 are those of the list of ambiguities in its appendix. The listing of "The repair" is the same code with the default
 options.
 """
@@ -49,7 +49,7 @@ class Asked(NamedTuple):
 
 
 class BuildTree:
-    """Steps 4 to 12, ``Build_Tree`` of the paper: one tree, a level at a time (chapter 2, "The algorithm as written").
+    """Steps 4 to 12, ``Build_Tree`` of the paper: one tree, a level at a time (chapter 4, "The algorithm as written").
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ class BuildTree:
         return Splits(kind[option], asked.attributes[candidates.question[option]], cut[option])
 
     def choose_jointly(self, asked: Asked, epsilon: Floats) -> Splits:
-        """Step 3 of DiffPRFs-R: one choice among all thresholds and categories (chapter 2, "The repair")."""
+        """Step 3 of DiffPRFs-R: one choice among all thresholds and categories (chapter 4, "The repair")."""
         candidates = asked.candidates
         point = self.curator.exponential_intervals(
             asked.scores,
@@ -306,7 +306,7 @@ class DiffPRFs(PrivateForest):
         Notes
         -----
         **Privacy**: claims ε-DP; the purity test makes it ε = ∞, and the bootstrap
-        alone exceeds the claim for single leaves with their sizes (chapter 2, "Bags drawn with replacement").
+        alone exceeds the claim for single leaves with their sizes (chapter 4, "Bags drawn with replacement").
         """
         text: dict[str, Any] = {
             "bags": "bootstrap",

@@ -1,6 +1,6 @@
 """DPAda: boosting with noise schedules of Zhang, Dong, Xu, Wang (2023), as written and repaired.
 
-Step numbers are those of the listings in chapter 4, which follow the paper's Algorithms 2 to 6; A1 to A9 are the
+Step numbers are those of the listings in chapter 6, which follow the paper's Algorithms 2 to 6; A1 to A9 are the
 ambiguities of the list in its appendix.
 """
 
@@ -32,7 +32,7 @@ RULES = ("definition7", "causal")
 
 
 class Written:
-    """Algorithms 3 to 6 as written (chapter 4, "The algorithm as written"); they differ in which rounds have noise."""
+    """Algorithms 3 to 6 as written (chapter 6, "The algorithm as written"); they differ in which rounds have noise."""
 
     def __init__(self, owner: DPAda, reading: Reading, curator: Curator) -> None:
         self.owner = owner
@@ -76,7 +76,7 @@ class Written:
         return stump, alpha
 
     def noised(self, weights: Floats) -> Floats:
-        """Step 8: Algorithm 2, DPweight_dynamic (chapter 4, "The noise of Algorithm 2"), with its own step numbers."""
+        """Step 8: Algorithm 2, DPweight_dynamic (chapter 6, "The noise of Algorithm 2"), with its own step numbers."""
         if not len(weights):
             return weights
         mean = 1 / len(weights)
@@ -108,7 +108,7 @@ class Written:
 
 
 class Repaired:
-    """DPAda-R (chapter 4, "The repair"), with the step numbers there: only active rounds read the data."""
+    """DPAda-R (chapter 6, "The repair"), with the step numbers there: only active rounds read the data."""
 
     def __init__(self, owner: DPAda, curator: Curator) -> None:
         self.owner = owner
@@ -125,7 +125,7 @@ class Repaired:
             return self.rounds(data)
 
     def rounds(self, data: WeightedDoor) -> Additive:
-        """Steps 2 to 7, with the filter of chapter 4, "A budget for each record"."""
+        """Steps 2 to 7, with the filter of chapter 6, "A budget for each record"."""
         owner, stumps, alphas = self.owner, [], []
         share = 1.0 if owner.learning_rate is not None else owner.selection_share
         for _ in range(self.active):

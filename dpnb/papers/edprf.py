@@ -1,6 +1,6 @@
 """eDPRF: the random forest of Wang, Qiu, Zhao, Zou, Wang (2025), as written and repaired.
 
-Step numbers are those of the listing in chapter 5, "The algorithm as written"; equation and algorithm numbers are the
+Step numbers are those of the listing in chapter 7, "The algorithm as written"; equation and algorithm numbers are the
 paper's. Its levels 1 to treeDepth are the levels 0 to ``max_depth`` here: treeDepth = ``max_depth`` + 1, as leaves are
 a level of their own. The listing of "The repair" is the same code with the default options.
 """
@@ -45,7 +45,7 @@ class Stop(NamedTuple):
 
 
 class BuildTree:
-    """Steps 3 to 8, Algorithm 5: one tree, a level at a time (chapter 5, "The algorithm as written").
+    """Steps 3 to 8, Algorithm 5: one tree, a level at a time (chapter 7, "The algorithm as written").
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class BuildTree:
         return drawn
 
     def stops(self, counts: Floats, drawn: Bools, share: float, *, last: bool) -> Stop:
-        """Step 3: which nodes become leaves; the noisy stop is step 2 of eDPRF-R (chapter 5, "The repair")."""
+        """Step 3: which nodes become leaves; the noisy stop is step 2 of eDPRF-R (chapter 7, "The repair")."""
         leaf, nodes = np.full(len(counts), last), self.builder.nodes
         if self.binned is None:
             leaf |= ~drawn.any(axis=1)
@@ -176,7 +176,7 @@ class BuildTree:
         return splits
 
     def build_leaf(self, counts: Floats, stop: Stop, share: float) -> Floats:
-        """Step 8, Algorithm 3: a label or class counts for the leaves (chapter 5, "The label of a leaf")."""
+        """Step 8, Algorithm 3: a label or class counts for the leaves (chapter 7, "The label of a leaf")."""
         counts, nodes, asked = counts[stop.leaf], self.builder.nodes[stop.leaf], stop.counts[stop.leaf]
         if not len(nodes):
             return counts
@@ -193,7 +193,7 @@ class BuildTree:
 
 
 def level_shares(n_levels: int, rule: str) -> Floats:
-    """Step 5: shares of a path's budget for each level from the root; they sum to 1 (chapter 5, "Budget of a path").
+    """Step 5: shares of a path's budget for each level from the root; they sum to 1 (chapter 7, "Budget of a path").
 
     Parameters
     ----------
@@ -276,7 +276,7 @@ class EDPRF(PrivateForest):
     reuse : whether an attribute may be used again further down a path.
     stop : ``"depth"`` at full depth only; ``"one-label"`` also where a node has records of one class only, tested
         without noise; ``"noisy"`` where noisy counts show too few records outside the largest class. The noisy stop
-        makes small trees; ``"depth"`` is more accurate in most settings (chapter 5, "The price of each step").
+        makes small trees; ``"depth"`` is more accurate in most settings (chapter 7, "The price of each step").
     stop_share : share of a level's budget that pays for the noisy stop, in (0, 1).
     selection : mechanism that chooses splits, ``"permute-and-flip"`` or ``"exponential"``.
     leaf : what a leaf releases, noisy class ``"counts"`` or a ``"label"`` chosen by permute-and-flip.

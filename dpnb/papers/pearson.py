@@ -1,6 +1,6 @@
 """Pearson tree: the MapReduce decision tree of Wang, Yan, Li (patent, 2020), as written and repaired.
 
-Step numbers are those of the patent's claim 1 and of the listing in chapter 3, "The algorithm as written". The patent's
+Step numbers are those of the patent's claim 1 and of the listing in chapter 5, "The algorithm as written". The patent's
 formulas are images that the text at hand does not contain; they are reconstructed from the words around them. The
 listing of "The repair" is the same code with the default options.
 """
@@ -44,7 +44,7 @@ class Options(NamedTuple):
 
 
 class BuildTree:
-    """Steps 1 to 9: the tree, a level or, depth first, a node at a time (chapter 3, "The algorithm as written").
+    """Steps 1 to 9: the tree, a level or, depth first, a node at a time (chapter 5, "The algorithm as written").
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ def correlation(table: Floats) -> Floats:
 
     **Privacy**: Δ = 1 for any number of records, as it lies in [0, 1] and one record can take it from 0 to 1. One
     record added or removed moves two cuts of a node apart by at most ½ + 1/√3 < 1.0774 with two classes, and by at most
-    1.5 with more: each coefficient moves by a number in [−½, 1], or in [−1, ½] (chapter 3).
+    1.5 with more: each coefficient moves by a number in [−½, 1], or in [−1, ½] (chapter 5).
     """
     if table.shape[-1] == 2:
         return ABS_PHI(table)

@@ -60,7 +60,7 @@ class Score:
         Notes
         -----
         **Privacy**: a choice by the exponential mechanism or by permute-and-flip at rate ε/g is ε-DP under
-        ``neighbours`` (fact F1). Under add/remove g is Δ for a monotone score, and what is proved in chapter 3 for
+        ``neighbours`` (fact F1). Under add/remove g is Δ for a monotone score, and what is proved in chapter 5 for
         |φ| and information gain; else 2Δ. A replacement is a removal and an addition, so twice that serves, and 2Δ
         where Δ holds under replace.
         """
@@ -167,17 +167,17 @@ def _one_from_two(n: int) -> float:
 
 
 def _gain_apart(branches: int, classes: int) -> float:
-    """Range of information gain in bits: 1 for two branches or two classes (chapter 3)."""
+    """Range of information gain in bits: 1 for two branches or two classes (chapter 5)."""
     return 1.0 if min(branches, classes) <= 2 else math.inf
 
 
 def _phi_apart(branches: int, classes: int) -> float:
-    """Range of |φ|: ½ + 1/√3 for two branches and two classes (chapter 3)."""
+    """Range of |φ|: ½ + 1/√3 for two branches and two classes (chapter 5)."""
     return PHI_RANGE if max(branches, classes) <= 2 else 2.0
 
 
-PHI_RANGE = 0.5 + 1 / math.sqrt(3)  # of the changes of |φ| by one record, two classes (chapter 3)
-# Of the largest |φ| of a class against the rest: each change lies in [−½, 1] (chapter 3).
+PHI_RANGE = 0.5 + 1 / math.sqrt(3)  # of the changes of |φ| by one record, two classes (chapter 5)
+# Of the largest |φ| of a class against the rest: each change lies in [−½, 1] (chapter 5).
 PHI_RANGE_MANY = 1.5
 
 

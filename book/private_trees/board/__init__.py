@@ -1,1 +1,1 @@
-"""The board of chapter 7: learners, rivals, grids, and what is read off them."""
+"""The board of chapter 9: learners, rivals, grids, and what is read off them."""

@@ -1,4 +1,4 @@
-"""How the booster's settings were chosen: variants of it on public data sets, the grid ``settings`` of chapter 7.
+"""How the booster's settings were chosen: variants of it on public data sets, the grid ``settings`` of chapter 9.
 
 Nothing here reads a test part, nor Adult, Bank or the robot. The stand-in was made from Adult's training part, with
 ε = 1.

@@ -1,4 +1,4 @@
-"""Private tuning, as chapter 7 derives it: the best of a random number of private trials, at the price of a few.
+"""Private tuning, as chapter 9 derives it: the best of a random number of private trials, at the price of a few.
 
 It is a study, not a tool: the defaults beat it in every case that was measured.
 """
@@ -42,7 +42,7 @@ class Trials:
 
     Notes
     -----
-    With γ from the mean, P(K = k) = E K γ^(η+1) (1 − γ)^(k−1) Γ(k + η) / (Γ(1 + η) k!). Chapter 7 derives the prices.
+    With γ from the mean, P(K = k) = E K γ^(η+1) (1 − γ)^(k−1) Γ(k + η) / (Γ(1 + η) k!). Chapter 9 derives the prices.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Chapter 6: audits, how good their bounds are, and what they found."""
+"""Chapter 8: audits, how good their bounds are, and what they found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Appendix to chapter 6: tables of the auditor's studies, exact losses of small trees, and the stored attacks."""
+"""Appendix to chapter 8: tables of the auditor's studies, exact losses of small trees, and the stored attacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chapter 7: the board of private learners, and the booster that leads it."""
+"""Chapter 9: the board of private learners, and the booster that leads it."""
 
 from __future__ import annotations
 

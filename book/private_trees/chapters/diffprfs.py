@@ -1,4 +1,4 @@
-"""Chapter 2: DiffPRFs, where it leaks, and what its repair costs."""
+"""Chapter 4: DiffPRFs, where it leaks, and what its repair costs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Appendix to chapter 2: bounds of the bootstrap, tables of the grid, and the methods before DiffPRFs, measured."""
+"""Appendix to chapter 4: bounds of the bootstrap, tables of the grid, and the methods before DiffPRFs, measured."""
 
 from __future__ import annotations
 

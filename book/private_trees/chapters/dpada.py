@@ -1,4 +1,4 @@
-"""Chapter 4: what DPAda's noise does, what leaks in spite of it, and what a repair buys."""
+"""Chapter 6: what DPAda's noise does, what leaks in spite of it, and what a repair buys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Appendix to chapter 4: laws of noise rounds, twelve readings, and what the paper's grid shows in numbers."""
+"""Appendix to chapter 6: laws of noise rounds, twelve readings, and what the paper's grid shows in numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chapter 5: eDPRF, its choices, its budgets, its defects, and its repair."""
+"""Chapter 7: eDPRF, its choices, its budgets, its defects, and its repair."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Appendix to chapter 5: readings, ablations and prices of eDPRF."""
+"""Appendix to chapter 7: readings, ablations and prices of eDPRF."""
 
 from __future__ import annotations
 

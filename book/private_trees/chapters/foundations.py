@@ -1,4 +1,4 @@
-"""Chapter 1, first sitting: what privacy promises."""
+"""Chapter 1: what privacy promises."""
 
 from __future__ import annotations
 

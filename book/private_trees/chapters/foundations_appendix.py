@@ -1,4 +1,4 @@
-"""Appendix to chapter 1: draws, ledgers, and following the releases."""
+"""Appendix to chapters 1 to 3: draws, ledgers, and following the releases."""
 
 from __future__ import annotations
 

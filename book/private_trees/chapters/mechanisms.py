@@ -1,4 +1,4 @@
-"""Chapter 1, second sitting: mechanisms and budgets."""
+"""Chapter 2: mechanisms and budgets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chapter 3: the Pearson tree, its blocks, its exact releases, and what its repair costs."""
+"""Chapter 5: the Pearson tree, its blocks, its exact releases, and what its repair costs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Appendix to chapter 3: readings, sizes, attacks and full tables of the Pearson tree."""
+"""Appendix to chapter 5: readings, sizes, attacks and full tables of the Pearson tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chapter 8: the same models at scale, and what a pass over ten million records costs."""
+"""Chapter 10: the same models at scale, and what a pass over ten million records costs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chapter 1, third sitting: what a tree asks of data."""
+"""Chapter 3: what a tree asks of data."""
 
 from __future__ import annotations
 

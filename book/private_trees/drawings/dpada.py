@@ -1,4 +1,4 @@
-"""Drawings of chapter 4: nine points that are boosted, where the noise goes, what leaks, and what a repair costs."""
+"""Drawings of chapter 6: nine points that are boosted, where the noise goes, what leaks, and what a repair costs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drawings and pictures of chapter 1: each shows one idea, narrow enough for a telephone.
+"""Drawings and pictures of chapters 1 to 3: each shows one idea, narrow enough for a telephone.
 
 They draw what they are given, as the functions of :mod:`~private_trees.drawings.plots` do. Colours repeat what
 words, marks or hatches say.

@@ -11,10 +11,13 @@ import numpy as np
 from dpnb.arrays import Floats
 from dpnb.audit.bounds import clopper_pearson
 
+from .answers import judge
+
 RECORDS = (10, 11)  # on D and on D′
 
 
-def check_bet(your_function: Callable[[bool | None, float, float, float], float]) -> None:
+@judge
+def check_bet(your_function: Callable[[bool | None, float, float, float], float]) -> str:
     """Check what a round of the coin game multiplies the wealth by.
 
     Parameters
@@ -29,7 +32,7 @@ def check_bet(your_function: Callable[[bool | None, float, float, float], float]
             f"right={right}, ε=ln 2, δ={delta:g}, κ=0.5: you say {yours:.4f}, expected {factor:.4f}; "
             f"{_why_bet(right, delta)}"
         )
-    print(f"{len(rounds)} rounds agree.")
+    return f"{len(rounds)} rounds agree"
 
 
 def _why_bet(right: bool | None, delta: float) -> str:
@@ -50,7 +53,8 @@ def two_limits(k: int, l: int, n: int, *, confidence: float) -> float:  # noqa: 
     return math.log(max(low[0] / high[1], low[1] / high[0], 1.0))
 
 
-def check_bound(your_function: Callable[[int, int, int], float]) -> None:
+@judge
+def check_bound(your_function: Callable[[int, int, int], float]) -> str:
     """Compare a lower bound for ε with that of two limits.
 
     Parameters
@@ -65,7 +69,7 @@ def check_bound(your_function: Callable[[int, int, int], float]) -> None:
         assert math.isclose(yours, right, abs_tol=1e-6), (
             f"{k} and {l} of {n}: you say {yours:.4f}, expected {right:.4f}; {_why(yours, k, l, n)}"
         )
-    print(f"{len(counts)} pairs of counts agree.")
+    return f"{len(counts)} pairs of counts agree"
 
 
 def _why(yours: float, k: int, l: int, n: int) -> str:  # noqa: E741
@@ -85,7 +89,8 @@ def _why(yours: float, k: int, l: int, n: int) -> str:  # noqa: E741
     )
 
 
-def check_loss(your_function: Callable[[Floats, Floats], float]) -> None:
+@judge
+def check_loss(your_function: Callable[[Floats, Floats], float]) -> str:
     """Check the exact loss of mechanisms with finitely many outputs.
 
     Parameters
@@ -109,7 +114,7 @@ def check_loss(your_function: Callable[[Floats, Floats], float]) -> None:
         assert math.isclose(yours, right, abs_tol=1e-9), (
             f"{case}: you say {yours:.4f}, expected {right:.4f}; {_why_loss(yours, right)}"
         )
-    print(f"{len(laws)} pairs of laws agree.")
+    return f"{len(laws)} pairs of laws agree"
 
 
 def _why_loss(yours: float, right: float) -> str:
@@ -168,7 +173,8 @@ BOXES = (
 )
 
 
-def check_auditor(your_function: Callable[[Floats, Floats], bool]) -> None:
+@judge
+def check_auditor(your_function: Callable[[Floats, Floats], bool]) -> str:
     """Let an auditor judge black boxes that claim ε = 1.
 
     Parameters
@@ -187,4 +193,4 @@ def check_auditor(your_function: Callable[[Floats, Floats], bool]) -> None:
             f"{box.name}: the claim is true, and you refute it in {flags} of {audits} audits; use a bound, and "
             "count the event on other runs than those that chose it"
         )
-    print(f"{len(BOXES)} boxes are judged rightly.")
+    return f"{len(BOXES)} boxes are judged rightly"

@@ -12,8 +12,10 @@ from numpy.typing import ArrayLike
 
 from ..auditing.multiplicity import holm
 from ..board.standings import MUCH
+from .answers import judge
 
 
+@judge
 def check_holm(mine: Callable[[list[float]], ArrayLike]) -> str:
     """Compare a correction for many comparisons with Holm's, in the order of the p-values given."""
     lists = ([0.01, 0.04, 0.03], [0.5, 0.5], [0.001, 0.2, 0.06], [0.04], [0.9, 0.4, 0.6])
@@ -21,9 +23,10 @@ def check_holm(mine: Callable[[list[float]], ArrayLike]) -> str:
         said, right = np.asarray(mine(list(given)), float), holm(np.array(given))
         same = said.shape == right.shape and np.allclose(said, right)
         assert same, f"for p = {given}: expected {right.tolist()}, got {said.tolist()}"
-    return f"all right, on {len(lists)} lists of p-values"
+    return f"tried on {len(lists)} lists of p-values"
 
 
+@judge
 def check_take(mine: Callable[..., str], choice: pd.DataFrame) -> str:
     """Compare a look-up in the decision table with the table itself, on both sides of every limit.
 
@@ -47,4 +50,4 @@ def check_take(mine: Callable[..., str], choice: pd.DataFrame) -> str:
         ]
         said = mine(**case)
         assert said == right, f"for {case}, where n·ε = {known:g}: expected {right!r}, got {said!r}"
-    return f"all right, on {len(cases)} hospitals"
+    return f"tried on {len(cases)} hospitals"

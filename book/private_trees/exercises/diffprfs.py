@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .answers import judge
+
 Node = tuple[int, int]  # records of class 0, of class 1
-RIGHT = "all right"
 
 
-def check_intervals(mine: Callable[[Any, Any, float, float], ArrayLike]) -> str:
+@judge
+def check_intervals(mine: Callable[[Any, Any, float, float], ArrayLike]) -> None:
     """Check a function of ends, scores, ε and Δ that returns the probabilities of the intervals."""
     choices: dict[str, tuple[Sequence[float], Sequence[float], float, float]] = {
         "equal lengths": ((0, 1, 2), (0, 3), 1.0, 1.0),
@@ -35,10 +37,10 @@ def check_intervals(mine: Callable[[Any, Any, float, float], ArrayLike]) -> str:
         )
         assert abs(said.sum() - 1) < 1e-9, f"{case}: the probabilities add up to {said.sum():.4g}, not to 1"
         assert np.allclose(said, right), f"{case}: you have {said.round(4)}, expected {right.round(4)}"
-    return RIGHT
 
 
-def check_stop_rule(mine: Callable[[Callable[[Node], bool]], tuple[Node, Node]]) -> str:
+@judge
+def check_stop_rule(mine: Callable[[Callable[[Node], bool]], tuple[Node, Node]]) -> None:
     """Check a function that finds, for an exact stopping rule, two neighbours' class counts that it tells apart."""
     all_stops: dict[str, Callable[[Node], bool]] = {
         "stop if all records have one class": lambda node: min(node) == 0,
@@ -57,10 +59,10 @@ def check_stop_rule(mine: Callable[[Callable[[Node], bool]], tuple[Node, Node]])
         assert stops(one) != stops(other), (
             f"{case}: {one} and {other} both {'stop' if stops(one) else 'go on'}"
         )
-    return RIGHT
 
 
-def check_poisson(mine: Callable[[float, int, float], float]) -> str:
+@judge
+def check_poisson(mine: Callable[[float, int, float], float]) -> None:
     """Check a function of B, t and λ: the budget of a copy with Poisson(λ) bags."""
     bags: dict[str, tuple[float, int, float]] = {
         "B = 1, 25 trees, rate 1": (1.0, 25, 1.0),
@@ -78,10 +80,10 @@ def check_poisson(mine: Callable[[float, int, float], float]) -> str:
         assert total >= budget * (1 - 1e-9), (
             f"{case}: {copy:.5f} a copy spends {total:.4f} of B; {right:.5f} is allowed"
         )
-    return RIGHT
 
 
-def check_midpoints(mine: Callable[[Sequence[float]], Collection[float]]) -> str:
+@judge
+def check_midpoints(mine: Callable[[Sequence[float]], Collection[float]]) -> None:
     """Check a function that lists all midpoints that a bag drawn with replacement can give on [0, 1]."""
     all_values: dict[str, Sequence[float]] = {
         "two values": (0.2, 0.6),
@@ -97,7 +99,6 @@ def check_midpoints(mine: Callable[[Sequence[float]], Collection[float]]) -> str
             f"{case} {values}: {min(right - said)} is possible and missing; which bag gives it?"
         )
         assert said <= right, f"{case} {values}: no bag gives {min(said - right)}"
-    return RIGHT
 
 
 def _midpoints(values: Sequence[float]) -> set[float]:

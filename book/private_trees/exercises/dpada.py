@@ -1,4 +1,4 @@
-"""Checks of the exercises of chapter 4: each says which case a solution gets wrong, and why."""
+"""Checks of the exercises of chapter 6: each says which case a solution gets wrong, and why."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from dpnb.arrays import Floats
 from dpnb.papers.dpada import DPAda, definition7
 
 from ..studies.dpada import SEPARABLE
+from .answers import judge
 
-RIGHT = "{}: all cases are right"
 
-
+@judge
 def check_schedule(schedule: Callable[[list[int]], ArrayLike]) -> None:
     """Compare a function of coins with Definition 7 as printed, for all coins of up to six rounds."""
     for m in range(1, 7):
@@ -28,7 +28,6 @@ def check_schedule(schedule: Callable[[list[int]], ArrayLike]) -> None:
             raise AssertionError(
                 f"coins {list(coins)}: you give {given}, Definition 7 gives {right}; {_run(coins, where)}"
             )
-    print(RIGHT.format("schedule"))
 
 
 def _run(coins: tuple[int, ...], where: int) -> str:
@@ -44,6 +43,7 @@ def _run(coins: tuple[int, ...], where: int) -> str:
     return f"the run of round {where + 1} has zeros on both sides, so only its first one stays"
 
 
+@judge
 def check_weights(weights: Callable[[Floats], ArrayLike]) -> None:
     """Check that weights of margins y·F(x) suit a private choice: falling, in [0, 1], and each record's own."""
     for margins in ([-3.0, -0.5, 0.0, 0.5, 3.0], [0.0], [2.0, 2.0, 2.0]):
@@ -65,7 +65,6 @@ def check_weights(weights: Callable[[Floats], ArrayLike]) -> None:
         assert np.allclose(found, right), (
             f"margins {margins}: weights {found.round(3).tolist()}; MadaBoost has {right.round(3).tolist()}"
         )
-    print(RIGHT.format("weights"))
 
 
 class LabelBox:
@@ -79,7 +78,8 @@ class LabelBox:
         return int(self._predict(pd.DataFrame({"x": [x], "c": [0]}))[0])
 
 
-def check_guess(guess: Callable[[LabelBox], bool], *, n_rounds: int = 3) -> None:
+@judge
+def check_guess(guess: Callable[[LabelBox], bool], *, n_rounds: int = 3) -> str:
     """Check an attack on labels: never "D′" for a model of D, and often enough for one of D′."""
     seen, least, runs = 0, 6, 60
     for seed in range(runs):
@@ -89,7 +89,7 @@ def check_guess(guess: Callable[[LabelBox], bool], *, n_rounds: int = 3) -> None
     assert seen >= least, (
         f"D′ found in {seen} of {runs} runs, expected at least {least}: look where D′ has another record"
     )
-    print(RIGHT.format("guess") + f"; D′ found in {seen} of {runs} runs, D never taken for it")
+    return f"D′ found in {seen} of {runs} runs, D never taken for it"
 
 
 def _box(part: tuple[pd.DataFrame, pd.Series[int]], seed: int, n_rounds: int) -> LabelBox:

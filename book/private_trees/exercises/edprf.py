@@ -16,6 +16,8 @@ from dpnb.domain import Continuous, Domain
 from dpnb.papers.edprf import EDPRF, level_shares
 from dpnb.privacy.laws import PermuteAndFlip
 
+from .answers import judge
+
 Flip = Callable[[Sequence[float], float, Callable[[int], list[int]], Callable[[float], bool]], int]
 
 
@@ -70,7 +72,8 @@ def law_of(run: Callable[[_Tape], int], n: int, case: str) -> Floats:
     return law
 
 
-def check_permute_and_flip(your_function: Flip) -> None:
+@judge
+def check_permute_and_flip(your_function: Flip) -> str:
     """Compare the exact law of a sampler with that of permute-and-flip.
 
     Parameters
@@ -90,10 +93,11 @@ def check_permute_and_flip(your_function: Flip) -> None:
         assert np.allclose(law, right, atol=1e-9), (
             f"{case}: your law is {law.round(4)}, permute-and-flip has {right.round(4)}"
         )
-    print(f"{len(choices)} cases agree, each over all orders and all falls of the coins.")
+    return f"{len(choices)} cases agree, each over all orders and all falls of the coins"
 
 
-def check_path_budgets(your_function: Callable[[int, int, float], Sequence[float]]) -> None:
+@judge
+def check_path_budgets(your_function: Callable[[int, int, float], Sequence[float]]) -> str:
     """Check the budgets along a path by equations (9) and (10).
 
     Parameters
@@ -115,10 +119,11 @@ def check_path_budgets(your_function: Callable[[int, int, float], Sequence[float
             f"{case}: the path spends {budgets.sum():.4f}; "
             "by equation (10) the leaf takes all that the path has not spent"
         )
-    print(f"{len(paths)} paths spend exactly their budget.")
+    return f"{len(paths)} paths spend exactly their budget"
 
 
-def check_broken_stop(your_function: Callable[[int], tuple[Sequence[int], int]]) -> None:
+@judge
+def check_broken_stop(your_function: Callable[[int], tuple[Sequence[int], int]]) -> str:
     """Try a pair of neighbours on eDPRF with parts of equal size and the one-label stop.
 
     Parameters
@@ -144,10 +149,11 @@ def check_broken_stop(your_function: Callable[[int], tuple[Sequence[int], int]])
                     assert split, (
                         f"{wrong}no tree splits on D'; the new record must meet another label in its part"
                     )
-    print(f"On D no tree split, on D' some tree did: 2, 3 and 5 trees, {seeds} seeds each.")
+    return f"On D no tree split, on D' some tree did: 2, 3 and 5 trees, {seeds} seeds each"
 
 
-def check_right_label(your_function: Callable[[float, float, int], float]) -> None:
+@judge
+def check_right_label(your_function: Callable[[float, float, int], float]) -> str:
     """Compare the probability of the right label with the exact law.
 
     Parameters
@@ -162,4 +168,4 @@ def check_right_label(your_function: Callable[[float, float, int], float]) -> No
             f"{classes} classes, gap {gap:g}, rate {rate:g}: you say {yours:.4f}, "
             f"the right label has probability {right:.4f}"
         )
-    print(f"{len(cases)} cases agree.")
+    return f"{len(cases)} cases agree"

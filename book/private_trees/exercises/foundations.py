@@ -1,6 +1,6 @@
-"""Checks of chapter 1's exercises: each says which case fails, and why.
+"""Checks of the exercises of chapters 1 to 3: each says which case fails, and why.
 
-A check takes the reader's function, tries it on cases with a known answer, and returns ``"all right"`` or raises
+A check takes the reader's function, tries it on cases with a known answer, and prints "all right" or raises
 an :class:`AssertionError` that names the first case that fails. Draws are judged at five standard errors.
 """
 
@@ -16,7 +16,8 @@ from dpnb.arrays import Floats
 from dpnb.privacy import laws
 from dpnb.trees import scores
 
-RIGHT = "all right"
+from .answers import judge
+
 DRAWS = 20_000
 FAR = 5.0  # standard errors that a right answer does not stray
 START = np.array([0])
@@ -30,7 +31,8 @@ def _compare_share(case: str, found: float, expected: float, draws: int, hint: s
     )
 
 
-def check_geometric(draw: Callable[[np.random.Generator, int, float], ArrayLike]) -> str:
+@judge
+def check_geometric(draw: Callable[[np.random.Generator, int, float], ArrayLike]) -> None:
     """Check ``draw(rng, size, epsilon)``: two-sided geometric noise for a count."""
     for epsilon in (0.5, 1.0, 2.0):
         values = np.asarray(draw(np.random.default_rng(0), DRAWS, epsilon))
@@ -54,7 +56,6 @@ def check_geometric(draw: Callable[[np.random.Generator, int, float], ArrayLike]
             hint = "The law has no last number: where noise ends, an output gives the count away."
             share = float(ratio**end / (1 + ratio))
             _compare_share(f"{case}, noise {side.format(end)}", float(beyond.mean()), share, DRAWS, hint)
-    return RIGHT
 
 
 def careless_count(records: Sequence[int], output: int, *, epsilon: float = 1.0) -> float:
@@ -73,7 +74,8 @@ def careless_count(records: Sequence[int], output: int, *, epsilon: float = 1.0)
     return float((1 - ratio) / (1 + ratio) * ratio ** abs(output - count))
 
 
-def check_witness(witness: Callable[[], tuple[Sequence[int], Sequence[int], int]]) -> str:
+@judge
+def check_witness(witness: Callable[[], tuple[Sequence[int], Sequence[int], int]]) -> None:
     """Check ``witness()``: two neighbours and an output that refute :func:`careless_count`'s claim outright."""
     first, second, output = witness()
     for name, records in (("first", first), ("second", second)):
@@ -92,10 +94,10 @@ def check_witness(witness: Callable[[], tuple[Sequence[int], Sequence[int], int]
         f"the output {output} has the probabilities {chances[0]:.3f} and {chances[1]:.3f}: expected one of them to be "
         "0, so that the loss is infinite"
     )
-    return RIGHT
 
 
-def check_permute_and_flip(choose: Callable[[Floats, float, np.random.Generator], int]) -> str:
+@judge
+def check_permute_and_flip(choose: Callable[[Floats, float, np.random.Generator], int]) -> None:
     """Check ``choose(scores, rate, rng)``: one draw of permute-and-flip, as the position of the chosen score."""
     cases: Mapping[str, tuple[list[float], float]] = {
         "scores 0, -1, -3 at rate 1": ([0.0, -1.0, -3.0], 1.0),
@@ -115,10 +117,10 @@ def check_permute_and_flip(choose: Callable[[Floats, float, np.random.Generator]
         for j, expected in enumerate(exact):
             hint = "Look in random order; accept with probability exp(rate · (score − best score))."
             _compare_share(f"{case}, candidate {j}", chosen.count(j) / draws, float(expected), draws, hint)
-    return RIGHT
 
 
-def check_bag_price(price: Callable[[NDArray[np.float64], float], float]) -> str:
+@judge
+def check_bag_price(price: Callable[[NDArray[np.float64], float], float]) -> None:
     """Check ``price(pmf, epsilon_0)``: what a tree costs if a record is in its bag ``k`` times with ``pmf[k]``."""
     copies = np.arange(40)
     cases = {
@@ -132,7 +134,6 @@ def check_bag_price(price: Callable[[NDArray[np.float64], float], float]) -> str
         assert np.isclose(found, expected, rtol=1e-6), (
             f"{case}, ε0 = {epsilon_0:g}: {found:.4f}, expected {expected:.4f}. The price is ln E exp(ε0 K)."
         )
-    return RIGHT
 
 
 SPREAD = scores.Score(  # unlike the others it changes most where its table is spread out
@@ -144,7 +145,8 @@ SPREAD = scores.Score(  # unlike the others it changes most where its table is s
 )
 
 
-def check_sensitivity(largest_change: Callable[[scores.Score, int], float]) -> str:
+@judge
+def check_sensitivity(largest_change: Callable[[scores.Score, int], float]) -> None:
     """Check ``largest_change(score, n)``: the most that a record, the ``n``-th, changes a score of a 2 × 2 table."""
     named = (scores.SCORES[name] for name in ("max", "info_gain", "gini", "gini_normalised"))
     for score in (*named, SPREAD):
@@ -154,7 +156,6 @@ def check_sensitivity(largest_change: Callable[[scores.Score, int], float]) -> s
                 f"{score.name}, n = {n}: {found:.4f}, expected {expected:.4f}. All tables of n − 1 records count, a "
                 "record more in each of the four cells, and changes of both signs."
             )
-    return RIGHT
 
 
 def records_needed(
@@ -174,7 +175,8 @@ def records_needed(
     return float((depth + 1) * sensitivity / (epsilon * lead) * np.log((candidates - 1) / (2 * miss)))
 
 
-def check_records_needed(mine: Callable[..., float]) -> str:
+@judge
+def check_records_needed(mine: Callable[..., float]) -> None:
     """Check ``mine(candidates, lead=…, miss=…, epsilon=…, depth=…, sensitivity=…)``: records that are enough."""
     base = {"lead": 0.01, "miss": 0.1, "epsilon": 1.0, "depth": 5, "sensitivity": 2.0}
     cases: Mapping[str, dict[str, float]] = {
@@ -192,4 +194,3 @@ def check_records_needed(mine: Callable[..., float]) -> str:
             f"{case}: {found:.0f} records, expected {expected:.0f}. The budget has depth + 1 shares, and the rate of a "
             "monotone score is share ÷ sensitivity."
         )
-    return RIGHT

@@ -1,6 +1,6 @@
 """Helpers and checks of the exercises of the chapter on the Pearson tree.
 
-A check takes the reader's function, returns ``"all right"``, or raises an ``AssertionError`` that names the case.
+A check takes the reader's function, prints "all right", or raises an ``AssertionError`` that names the case.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 from dpnb.arrays import Floats, Ints
 from dpnb.trees.scores import ABS_PHI, Score
 
-RIGHT = "all right"
+from .answers import judge
+
 Row = tuple[int, int, int]
 
 
@@ -57,7 +58,8 @@ def path_loss(epsilon: float, attributes: int, apart: int, h: int) -> float:
     return float(np.log(kept + (1 - kept) * np.exp(epsilon / 2)).sum())
 
 
-def check_phi(mine: Callable[[Floats], float]) -> str:
+@judge
+def check_phi(mine: Callable[[Floats], float]) -> None:
     """Check a function of a (2, 2) table of counts, branch by class, that gives the coefficient without its sign."""
     phi_cases = {
         "the cut says the class": [[5, 0], [0, 7]],
@@ -71,10 +73,10 @@ def check_phi(mine: Callable[[Floats], float]) -> str:
     for name, table in phi_cases.items():
         said, right = float(mine(np.array(table, float))), float(ABS_PHI(table))
         assert np.isclose(said, right, atol=1e-9), f"{name}, {table}: yours {said:.4f}, expected {right:.4f}"
-    return RIGHT
 
 
-def check_shards(mine: Callable[[Sequence[str], int, bytes], Any], *, m: int = 8, n: int = 2_000) -> str:
+@judge
+def check_shards(mine: Callable[[Sequence[str], int, bytes], Any], *, m: int = 8, n: int = 2_000) -> None:
     """Check a function of keys, m and a secret that gives each record a shard, 0 to m - 1, by its key and the secret.
 
     Whoever does not hold the secret must not be able to tell which records are together: with another secret about
@@ -108,7 +110,6 @@ def check_shards(mine: Callable[[Sequence[str], int, bytes], Any], *, m: int = 8
             f"two secrets: {both} records are in one shard with either, expected about {even / m:.0f}. Without the "
             "secret anybody can tell which records are together"
         )
-    return RIGHT
 
 
 BLOCKS, LOSS = 4, 1.5
@@ -123,7 +124,8 @@ def block_law(rows: Sequence[Row], m: int, epsilon: float) -> Floats:
     return np.asarray(weights / weights.sum(), float)
 
 
-def check_pair(mine: Callable[[], tuple[Sequence[Row], Row]]) -> str:
+@judge
+def check_pair(mine: Callable[[], tuple[Sequence[Row], Row]]) -> None:
     """Check rows (a, b, class) and one row more, which, put at the end, makes a choice from four blocks lose 1.5."""
     before, record = mine()
     for number, row in enumerate([*before, record]):
@@ -137,10 +139,10 @@ def check_pair(mine: Callable[[], tuple[Sequence[Row], Row]]) -> str:
         f"a is drawn with {laws[0][0]:.3f} before and {laws[1][0]:.3f} after: a loss of {most:.2f}, "
         f"expected more than {LOSS}"
     )
-    return RIGHT
 
 
-def check_share(mine: Callable[[float, float, int, int, bool], float]) -> str:
+@judge
+def check_share(mine: Callable[[float, float, int, int, bool], float]) -> None:
     """Check a function that gives the budget of one choice, so that the total is what the ledger books."""
     budgets = [  # total, epsilon_2, h, m, blocks by position
         (1.0, 0.5, 4, 8, True),
@@ -157,4 +159,3 @@ def check_share(mine: Callable[[float, float, int, int, bool], float]) -> str:
         assert np.isclose(booked, total), (
             f"{case}: with your ε₁ = {said:g} the ledger books {booked:g}, expected {total:g}"
         )
-    return RIGHT

@@ -11,8 +11,11 @@ from numpy.typing import NDArray
 
 from dpnb.arrays import Floats, Ints
 
+from .answers import judge
 
-def check_sum(your_function: Callable[[Floats], float]) -> None:
+
+@judge
+def check_sum(your_function: Callable[[Floats], float]) -> str:
     """Check a sum of weights that is the same in any order and adds up over parts.
 
     Parameters
@@ -42,7 +45,7 @@ def check_sum(your_function: Callable[[Floats], float]) -> None:
             f"{len(given)} {what}: off by {off:.1e}, allowed are {most:.1e}; use steps that are fine enough, "
             "and round to the nearest"
         )
-    print("The same to the last bit in 10 orders and in 2, 7 and 50 parts.")
+    return "the same to the last bit in 10 orders and in 2, 7 and 50 parts"
 
 
 class Attempt(NamedTuple):
@@ -60,7 +63,8 @@ class Attempt(NamedTuple):
     table: Ints
 
 
-def check_total(your_function: Callable[[Sequence[Attempt]], Ints]) -> None:
+@judge
+def check_total(your_function: Callable[[Sequence[Attempt]], Ints]) -> str:
     """Check a sum of tables over tasks, some of which failed or ran twice.
 
     Parameters
@@ -85,10 +89,11 @@ def check_total(your_function: Callable[[Sequence[Attempt]], Ints]) -> None:
         assert np.array_equal(yours, total), (
             f"{case}: you count {yours.tolist()}, expected {total.tolist()}; {why}"
         )
-    print(f"{len(all_attempts)} histories give the same table.")
+    return f"{len(all_attempts)} histories give the same table"
 
 
-def check_shards(your_function: Callable[[NDArray[np.uint64], int], Ints]) -> None:
+@judge
+def check_shards(your_function: Callable[[NDArray[np.uint64], int], Ints]) -> str:
     """Check a rule that gives each record its shard.
 
     Parameters
@@ -113,4 +118,4 @@ def check_shards(your_function: Callable[[NDArray[np.uint64], int], Ints]) -> No
     assert sizes.max() <= 1.5 * len(keys) / m, (
         f"shards hold {sizes.tolist()} records: expected about {len(keys) // m} each"
     )
-    print(f"Shards follow from the key alone and hold {sizes.min()} to {sizes.max()} records.")
+    return f"Shards follow from the key alone and hold {sizes.min()} to {sizes.max()} records"

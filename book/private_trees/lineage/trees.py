@@ -2,7 +2,7 @@
 
 What Table 1 and section 2.3 say of a method is taken as it stands. What they leave open comes from memory of the
 original papers, or from code that cites them, and is marked [INF]; of several readings the private one is the default.
-ε-DP is meant for add/remove. Counts have geometric noise where the papers have Laplace noise. The appendix to chapter 2
+ε-DP is meant for add/remove. Counts have geometric noise where the papers have Laplace noise. The appendix to chapter 4
 compares the methods in "The lineage, measured". The steps come first; an estimator names those that it is made of.
 """
 

@@ -148,7 +148,7 @@ def table(root: Path) -> str:
         claim = next(c for c in paper.claims if c.id == f"{paper.claims[0].id.partition('-')[0]}-privacy")
         link = f"[{paper.title}](../{paper.chapter})"
         rows.append((link, claims.badge(claim), f"{aucs[REPAIRED[paper.title]][EPSILON]:.3f}"))
-    booster = "[PrivateBooster](../notebooks/07_leaderboard.ipynb)"
+    booster = "[PrivateBooster](../notebooks/09_leaderboard.ipynb)"
     rows += [
         (f"{booster}, pure ε", "this book's own", f"{aucs['PrivateBooster'][EPSILON]:.3f}"),
         (f"{booster}, with δ", "this book's own", f"{aucs['PrivateBooster, δ'][EPSILON]:.3f}"),

@@ -31,12 +31,12 @@ PAGES = ("estimators", "code")
 CHAPTERS: dict[type, str] = {
     **dict.fromkeys(
         (DTDiff, DiffGen, DiffPC45, DiffPID3, DiffPRF, DiffPRFs, PINQID3, RandomTrees, SuLQID3),
-        "notebooks/02_diffprfs",
+        "notebooks/04_diffprfs",
     ),
-    PearsonTree: "notebooks/03_pearson",
-    **dict.fromkeys((AdaBoost, CARTDPsAdaBoost, DPAda, DPAdaBoost), "notebooks/04_dpada"),
-    **dict.fromkeys((EDPRF, RandomSplitForest), "notebooks/05_edprf"),
-    **dict.fromkeys((LogisticRegression, PrivateBooster), "notebooks/07_leaderboard"),
+    PearsonTree: "notebooks/05_pearson",
+    **dict.fromkeys((AdaBoost, CARTDPsAdaBoost, DPAda, DPAdaBoost), "notebooks/06_dpada"),
+    **dict.fromkeys((EDPRF, RandomSplitForest), "notebooks/07_edprf"),
+    **dict.fromkeys((LogisticRegression, PrivateBooster), "notebooks/09_leaderboard"),
 }
 """Every estimator and the page of the book that treats it, in the order of the pages."""
 # A field of a numpydoc section: "names : meaning", lines below it further in.

@@ -1,7 +1,7 @@
 """The book on paper: the built pages in one document, printed to PDF by a browser without a window.
 
 Run ``python -m private_trees.site.pdf`` after ``make book``, or ``make pdf``. Single pages: name them, as in
-``python -m private_trees.site.pdf notebooks/02_diffprfs book/claims --out two.pdf``. What is printed, and how, says
+``python -m private_trees.site.pdf notebooks/04_diffprfs book/claims --out two.pdf``. What is printed, and how, says
 ``book/_static/print.css``.
 """
 

@@ -1,7 +1,7 @@
 """What bags drawn with replacement cost DiffPRFs: bounds of ε, and of δ, for the listing without its purity test.
 
 A bag of D' = D + z holds K ~ Bin(N, 1/N) copies of z, and can be coupled with a bag of D at distance c(K) records,
-c(0) = 1 and c(k) = 2k − 1. Proofs are in chapter 2, "Bags drawn with replacement", and in its appendix.
+c(0) = 1 and c(k) = 2k − 1. Proofs are in chapter 4, "Bags drawn with replacement", and in its appendix.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def either(rate: float, n: float = math.inf) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Listing:
-    """The listing of chapter 2 with step 7 stopping at full depth only, under add or remove.
+    """The listing of chapter 4 with step 7 stopping at full depth only, under add or remove.
 
     Parameters
     ----------

@@ -1,0 +1,65 @@
+"""What all checks of exercises do with an answer: say in words that it is right, not written yet, or unusable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec
+
+P = ParamSpec("P")
+Answer = Callable[..., Any]
+
+
+class _NotWrittenError(Exception):
+    """The answer returned nothing."""
+
+
+def judge(check: Callable[Concatenate[Any, P], str | None]) -> Callable[Concatenate[Any, P], None]:
+    """Make a check print what it found.
+
+    The check tries the answer, a function, on cases with a known result; it raises an :class:`AssertionError` that says
+    which case fails and why, or returns what there is to add to "all right".
+
+    Raises
+    ------
+    AssertionError
+        If a case fails, or if what the answer returns cannot be compared with what is expected. An error that the
+        answer itself raises is left as it is.
+    """
+
+    @wraps(check)
+    def judged(answer: Answer, /, *more: P.args, **options: P.kwargs) -> None:
+        told: list[Any] = []
+        raised: list[BaseException] = []
+        name = getattr(answer, "__name__", "your answer")
+        expected = (check.__doc__ or "").strip().split("\n")[0]
+
+        def watched(*given: Any, **named: Any) -> Any:
+            try:
+                told.append(answer(*given, **named))
+            except Exception as error:
+                raised.append(error)
+                raise
+            if told[-1] is None:
+                raise _NotWrittenError
+            return told[-1]
+
+        if not callable(answer):
+            raise AssertionError(f"{answer!r} is no function. {expected}")
+        try:
+            found = check(watched, *more, **options)
+        except _NotWrittenError:
+            print(f"{name} returns nothing yet: write its body and run this cell again.")
+        except AssertionError:
+            raise
+        except Exception as error:
+            if error in raised or not told:
+                raise
+            kind = type(told[-1]).__name__
+            raise AssertionError(
+                f"{name} returns {told[-1]!r}, of the type {kind}, which cannot be compared: {error}. {expected}"
+            ) from error
+        else:
+            print("all right" + (f"; {found}" if found else ""))
+
+    return judged

@@ -94,7 +94,7 @@ def test_a_card_shows_its_title() -> None:
     assert cards[1].tobytes() == cards[2].tobytes()  # the font has no Chinese
 
 
-# --- chapters: scripts, and lines that draw figures -------------------------------------------------------------
+# --- chapters: scripts, and the menus of figures -------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
@@ -123,10 +123,24 @@ def test_the_line_of_a_figure_names_every_parameter(path: Path) -> None:
     assert given == {name: str(names[name]) for name in names["__annotations__"]}
 
 
-def test_only_figures_have_a_line() -> None:
-    page = soup("<div class='cell_output'><img/></div><div class='cell_output'><pre>1</pre></div>")
-    assert TOOLS.offer_lines(page, "papermill x") == 1
-    assert [pre.text for pre in page.select("details.reproduce pre")] == ["papermill x"]
+def test_only_figures_have_a_menu() -> None:
+    code, figure = "<div class='cell_input'><pre>code</pre></div>", "<div class='cell_output'>{}</div>"
+    folded = "<details class='{}'><summary>A</summary>{}</details>"
+    cells = {
+        code + figure.format("<img/>"): ["code", "papermill x"],
+        folded.format("above-input", code) + figure.format("<svg></svg>"): ["code", "papermill x"],
+        folded.format("above-input", code + figure.format("<img/>")): [
+            "papermill x"
+        ],  # a folded cell stays one
+        code + figure.format("<pre>1</pre>"): [],
+    }
+    for cell, inside in cells.items():
+        page = soup(f"<div class='cell'>{cell}</div>")
+        assert TOOLS.offer_menus(page, "papermill x") == bool(inside)
+        assert [pre.text for pre in page.select("details.figure-menu pre")] == inside
+        assert page.text.count("code") == cell.count(
+            "code</pre>"
+        )  # nothing is lost, and nothing is there twice
 
 
 # --- the bar before a chapter's first figure --------------------------------------------------------------------

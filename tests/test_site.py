@@ -555,8 +555,8 @@ def test_every_page_has_a_description_and_a_card(site: str) -> None:
 def test_chapters_can_be_downloaded_and_their_figures_drawn_again(site: str) -> None:
     for name in (name for name in toc() if name.startswith("notebooks/")):
         page = BeautifulSoup((SITE / name).read_text(encoding="utf-8"), "html.parser")
-        figures = [cell for cell in page.select("article div.cell_output") if cell.select_one("img")]
-        assert all(cell.select_one("details.reproduce pre") for cell in figures)
+        figures = [cell for cell in page.select("article div.cell_output") if cell.select_one("img, svg")]
+        assert all(cell.select_one("details.figure-menu pre") for cell in figures)
         links = {str(link["href"]) for link in page.select("a[href]")}
         for ending in (".ipynb", ".py"):
             path = f"_sources/{name.removesuffix('.html')}{ending}"

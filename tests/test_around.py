@@ -22,9 +22,9 @@ ROOT = Path(__file__).resolve().parent.parent
 CHAPTERS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 EXTENSIONS = {path.stem: runpy.run_path(str(path)) for path in (ROOT / "book" / "_ext").glob("*.py")}
-TOOLS, HEAD, SEARCH, FIXES, NUMBERS = (
+TOOLS, HEAD, SEARCH, FIXES, NUMBERS, MARKS = (
     SimpleNamespace(**EXTENSIONS[name])
-    for name in ("chapter_tools", "page_head", "chinese_search", "page_fixes", "page_numbers")
+    for name in ("chapter_tools", "page_head", "chinese_search", "page_fixes", "page_numbers", "check_marks")
 )
 
 
@@ -141,6 +141,37 @@ def test_only_figures_have_a_menu() -> None:
         assert page.text.count("code") == cell.count(
             "code</pre>"
         )  # nothing is lost, and nothing is there twice
+
+
+# --- checked sentences ------------------------------------------------------------------------------------------
+
+SAID = """<ul><li><p>It is <em>0.5</em> at \\(n=1\\), we observe.</p></li></ul><p>Other.</p>
+<div class="output stream"><pre>✓ toy-a: is .5 at $n=1$
+✓ toy-b: it is elsewhere</pre></div>"""
+
+
+def test_a_checked_sentence_leads_to_its_check_and_back() -> None:
+    page = soup(SAID)
+    MARKS.mark(page)
+    (link,) = page.select(".marks a")
+    assert (link["href"], link["aria-label"], link.parent.parent.name) == (
+        "#check-toy-a",
+        "Checked: toy-a",
+        "p",
+    )
+    found, elsewhere = page.select(".checks li")
+    assert (found["id"], found.a["href"], elsewhere.a) == ("check-toy-a", f"#{link['id']}", None)
+    assert found.text == r"✓ toy-a: is .5 at \(n=1\)"
+    twin = soup(SAID.replace("0.5", "0.6"))
+    MARKS.mark(twin)
+    assert twin.select(".marks, .checks a") == []
+
+
+def test_other_outputs_stay_outputs() -> None:
+    page = soup(SAID.replace("✓ toy-b", "toy-b"))
+    before = str(page)
+    MARKS.mark(page)
+    assert str(page) == before
 
 
 # --- the bar before a chapter's first figure --------------------------------------------------------------------

@@ -23,7 +23,7 @@ from axe_playwright_python.sync_playwright import Axe
 from bs4 import BeautifulSoup
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
-from private_trees.site import claims, pdf
+from private_trees.site import claims, observations, pdf
 
 ROOT = Path(__file__).resolve().parent.parent
 SITE = ROOT / "_build" / "html"
@@ -562,6 +562,43 @@ def test_chapters_can_be_downloaded_and_their_figures_drawn_again(site: str) -> 
             path = f"_sources/{name.removesuffix('.html')}{ending}"
             assert f"../{path}" in links
             assert (SITE / path).is_file()
+
+
+def unmarked(page: BeautifulSoup) -> list[str]:
+    """List checks whose sentence stands in the text without a mark, and links that lead nowhere."""
+    checks = page.select(".checks li")
+    sentences = {str(check["id"]): observations.plain(check.text.partition(": ")[2]) for check in checks}
+    for check in page.select(".checks"):
+        check.extract()
+    text = observations.plain(page.text.replace("✓", ""))
+    marks = {str(link["href"])[1:] for link in page.select(".marks a")}
+    found = [name for name, sentence in sentences.items() if sentence in text and name not in marks]
+    back = {str(link["href"])[1:] for check in checks for link in check.select('a[href^="#said-"]')}
+    return found + sorted(marks - set(sentences)) + [name for name in back if not page.find(id=name)]
+
+
+@pytest.mark.parametrize("name", [name for name in toc() if name.startswith("notebooks/")])
+def test_checked_sentences_are_marked(name: str, site: str) -> None:
+    article = (SITE / name).read_text(encoding="utf-8").partition("<article")[2]
+    assert unmarked(BeautifulSoup(article, "html.parser")) == []
+    twin = BeautifulSoup(article, "html.parser")
+    lost = next((link for link in twin.select(".marks a[id]")), None)
+    assert lost
+    for link in twin.select(f'.marks a[href="{lost["href"]}"]'):
+        link.decompose()
+    assert len(unmarked(twin)) == 2  # a sentence without its mark, and a way back that leads nowhere
+
+
+def test_a_mark_opens_what_was_checked(site: str, context: BrowserContext) -> None:
+    page = context.new_page()
+    page.goto(f"{site}/notebooks/04_diffprfs.html")
+    check = page.locator(".checks li:has(a)").first
+    assert not check.is_visible()
+    name = str(check.get_attribute("id"))
+    page.locator(f'.marks a[href="#{name}"]').first.click()
+    assert check.is_visible()
+    check.locator("a").click()
+    assert page.url.endswith(f"#said-{name.removeprefix('check-')}")
 
 
 SHOWN = "() => [...document.querySelectorAll('details.claim')].filter(row => row.checkVisibility()).length"

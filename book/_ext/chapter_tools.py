@@ -41,7 +41,7 @@ def command(pagename: str, cells: list[dict[str, Any]]) -> str:
 
 
 def offer_menus(soup: BeautifulSoup, line: str) -> int:
-    """Put a cell's code and the line into a menu at the corner of the figure that it drew; returns the number of figures.
+    """Put a cell's code and the line into a menu at the corner of its figure; returns the number of figures.
 
     In a folded cell the code stays where it is.
     """

@@ -1,5 +1,5 @@
 """Mend what the theme gets wrong on every page: a script run twice, an unset colour mode, two ARIA roles,
-proofs that do not fold, bars that stand between a chapter's first words and its first figure, empty
+boxes that a script folds, bars that stand between a chapter's first words and its first figure, empty
 headers of tables, a sidebar outside all landmarks, a comma that begins a line because the formula before it ended the
 last one, and regions that scroll but that no key reaches.
 
@@ -20,6 +20,9 @@ from sphinx.errors import ExtensionError
 
 # Both roles are wrong where docutils puts them: a list without list items, and a deprecated role.
 ROLES = '[role="list"].citation-list, [role="doc-biblioentry"]'
+# Jupyter Book loads Thebe even when no button starts it, and twice: the second time is a script error. Formulas are set
+# and boxes are folded without a script.
+UNUSED = re.compile("thebe|THEBE_JS_URL|toggle(button|Hint|OpenOnPrint)|MathJax|none.js")
 TABLES = "pst-scrollable-table-container"
 # The sidebar holds the logo and the search besides the contents: all of it is a landmark.
 SIDEBAR = '<div class="bd-sidebar-primary bd-sidebar'
@@ -103,13 +106,18 @@ def keep(soup: BeautifulSoup) -> None:
 
 
 def fold(soup: BeautifulSoup) -> None:
-    """Fold the proofs of class ``dropdown``: the script that folds admonitions looks for a title, which they lack."""
-    for proof in soup.select("div.proof.dropdown"):
-        proof["class"] = [name for name in proof["class"] if name != "dropdown"]
-        details = proof.wrap(soup.new_tag("details", attrs={"class": ["folded-proof"]}))
-        summary = soup.new_tag("summary")
-        summary.string = "Proof"
-        details.insert(0, summary)
+    """Fold boxes of class ``dropdown`` in the HTML: a script would fold them when the page stands, and move it."""
+    for box in soup.select("div.admonition.dropdown"):
+        box["class"].remove("dropdown")
+        title = box.find(class_="admonition-title", recursive=False)
+        if title:
+            box.name, title.name = "details", "summary"
+            box["class"].append("fold")
+        else:  # a proof
+            details = box.wrap(soup.new_tag("details", attrs={"class": ["folded-proof"]}))
+            summary = soup.new_tag("summary")
+            summary.string = "Proof"
+            details.insert(0, summary)
 
 
 def opening(soup: BeautifulSoup) -> list[Tag]:
@@ -128,22 +136,18 @@ def opening(soup: BeautifulSoup) -> list[Tag]:
 
 
 def gather(soup: BeautifulSoup) -> None:
-    """Put the folded cells at a chapter's beginning under one bar, whose title lists them; in it they are open."""
+    """Put the folded cells at a chapter's beginning under one bar, whose title lists them."""
     cells = opening(soup)
     bars = [cell.select_one(":scope > details.hide") for cell in cells]
     if len(bars) < 2:
         return
-    one = soup.new_tag("details", attrs={"class": bars[0]["class"]})
-    summary = soup.new_tag("summary", attrs={"aria-label": "Toggle hidden content"})
+    *before, last = bars
     for state in ("collapsed", "expanded"):
-        words = soup.new_tag("p", attrs={"class": [state, "admonition-title"]})
-        words.string = " · ".join(bar.select_one(f"summary .{state}").text for bar in bars)
-        summary.append(words)
-    one.append(summary)
-    cells[-1].insert(0, one)
-    for bar in bars:
-        bar["open"] = ""
-        one.append(bar.extract())
+        last.select_one(f"summary .{state}").string = " · ".join(
+            bar.select_one(f"summary .{state}").text for bar in bars
+        )
+    codes = [code for bar in before for code in bar.find_all(recursive=False) if code.name != "summary"]
+    last.summary.insert_after(*codes)
     for cell in cells[:-1]:
         cell.decompose()
 
@@ -165,16 +169,17 @@ def headed(soup: BeautifulSoup) -> None:
 
 def mend(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: object) -> None:
     """Change the page's context before the template is filled in."""
-    # Jupyter Book loads Thebe even when no button starts it, and twice: the second time is a script error.
     context["script_files"] = [
         script
         for script in context.get("script_files", [])
-        if "thebe" not in str(script.filename) and "THEBE_JS_URL" not in script.attributes.get("body", "")
+        if not UNUSED.search(f"{script.filename} {script.attributes.get('body')}")
     ]
     context.setdefault("default_mode", "auto")
     soup = BeautifulSoup(context.get("body", ""), "html.parser")
     for tag in soup.select(ROLES):
         del tag["role"]
+    for summary in soup.select("details.hide > summary"):
+        del summary["aria-label"]  # its words are its name
     for mark in soup.select(".of-defaults"):
         mark["title"] = "Known to hold for the default parameters"
     fold(soup)

@@ -33,6 +33,12 @@ INSIDE = f'{TOOLTIP} data-bs-container="main"'
 # What opens the pages of a chapter in the sidebar shows an arrow only.
 TOGGLE = '<summary><span class="toctree-toggle"'
 NAMED = TOGGLE.replace("<summary>", '<summary aria-label="Pages of this chapter">')
+# Without a script there is no mode but a theme; and the theme is known before the page is drawn, or all of it moves.
+AUTO = {
+    'data-theme="auto"': 'data-theme="light"',
+    'localStorage.getItem("theme") || "auto"': 'localStorage.getItem("theme") ||\n'
+    '      (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")',
+}
 TITLES = ("caption", "h1", "h2", "h3", "h4", "h5", "h6", "summary")
 
 # What belongs to the formula before it: a point or bracket, a hyphen, an ending; and a bracket before a formula.
@@ -191,7 +197,7 @@ def mend(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any],
 
 
 def landmarks(app: Sphinx, exception: Exception | None) -> None:
-    """Mend what the theme's templates write on finished pages: landmarks, and the names of toggles."""
+    """Mend what the theme's templates write on finished pages: landmarks, names of toggles, the theme."""
     if exception is not None or app.builder.format != "html":
         return
     written = {
@@ -203,7 +209,9 @@ def landmarks(app: Sphinx, exception: Exception | None) -> None:
             raise ExtensionError(f"{page.name} has no '{SIDEBAR}': the theme has changed, see page_fixes.py")
         if INSIDE not in text:
             text = text.replace(TOOLTIP, INSIDE)
-        page.write_text(text.replace(SIDEBAR, LANDMARK).replace(TOGGLE, NAMED), encoding="utf-8")
+        for old, new in {SIDEBAR: LANDMARK, TOGGLE: NAMED, **AUTO}.items():
+            text = text.replace(old, new)
+        page.write_text(text, encoding="utf-8")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -632,8 +632,8 @@ def unmarked(page: BeautifulSoup) -> list[str]:
     """List checks whose sentence stands in the text without a mark, and links that lead nowhere."""
     checks = page.select(".checks li")
     sentences = {str(check["id"]): observations.plain(check.text.partition(": ")[2]) for check in checks}
-    for check in page.select(".checks"):
-        check.extract()
+    for part in page.select(".checks, .definition"):
+        part.extract()
     text = observations.plain(page.text.replace("✓", ""))
     marks = {str(link["href"])[1:] for link in page.select(".marks a")}
     found = [name for name, sentence in sentences.items() if sentence in text and name not in marks]
@@ -663,6 +663,60 @@ def test_a_mark_opens_what_was_checked(site: str, context: BrowserContext) -> No
     assert check.is_visible()
     check.locator("a").click()
     assert page.url.endswith(f"#said-{name.removeprefix('check-')}")
+
+
+def defined(name: str, page: BeautifulSoup) -> list[str]:
+    """List what is wrong with the terms of a page: none, one twice, or one without its definition."""
+    links = page.select("article a.defined")
+    said = [page.find(id=str(link["aria-describedby"])) for link in links]
+    words = [span.get_text() if span else "" for span in said]
+    places = [str(link["href"]) for link in links]
+    found = [f"{name}: {place} twice" for place in set(places) if places.count(place) > 2]  # ε, and its name
+    found += [
+        f"{name}: {link.text} has no definition" for link, word in zip(links, words, strict=True) if not word
+    ]
+    found += [
+        f"{name}: a link in the wrong place"
+        for link in page.select(":is(h1, h2, h3, a, pre, code) a.defined")
+    ]
+    return found + [f"{name}: no terms"] * (not links)
+
+
+def test_terms_are_defined_on_all_pages_but_one(site: str) -> None:
+    pages = {name: BeautifulSoup((SITE / name).read_text(encoding="utf-8"), "html.parser") for name in toc()}
+    glossary = pages.pop("book/glossary.html")
+    assert not glossary.select("a.defined")
+    chapters = {name: page for name, page in pages.items() if name.startswith("notebooks/")}
+    assert [problem for name, page in chapters.items() for problem in defined(name, page)] == []
+    assert defined("twin", glossary) == ["twin: no terms"]
+    (name, twin), *_ = chapters.items()
+    twin.select(".definition")[0].extract()
+    twin.h1.append(twin.select("a.defined")[1].extract())
+    assert len(defined(name, twin)) == 2
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_definition_is_shown_whole_and_hidden_by_escape(
+    width: int, site: str, context: BrowserContext
+) -> None:
+    page = context.new_page()
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(f"{site}/notebooks/01_foundations.html")
+    links = page.locator("article a.defined")
+    for number in range(links.count()):
+        link = links.nth(number)
+        link.focus()
+        shown = page.locator(f"#{link.get_attribute('aria-describedby')}")
+        box = shown.bounding_box()
+        assert box
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
+        assert box["y"] >= 0
+        assert box["y"] + box["height"] <= 900
+        page.keyboard.press("Escape")
+        assert not shown.is_visible()
+    links.first.hover()
+    assert page.locator(".definition:visible").count() == 1
 
 
 SHOWN = "() => [...document.querySelectorAll('details.claim')].filter(row => row.checkVisibility()).length"

@@ -35,7 +35,7 @@ const typeset = (tex, display) => JSON.stringify(adaptor.outerHTML(page.convert(
 const style = () => JSON.stringify(adaptor.textContent(OutputJax.styleSheet(page)));
 """
 FORMULA = re.compile(
-    r'(<(?:span|div) class="[^"]*\bmath\b[^>]*>)((?:(?!</div>).)*?)(\\\(|\\\[)(.+?)(?:\\\)|\\\])', re.DOTALL
+    r'(<(?:span|div) [^>]*\bclass="math\b[^>]*>)((?:(?!</div>).)*?)(\\\(|\\\[)(.+?)(?:\\\)|\\\])', re.DOTALL
 )
 
 

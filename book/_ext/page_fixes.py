@@ -10,6 +10,7 @@ and on what is folded, and it never names one. Here everything that can scroll i
 from __future__ import annotations
 
 import re
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,9 @@ INSIDE = f'{TOOLTIP} data-bs-container="main"'
 # What opens the pages of a chapter in the sidebar shows an arrow only.
 TOGGLE = '<summary><span class="toctree-toggle"'
 NAMED = TOGGLE.replace("<summary>", '<summary aria-label="Pages of this chapter">')
+# Its words are its name.
+SEARCH = 'search-button__button" title="Search"'
+UNNAMED = f'{SEARCH} aria-label="Search"'
 # Without a script there is no mode but a theme; and the theme is known before the page is drawn, or all of it moves.
 AUTO = {
     'data-theme="auto"': 'data-theme="light"',
@@ -82,7 +86,8 @@ def reachable(soup: BeautifulSoup) -> None:
         inside = soup.new_tag("span")
         inside.extend(list(block.contents))
         block.append(inside)
-        output = block.find_parent(class_="cell_output")
+        around = block.find_parent(class_=["cell_output", "figure-menu"])
+        output = around if around and "cell_output" in around["class"] else None
         reach(inside, "Output" if output else "Code")
         text = output or block.find_parent(class_="highlight-text")
         if not (text and COLUMNS.search(inside.text)):
@@ -119,6 +124,11 @@ def fold(soup: BeautifulSoup) -> None:
         if title:
             box.name, title.name = "details", "summary"
             box["class"].append("fold")
+            for link in title.find_all("a"):  # what folds holds no link
+                end = soup.new_tag("p")
+                end.append(copy(link))
+                box.append(end)
+                link.unwrap()
         else:  # a proof
             details = box.wrap(soup.new_tag("details", attrs={"class": ["folded-proof"]}))
             summary = soup.new_tag("summary")
@@ -209,7 +219,7 @@ def landmarks(app: Sphinx, exception: Exception | None) -> None:
             raise ExtensionError(f"{page.name} has no '{SIDEBAR}': the theme has changed, see page_fixes.py")
         if INSIDE not in text:
             text = text.replace(TOOLTIP, INSIDE)
-        for old, new in {SIDEBAR: LANDMARK, TOGGLE: NAMED, **AUTO}.items():
+        for old, new in {SIDEBAR: LANDMARK, TOGGLE: NAMED, UNNAMED: SEARCH, **AUTO}.items():
             text = text.replace(old, new)
         page.write_text(text, encoding="utf-8")
 

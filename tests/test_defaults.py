@@ -15,7 +15,8 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from private_trees.site import defaults
-from test_observations import observations, plain
+from private_trees.site.observations import plain
+from test_observations import observations
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = [path for path in sorted((ROOT / "notebooks").glob("*.ipynb")) if path.stem != "solutions"]

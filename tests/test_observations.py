@@ -24,11 +24,10 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from private_trees.site import claims
-from private_trees.site.observations import FALSE, TRUE, observe
+from private_trees.site.observations import FALSE, LINE, TRUE, observe, plain
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-LINE = re.compile(rf"^([{TRUE}{FALSE}∅]) ([\w-]+): (.*)$", re.MULTILINE)
 WORDS = re.compile(r"We observe")
 DECIMAL = re.compile(r"(?<![\w.])\d*\.\d+")
 BOXES = re.compile(r"^(:{3,})\{.*?^\1\s*$", re.MULTILINE | re.DOTALL)  # theorems, proofs, cards, exercises
@@ -115,12 +114,6 @@ def test_a_sentence_without_a_check_is_refused() -> None:
 
 
 # --- the register -----------------------------------------------------------------------------------------------
-
-
-def plain(text: str) -> str:
-    """Text without what differs between a printed sentence and its typeset form."""
-    text = re.sub(r"[*$`]|\\[,;!]", "", text).replace("−", "-").replace("{,}", ",")
-    return re.sub(r"(?<!\d)0\.(?=\d)", ".", " ".join(text.split()))
 
 
 def observations(notebook: Notebook) -> Iterator[tuple[str, str, str]]:

@@ -39,11 +39,11 @@ from private_trees.board.settings import PUBLIC
 from private_trees.board.tuning import DEFAULTS, PURE, TUNED
 from private_trees.experiments import GRIDS
 from private_trees.site import claims
-from private_trees.site.observations import _true_of, spoiled
+from private_trees.site.observations import _true_of, plain, spoiled
 from private_trees.studies.runs import COLUMNS, FIT, read
 from private_trees.studies.sets import SETS
 from registered import ENTRIES
-from test_observations import DECIMAL, plain
+from test_observations import DECIMAL
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [

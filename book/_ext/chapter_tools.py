@@ -1,4 +1,4 @@
-"""What a chapter's page offers beside its text: the line that draws a figure again, and the chapter as a script."""
+"""What a chapter's page offers beside its text: a menu with the code of each figure, and the chapter as a script."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from bs4 import BeautifulSoup
+from bs4 import BeautifulSoup, Tag
 from sphinx.application import Sphinx
 
 SOURCES = "_sources"
+INPUT = "div.cell_input"
+MENU = """<details class="figure-menu"><summary title="Code of this figure"><span aria-hidden="true">⋯</span>\
+<span class="visually-hidden">Code of figure {number}</span></summary>
+<p>To draw it again, in the project's folder; it is figure {number} of {count} in out.ipynb:</p><pre></pre></details>"""
 
 
 def notebook(app: Sphinx, pagename: str) -> dict[str, Any] | None:
@@ -36,20 +40,25 @@ def command(pagename: str, cells: list[dict[str, Any]]) -> str:
     return f"papermill {pagename}.ipynb out.ipynb {given}".strip()
 
 
-def offer_lines(soup: BeautifulSoup, line: str) -> int:
-    """Put the line under each figure that a cell drew, folded; returns the number of figures."""
+def offer_menus(soup: BeautifulSoup, line: str) -> int:
+    """Put a cell's code and the line into a menu at the corner of its figure; returns the number of figures.
+
+    In a folded cell the code stays where it is.
+    """
     outputs = [cell for cell in soup.select("div.cell_output") if cell.select_one("img, svg")]
     for number, output in enumerate(outputs, 1):
-        details = soup.new_tag("details", attrs={"class": ["reproduce"]})
-        summary = soup.new_tag("summary")
-        summary.string = "Reproduce this figure"
-        said = soup.new_tag("p")
-        said.string = f"In the project's folder; it is figure {number} of {len(outputs)} in out.ipynb."
-        code = soup.new_tag("pre")
-        code.string = line
-        details.extend([summary, said, code])
-        output.append(details)
+        menu = BeautifulSoup(MENU.format(number=number, count=len(outputs)), "html.parser").details
+        menu.pre.string = line
+        code = output.find_previous_sibling(is_code)
+        if code and output.parent.name != "details":
+            menu.p.insert_before(code.extract() if code.name == "div" else code.extract().select_one(INPUT))
+        output.insert(0, menu)
     return len(outputs)
+
+
+def is_code(tag: Tag) -> bool:
+    """Tell whether this is the code of a cell, open or folded."""
+    return bool({"cell_input", "above-input"} & set(tag.get("class", [])))
 
 
 def script(cells: list[dict[str, Any]]) -> str:
@@ -73,7 +82,7 @@ def extend(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any
     if found is None or doctree is None:
         return
     soup = BeautifulSoup(context["body"], "html.parser")
-    offer_lines(soup, command(pagename, found["cells"]))
+    offer_menus(soup, command(pagename, found["cells"]))
     context["body"] = str(soup)
     target = Path(app.outdir) / SOURCES / f"{pagename}.py"
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -6,6 +6,7 @@ tick: nbval then finds another output than the stored one, and the tests refuse 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 TRUE, FALSE, EMPTY = "✓", "✗", "∅"
+LINE = re.compile(rf"^([{TRUE}{FALSE}{EMPTY}]) ([\w-]+): (.*)$", re.MULTILINE)
 
 
 def observe(
@@ -58,6 +60,13 @@ def observe(
         )
     else:
         print(f"{FALSE} {name}: with these data it is not so that: {text}")
+
+
+def plain(text: str) -> str:
+    """Text without what differs between a printed sentence, its source and the page that shows it."""
+    text = re.sub(r"[*$`]|\\[,;!()]", "", text).replace("−", "-").replace("{,}", ",")
+    text = text.translate(str.maketrans("‘’“”", "''\"\""))
+    return re.sub(r"(?<!\d)0\.(?=\d)", ".", " ".join(text.split()))
 
 
 def spoiled(data: Sequence[Any]) -> Iterator[list[Any]]:

@@ -23,10 +23,9 @@ from dpnb.domain.yaml_text import parse
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = ("--headless", "--no-sandbox", "--disable-gpu")
 SHEET = Path("book") / "on-paper.html"  # as deep as the pages, so that their pictures are found
-# Folded things open, boxes that a script folds as well; what waits for a screen is loaded.
+# Folded things open; what waits for a screen is loaded.
 OPEN = """() => {
   document.querySelectorAll('article details').forEach(details => { details.open = true });
-  document.querySelectorAll('.toggle-hidden').forEach(box => box.classList.remove('toggle-hidden'));
   document.querySelectorAll('img[loading]').forEach(image => { image.loading = 'eager' });
   document.documentElement.dataset.theme = 'light';
 }"""
@@ -118,11 +117,10 @@ def print_pages(site: Path, pages: Sequence[str], out: Path) -> None:
     out.parent.mkdir(parents=True, exist_ok=True)
     try:
         with new_page() as page:
-            page.set_default_timeout(60_000 * 15)  # until a slow machine has set all formulas
+            page.set_default_timeout(60_000 * 15)
             page.emulate_media(media="print", color_scheme="light")
             page.goto(sheet.resolve().as_uri())
             page.evaluate(OPEN)
-            page.evaluate("window.MathJax && MathJax.startup && MathJax.startup.promise")
             page.evaluate("Promise.all([...document.images].map(image => image.decode().catch(() => 0)))")
             page.pdf(path=out, prefer_css_page_size=True, print_background=True, outline=True, tagged=True)
     finally:

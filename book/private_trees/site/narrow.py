@@ -1,0 +1,117 @@
+"""The second layout of a figure, for telephones: panels below each other, and words in shorter lines.
+
+Letters keep their size. A drawing without axes has one layout, which a telephone shows smaller.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from textwrap import wrap
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+from matplotlib.gridspec import GridSpec
+from matplotlib.text import Text
+
+from ..drawings.common import legend_below
+
+WIDTH = 3.7  # inches
+LONGEST = 0.42  # share of the width that names of rows take
+
+
+def narrow(figure: Figure) -> bool:
+    """Lay a figure out for telephones; returns whether it has panels, so that it could be done."""
+    panels = [axis for axis in figure.axes if axis.get_subplotspec() is not None]
+    if not any(axis.axison for axis in panels):
+        return False
+    _stack(figure, panels)
+    figure.set_figwidth(WIDTH)
+    for axis in panels:
+        _shorten_names(axis)
+    figure.canvas.draw()
+    _fit(figure)
+    figure.canvas.draw()
+    for axis in panels:
+        _fold(axis.title, axis.bbox.width)
+        _fold(axis.xaxis.label, axis.bbox.width)
+        _fold(axis.yaxis.label, axis.bbox.height)
+        _thin(axis.xaxis)
+    return True
+
+
+def _stack(figure: Figure, panels: list[Axes]) -> None:
+    """Put panels that stand side by side below each other, each as high as it was, with its own labels."""
+    specs = [axis.get_subplotspec() for axis in panels]
+    grid = specs[0].get_gridspec()
+    if grid.ncols == 1 or any(spec.get_gridspec() is not grid for spec in specs):
+        return
+    heights = [spec.rowspan.stop - spec.rowspan.start for spec in specs]
+    figure.set_figheight(figure.get_figheight() * sum(heights) / grid.nrows)
+    stacked = GridSpec(len(panels), 1, figure, height_ratios=heights)
+    for number, (axis, spec) in enumerate(zip(panels, specs, strict=True)):
+        first = panels[max(k for k in range(number + 1) if specs[k].colspan.start == 0)]
+        last = number + 1 == len(panels) or not axis.get_shared_x_axes().joined(axis, panels[number + 1])
+        axis.set_subplotspec(stacked[number])
+        if axis.axison:
+            axis.set_ylabel(axis.get_ylabel() or first.get_ylabel(), fontsize=first.yaxis.label.get_size())
+            axis.tick_params(labelleft=True, labelbottom=last)
+            axis.xaxis.label.set_visible(last)
+
+
+def _fit(figure: Figure) -> None:
+    """Give legends as few columns as they need to be no wider than the figure or their panel."""
+    for legend in list(figure.legends):
+        names = [text.get_text() for text in legend.get_texts()]
+        columns, size = legend._ncols, legend.get_texts()[0].get_size()
+        while legend.get_window_extent().width > figure.bbox.width and columns > 1:
+            columns -= 1
+            legend.remove()
+            legend_below(figure, columns, order=names, fontsize=size)
+            legend = figure.legends[-1]
+            figure.canvas.draw()
+    for axis in figure.axes:
+        if (legend := axis.get_legend()) is not None:
+            legend.set_loc("best")
+
+
+def _shorten_names(axis: Axes) -> None:
+    """Names of rows in more lines."""
+    labels = axis.get_yticklabels()
+    words = [label.get_text() for label in labels]
+    if any(word[:1].isalpha() for word in words):
+        size = labels[0].get_size()
+        axis.set_yticks(
+            axis.get_yticks(),
+            [_lines(word, LONGEST * WIDTH * 72 / size / 0.6) for word in words],
+            fontsize=size,
+        )
+
+
+def _fold(text: Text, room: float) -> None:
+    """Break a text into lines that are no longer than the room for them."""
+    box = text.get_window_extent()
+    length = max(box.width, box.height)
+    if text.get_text().count(" ") and length > room:
+        text.set_text(_lines(text.get_text(), len(text.get_text()) * room / length))
+
+
+def _lines(words: str, letters: float) -> str:
+    return "\n".join(
+        line
+        for part in words.split("\n")
+        for line in wrap(part, max(int(letters), 6), break_long_words=False)
+    )
+
+
+def _thin(axis: Axis) -> None:
+    """Leave out labels of ticks that would touch the one before."""
+    end = -inf
+    for label in axis.get_ticklabels():
+        box = label.get_window_extent()
+        if label.get_text() and label.get_rotation() == 0:
+            if box.x0 < end + 3:
+                label.set_visible(False)
+            else:
+                end = box.x1

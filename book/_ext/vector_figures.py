@@ -1,4 +1,4 @@
-"""Figures of notebooks as part of their page: with the page's colours, letters that are text, and a layout for telephones.
+"""Figures of notebooks as part of their page: in its colours, with letters that are text, and a layout for telephones.
 
 The notebooks hold SVG in the colours of white paper. In the page each colour is a variable, whose value in the dark
 has a little more contrast with the dark page than the colour has with white: what can be read in the light can be

@@ -38,7 +38,9 @@ def use_style() -> None:
             "figure.dpi": 110,
             "figure.facecolor": "white",
             "figure.constrained_layout.use": True,
+            "figure.constrained_layout.w_pad": 0.1,  # inches: room for half of a tick's label
             "savefig.facecolor": "white",
+            "path.simplify_threshold": 0.5,  # points: a figure is part of its page
             "axes.titlesize": "medium",
             "axes.labelsize": "medium",
             "legend.fontsize": "small",

@@ -55,7 +55,9 @@ def draw_tree(axis: Axes, tree: Tree, domain: Domain) -> None:
     boxes = {}
     for node, (x, y) in places.items():
         (condition, _), _ = tree.children(node, domain)
-        boxes[node] = box(axis, (x, y), condition.replace(" = ", " =\n"), KINDS["noisy"])
+        boxes[node] = box(
+            axis, (x, y), condition.replace(" = ", " =\n").replace(" ≤ ", "\n≤ "), KINDS["noisy"]
+        )
     for node, side, answer in ((left, "right", "yes  "), (right, "left", "  no")):
         arrow(axis, boxes[0], boxes[node])
         axis.text((5 + places[node][0]) / 2, 0.7, answer, ha=side, fontsize=SIZE)

@@ -16,7 +16,8 @@ from matplotlib.lines import Line2D
 
 from dpnb.arrays import Floats
 
-from .narrow import narrow
+from .narrow import narrow, pixels
+from .words import unreadable
 
 
 class FigureError(ValueError):
@@ -67,7 +68,7 @@ def _short(number: re.Match[str]) -> str:
 
 
 def faults(figure: Figure) -> list[str]:
-    """List what in a figure's artists would mislead: lines that turn back, bands off their line, looks used twice."""
+    """List what would mislead: lines that turn back, bands off their line, looks used twice, words that are hidden."""
     found = []
     for number, axis in enumerate(figure.axes):
         if not axis.axison:  # a drawing
@@ -78,7 +79,7 @@ def faults(figure: Figure) -> list[str]:
         found += [f"{place}: a band of colour {band}" for band in _stray_bands(axis, lines)]
         found += [f"{place}: {twins} look the same" for twins in _same_looks(axis)]
         found += [f"{place}: no label on the axis {name}" for name in _bare_axes(axis)]
-    return found + _unnamed(figure)
+    return found + _unnamed(figure) + unreadable(figure, pixels=pixels(figure))
 
 
 def _points(line: Line2D) -> Floats:
@@ -152,12 +153,15 @@ def _bare_axes(axis: Axes) -> list[str]:
 
 
 def _unnamed(figure: Figure) -> list[str]:
-    """Colours of curves that no legend of the figure explains, where there is more than one colour."""
+    """Colours of curves that neither a legend nor words at an end explain, where there is more than one colour."""
     named = set()
+    legends = [*figure.legends, *filter(None, (axis.get_legend() for axis in figure.axes))]
+    said = {text.get_text() for legend in legends for text in legend.get_texts()}
     for axis in figure.axes:
-        handles, _ = axis.get_legend_handles_labels()
-        named |= {to_hex(line.get_color()) for line in map(_line_of, handles) if line is not None}
-    explained = bool(figure.legends) or any(axis.get_legend() is not None for axis in figure.axes)
+        at_ends = {text.get_text().replace("\n", " ") for text in axis.texts}
+        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
+            if (line := _line_of(handle)) is not None and label in said | at_ends:
+                named.add(to_hex(line.get_color()))
     drawn = {
         to_hex(line.get_color())
         for axis in figure.axes
@@ -165,7 +169,7 @@ def _unnamed(figure: Figure) -> list[str]:
         for line in axis.lines
         if _is_curve(line)
     }
-    missing = drawn if not explained else drawn - named
+    missing = drawn - named
     return (
         [f"no legend explains the colours {', '.join(sorted(missing))}"] if missing and len(drawn) > 1 else []
     )

@@ -5,6 +5,7 @@ Letters keep their size. A drawing without axes has one layout, which a telephon
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import inf
 from textwrap import wrap
 
@@ -19,6 +20,16 @@ from ..drawings.common import legend_below
 
 WIDTH = 3.7  # inches
 LONGEST = 0.42  # share of the width that names of rows take
+TELEPHONE, SCREEN = (
+    358,
+    560,
+)  # pixels for a figure, on a page of 390 and where it is wide
+
+
+def pixels(figure: Figure) -> int:
+    """Width of a figure on the narrowest page that shows this layout of it."""
+    wide = any(axis.axison for axis in figure.axes) and figure.get_figwidth() > WIDTH
+    return SCREEN if wide else TELEPHONE
 
 
 def narrow(figure: Figure) -> bool:
@@ -32,6 +43,7 @@ def narrow(figure: Figure) -> bool:
         _shorten_names(axis)
     figure.canvas.draw()
     _fit(figure)
+    figure.set_figheight(figure.get_figheight() + sum(map(_lacking, panels)))
     figure.canvas.draw()
     for axis in panels:
         _fold(axis.title, axis.bbox.width)
@@ -50,12 +62,14 @@ def _stack(figure: Figure, panels: list[Axes]) -> None:
     heights = [spec.rowspan.stop - spec.rowspan.start for spec in specs]
     figure.set_figheight(figure.get_figheight() * sum(heights) / grid.nrows)
     stacked = GridSpec(len(panels), 1, figure, height_ratios=heights)
-    for number, (axis, spec) in enumerate(zip(panels, specs, strict=True)):
+    for number, axis in enumerate(panels):
         first = panels[max(k for k in range(number + 1) if specs[k].colspan.start == 0)]
         last = number + 1 == len(panels) or not axis.get_shared_x_axes().joined(axis, panels[number + 1])
         axis.set_subplotspec(stacked[number])
         if axis.axison:
-            axis.set_ylabel(axis.get_ylabel() or first.get_ylabel(), fontsize=first.yaxis.label.get_size())
+            axis.set_ylabel(
+                axis.get_ylabel() or first.get_ylabel(), fontsize=first.yaxis.label.get_fontsize()
+            )
             axis.tick_params(labelleft=True, labelbottom=last)
             axis.xaxis.label.set_visible(last)
 
@@ -64,7 +78,7 @@ def _fit(figure: Figure) -> None:
     """Give legends as few columns as they need to be no wider than the figure or their panel."""
     for legend in list(figure.legends):
         names = [text.get_text() for text in legend.get_texts()]
-        columns, size = legend._ncols, legend.get_texts()[0].get_size()
+        columns, size = legend._ncols, legend.get_texts()[0].get_fontsize()
         while legend.get_window_extent().width > figure.bbox.width and columns > 1:
             columns -= 1
             legend.remove()
@@ -79,14 +93,25 @@ def _fit(figure: Figure) -> None:
 def _shorten_names(axis: Axes) -> None:
     """Names of rows in more lines."""
     labels = axis.get_yticklabels()
-    words = [label.get_text() for label in labels]
-    if any(word[:1].isalpha() for word in words):
-        size = labels[0].get_size()
-        axis.set_yticks(
-            axis.get_yticks(),
-            [_lines(word, LONGEST * WIDTH * 72 / size / 0.6) for word in words],
-            fontsize=size,
-        )
+    if any(label.get_text()[:1].isalpha() for label in labels):
+        size = labels[0].get_fontsize()
+        names = [_lines(label.get_text(), LONGEST * WIDTH * 72 / size / 0.6) for label in labels]
+        axis.set_yticks(axis.get_yticks(), names, fontsize=size)
+
+
+def _lacking(axis: Axes) -> float:
+    """Inches by which a panel is too low for the names of its rows."""
+    lines = [label.get_text().count("\n") + 1 for label in axis.get_yticklabels()]
+    if len(lines) < 2 or max(lines) == 1:
+        return 0.0
+    pair = max(first + second for first, second in pairwise(lines)) / 2
+    low, high = sorted(axis.get_ylim())
+    rows = (high - low) / np.abs(np.diff(axis.get_yticks())).min()
+    return max(0.0, rows * pair * 1.3 * axis.get_yticklabels()[0].get_fontsize() / 72 - _inches(axis))
+
+
+def _inches(axis: Axes) -> float:
+    return float(axis.bbox.height / axis.get_figure(root=True).dpi)
 
 
 def _fold(text: Text, room: float) -> None:
@@ -106,12 +131,13 @@ def _lines(words: str, letters: float) -> str:
 
 
 def _thin(axis: Axis) -> None:
-    """Leave out labels of ticks that would touch the one before."""
-    end = -inf
+    """Leave out labels of ticks that would touch the one before, or that would leave the canvas."""
+    figure, end = axis.get_figure(root=True), -inf
     for label in axis.get_ticklabels():
         box = label.get_window_extent()
-        if label.get_text() and label.get_rotation() == 0:
-            if box.x0 < end + 3:
-                label.set_visible(False)
-            else:
-                end = box.x1
+        slanted = label.get_rotation() != 0
+        width = 1.8 * label.get_fontsize() * figure.dpi / 72 if slanted else box.width + 3
+        if label.get_text():
+            kept = box.x1 - width >= end and box.x1 <= figure.bbox.width
+            label.set_visible(kept)
+            end = box.x1 if kept else end

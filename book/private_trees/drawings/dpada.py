@@ -246,12 +246,12 @@ def plot_sizes(sizes: Mapping[str, float]) -> Figure:
     ----------
     sizes : name → size, drawn from top to bottom; names with "noise" have the colour of noise.
     """
-    figure, axis = plt.subplots(figsize=(WIDTH, 2.4))
+    figure, axis = plt.subplots(figsize=(WIDTH, 2.9))
     for i, (name, size) in enumerate(sizes.items()):
         noise = "noise" in name
-        axis.plot(size, -i, MARKERS[int(noise)], color=LEAK if noise else "C0", markersize=10)
+        axis.plot(size, -i, MARKERS[int(noise)], color=LEAK if noise else "C0", markersize=8)
         axis.annotate(
-            f"{size:.2g}", (size, -i), xytext=(0, 9), textcoords="offset points", ha="center", fontsize=10
+            f"{size:.2g}", (size, -i), xytext=(0, 7), textcoords="offset points", ha="center", fontsize=10
         )
     axis.set_yticks(-np.arange(len(sizes)), list(sizes))
     axis.set(xscale="log", xlabel="size", ylim=(0.7 - len(sizes), 0.8))

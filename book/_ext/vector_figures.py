@@ -24,6 +24,7 @@ from private_trees.site.figures import NARROW
 
 PAPER, PAGE = "#ffffff", "#121212"  # grounds of figures in the light, and of the theme in the dark
 PIXELS = 1.5  # of the page in a point of a figure
+WIDEST = 672  # pixels of a figure, which then scrolls on a telephone
 FACES = {"": {}, "-bold": {"weight": "bold"}, "-oblique": {"style": "oblique"}}
 IMAGE = re.compile(r'<img [^>]*src="[^"]*?(\w{64})\.svg"[^>]*>')
 COLOUR = re.compile(r"#[0-9a-f]{6}\b")
@@ -54,12 +55,16 @@ def embedded(svg: str, *, key: str, label: str, kind: str) -> str:
     kind : class of the element.
     """
     head, _, body = svg.partition(">")
-    width, height = (round(PIXELS * float(x)) for x in re.findall(r'viewBox="0 0 (\S+) ([^\s"]+)"', head)[0])
+    size = [float(x) for x in re.findall(r'viewBox="0 0 (\S+) ([^\s"]+)"', head)[0]]
+    width, height = (round(min(PIXELS, WIDEST / size[0]) * x) for x in size)
     view = re.findall(r'viewBox="[^"]*"', head)[0]
     body = re.sub(r'( id="|url\(#|href="#)', rf"\g<1>{key}-", body)
     body = re.sub(r"<(?:[^>]*)>", lambda tag: COLOUR.sub(variable, tag[0]), body)
     look = f'class="vector-figure {kind}" {view} width="{width}" height="{height}"'
-    return f'<svg {look} role="img" aria-label="{escape(label)}">{body}'
+    figure = f'<svg {look} role="img" aria-label="{escape(label)}">{body}'
+    if kind == "only" and width == WIDEST:
+        return f'<div class="scrolls" tabindex="0" role="group" aria-label="Figure">{figure}</div>'
+    return figure
 
 
 def variable(colour: re.Match[str]) -> str:

@@ -134,7 +134,7 @@ def plot_subjects(broken: pd.DataFrame, *, most: float, beyond: float) -> Figure
         sharex=True,
         squeeze=False,
         height_ratios=sizes,
-        figsize=(WIDTH, 0.09 * sum(sizes) + 1.5),
+        figsize=(WIDTH, 0.09 * sum(sizes) + 3),
     )
     powers = [10.0**k for k in range(1, math.ceil(math.log10(beyond)))]
     for axis, (origin, own) in zip(axes.flat, panels, strict=True):
@@ -160,7 +160,7 @@ def plot_subjects(broken: pd.DataFrame, *, most: float, beyond: float) -> Figure
                 **place,
             )
         dotted(axis, x=most)
-        axis.set(xscale="log", ylabel=f"{origin} programs")
+        axis.set(xscale="log", ylabel=f"{origin}\nprograms")
         if np.isinf(broken["fits"]).any():
             ticks(axis, x=[*powers, beyond], last="∞")
     axes[-1, 0].set_xlabel(f"fits to conviction, on both data sets; dotted: {most:g}")

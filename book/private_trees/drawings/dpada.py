@@ -255,7 +255,7 @@ def plot_sizes(sizes: Mapping[str, float]) -> Figure:
         )
     axis.set_yticks(-np.arange(len(sizes)), list(sizes))
     axis.set(xscale="log", xlabel="size", ylim=(0.7 - len(sizes), 0.8))
-    axis.set_xlim(min(sizes.values()) / 5, max(sizes.values()) * 5)
+    axis.set_xlim(min(sizes.values()) / 20, max(sizes.values()) * 5)
     return figure
 
 

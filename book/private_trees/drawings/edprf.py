@@ -139,7 +139,7 @@ def draw_bins(rows: Mapping[str, tuple[Floats, Sequence[int], Floats]]) -> Figur
     ----------
     rows : name → values of the records, their classes 0 and 1, and the edges between the bins.
     """
-    figure, axes = panel_grid(len(rows), 1, (WIDTH, 1.05), sharex=True)
+    figure, axes = panel_grid(len(rows), 1, (WIDTH, 1.3), sharex=True)
     for axis, (name, (x, y, edges)) in zip(axes[:, 0], rows.items(), strict=True):
         for edge in edges:
             axis.axvline(edge, color=LEAK, linestyle="--", linewidth=1.3)
@@ -151,7 +151,7 @@ def draw_bins(rows: Mapping[str, tuple[Floats, Sequence[int], Floats]]) -> Figur
         axis.set_title(name, fontsize="small")
     axes[-1, 0].set_xlabel("x; dashed: edges of the five bins", fontsize="small")
     axes[-1, 0].tick_params(labelsize="small")
-    axes[0, 0].legend(loc="center right")
+    legend_below(figure, 2)
     return figure
 
 

@@ -172,7 +172,7 @@ def plot_selection(
         )
     axis.set_xticks(at, [f"{score:g}" for score in np.asarray(scores, float)])
     axis.set(xlabel="score of the candidate", ylabel="probability of being chosen")
-    axis.legend()
+    legend_below(figure, 3)
     return figure
 
 

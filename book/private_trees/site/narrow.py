@@ -19,6 +19,7 @@ from matplotlib.text import Text
 from ..drawings.common import legend_below
 
 WIDTH = 3.7  # inches
+WIDEST = 5.5  # inches of a drawing that a telephone shows as a whole; a wider one scrolls
 LONGEST = 0.42  # share of the width that names of rows take
 TELEPHONE, SCREEN = (
     358,
@@ -29,7 +30,7 @@ TELEPHONE, SCREEN = (
 def pixels(figure: Figure) -> int:
     """Width of a figure on the narrowest page that shows this layout of it."""
     wide = any(axis.axison for axis in figure.axes) and figure.get_figwidth() > WIDTH
-    return SCREEN if wide else TELEPHONE
+    return SCREEN if wide or figure.get_figwidth() > WIDEST else TELEPHONE
 
 
 def narrow(figure: Figure) -> bool:
@@ -75,19 +76,21 @@ def _stack(figure: Figure, panels: list[Axes]) -> None:
 
 
 def _fit(figure: Figure) -> None:
-    """Give legends as few columns as they need to be no wider than the figure or their panel."""
-    for legend in list(figure.legends):
-        names = [text.get_text() for text in legend.get_texts()]
-        columns, size = legend._ncols, legend.get_texts()[0].get_fontsize()
-        while legend.get_window_extent().width > figure.bbox.width and columns > 1:
-            columns -= 1
-            legend.remove()
-            legend_below(figure, columns, order=names, fontsize=size)
-            legend = figure.legends[-1]
-            figure.canvas.draw()
-    for axis in figure.axes:
-        if (legend := axis.get_legend()) is not None:
-            legend.set_loc("best")
+    """Put all legends below the panels, in as few columns as they need to be no wider than the figure."""
+    own = [legend for axis in figure.axes if (legend := axis.get_legend()) is not None]
+    legends = [*own, *figure.legends]
+    if not legends:
+        return
+    size = min(text.get_fontsize() for legend in legends for text in legend.get_texts())
+    names = [text.get_text() for legend in legends for text in legend.get_texts()]
+    for legend in legends:
+        legend.remove()
+    for columns in (3, 2, 1):
+        legend_below(figure, columns, order=list(dict.fromkeys(names)), fontsize=size)
+        figure.canvas.draw()
+        if figure.legends[0].get_window_extent().width <= figure.bbox.width or columns == 1:
+            break
+        figure.legends[0].remove()
 
 
 def _shorten_names(axis: Axes) -> None:
@@ -133,7 +136,8 @@ def _lines(words: str, letters: float) -> str:
 def _thin(axis: Axis) -> None:
     """Leave out labels of ticks that would touch the one before, or that would leave the canvas."""
     figure, end = axis.get_figure(root=True), -inf
-    for label in axis.get_ticklabels():
+    labels = axis.get_ticklabels(which="both")
+    for label in sorted(labels, key=lambda label: label.get_window_extent().x0):
         box = label.get_window_extent()
         slanted = label.get_rotation() != 0
         width = 1.8 * label.get_fontsize() * figure.dpi / 72 if slanted else box.width + 3

@@ -97,7 +97,8 @@ class _Drawn(RendererBase):
         line = inked and not pale and not {"xtick", "ytick"} & {*self._groups}
         opaque = rgbFace is not None and min([gc.get_alpha(), *rgbFace[3:]]) == 1
         if line or opaque:
-            placed = path.transformed(transform)
+            flat = path.cleaned(transform=transform, remove_nans=True, curves=False)
+            placed = Path(flat.vertices[:-1], flat.codes[:-1])  # without the mark of its end
             seen = placed.get_extents()
             if (clip := gc.get_clip_rectangle()) is not None:
                 seen = Bbox.intersection(seen, clip) or Bbox.null()

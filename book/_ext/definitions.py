@@ -19,7 +19,7 @@ GLOSSARY = "book/glossary"
 LONGEST = 200  # letters of a definition, and of its first sentence
 TEXT = ("p", "li", "dd")
 ELSEWHERE = (
-    "a, code, pre, table, figure, details, summary, label, h1, h2, h3, h4, .math, .cell, .admonition-title"
+    "a, code, pre, table, figure, details, .dropdown, label, h1, h2, h3, h4, .math, .cell, .admonition-title"
 )
 
 

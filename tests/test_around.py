@@ -20,7 +20,8 @@ from sphinx.errors import ExtensionError
 from private_trees.site import claims, glance, pdf
 
 ROOT = Path(__file__).resolve().parent.parent
-CHAPTERS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+CHAPTERS = [path for path in NOTEBOOKS if path.stem != "solutions"]  # which have parameters
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 EXTENSIONS = {path.stem: runpy.run_path(str(path)) for path in (ROOT / "book" / "_ext").glob("*.py")}
 TOOLS, HEAD, SEARCH, FIXES, NUMBERS, MARKS, FORMULAS, TERMS = (
@@ -382,7 +383,7 @@ def test_assembled_pages_keep_their_links(tmp_path: Path) -> None:
 def test_all_pages_are_printed() -> None:
     names = pdf.contents(ROOT)
     assert names[0] == "book/intro"
-    assert {f"notebooks/{path.stem}" for path in CHAPTERS} <= set(names)
+    assert {f"notebooks/{path.stem}" for path in NOTEBOOKS} <= set(names)
 
 
 # --- Binder and Colab -------------------------------------------------------------------------------------------
@@ -438,7 +439,7 @@ def test_colab_installs_both_packages_and_goes_to_the_notebooks(
 
 def test_binder_installs_the_pinned_project() -> None:
     lines = (ROOT / ".binder" / "requirements.txt").read_text(encoding="utf-8").splitlines()
-    assert lines[1:] == ["-c ../constraints.txt", "-e .", "-e ./book"]
+    assert lines[1:] == ["-c ../constraints.txt", "-e .", "-e ./book", "jupyterlab-myst"]
     assert (ROOT / ".binder" / "runtime.txt").read_text(encoding="utf-8") == "python-3.12\n"
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from io import StringIO
+from base64 import b64encode
+from io import BytesIO, StringIO
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -13,6 +14,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from PIL import Image
 
 from dpnb.arrays import Floats
 
@@ -30,13 +32,15 @@ NARROW = "narrow"  # in an output's metadata: the layout for telephones
 def show() -> None:
     """Show the current figure as SVG, if :func:`faults` finds none; beside it, its layout for telephones.
 
+    Jupyter shows no SVG of a notebook that a reader has not run yet, so there is a small PNG as well.
+
     Raises
     ------
     FigureError
         If there are any, in either layout.
     """
     figure = plt.gcf()
-    wide = {"text/plain": str(figure), "image/svg+xml": _checked(figure)}
+    wide = {"text/plain": str(figure), "image/svg+xml": _checked(figure), "image/png": png(figure)}
     other = {NARROW: _checked(figure)} if narrow(figure) else {}
     plt.close(figure)
     display(wide, metadata=other, raw=True)  # type: ignore[no-untyped-call]
@@ -46,6 +50,14 @@ def _checked(figure: Figure) -> str:
     if found := faults(figure):
         raise FigureError("This figure would mislead: " + "; ".join(found))
     return svg(figure)
+
+
+def png(figure: Figure) -> str:
+    """A figure as a PNG of 64 colours, in base 64."""
+    drawn, small = BytesIO(), BytesIO()
+    figure.savefig(drawn, format="png", dpi=100)
+    Image.open(drawn).convert("RGB").quantize(64).save(small, format="png", optimize=True)
+    return b64encode(small.getvalue()).decode()
 
 
 def svg(figure: Figure) -> str:

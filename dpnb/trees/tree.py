@@ -199,7 +199,7 @@ class Tree:
                 answer = ("yes", "no")[branch] if binary else test.split(" = ")[-1]
                 middle = ((position + x[child]) / 2, y - 0.5)
                 ax.annotate(
-                    literal(answer), middle, ha="center", va="center", backgroundcolor="white", fontsize=9
+                    literal(answer), middle, ha="center", va="center", backgroundcolor="white", fontsize=10
                 )
             if node in children:
                 text = children[node][0][0] if binary else domain.names[self.splits.attribute[node]]

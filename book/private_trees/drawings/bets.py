@@ -29,7 +29,7 @@ def plot_games(games: pd.DataFrame, *, enough: float) -> Figure:
     figure, axis = plt.subplots(figsize=(WIDTH, 3.9))
     for i, (name, own) in enumerate(games.groupby("name", sort=False)):
         paths = own.pivot(index="runs", columns="game", values="wealth")
-        few = paths.iloc[::4]  # as many points as thin lines show
+        few = paths.iloc[::6]  # as many points as thin lines show
         axis.plot(few.index, few.to_numpy(), color=f"C{i}", alpha=0.15, linewidth=0.8)
         axis.plot(
             paths.index, paths.median(axis=1), LINES[i], color=f"C{i}", linewidth=2.6, label=f"{name}, median"

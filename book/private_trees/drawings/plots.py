@@ -33,9 +33,8 @@ def use_style() -> None:
     sns.set_theme(
         context="notebook",
         style="whitegrid",
-        palette=[
-            readable(colour, 4.5 if i in (2, 3) else 3) for i, colour in enumerate(safe)
-        ],  # words are in C0, C2 and C3
+        # Words are in C0, which is dark enough, C2 and C3.
+        palette=[readable(colour, 4.5 if i in (2, 3) else 3) for i, colour in enumerate(safe)],
         font="DejaVu Sans",  # pages bring it along
         rc={
             "figure.dpi": 110,

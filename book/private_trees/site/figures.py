@@ -71,7 +71,7 @@ def svg(figure: Figure) -> str:
     text = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>|<style.*?</style>", "", text, flags=re.DOTALL)
     text = text[text.index("<svg") :].replace("<svg", '<svg stroke-linejoin="round"', 1)
     used = set(re.findall(r"#([\w-]+)[)\"]", text))
-    text = re.sub(r' id="([\w-]+)"', lambda found: found[0] if found[1] in used else "", text)
+    text = re.sub(r' id="([^"]+)"', lambda found: found[0] if found[1] in used else "", text)
     return re.sub(r"<[^>]*>", lambda tag: re.sub(r"\d+\.\d{3,}", _short, tag[0]), text).strip()
 
 

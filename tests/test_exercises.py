@@ -256,6 +256,8 @@ ANSWERS: dict[Answer, list[tuple[Answer, str]]] = {
         (lambda: ([1], [1, 1], 2), "0.462"),
         (lambda: ([0], [0, 2], 1), "only zeros and ones"),
         (lambda: ([0], [0, 0], 1), "comes from neither"),
+        (lambda: ([0], [0, 1], 0.5), "expected a whole number"),
+        (lambda: ([0], [0, 1]), "expected three things"),
     ],
     foundations.check_permute_and_flip: [
         (flip, RIGHT),
@@ -268,6 +270,7 @@ ANSWERS: dict[Answer, list[tuple[Answer, str]]] = {
         (price, RIGHT),
         (lambda pmf, e: e * (pmf @ np.arange(len(pmf))), "one record in five"),
         (lambda pmf, e: pmf @ np.exp(e * np.arange(len(pmf))), "always once"),
+        (lambda pmf, e: np.log(pmf * np.exp(e * np.arange(len(pmf)))), "expected a number"),
     ],
     foundations.check_sensitivity: [
         (largest_change, RIGHT),
@@ -275,12 +278,14 @@ ANSWERS: dict[Answer, list[tuple[Answer, str]]] = {
         (one_table, r"the root of max, n = 5: 0\.2361, expected 0\.3178"),
         (lambda score, n: largest_change(score, n + 1), "n = 2"),
         (lambda score, n: score.sensitivity, "info_gain, n = 5"),
+        (lambda score, n: ["1", "2"], "max, n = 2: .* expected a number"),
     ],
     foundations.check_records_needed: [
         (needed, RIGHT),
         (lambda k, depth, **a: needed(k, depth=depth - 1, **a), "the exercise's node"),
         (lambda k, **a: 2 * needed(k, **a), "monotone"),
         (lambda k, **a: needed(k, **a | {"epsilon": 1.0}), "a tenth of the budget"),
+        (lambda k, **a: "many", "the exercise's node: 'many' is returned, expected a number"),
     ],
     diffprfs.check_intervals: [
         (intervals(2), RIGHT),
@@ -353,6 +358,7 @@ ANSWERS: dict[Answer, list[tuple[Answer, str]]] = {
         (lambda h: [b * (1 - a) for a, b in itertools.pairwise([0, *h])], r"\[1, 1\].*no zero in front"),
         (list, r"coins \[0, 1, 1, 0\].*zeros on both sides"),
         (lambda h: [0] * len(h), r"coins \[1\]: you give \[0\]"),
+        (lambda h: 3, "expected a list of 0 and 1"),
         (lambda h: [1] * len(h), r"coins \[0\].*adds none"),
         (lambda h: [*definition7(h)[:-1], 0], r"coins \[1\]|reaches the last round"),
     ],
@@ -369,6 +375,7 @@ ANSWERS: dict[Answer, list[tuple[Answer, str]]] = {
         (lambda box: box.label(0.0) == 1, RIGHT),
         (lambda box: True, "run 0: the model was trained on D"),
         (lambda box: False, "found in 0 of 60"),
+        (lambda box: 1, "expected True for D′"),
         (lambda box: box.label(1.0) == 1, "trained on D"),
     ],
     edprf.check_permute_and_flip: [
@@ -396,6 +403,7 @@ ANSWERS: dict[Answer, list[tuple[Answer, str]]] = {
         (lambda trees: ([0, 1] * (2 * trees), 1), "2 trees, seed 0: some tree splits on D;"),
         (lambda trees: ([0] * (2 * trees), 0), "no tree splits on D'"),
         (lambda trees: ([0] * (trees - 1), 1), "must meet another label"),
+        (lambda trees: ([0] * (2 * trees - 1), "1"), "is no label"),
     ],
     edprf.check_right_label: [
         (right_label, RIGHT),
@@ -434,6 +442,7 @@ ANSWERS: dict[Answer, list[tuple[Answer, str]]] = {
     audit.check_auditor: [
         (lambda a, b: compare(a, b, claimed=1.0).violated, RIGHT),
         (best_guess, "honest counter: the claim is true"),
+        (lambda a, b: "yes", "expected True or False"),
         (lambda a, b: abs(a.mean() - b.mean()) > 1.1, "counter with half of the noise.*thresholds"),
         (lambda a, b: False, "counter with half of the noise"),
     ],
@@ -517,6 +526,8 @@ def test_a_stub_and_a_wrong_type_are_told_in_words(check: Answer, capsys: pytest
         assert len(str(told.value)) > 20, told.value
     with pytest.raises(AssertionError, match="7 is no function"):
         check(7)
+    with pytest.raises(AssertionError, match="is called with"):
+        check(lambda a, b, c, d, e, f, g: 1)
 
 
 def test_an_error_in_the_answer_itself_is_left_as_it_is() -> None:

@@ -17,7 +17,7 @@ import matplotlib as mpl
 import nbformat
 import papermill
 import pytest
-from nbformat.v4 import new_code_cell, new_notebook, new_output
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from papermill.exceptions import PapermillExecutionError
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parent.parent / "notebooks").glob("*.ipynb"))
@@ -116,14 +116,43 @@ def without_alt(notebook: Notebook) -> list[str]:
     return [
         cell.source[:60]
         for cell in code_cells(notebook)
-        if any(kind.startswith("image/") for output in cell.outputs for kind in output.get("data", {}))
-        and not cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "").strip()
+        if has_figure(cell) and not cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "").strip()
     ]
 
 
 def unchecked_figures(notebook: Notebook) -> list[str]:
     """Find figures that are shown past the check of their artists."""
     return [cell.source[:60] for cell in code_cells(notebook) if "plt.show()" in cell.source]
+
+
+def has_figure(cell: Any) -> bool:
+    return any(kind.startswith("image/") for output in cell.outputs for kind in output.get("data", {}))
+
+
+def open_machinery(notebook: Notebook) -> list[str]:
+    """Find set-up, checks and code of figures that Jupyter does not collapse."""
+    machinery = [
+        cell
+        for cell in code_cells(notebook)
+        if has_figure(cell) or {"hide-cell", "remove-cell"} & set(cell.metadata.get("tags", []))
+    ]
+    return [
+        cell.source[:60] for cell in machinery if not cell.metadata.get("jupyter", {}).get("source_hidden")
+    ]
+
+
+def given_away(notebook: Notebook) -> list[str]:
+    """Find solutions beside their exercises, and exercises whose stub is a text that nobody can fill in."""
+    markdown = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
+    found = [
+        text[:60] for text in markdown if "{exercise}" in text and ("{solution}" in text or "```" in text)
+    ]
+    for cell in code_cells(notebook):
+        if any("{exercise}" in text for text in markdown) and re.search(
+            r"^exercises\.check_", cell.source, re.MULTILINE
+        ):
+            found += [] if "returns nothing yet" in " ".join(texts(cell)) else [cell.source[:60]]
+    return found
 
 
 CHECKS = (
@@ -137,6 +166,8 @@ CHECKS = (
     wrong_kernel,
     without_alt,
     unchecked_figures,
+    open_machinery,
+    given_away,
 )
 
 
@@ -158,11 +189,17 @@ def good() -> Notebook:
         ),
         new_code_cell(
             "figures.show()",
-            metadata={"mystnb": {"image": {"alt": "A tree"}}},
+            metadata={"mystnb": {"image": {"alt": "A tree"}}, "jupyter": {"source_hidden": True}},
             execution_count=3,
             outputs=[figure],
         ),
         new_code_cell(""),
+        new_markdown_cell(":::{exercise} Rain\nWrite it.\n:::"),
+        new_code_cell(
+            "exercises.check_rain(mine)",
+            execution_count=4,
+            outputs=[new_output("stream", text="mine returns nothing yet: …\n")],
+        ),
     ]
     return new_notebook(
         cells=cells,
@@ -195,6 +232,17 @@ TWINS: dict[str, tuple[Check, Callable[[Notebook], Any]]] = {
     "long on average": (
         too_long_on_average,
         lambda nb: [cell.update(source="1\n" * (MEDIAN + 1)) for cell in nb.cells[:3]],
+    ),
+    "open figure": (open_machinery, lambda nb: nb.cells[2].metadata.pop("jupyter")),
+    "open set-up": (open_machinery, lambda nb: nb.cells[1].metadata.update(tags=["hide-cell"])),
+    "solved": (given_away, lambda nb: nb.cells[5].outputs[0].update(text="all right\n")),
+    "solution below": (
+        given_away,
+        lambda nb: nb.cells[4].update(source=nb.cells[4].source + "\n:::{solution} rain"),
+    ),
+    "stub in a text": (
+        given_away,
+        lambda nb: nb.cells[4].update(source=nb.cells[4].source + "\n```python\n```"),
     ),
     "folded": (
         too_folded,

@@ -56,15 +56,15 @@ FIGURES = {
         ),
     ),
     "lost-record": Words(
-        ("A tree that loses one record", "少一条记录的树"),
+        ("A tree that loses one person", "少了一个人的树"),
         (
-            "Try: let one record after another leave, and find the one that the first tree gives away.",
-            "试一试：让记录逐条离开，找出第一棵树泄露的那一条。",
+            "Try: let the people leave one after another, and find the one whom the first tree gives away.",
+            "试一试：让这十个人逐一离开，找出第一棵树泄露的那一位。",
         ),
         (
-            "Ten people by age; hollow: healthy, filled: ill. One tree without bags; the shaded curve is the law of "
-            "its threshold. The trees differ in their stop only; both spend half of ε on the split, half on noise.",
-            "十个人按年龄排列；空心为健康，实心为患病。单棵树，不抽样；阴影曲线是分裂点的分布。"
+            "Circles are people by age; a filled circle is ill. The shaded curve shows how likely each threshold is. "
+            "The trees differ only in when they stop; both spend half of ε on the split and half on noise.",
+            "圆圈是按年龄排列的人，实心为患病。阴影曲线表示各分裂点的可能性。"
             "两棵树只有停止规则不同；各用一半 ε 选择分裂，一半给计数加噪。",
         ),
     ),
@@ -125,7 +125,7 @@ def html(name: str) -> str:
     return (
         f'<figure class="moving" id="moving-{name}" data-moving="{name}">\n'
         f'<p class="moving-title">{both(words.title)}</p>\n'
-        f'<p class="moving-try">{both(words.attempt)}</p>\n<div class="moving-controls"></div>\n'
+        f'<p class="moving-try">{both(words.attempt)}</p>\n'
         f"{(STILLS / f'{name}.html').read_text(encoding='utf-8')}"
         f'<figcaption><p class="moving-note">{both(words.note)}</p></figcaption>\n{inside}</figure>'
     )

@@ -1,4 +1,4 @@
-// A tree of one split that loses one record: with the purity rule, and with a fixed depth.
+// A tree of one split that loses one person: with the purity rule, and with a fixed depth.
 "use strict";
 
 (() => {
@@ -112,22 +112,22 @@
   const who = left => (left < 0 ? "nobody 无人" : `${AGES[left]}${left === ILL ? " (ill 患病)" : ""}`);
 
   const story = left => {
-    if (left < 0) return ["All ten records are in. Both trees split.", "十条记录都在，两棵树都分裂。"];
+    if (left < 0) return ["All ten people are in the table, and both trees split.", "十个人都在表中，两棵树都分裂。"];
     const told = loss(left, false, EPSILON).toFixed(2);
     if (left !== ILL) return [
-      `Without the record of age ${AGES[left]} both trees still split; nothing tells the data sets apart by more than ε = 1.`,
-      `去掉 ${AGES[left]} 岁的记录，两棵树仍然分裂；两个数据集的区别不超过 ε = 1。`,
+      `Without the person of ${AGES[left]} both trees still split, and nothing tells the two tables apart by more than ε = 1.`,
+      `去掉 ${AGES[left]} 岁的人，两棵树仍然分裂；两张表的区别不超过 ε = 1。`,
     ];
     return [
-      "Without the only ill record the rule “stop when all records have one class” stops at the root: whether there is a " +
-      `split tells whether this person is in the data, with certainty. At a fixed depth the loss is ${told}.`,
-      `去掉唯一的患病记录，“只含一个类别即停止”在根节点就停止：有没有分裂，就确切说明此人在不在数据中。深度固定时损失为 ${told}。`,
+      "Without the woman of 73 everybody is healthy, so the first tree stops at its root. Whether the clinic’s tree has a " +
+      `split shows with certainty whether she is in the table. At a fixed depth the loss is only ${told}.`,
+      `去掉 73 岁的她，其余的人都健康，第一棵树便停在根节点：诊所的树有没有分裂，就确切说明她在不在表中。深度固定时，损失只有 ${told}。`,
     ];
   };
 
   moving.figures["lost-record"] = {
     controls: [{
-      words: ["Who leaves, by age", "谁离开"], min: 0, max: AGES.length, value: ILL + 1, text: value => who(value - 1),
+      words: ["Who leaves, by age", "谁离开"], min: 0, max: AGES.length, value: 0, text: value => who(value - 1),
     }],
     draw: ([value]) => ({
       panels: [

@@ -15,6 +15,7 @@ window.moving = (() => {
 
   const zh = text => `<span lang="zh">${text}</span>`;
   const both = ([english, chinese]) => `${english} ${zh(chinese)}`;
+  const PLAY = `▶ Play ${zh("播放")}`;
 
   const text = (x, y, label, attributes = {}) => tag("text", { x, y, ...attributes }, label);
   const middle = { "text-anchor": "middle" };
@@ -53,20 +54,24 @@ window.moving = (() => {
 
   const says = ({ says: [english, chinese] }) => `${english} ${zh(chinese)}`;
 
-  // The picture of a page without scripts: what a figure shows first.
+  const knob = (id, { words, min, max, step = 1, value, text }) =>
+    `<p class="moving-control"><label for="${id}">${both(words)}</label>` +
+    `<input type="range" id="${id}" min="${min}" max="${max}" step="${step}" value="${value}">` +
+    `<output for="${id}" aria-live="off">${text(value)}</output></p>`;
+
+  const place = (name, { controls, plays }) => tag("div", { class: "moving-controls" },
+    controls.map((control, i) => knob(`moving-${name}-${i}`, control)), plays ? `<button type="button">${PLAY}</button>` : "");
+
+  // What a figure shows first, with room for its controls: the page of a reader without scripts, and of one whose
+  // scripts have not run yet.
   const still = (name, data) => {
     const drawn = figures[name].draw(figures[name].controls.map(control => control.value), data);
-    return `<div class="moving-stage">${drawn.panels.join("")}</div>\n` +
+    return `${place(name, figures[name])}\n<div class="moving-stage">${drawn.panels.join("")}</div>\n` +
       `<p class="moving-says" role="status">${says(drawn)}</p>\n`;
   };
 
-  const slider = (id, control, changed) => {
-    const holder = document.createElement("p");
-    const words = both(control.words);
-    holder.className = "moving-control";
-    holder.innerHTML = `<label for="${id}">${words}</label><input type="range" id="${id}"><output for="${id}" aria-live="off"></output>`;
+  const slider = (holder, control, changed) => {
     const [, input, output] = holder.children;
-    Object.assign(input, { min: control.min, max: control.max, step: control.step ?? 1, value: control.value });
     const told = () => {
       output.textContent = control.text(Number(input.value));
       input.setAttribute("aria-valuetext", output.textContent);
@@ -74,14 +79,13 @@ window.moving = (() => {
     const set = value => { input.value = value; told(); changed(Number(input.value)); };
     input.addEventListener("input", () => set(input.value));
     told();
-    return { holder, input, set };
+    return { input, set };
   };
 
   // Steps a slider to its end. Nothing moves by itself, and nothing moves where a reader asks for less motion.
-  const player = ({ input, set }) => {
-    const button = document.createElement("button");
+  const player = (button, { input, set }) => {
     let timer = null;
-    const show = () => { button.innerHTML = timer ? `❚❚ Pause ${zh("暂停")}` : `▶ Play ${zh("播放")}`; };
+    const show = () => { button.innerHTML = timer ? `❚❚ Pause ${zh("暂停")}` : PLAY; };
     const stop = () => { clearInterval(timer); timer = null; show(); };
     const advance = () => (Number(input.value) < Number(input.max) ? set(Number(input.value) + 1) : stop());
     const start = () => {
@@ -89,28 +93,25 @@ window.moving = (() => {
       timer = setInterval(advance, 120);
       show();
     };
-    button.type = "button";
     button.addEventListener("click", () => (timer ? stop() : start()));
     input.addEventListener("input", () => timer && stop());
-    show();
-    return button;
   };
 
   const mount = figure => {
     const name = figure.dataset.moving;
-    const { controls, draw, plays } = figures[name];
+    const { controls, draw } = figures[name];
     const data = JSON.parse(figure.querySelector(".moving-data")?.textContent ?? "null");
-    const place = figure.querySelector(".moving-controls");
     const values = controls.map(control => control.value);
     const show = () => {
       const drawn = draw(values, data);
       figure.querySelector(".moving-stage").innerHTML = drawn.panels.join("");
       figure.querySelector(".moving-says").innerHTML = says(drawn);
     };
-    const sliders = controls.map((control, i) =>
-      slider(`moving-${name}-${i}`, control, value => { values[i] = value; show(); }));
-    place.replaceChildren(...sliders.map(made => made.holder));
-    if (plays && !matchMedia("(prefers-reduced-motion: reduce)").matches) place.append(player(sliders[0]));
+    figure.querySelector(".moving-controls").outerHTML = place(name, figures[name]);
+    const holders = figure.querySelectorAll(".moving-control"), button = figure.querySelector("button");
+    const sliders = controls.map((control, i) => slider(holders[i], control, value => { values[i] = value; show(); }));
+    if (matchMedia("(prefers-reduced-motion: reduce)").matches) button?.remove();
+    else if (button) player(button, sliders[0]);
     figure.classList.add("moving-on");
     show();
   };

@@ -20,7 +20,7 @@ from dpnb.papers.diffprfs import DiffPRFs
 from ..auditing import gaussian_epsilon
 from ..site.notebook import integer
 from ..site.observations import observe
-from ..studies import subjects
+from ..studies import auditor_own, subjects
 from ..studies.runs import wide
 from ..tables.audit import by_rule
 
@@ -146,15 +146,51 @@ def check_games(games: pd.DataFrame) -> None:
             says=[ratio.min(), ratio.max()])
 
 
-def check_silence(covered: pd.DataFrame) -> None:
-    """One run: the rule that forgets silence."""
-    silent = 100 * by_rule(covered)["share"]["broken: one run, silence forgotten"]
+def check_delta(bets: Sequence[Finding]) -> None:
+    """Replay for δ: audits of one claim with different seeds."""
+    trials, bounds = (np.array([getattr(bet, name) for bet in bets]) for name in ("trials", "lower_bound"))
+    observe("audit-delta-spread", "the audits stop after {:.0f} to {:.0f} replays, {:.0f} in the median; {:.0f} of "
+            "15 refute the claim, with a bound of {:.2f} in the median and {:.2f} at most",
+            lambda n, e: 10 * n.min() < n.max() and 3 < np.median(e) < 3.3, trials, bounds,
+            says=[*np.quantile(trials, [0, 1, 0.5]), (bounds > 3).sum(), np.median(bounds), bounds.max()])
+
+
+def check_rules(covered: pd.DataFrame) -> None:
+    """One run, the rule that forgets silence; many audits, the smallest p-value."""
+    share = 100 * by_rule(covered)["share"]
+    silent = share["broken: one run, silence forgotten"]
+    twelve = share[["broken: smallest of 12, as it is", "smallest of 12, by Holm"]].to_numpy()
     observe("audit-silence", "the rule fails in {:.1f} % of repetitions at 5 %", lambda x: x > 10, silent,
             says=[silent])
+    observe("audit-holm", "the smallest of twelve p-values errs in {:.1f} % of repetitions, by Holm in {:.1f} %",
+            lambda x: x[0] > 20 and x[1] < 7, twelve, says=twelve.tolist())
 
 
-def check_normal(bets: pd.DataFrame) -> None:
-    """A game over many pairs: claims of normal noise, by the results of ``betting_power``."""
+def check_ratios(ratios: pd.DataFrame, power: pd.DataFrame) -> None:
+    """Nearness to the truth."""
+    many = [f"{name}, 20 000" for name in ("curve", "bets", "split")]
+    flip, gauss = ratios.loc["permute-and-flip"], ratios.loc["Gaussian"]
+    few = ratios[ratios.index.get_level_values(1) == 1]
+    mu = wide(power).query("method == 'Gaussian' and utility == '20000'")["mu"]
+    observe("audit-ratio-noise", r"all three show more than .92 of $\varepsilon$", lambda r: (r > 0.92).all(axis=None),
+            ratios.loc[["Laplace", "geometric"], many])
+    observe("audit-ratio-flip", r"the curve shows {:.2f} and {:.2f} at $\varepsilon=1$ and 2, just below, and {:.2f} "
+            "at 4, where {:.2f} is attainable", lambda c, top: (c < top).all() and (c[:2] > 0.87).all()
+            and (c[:2] < 0.9).all(), *(flip[f"{x}, 20 000"].to_numpy() for x in ("curve", "attainable")),
+            says=[*flip["curve, 20 000"], flip["attainable, 20 000"].iloc[-1]])
+    ends = [gauss[f"{name}, 20 000"].agg(["min", "max"]).tolist() for name in ("split", "attainable")]
+    observe("audit-ratio-gauss", "sample splitting shows {:.2f} to {:.2f}, where {:.2f} to {:.2f} is attainable",
+            lambda r: (r["split, 20 000"] > r[["curve, 20 000", "bets, 20 000"]].max(axis=1)).all(), gauss[many],
+            says=[*ends[0], *ends[1]])
+    observe("audit-ratio-few", r"With 2000 runs and $\varepsilon=1$, it passes .8 on geometric and Laplace noise "
+            "alone; {:.2f} to {:.2f} is attainable",
+            lambda f: {name for name, _ in f.index[f > 0.8]} == {"geometric", "Laplace"}, few["split, 2 000"],
+            says=few["attainable, 2 000"].agg(["min", "max"]).tolist())
+    observe("audit-ratio-mu", "with {:.2f} to {:.2f}", lambda m: (m > 0.9).all(), mu, says=[mu.min(), mu.max()])
+
+
+def check_look(bets: pd.DataFrame) -> None:
+    """Where to look: claims of normal noise, by the results of ``betting_power``, and facts that never change."""
     moved = 2 * float(special.expit(1)) - 1
     epsilon = gaussian_epsilon(2 * float(special.ndtri((1 + moved) / 2)), delta=1e-5)
     observe("audit-normal-response", r"moves a probability by {:.2f}, and normal noise that does so has "
@@ -165,10 +201,6 @@ def check_normal(bets: pd.DataFrame) -> None:
     observe("audit-normal-power", "they show {:.2f} to {:.2f} of it with 20 000 runs a side, and {:.2f} to {:.2f} "
             "without", lambda n, p: (n > p + 0.1).all(), normal, plain,
             says=[normal.min(), normal.max(), plain.min(), plain.max()])
-
-
-def check_facts() -> None:
-    """Where to look: facts that never change."""
     need = int(np.ceil(np.log(1e6) / (-2 * np.log(np.e / (1 + np.e)))))
     observe("audit-agree-fits", r"that takes {:.0f} fits on each side for $\varepsilon=1$", lambda n: n == 23, need,
             says=[need])
@@ -181,6 +213,18 @@ def check_replays(replays: pd.DataFrame) -> None:
             *(replays[name].to_numpy() for name in ("replays", "above the ledger")))
     observe("audit-well-below", "the shares stay well below 1", lambda w: 0 < w.max() < 0.75,
             replays["worst share"].to_numpy())
+
+
+def check_own(own: pd.DataFrame) -> None:
+    """The book's own estimators."""
+    cells, least = wide(own), auditor_own.caught(own)
+    honest = cells.loc[cells["method"].isin(list(auditor_own.OWN)), "share"].to_numpy()
+    observe("audit-own-none", r"no bound exceeds the ledger's $\varepsilon$; the largest is {:.2f} of it",
+            lambda share: 0 < share.max() <= 1 + 1e-9, honest, says=[honest.max()])
+    observe("audit-own-twins", "Replays convict twins from {:.1f} times their ledger on in {:.0f} of {:.0f} cases, "
+            "from 3 times on in {:.0f}, and from 10 times on for DiffPRFs",
+            lambda least: least.drop("DiffPRFs").max() < least["DiffPRFs"], least,
+            says=[least.min(), (least == least.min()).sum(), len(least), (least == 3).sum()])
 
 
 def check_readings(searched: Mapping[str, Finding]) -> None:
@@ -250,16 +294,6 @@ def check_twins(twins: pd.DataFrame) -> None:
             twins[["exact", "replay", "attack"]].to_numpy(), twins["truth"].eq("broken").to_numpy())
 
 
-def check_together(rival: pd.DataFrame) -> None:
-    """Other people's software: all rows."""
-    both = {name: rival[name].to_numpy() for name in ("lower_bound", "together", "claimed")}
-    above = (both["lower_bound"] > both["claimed"]).sum()
-    observe("audit-above-together", "{:.0f} of the {:.0f} rows lie above their claims, and the same {:.0f} if all rows "
-            "have to hold together", lambda t:
-            ((t["lower_bound"] > t["claimed"]) == (t["together"] > t["claimed"])).all(), both,
-            says=[above, len(rival), above])
-
-
 def check_diffprivlib(rival: pd.DataFrame) -> None:
     """Other people's software: diffprivlib."""
     times = over_claims(rival)
@@ -269,13 +303,13 @@ def check_diffprivlib(rival: pd.DataFrame) -> None:
             lambda t: all(t[f"forest-5-add-remove-{e}"] > 3 for e in ("0.5", "1", "2")), times)
     observe("audit-shuffled", "with shuffling and two trees it is still above",
             lambda t: 1 < t["forest-2-shuffled-add-remove-1"] < 3, times)
-    observe("audit-twice", "Under replace close to twice the claim", lambda t: all(1.9 < t[n] <= 2 for n in twice),
-            times)
+    observe("audit-twice", "Under replace the bounds are close to twice the claim",
+            lambda t: all(1.9 < t[n] <= 2 for n in twice), times)
     observe("audit-tree-below", "under add or remove, where we tested the decision tree, close below it",
             lambda t: 0.9 < t["tree-add-remove-1"] <= 1, times)
-    observe("audit-norm", "With `data_norm=100` above the claim under both relations; with `data_norm=1`, under "
-            "replace and with the same classes on both sides, nothing above it", lambda t: all(t[n] > 1 for n in large)
-            and all(0 < t[n] <= 1 for n in little) and len(large) == 5, times)
+    observe("audit-norm", "With `data_norm=100` the bounds lie above the claim under both relations; with "
+            "`data_norm=1`, under replace and with the same classes on both sides, we found nothing above it",
+            lambda t: all(t[n] > 1 for n in large) and all(0 < t[n] <= 1 for n in little) and len(large) == 5, times)
     observe("audit-steps", "The number of the solver's steps, an attribute, tells a record at 0 from one at 1",
             lambda t: t["logistic-steps-replace-1"] > 5, times)
     observe("audit-classes", "Classes are read off the data, which a third class shows",
@@ -287,8 +321,11 @@ def check_diffprivlib(rival: pd.DataFrame) -> None:
 
 
 def check_others(rival: pd.DataFrame) -> None:
-    """Other people's software: the rest."""
+    """Other people's software: all rows, and the other packages."""
+    both = {name: rival[name].to_numpy() for name in ("lower_bound", "together", "claimed")}
     times, delta = over_claims(rival), dict(zip(rival["case"], rival["delta"], strict=True))
+    observe("audit-above-together", "The rows above their claims are the same in both columns",
+            lambda t: ((t["lower_bound"] > t["claimed"]) == (t["together"] > t["claimed"])).all(), both)
     observe("audit-ebm", "it keeps the number of records exactly", lambda t: t["booster-size-add-remove-1"] > 5, times)
     observe("audit-ebm-listed", "also if the categories were listed",
             lambda t: min(t["booster-nominal-replace-1"], t["booster-listed-replace-1"]) > 5, times)

@@ -167,7 +167,7 @@ def check_deeper(with_sizes: pd.DataFrame, most: pd.DataFrame) -> None:
     two = [Listing(budget=1, n_trees=5, depth=d).lower_by_max(2) for d in deeper.index]
     observe("diffprfs-one-tree", "One tree exceeds the claim at every depth of the table, with either score",
             lambda low: (low[1] > 1).all(), gain)
-    observe("diffprfs-few-trees", "Five trees do with the max-class sum and many classes; for two classes that is "
+    observe("diffprfs-few-trees", "Five trees do so with the max-class sum and many classes; for two classes this is "
             "shown up to depth 2, and with information gain at depth 1 only", lambda low, two, gain: (low[5] > 1).all()
             and [x > 1 for x in two] == [True] * 2 + [False] * 5
             and (gain[5] > 1).tolist() == [True] + [False] * 6, deeper, two, gain)
@@ -179,7 +179,7 @@ def check_deeper(with_sizes: pd.DataFrame, most: pd.DataFrame) -> None:
 
 def check_profile(tail: Mapping[bool, tuple[float, float]]) -> None:
     """Bags with a δ."""
-    observe("diffprfs-delta-small", r"a claim of 1 is kept but for a $\delta$ of at most $4.7\cdot10^{-7}$",
+    observe("diffprfs-delta-small", r"a claim of 1 is kept with a $\delta$ of at most $4.7\cdot10^{-7}$",
             lambda by: 4.65e-7 < by[True][0] < 4.75e-7 and by[False][0] == 0, tail)
     observe("diffprfs-delta-epsilon", r"at $\delta=10^{{-5}}$ the loss is at most {:.3f}; for the forest alone it is "
             "at most {:.3f}", lambda by: by[False][1] < by[True][1] < 1, tail, says=[tail[True][1], tail[False][1]])
@@ -194,8 +194,8 @@ def check_first_comparison(table: pd.DataFrame, *, epsilon: float) -> None:
     observe("diffprfs-first-look", "the repaired forest with the max-class sum has a higher AUC than the text with "
             "either score", lambda auc: all((auc["repaired, max-class sum"] > auc[name]).all()
             for name in auc.index.levels[0] if name.startswith("as written")), finite["auc"])
-    observe("diffprfs-first-close", r"Its accuracy is higher too, but for the text with the same score at "
-            r"$\varepsilon=1$: there it is {:.3f} against {:.3f}, which is less than the standard deviation over the "
+    observe("diffprfs-first-close", r"Its accuracy is higher too, except against the text with the same score at "
+            r"$\varepsilon=1$, where it is {:.3f} against {:.3f}, a gap smaller than the standard deviation over the "
             "fits", lambda t, low: [(name, e) for name, e in t.index if name.startswith("as written")
             and t.loc[(name, e), "accuracy"] >= low[e]] == [text]
             and t.loc[text, "accuracy"] - low[epsilon] < t.loc[text, "sd"], finite, low,
@@ -217,7 +217,7 @@ def check_by_epsilon(mean: pd.DataFrame, error: pd.DataFrame, *, floor: float) -
             m.iloc[0] > 0.5, overall, says=[overall.iloc[0], overall.iloc[-1]])
     observe("diffprfs-below", r"At $\varepsilon=0.05$ every curve but that of information gain at depth 3 lies below "
             "the majority class", lambda a, b: a.index[a >= b].tolist() == [("info_gain", 3)], wrote[0.05], floor)
-    observe("diffprfs-deeper-lower", "it is the lower the deeper the trees are",
+    observe("diffprfs-deeper-lower", "the deeper the trees are, the lower it is",
             lambda a: all(a[score].is_monotonic_decreasing for score in ("info_gain", "max")), wrote[0.05])
     observe("diffprfs-nine-rise", "From 0.05 to 2 nine of the ten curves rise by more than two standard errors",
             lambda r, e: r.index[r <= 2 * e].tolist() == [("info_gain", 3)], rise, spread)
@@ -282,7 +282,7 @@ def check_merged(points: pd.DataFrame) -> None:
     most = exact.groupby("method")["points"].max()
     observe("diffprfs-merged-noisy", r"{:.1f} points on average up to $\varepsilon=0.25$ and {:.1f} points above",
             lambda a: a[0] > 2 * a[1] > 0, parts, says=parts)
-    observe("diffprfs-merged-deep", "the multiway trees gain the more on average the deeper they are, up to {:.1f} "
+    observe("diffprfs-merged-deep", "the multiway trees gain more on average the deeper they are, up to {:.1f} "
             "points", lambda b: all(b.loc[m].is_monotonic_increasing for m in ("as written", "discretised")),
             exact.pivot_table("points", "method", "max_depth"), says=[most.drop("scikit-learn forest").max()])
     observe("diffprfs-merged-sklearn", "scikit-learn's forest at most {:.1f}",

@@ -121,37 +121,40 @@ def main_attacks(attacks: pd.DataFrame) -> pd.DataFrame:
 # fmt: off
 
 
-def check_nine_points(seen: Mapping[str, set[float]]) -> None:
-    """The first picture."""
+def check_nine_points(first: Mapping[str, Floats]) -> None:
+    """The first picture, with values of α₁ of many runs on either side."""
+    seen = [sorted(set(alphas.round(4).tolist())) for alphas in first.values()]
     observe("dpada-nine-values", "one value on either side, {:.4f} on $D$ and {:.4f} on $D'$",
             lambda d, d1: len(d) == len(d1) == 1 and d[0] < d1[0] and d[0] == round(np.log(3.5) / 2, 4),
-            *map(list, seen.values()), says=[value for side in seen.values() for value in side])
+            *seen, says=[value for side in seen for value in side])
+
+
+def check_clinic(ill: Sequence[int], repaired: Sequence[int]) -> None:
+    """Models of 200 that call a 73-year-old ill, without her and with her among the ten people of a clinic."""
+    observe("dpada-clinic", "{:.0f} of 200 models without her call a 73-year-old ill, and {:.0f} of 200 models with "
+            "her do", lambda without, there: without == 0 and 50 < there < 150, *ill, says=ill)
+    observe("dpada-clinic-repaired", "{:.0f} of 200 models without her and {:.0f} of 200 models with her say *ill* "
+            "at 73",
+            lambda without, there: 0 < without < there < min(100, np.e * without), *repaired, says=repaired)
 
 
 def check_weights(by_hand: Floats, seen: Floats) -> None:
     """Where the weights come from."""
-    observe("dpada-by-hand", "two weights after round 1, {:.4f} and {:.4f}: wrong records weigh one half in total",
+    observe("dpada-by-hand", "two weights after round 1, {:.4f} and {:.4f}, and the wrong records weigh one half "
+            "in total",
             lambda hand, seen: np.allclose(sorted(hand), sorted(seen)) and np.isclose(hand[:2].sum(), 0.5),
             by_hand, seen, says=[by_hand[0], by_hand[-1]])
-    observe("dpada-negation", r"a negative $\alpha$ for the second gives the smaller loss",
-            lambda e: 2 * (e[1] * (1 - e[1]))**0.5 < 2 * (e[0] * (1 - e[0]))**0.5, [0.40, 0.95])
 
 
-def check_noise(sizes: Mapping[str, float], scales: Floats) -> None:
-    """The noise of Algorithm 2, with (rounds, 2) scales for the largest and the smallest weight."""
+def check_noise(sizes: Mapping[str, float]) -> None:
+    """The noise of Algorithm 2."""
     names = ("smallest weight", "largest weight", "noise, flat", "noise, literal")
     smallest, largest, flat, literal = (sizes[name] for name in names)
-    observe("dpada-smaller-scale", "in each of the {:.0f} noise rounds of twelve literal fits, with noise in earlier "
-            "rounds as well, the largest weight had the smaller scale",
-            lambda sizes: (sizes[:, 0] < sizes[:, 1]).all() and (sizes > 0).all(), scales, says=[len(scales)])
     observe("dpada-exceed", "both exceed the weights by orders of magnitude",
             lambda noise, weight: noise > 1000 * weight > 0, literal, largest)
     observe("dpada-sizes-seen", "the literal scale is more than a million times the smallest weight, "
             "and that even the flat one is {:.0f} times the largest",
             lambda big, small: 1e6 < big / small < 2e6, literal, smallest, says=[flat / largest])
-    low = 0.5 * np.exp(-max(grids.BUDGETS) / min(grids.ROUNDS))
-    observe("dpada-become-mean", "this lies between {:.2f} and {:.2f} as long as no weight is negative",
-            lambda low: 0.4 < low < 0.5, low, says=[low, 0.5])
 
 
 def check_jumps(jump: Callable[[int, float], float], steps: Floats, jumps: Floats) -> None:
@@ -168,7 +171,7 @@ def check_jumps(jump: Callable[[int, float], float], steps: Floats, jumps: Float
 
 def check_theorem_2(alphas: Mapping[str, list[list[float]]], plus: Mapping[str, Sequence[int]]) -> None:
     """Theorem 2, from inside and from outside."""
-    observe("dpada-one-value", r"one value on each side: $\frac12\ln3$ on $D$",
+    observe("dpada-one-value", r"one value on each side, and on $D$ it is $\frac12\ln3$",
             lambda found: all(len(D) == len(D1) == 1 and D != D1 and D[0] == round(np.log(3) / 2, 4)
                               for D, D1 in found.values()), {s: alphas[s] for s in SCHEDULES})
     observe("dpada-replaced", "Replacing a record instead of adding one does the same",
@@ -195,7 +198,7 @@ def check_repair(live: pd.DataFrame, *, epsilon: float) -> None:
             lambda a: a.nunique() == 1 and a.iloc[0] > 0.8, bare["accuracy"].xs(np.inf, level="epsilon")[:-1])
     noisy = bare.xs(epsilon, level="epsilon")
     observe("dpada-plainest", "the runs of the plainest reading have a standard deviation of {:.2f}, "
-            "those of the repaired algorithm one of {:.3f}", lambda sd: 0 < 50 * sd["repaired"] < sd[grids.PLAIN],
+            "and those of the repaired algorithm one of {:.3f}", lambda sd: 0 < 50 * sd["repaired"] < sd[grids.PLAIN],
             noisy["sd"], says=noisy["sd"][[grids.PLAIN, "repaired"]].tolist())
     observe("dpada-within", "The mean of `flat, first, clip0` is within a point of the repaired one",
             lambda a: 0 < a["repaired"] - a[grids.ACCURATE] < 0.01, noisy["accuracy"])

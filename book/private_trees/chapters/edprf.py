@@ -174,7 +174,7 @@ def check_first_choice(laws: Sequence[Floats], by_hand: Sequence[Floats], short:
     errors = [float(law @ short) for law in by_hand]
     observe("edprf-open", "permute-and-flip falls short by {:.2f} records on average, the exponential mechanism by "
             "{:.2f}", lambda first, share: first < share, *errors, says=errors)
-    observe("edprf-open-laws", "by hand and by the package the same",
+    observe("edprf-open-laws", "The computation by hand and the package agree",
             lambda a, b, c, d: np.allclose(a, b) and np.allclose(c, d), by_hand[0], laws[0], by_hand[1], laws[1])
 
 
@@ -191,8 +191,9 @@ def check_finding(readings: pd.DataFrame, forests: pd.DataFrame) -> None:
             ("", "of six forests it has the best accuracy at every budget from 0.1 to 5 on three data sets"),
             ("-zh", "在三个数据集、0.1 到 5 的每个预算下，准确率都是六种森林中最高的")):
         observe(f"edprf-finding-best{name}", sentence, lambda z: (z > 0).all(axis=None) and z.shape == (18, 5), leads)
-    observe("edprf-best", "the repaired forest has the best accuracy in every column, ahead of each other one by more "
-            "than two standard errors", lambda z: (z > 2).all(axis=None) and z.shape == (18, 5), leads)
+    observe("edprf-best", r"the repaired forest has the best accuracy at every $\varepsilon$ on each of the three data "
+            "sets, ahead of each other one by more than two standard errors",
+            lambda z: (z > 2).all(axis=None) and z.shape == (18, 5), leads)
     robot = forests.query("dataset == 'Robot' and epsilon >= 0.25")
     mean = robot.pivot(index="epsilon", columns="label", values="mean")
     observe("edprf-by-far", r"on Robot by at least {:.1f} points from $\varepsilon=0.25$ on",
@@ -205,6 +206,14 @@ def check_two_candidates(pairs: pd.DataFrame) -> None:
     observe("edprf-tight", r"a log-ratio of exactly $\varepsilon$", np.allclose, ratios, claimed)
     observe("edprf-gain", "a gain that grows from {:.2f} to {:.3f}, just below its limit 2",
             lambda gains: (np.diff(gains) > 0).all() and 1.99 < gains[-1] < 2, gains, says=[*gains[[0, -1]]])
+
+
+def check_cut(chosen: Mapping[str, Floats], *, epsilon: float) -> None:
+    """Sensitivity of the Gini score: the cut that names an age, for the people without and with the one who is ill."""
+    without, with_her = (law[-1] for law in chosen.values())
+    observe("edprf-cut", "chosen with probability {:.3f} instead of {:.3f}",
+            lambda without, more, epsilon: without < more < without * exp(epsilon / 2), without, with_her, epsilon,
+            says=[with_her, without])
 
 
 def check_bins(changes: Mapping[int, float]) -> None:
@@ -251,11 +260,13 @@ def check_labels(x: Floats, drawn: Floats, costs: pd.DataFrame) -> None:
             "{:.3f} under replace", says=[*fair.loc[2]])
 
 
-def check_stop(splitting: Mapping[str, Sequence[float]]) -> None:
-    """The one-label stop."""
-    observe("edprf-event", "the event on $D'$ only, there in {:.3f} of the runs with parts and in {:.3f} with disjoint "
-            "bags", lambda seen: all(on_D == 0 and on_more > 0.9 for on_D, on_more in seen.values()), splitting,
-            says=[on_more for _, on_more in splitting.values()])
+def check_stop(splitting: Mapping[str, Sequence[float]], *, drawn: float) -> None:
+    """The one-label stop; ``drawn`` is the exact share of fits with a split where each record draws its tree."""
+    observe("edprf-event", "Without her no tree ever splits; with her some tree splits in {:.3f} of the fits with "
+            "parts and in {:.3f} with disjoint bags",
+            lambda parts, bags, drawn: list(parts) == [0, 1] and bags[0] == 0 and abs(bags[1] - drawn) < 0.05,
+            splitting["parts"], splitting["disjoint"], drawn,
+            says=[more for _, more in splitting.values()])
 
 
 def check_ledger(costs: Mapping[str, float], *, claim: float) -> None:
@@ -267,7 +278,8 @@ def check_ledger(costs: Mapping[str, float], *, claim: float) -> None:
 
 def check_repair(spans: Mapping[float, Sequence[float]], repaired: EDPRF) -> None:
     """The repair: its paths and its leaves."""
-    observe("edprf-whole", "every path spends the whole budget, early leaf or not, and that the total equals the claim",
+    observe("edprf-whole", "Every path spends the whole budget, whether its leaf is early or not, and the total "
+            "equals the claim",
             lambda spans: all(np.allclose(span, budget) for budget, span in spans.items()), spans)
     observe("edprf-leaves", "few leaves, at most {:.0f} in a tree where depth 6 allows 64",
             says=[max(tree.n_leaves for tree in repaired.trees_)])

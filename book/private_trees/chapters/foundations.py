@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from scipy import stats
 
 from dpnb import Curator
 from dpnb.arrays import Floats, Ints
-from dpnb.privacy import laws
 
 from ..exercises import foundations as exercises
 from ..site.observations import observe
@@ -19,19 +18,11 @@ PARAMETERS = DRAWS
 
 
 def noisy_counts(curator: Curator, *, size: int) -> dict[str, Ints]:
-    """Answers at ε = 1 to a count of ten and of eleven, many times each."""
-    counts = {"with you": 11, "without you": 10}
+    """Answers at ε = 1 to the count of a clinic's ill patients, with the one who is ill and without her."""
+    counts = {"with her": 1, "without her": 0}
     return {
         who: curator.geometric(np.full(size, count), epsilon=1.0, sensitivity=1, what="count")
         for who, count in counts.items()
-    }
-
-
-def laplace_densities(grid: Floats) -> dict[str, Floats]:
-    """Densities at ε = 1 of a noisy count of ten and of eleven."""
-    return {
-        name: np.exp(laws.Laplace(np.array(count), np.array(1.0)).log_density(grid))
-        for name, count in (("D", 10.0), ("D'", 11.0))
     }
 
 
@@ -48,7 +39,7 @@ def check_promise(ratio: Sequence[float]) -> None:
 
     observe("foundations-ratios", r"every ratio is near $e$ or near $\frac1e$, and none is far outside",
             lambda r: np.minimum(np.abs(r / np.e - 1), np.abs(r * np.e - 1)).max() < 0.1, ratios)
-    observe("foundations-finding", r"by up to {:.1f} at $\varepsilon=1$", near, ratios, says=[np.e])
+    observe("foundations-finding", r"by a factor of up to {:.1f} at $\varepsilon=1$", near, ratios, says=[np.e])
     observe("foundations-zh-finding", r"$\varepsilon=1$ 时可达 {:.1f} 倍", near, ratios, says=[np.e])
 
 
@@ -70,7 +61,7 @@ def check_beliefs(sure: Mapping[float, float]) -> None:
 
 def check_loss(loss: Floats) -> None:
     """Noise that keeps the promise."""
-    on_bound = stats.laplace.cdf(10, loc=10) + stats.laplace.sf(11, loc=10)
+    on_bound = stats.laplace.cdf(0) + stats.laplace.sf(1)
     observe("foundations-loss", r"the loss fills the interval $[-\varepsilon,\varepsilon]$ and never leaves it",
             lambda x: np.isclose(x.min(), -1) and np.isclose(x.max(), 1) and np.abs(np.diff(x)).max() < 0.1, loss)
     observe("foundations-ends", "the printed ends are $-1$ and $1$",
@@ -82,19 +73,19 @@ def check_loss(loss: Floats) -> None:
 
 def check_low_bits(one_in: Mapping[str, float], betrayed: Mapping[float, float]) -> None:
     """What floating point breaks."""
-    observe("foundations-most", "most outputs of 0 cannot come from 1: about nine in ten",
+    observe("foundations-most", "about nine in ten outputs of 0 cannot come from 1",
             lambda x: 0.88 < x["Laplace"] < 0.92, one_in)
     observe("foundations-end", "What remains is the end of its range", lambda x: 0 < x["geometric"] < 0.002, one_in)
     observe("foundations-clipped", "Clipping to a public interval is post-processing and removes that too",
             lambda x: x["clipped"] == 0, one_in)
     observe("foundations-one-in-seven", "about one output in seven of count 0 proves that the count is not 1",
             lambda x: 1 / 8 < x[0.0] < 1 / 7 + 0.005, betrayed)
-    observe("foundations-none", "Of count 1 there is none", lambda x: x[1.0] == 0, betrayed)
+    observe("foundations-none", "Among the outputs of count 1 there is none", lambda x: x[1.0] == 0, betrayed)
 
 
-def check_exercises(most_sure: Callable[[float, float], float]) -> None:
+def check_exercises(sure: float) -> None:
     """Numbers of the solutions."""
-    observe("foundations-ex-insurer", r"$\frac{{e}}{{99}}$ at most: {:.1f} %", says=[100 * most_sure(0.01, 1.0)])
+    observe("foundations-ex-insurer", r"$\frac{{e}}{{99}}$ at most, which is a belief of {:.1f} %", says=[100 * sure])
     observe("foundations-ex-even", r"$\varepsilon=\ln99\approx{:.1f}$", says=[np.log(99)])
     observe("foundations-ex-witness", r"0 and $\frac{{e-1}}{{e+1}}\approx{:.2f}$",
             lambda x: np.isclose(x, np.tanh(0.5)), exercises.careless_count([0, 0, 1], 1), says=[np.tanh(0.5)])

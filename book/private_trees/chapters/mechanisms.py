@@ -99,6 +99,17 @@ def check_forests(cost: Mapping[tuple[str, str], float]) -> None:
             lambda c: np.isclose(2 * c[0], c[1]) and c[0] > 0, apart, says=apart)
 
 
+def check_cuts(scores: Mapping[str, Ints]) -> None:
+    """Choosing one of several candidates: the clinic's cuts."""
+    chances = [em(scores[who].astype(float), 1.0)[-1] for who in ("with her", "without her")]
+    observe("foundations-cuts", "With her the cut at 70 leads by one, and without her all cuts are level",
+            lambda s: s["with her"][-1] == s["with her"][:-1].max() + 1 and np.ptp(s["without her"]) == 0, scores)
+    observe("foundations-cut-at-70", r"$\frac e{3+e}$ with her and with $\frac14$ without her",
+            lambda c: np.allclose(c, [np.e / (3 + np.e), 1 / 4]), chances)
+    observe("foundations-cut-odds", "The two probabilities differ by a factor below 2, where the promise allows $e$",
+            lambda r: 1.5 < r < 2, chances[0] / chances[1])
+
+
 def check_choice(scores: Floats, law: Mapping[str, Floats], drawn: Mapping[str, Floats]) -> None:
     """The example of permute-and-flip."""
     error = {name: -float(shares @ scores) for name, shares in law.items()}
@@ -131,7 +142,7 @@ def check_gaussian(loss: Floats) -> None:
     """What δ buys: the loss of Gaussian noise."""
     beyond = [stats.norm.sf(limit - 0.5) + stats.norm.cdf(-limit - 0.5) for limit in (1, 3)]
     observe("foundations-leaves", "the loss of Gaussian noise leaves every band", lambda x: x.max() > 4, np.abs(loss))
-    observe("foundations-seldom", r"in {:.2f} of all draws for the band $\pm1$, in {:.4f} for $\pm3$",
+    observe("foundations-seldom", r"in {:.2f} of all draws for the band $\pm1$, and in {:.4f} for $\pm3$",
             lambda x: 0.5 > x[0] > 10 * x[1], beyond, says=beyond)
 
 

@@ -124,11 +124,12 @@ def check_opener(loss: Floats, points: pd.DataFrame) -> None:
     def near(r: pd.Series[Any]) -> bool:
         return bool(r.iloc[2] > r.iloc[0] > r.iloc[1] > r.iloc[2] - 0.012)
 
-    observe("pearson-opener", "a choice that claims 1 loses {:.2f} where $b$ is drawn, and {:.2f} where $a$ is",
-            lambda loss: loss[1] > -loss[0] > 3, loss, says=[loss[1], -loss[0]])
-    observe("pearson-finding", "variant S with 400 shards reaches an accuracy of {:.3f}, and variant C {:.3f}; "
-            "the text as written, read with 8 subsets, has {:.3f}", near, reached, says=reached.tolist())
-    observe("pearson-zh-finding", "400 个分片的变体 S 准确率为 {:.3f}，变体 C 为 {:.3f}；"
+    observe("pearson-opener", r"A choice advertised at $\varepsilon=1$ really costs {:.2f} when it picks $b$, "
+            "and {:.2f} when it picks $a$", lambda loss: loss[1] > -loss[0] > 3, loss, says=[loss[1], -loss[0]])
+    observe("pearson-finding", "the repair that averages over 400 random parts of the data reaches an accuracy of "
+            "{:.3f}, and the one that counts all records together {:.3f}; the text as written, read with 8 subsets, "
+            "has {:.3f}", near, reached, says=reached.tolist())
+    observe("pearson-zh-finding", "对 400 个随机分片取平均的修复准确率为 {:.3f}，对全部记录一起计数的修复为 {:.3f}；"
             "而按 8 个子集来读、没有隐私保证的原文为 {:.3f}", near, reached, says=reached.tolist())
 
 
@@ -165,7 +166,7 @@ def check_blocks(losses: pd.DataFrame, declared: pd.DataFrame, a: Ints, b: Ints)
             lambda s: ((s > 0.4) & (s <= 0.5)).all(), share.xs(1, level="copies"))
     observe("pearson-blocks-copies", "{:.2f} of $m$ times the claim with ten copies",
             lambda s: s.max() == s[3] > 0.6, share.to_numpy(), says=[share.max()])
-    observe("pearson-blocks-record", "the same data lose less than the claim: at most {:.2f} of it",
+    observe("pearson-blocks-record", "the same data lose less than the claim, at most {:.2f} of it",
             lambda s: (s < 1).all() and s.max() > 0.2, by_claim, says=[by_claim.max()])
     observe("pearson-same-records", "Blocks by position break it, as the first figure shows", all,
             [np.array_equal(records["a"], a), np.array_equal(records["b0"], b)])
@@ -183,7 +184,7 @@ def check_ranges(ranges: pd.DataFrame) -> None:
             and r.idxmax() == 4 and r[6] > 1.04, phi, says=[phi[4], phi[80]])
     observe("pearson-range-gain", "a range of {:.4f} with two records and {:.4f} with eighty",
             lambda r: r.max() < 1 + 1e-9 and r[80] < r[2] - 0.5, gain, says=[gain[2], gain[80]])
-    observe("pearson-range-sxy", "grows towards 2: it is {:.4f} with eighty records",
+    observe("pearson-range-sxy", "grows towards 2 and is {:.4f} with eighty records",
             lambda r: r.is_monotonic_increasing and r[80] < 2, surplus, says=[surplus[80]])
 
 
@@ -193,11 +194,11 @@ def check_exact_releases(
 ) -> None:
     """The choice without a draw; split points, the test for one class, and crafted queries."""
     of_a = [drawn["D"][0], drawn["D'"][0]]
-    observe("pearson-drawn", "takes $a$ with probability {:.3f} or {:.3f}, a log-ratio of {:.2f}",
-            lambda a: 0.4 < a[1] < a[0] < 0.6, of_a, says=[*of_a, np.log(of_a[0] / of_a[1])])
-    observe("pearson-argmax", "the arg-max comes out opposite",
+    observe("pearson-drawn", "takes $a$ with probability {:.3f} without the last record and {:.3f} with it, a "
+            "log-ratio of {:.2f}", lambda a: 0.4 < a[1] < a[0] < 0.6, of_a, says=[*of_a, np.log(of_a[0] / of_a[1])])
+    observe("pearson-argmax", "The arg-max, which takes the larger one, is $a$ without it and $b$ with it",
             lambda d: d["D"].argmax() == 0 and d["D'"].argmax() == 1, drawn)
-    observe("pearson-forty-queries", "on either side of one record more: {:.4f} and {:.4f}",
+    observe("pearson-forty-queries", "{:.4f} without the last record and {:.4f} with it",
             lambda q, a, b: np.allclose(q, [np.mean(a), np.mean(b)]) and q[1] > q[0], queried, *points_of.values(),
             says=queried)
     observe("pearson-one-class", "The test for one class does so too, below the root",
@@ -208,7 +209,7 @@ def check_path(path: pd.DataFrame, worst: float) -> None:
     """Budget of a path."""
     observe("pearson-levels-formula", "replay finds the formula's loss",
             lambda a, b: abs(a - b) < 1e-6 and a > 0, float(path["16 attributes"][4]), worst)
-    observe("pearson-levels-above", r"above $\varepsilon_1$ with sixteen attributes and four levels: {:.4f}",
+    observe("pearson-levels-above", r"with sixteen attributes and four levels it is {:.4f}, above $\varepsilon_1=1$",
             lambda a: a > 1, worst, says=[worst])
     observe("pearson-levels-thousand", "the loss is {:.3f} at eight levels, under a bound of {:.3f}",
             lambda t: 0.9 * t["proved bound"] < t["1000 attributes"] < t["proved bound"], path.loc[8],
@@ -261,11 +262,12 @@ def check_shards(points: pd.DataFrame) -> None:
     z = 2 * (mean[MANY_SHARDS] - mean["C"]) / (error**2).sum(axis=1) ** 0.5
     observe("pearson-s-adult", r"ahead of C on Adult from $\varepsilon=1$ on, by more than two standard errors",
             lambda z: (z[[1.0, 2.0, 5.0]] > 2).all(), z)
-    observe("pearson-s-level", r"level with it at $\varepsilon=.5$ ({:.3f} and {:.3f}) and behind at smaller budgets",
+    observe("pearson-s-level", r"level with C at $\varepsilon=.5$ ({:.3f} and {:.3f}) and behind at smaller budgets",
             lambda z: abs(z[0.5]) < 1 and (z[[0.1, 0.25]] < -2).all(), z,
             says=[mean[method][0.5] for method in (MANY_SHARDS, "C")])
-    observe("pearson-summary", "level with it at .5 and ahead from 1 on",
-            lambda z: abs(z[0.5]) < 1 and (z[[1.0, 2.0, 5.0]] > 2).all() and z[0.25] < -2, z)
+    observe("pearson-summary", r"covariation is the more accurate choice up to $\varepsilon=.25$; with 400 shards the "
+            "mean coefficient is level with it at .5 and ahead from 1 on",
+            lambda z: abs(z[0.5]) < 1 and (z[[1.0, 2.0, 5.0]] > 2).all() and (z[[0.1, 0.25]] < -2).all(), z)
 
 
 def check_notes(points: pd.DataFrame) -> None:

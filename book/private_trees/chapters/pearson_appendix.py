@@ -324,7 +324,7 @@ def check_replays(replays: pd.DataFrame, booked: Mapping[tuple[int, int], float]
     """Audit: replays of variants with a finite ledger."""
     largest = ["class numbers", "S, m = 3"]
     others = replays["worst_share"].drop(largest)
-    observe("pearson-replays-none", r"We observe none in any variant; the largest is {:.2f} of the ledger's "
+    observe("pearson-replays-none", r"There are none in any variant; the largest is {:.2f} of the ledger's "
             r"$\varepsilon$, with class numbers and likewise with three shards",
             lambda t: (t["above_the_ledger"] == 0).all() and 0.5 < t["worst_share"].max() <= 1
             and t["worst_share"].nlargest(2).index.tolist() == largest

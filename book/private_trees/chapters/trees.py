@@ -53,12 +53,22 @@ def split_points(curator: Curator, *, ends: Floats, score: Floats, draws: int) -
 # fmt: off
 
 
+def check_her(added: Mapping[int, Mapping[str, float]], change: Mapping[str, float]) -> None:
+    """What the 73-year-old adds to each score, by cut, beside the largest change that any tenth record makes."""
+    observe("foundations-her-gini", "At the cut of 50 her record lowers Gini by {:.1f} and leaves the max-class sum as "
+            "it is", lambda a: a["gini"] < -1 and a["max"] == 0, added[50], says=[-added[50]["gini"]])
+    observe("foundations-her-max", "At the cut of 70 it raises the max-class sum by {:.0f} and leaves Gini as it is",
+            lambda a: a["max"] == 1 and a["gini"] == 0, added[70], says=[added[70]["max"]])
+    observe("foundations-her-most", "the 73-year-old moves three of the four scores as much as any tenth record can",
+            lambda a, most: sum(np.isclose(a[name], most[name]) for name in most) == 3, added[70], change)
+
+
 def check_first_changes(change: Mapping[str, float]) -> None:
-    """The first screen: largest changes at six records."""
-    observe("foundations-six", "changes of {:.0f} for the max-class sum and {:.3f} for Gini",
-            lambda c: np.isclose(c["max"], 1) and np.isclose(c["gini"], 5 / 3), change,
+    """The first screen: largest changes at ten records."""
+    observe("foundations-ten", "changes of {:.0f} for the max-class sum and {:.1f} for Gini",
+            lambda c: np.isclose(c["max"], 1) and np.isclose(c["gini"], 2 * 9 / 10), change,
             says=[change["max"], change["gini"]])
-    observe("foundations-six-normalised", r"{:.3f} for information gain and {:.0f} for $\lvert\phi\rvert$",
+    observe("foundations-ten-normalised", r"{:.3f} for information gain and {:.0f} for $\lvert\phi\rvert$",
             lambda c: c["info_gain"] < c["abs_phi"] <= 1 + 1e-9 and np.isclose(c["abs_phi"], 1), change,
             says=[change["info_gain"], change["abs_phi"]])
 
@@ -95,15 +105,20 @@ def check_leads(leads: pd.DataFrame, named: Mapping[str, str]) -> None:
     observe("foundations-lead-flat", "whatever $n$ is", lambda f: (np.abs(f) < 1e-9).all(), flat)
 
 
-def check_cut(density: Mapping[str, Floats], points: Floats, *, ends: Floats, chance: Floats, lost: Floats) -> None:
-    """Where to cut: ``chance`` of each interval between the ``ends``, and the midpoints that D′ lacks."""
-    loss = np.log(density["D"] / density["D'"])
-    observe("foundations-histogram", "the histogram follows the density of $D$",
+def check_cut(
+    density: Mapping[str, Floats], points: Floats, *, ends: Floats, chance: Floats, hers: Floats, with_chance: float
+) -> None:
+    """Where to cut: ``chance`` of each interval between the ``ends``, and the midpoints that are ``hers`` alone."""
+    loss = np.log(density["with her"] / density["without her"])
+    observe("foundations-histogram", "the histogram follows the density with her",
             lambda x, y: np.abs(x - y).max() < 0.003, np.histogram(points, ends)[0] / len(points), chance)
     observe("foundations-inside", r"the loss stays strictly within $\pm1$", lambda x: np.abs(x).max() < 1, loss)
-    observe("foundations-window", "its ends are 1 apart", lambda x: np.isclose(np.ptp(x), 1), loss)
-    observe("foundations-midpoint", "one output of $D$, 41, could not come from $D'$",
-            lambda m: list(m) == [41.0], lost)
+    observe("foundations-window", "two values are 1 apart", lambda x: np.isclose(np.ptp(x), 1), loss)
+    observe("foundations-midpoint", "Two midpoints, {:.1f} and {:.1f}, can come out only with her, and together they "
+            "do so with probability {:.3f}", lambda m, c: list(m) == [69.5, 86.5] and 0 < c < 1, hers, with_chance,
+            says=[*hers, with_chance])
+    observe("foundations-midpoint-age", "Both give her age away",
+            lambda m: [2 * m[0] - 66, 2 * m[1] - 100] == [73, 73], hers)
 
 
 def check_misses(missed: pd.DataFrame, at_six: pd.DataFrame) -> None:
@@ -122,8 +137,8 @@ def check_misses(missed: pd.DataFrame, at_six: pd.DataFrame) -> None:
     observe("foundations-factor", r"{:.2f} at $\varepsilon=0.1$ and {:.2f} at $\varepsilon=0.5$", says=factor)
 
 
-def check_regret(regret: pd.DataFrame) -> None:
-    """Records for a root."""
+def check_regret(regret: pd.DataFrame, most: float) -> None:
+    """Records for a root; ``most`` is the largest Gini, without its sign, of the clinic's ten patients."""
     part = regret.assign(left=regret["PF"] / regret["random"], ruler=regret["bound"] / regret["random"])
     far = part[part["ruler"] > 3]["left"].to_numpy()
     wake = part[part["ruler"].between(0.5, 2)].sort_values("records")[["records", "epsilon", "left"]].to_numpy()
@@ -136,6 +151,8 @@ def check_regret(regret: pd.DataFrame) -> None:
             lambda w: (w[:, 2] < 0.6).all() and (w[:, 2] > 0.1).all(), wake, says=list(wake[:, 2]))
     observe("foundations-left", "With three times as many records almost nothing is left of it, at most {:.3f}",
             lambda x: (x < 0.01).all() and (x > 0).all(), late, says=[late.max()])
+    observe("foundations-her-root", "weights that differ by less than a fifth",
+            lambda m: 1 < np.exp(m * 1.0 / (6 * 2)) < 1.2, most)
 
 
 def check_exercises(root: float) -> None:

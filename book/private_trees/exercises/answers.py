@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec
 
@@ -29,20 +30,21 @@ def judge(check: Callable[Concatenate[Any, P], str | None]) -> Callable[Concaten
 
     @wraps(check)
     def judged(answer: Answer, /, *more: P.args, **options: P.kwargs) -> None:
-        told: list[Any] = []
+        returned: list[Any] = []
         raised: list[BaseException] = []
         name = getattr(answer, "__name__", "your answer")
         expected = (check.__doc__ or "").strip().split("\n")[0]
 
         def watched(*given: Any, **named: Any) -> Any:
+            _fits(answer, name, expected, given, named)
             try:
-                told.append(answer(*given, **named))
+                returned.append(answer(*given, **named))
             except Exception as error:
                 raised.append(error)
                 raise
-            if told[-1] is None:
+            if returned[-1] is None:
                 raise _NotWrittenError
-            return told[-1]
+            return returned[-1]
 
         if not callable(answer):
             raise AssertionError(f"{answer!r} is no function. {expected}")
@@ -53,13 +55,25 @@ def judge(check: Callable[Concatenate[Any, P], str | None]) -> Callable[Concaten
         except AssertionError:
             raise
         except Exception as error:
-            if error in raised or not told:
+            if error in raised or not returned:
                 raise
-            kind = type(told[-1]).__name__
+            kind = type(returned[-1]).__name__
             raise AssertionError(
-                f"{name} returns {told[-1]!r}, of the type {kind}, which cannot be compared: {error}. {expected}"
+                f"{name} returns {returned[-1]!r}, of the type {kind}, which cannot be compared: {error}. {expected}"
             ) from error
         else:
             print("all right" + (f"; {found}" if found else ""))
 
     return judged
+
+
+def _fits(answer: Answer, name: str, expected: str, given: Sequence[Any], named: Mapping[str, Any]) -> None:
+    """Refuse a function that cannot take what the check gives it."""
+    signature = inspect.signature(answer)
+    try:
+        signature.bind(*given, **named)
+    except TypeError as error:
+        words = [*(type(value).__name__ for value in given), *(f"{key}=…" for key in named)]
+        raise AssertionError(
+            f"{name}{signature} is called with ({', '.join(words)}): {error}. {expected}"
+        ) from error

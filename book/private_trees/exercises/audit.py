@@ -18,7 +18,7 @@ RECORDS = (10, 11)  # on D and on D′
 
 @judge
 def check_bet(your_function: Callable[[bool | None, float, float, float], float]) -> str:
-    """Check what a round of the coin game multiplies the wealth by.
+    """Check a function of (right, epsilon, delta, kappa) that returns the factor of the wealth in a round.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def two_limits(k: int, l: int, n: int, *, confidence: float) -> float:  # noqa: 
 
 @judge
 def check_bound(your_function: Callable[[int, int, int], float]) -> str:
-    """Compare a lower bound for ε with that of two limits.
+    """Check a function of (k, l, n) that returns a lower bound for ε, against that of two limits.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def _why(yours: float, k: int, l: int, n: int) -> str:  # noqa: E741
 
 @judge
 def check_loss(your_function: Callable[[Floats, Floats], float]) -> str:
-    """Check the exact loss of mechanisms with finitely many outputs.
+    """Check a function of two arrays of probabilities that returns the exact loss of a mechanism.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ BOXES = (
 
 @judge
 def check_auditor(your_function: Callable[[Floats, Floats], bool]) -> str:
-    """Let an auditor judge black boxes that claim ε = 1.
+    """Check a function of two arrays of answers that returns True if they refute ε = 1, and else False.
 
     Parameters
     ----------
@@ -184,7 +184,11 @@ def check_auditor(your_function: Callable[[Floats, Floats], bool]) -> str:
     """
     rng, audits = np.random.default_rng(6), 8  # of each box; an honest one may be flagged once by chance
     for box in BOXES:
-        flags = sum(bool(your_function(*(box.answers(n, 3000, rng) for n in RECORDS))) for _ in range(audits))
+        said = [your_function(*(box.answers(n, 3000, rng) for n in RECORDS)) for _ in range(audits)]
+        assert all(isinstance(verdict, bool | np.bool_) for verdict in said), (
+            f"{box.name}: you say {said[0]!r}, expected True or False"
+        )
+        flags = sum(map(bool, said))
         assert not box.broken or flags >= audits - 1, (
             f"{box.name}: ε is at least 2, and you refute the claim in {flags} of {audits} audits; look at single "
             "values and at thresholds, not at means"

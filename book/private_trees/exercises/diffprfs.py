@@ -17,7 +17,7 @@ Node = tuple[int, int]  # records of class 0, of class 1
 
 @judge
 def check_intervals(mine: Callable[[Any, Any, float, float], ArrayLike]) -> None:
-    """Check a function of ends, scores, ε and Δ that returns the probabilities of the intervals."""
+    """Check a function of ends, scores, ε and Δ that returns a list with one probability for each interval."""
     choices: dict[str, tuple[Sequence[float], Sequence[float], float, float]] = {
         "equal lengths": ((0, 1, 2), (0, 3), 1.0, 1.0),
         "a short interval with the best score": ((0, 0.2, 0.4, 0.7, 0.8, 1), (2, 3, 4, 3, 2), 2.0, 1.0),
@@ -33,7 +33,7 @@ def check_intervals(mine: Callable[[Any, Any, float, float], ArrayLike]) -> None
         right /= right.sum()
         assert said.shape == right.shape, f"{case}: {said.size} numbers for {right.size} intervals"
         assert np.isfinite(said).all(), (
-            f"{case}: {said}: e to such powers overflows; subtract the largest score first"
+            f"{case}: {said} is not finite; if e to a high power overflows, subtract the largest score first"
         )
         assert abs(said.sum() - 1) < 1e-9, f"{case}: the probabilities add up to {said.sum():.4g}, not to 1"
         assert np.allclose(said, right), f"{case}: you have {said.round(4)}, expected {right.round(4)}"
@@ -41,7 +41,7 @@ def check_intervals(mine: Callable[[Any, Any, float, float], ArrayLike]) -> None
 
 @judge
 def check_stop_rule(mine: Callable[[Callable[[Node], bool]], tuple[Node, Node]]) -> None:
-    """Check a function that finds, for an exact stopping rule, two neighbours' class counts that it tells apart."""
+    """Check a function of a stopping rule that returns two neighbours which it tells apart, as ((5, 0), (5, 1))."""
     all_stops: dict[str, Callable[[Node], bool]] = {
         "stop if all records have one class": lambda node: min(node) == 0,
         "stop below ten records": lambda node: sum(node) < 10,
@@ -63,7 +63,7 @@ def check_stop_rule(mine: Callable[[Callable[[Node], bool]], tuple[Node, Node]])
 
 @judge
 def check_poisson(mine: Callable[[float, int, float], float]) -> None:
-    """Check a function of B, t and λ: the budget of a copy with Poisson(λ) bags."""
+    """Check a function of B, t and λ that returns a number, the budget of a copy with Poisson(λ) bags."""
     bags: dict[str, tuple[float, int, float]] = {
         "B = 1, 25 trees, rate 1": (1.0, 25, 1.0),
         "a large budget: B = 5, one tree, rate 1": (5.0, 1, 1.0),
@@ -84,7 +84,7 @@ def check_poisson(mine: Callable[[float, int, float], float]) -> None:
 
 @judge
 def check_midpoints(mine: Callable[[Sequence[float]], Collection[float]]) -> None:
-    """Check a function that lists all midpoints that a bag drawn with replacement can give on [0, 1]."""
+    """Check a function of values that returns the list of all midpoints that their bags can give on [0, 1]."""
     all_values: dict[str, Sequence[float]] = {
         "two values": (0.2, 0.6),
         "three values": (0.2, 0.4, 0.6),

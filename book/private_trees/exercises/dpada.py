@@ -18,12 +18,14 @@ from .answers import judge
 
 @judge
 def check_schedule(schedule: Callable[[list[int]], ArrayLike]) -> None:
-    """Compare a function of coins with Definition 7 as printed, for all coins of up to six rounds."""
+    """Check a function that turns a list of coins, 0 or 1, into the list that Definition 7 makes of it."""
     for m in range(1, 7):
         for coins in product((0, 1), repeat=m):
             given, right = np.asarray(schedule(list(coins))).tolist(), definition7(coins).tolist()
             if given == right:
                 continue
+            usable = isinstance(given, list) and all(coin in (0, 1) for coin in given)
+            assert usable, f"coins {list(coins)}: you give {given!r}; expected a list of 0 and 1, {m} in all"
             where = next((k for k in range(m) if given[k : k + 1] != right[k : k + 1]), m)
             raise AssertionError(
                 f"coins {list(coins)}: you give {given}, Definition 7 gives {right}; {_run(coins, where)}"
@@ -45,11 +47,13 @@ def _run(coins: tuple[int, ...], where: int) -> str:
 
 @judge
 def check_weights(weights: Callable[[Floats], ArrayLike]) -> None:
-    """Check that weights of margins y·F(x) suit a private choice: falling, in [0, 1], and each record's own."""
+    """Check a function that turns an array of margins y·F(x) into an array of as many weights."""
     for margins in ([-3.0, -0.5, 0.0, 0.5, 3.0], [0.0], [2.0, 2.0, 2.0]):
         D = np.array(margins)
         found = np.asarray(weights(D), float)
-        assert found.shape == D.shape, f"margins {margins}: {found.shape} weights, expected one a record"
+        assert found.shape == D.shape, (
+            f"margins {margins}: you give {found.tolist()}; expected one a record, so {len(D)} numbers"
+        )
         for extra in (-4.0, 0.0, 4.0):
             moved = np.asarray(weights(np.append(D, extra)), float)[:-1]
             assert np.allclose(moved, found), (
@@ -80,12 +84,16 @@ class LabelBox:
 
 @judge
 def check_guess(guess: Callable[[LabelBox], bool], *, n_rounds: int = 3) -> str:
-    """Check an attack on labels: never "D′" for a model of D, and often enough for one of D′."""
+    """Check an attack on labels, a function that returns True for D′ and False for D."""
     seen, least, runs = 0, 6, 60
     for seed in range(runs):
         first, second = (_box(part, seed, n_rounds) for part in (SEPARABLE.first, SEPARABLE.second))
-        assert not guess(first), f"run {seed}: the model was trained on D, and you say D′: that is no proof"
-        seen += bool(guess(second))
+        says = [guess(first), guess(second)]
+        assert all(isinstance(said, bool | np.bool_) for said in says), (
+            f"run {seed}: you say {says[0]!r} and {says[1]!r}; expected True for D′ and False for D"
+        )
+        assert not says[0], f"run {seed}: the model was trained on D, but you say D′, so that is no proof"
+        seen += int(says[1])
     assert seen >= least, (
         f"D′ found in {seen} of {runs} runs, expected at least {least}: look where D′ has another record"
     )

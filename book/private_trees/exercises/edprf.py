@@ -74,7 +74,7 @@ def law_of(run: Callable[[_Tape], int], n: int, case: str) -> Floats:
 
 @judge
 def check_permute_and_flip(your_function: Flip) -> str:
-    """Compare the exact law of a sampler with that of permute-and-flip.
+    """Check ``permute_and_flip(scores, rate, shuffled, coin)``, which returns the position of the chosen candidate.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def check_permute_and_flip(your_function: Flip) -> str:
 
 @judge
 def check_path_budgets(your_function: Callable[[int, int, float], Sequence[float]]) -> str:
-    """Check the budgets along a path by equations (9) and (10).
+    """Check ``path_budgets(leaf_level, n_levels, epsilon)``, which returns a number for each node of the path.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def check_path_budgets(your_function: Callable[[int, int, float], Sequence[float
 
 @judge
 def check_broken_stop(your_function: Callable[[int], tuple[Sequence[int], int]]) -> str:
-    """Try a pair of neighbours on eDPRF with parts of equal size and the one-label stop.
+    """Check ``broken_stop(n_trees)``, which returns the labels of D, each 0 or 1, and the label of the record added.
 
     Parameters
     ----------
@@ -135,6 +135,8 @@ def check_broken_stop(your_function: Callable[[int], tuple[Sequence[int], int]])
     line = Domain((Continuous("x", 0, 1),), (0, 1))
     for trees in (2, 3, 5):
         labels, more = your_function(trees)
+        strange = [label for label in (*labels, more) if label not in (0, 1)]
+        assert not strange, f"{trees} trees: {strange[0]!r} is no label; each label is the number 0 or 1"
         for name, y in (("D", [*labels]), ("D'", [*labels, more])):
             X = pd.DataFrame({"x": np.linspace(0, 1, len(y))})
             for seed in range(seeds):
@@ -154,7 +156,7 @@ def check_broken_stop(your_function: Callable[[int], tuple[Sequence[int], int]])
 
 @judge
 def check_right_label(your_function: Callable[[float, float, int], float]) -> str:
-    """Compare the probability of the right label with the exact law.
+    """Check ``right_label(gap, rate, n_classes)``, which returns the probability that the largest class is named.
 
     Parameters
     ----------

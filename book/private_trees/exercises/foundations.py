@@ -31,13 +31,20 @@ def _compare_share(case: str, found: float, expected: float, draws: int, hint: s
     )
 
 
+def _refuse_no_number(case: str, found: object) -> None:
+    """Refuse what cannot be compared with a number."""
+    assert isinstance(found, int | float | np.number), f"{case}: {found!r} is returned, expected a number"
+
+
 @judge
 def check_geometric(draw: Callable[[np.random.Generator, int, float], ArrayLike]) -> None:
-    """Check ``draw(rng, size, epsilon)``: two-sided geometric noise for a count."""
+    """Check ``draw(rng, size, epsilon)``, which returns ``size`` draws of two-sided geometric noise."""
     for epsilon in (0.5, 1.0, 2.0):
         values = np.asarray(draw(np.random.default_rng(0), DRAWS, epsilon))
         case = f"ε = {epsilon:g}"
-        assert values.shape == (DRAWS,), f"{case}: shape {values.shape}, expected ({DRAWS},)"
+        assert values.shape == (DRAWS,), (
+            f"{case}: an array of shape {values.shape} is returned, expected {DRAWS} draws"
+        )
         assert np.array_equal(values, np.round(values)), (
             f"{case}: {values[values != np.round(values)][:1]} is drawn, expected whole numbers only"
         )
@@ -49,9 +56,8 @@ def check_geometric(draw: Callable[[np.random.Generator, int, float], ArrayLike]
                 f"{case}, noise {k}", float(np.mean(values == k)), float(np.exp(log_share)), DRAWS, hint
             )
         ratio = np.exp(-epsilon)
-        end = int(
-            np.log(100 / DRAWS * (1 + ratio)) / -epsilon
-        )  # a hundred draws or more lie beyond, on either side
+        # A hundred draws or more lie beyond this end, on either side.
+        end = int(np.log(100 / DRAWS * (1 + ratio)) / -epsilon)
         for side, beyond in (("from {} on", values >= end), ("up to -{}", values <= -end)):
             hint = "The law has no last number: where noise ends, an output gives the count away."
             share = float(ratio**end / (1 + ratio))
@@ -59,7 +65,7 @@ def check_geometric(draw: Callable[[np.random.Generator, int, float], ArrayLike]
 
 
 def careless_count(records: Sequence[int], output: int, *, epsilon: float = 1.0) -> float:
-    """Probability of an output of a counter of ones that adds geometric noise, but none where there is nobody.
+    """Probability of an output of a counter of ones that adds geometric noise, but none where the count is 0.
 
     Parameters
     ----------
@@ -76,11 +82,16 @@ def careless_count(records: Sequence[int], output: int, *, epsilon: float = 1.0)
 
 @judge
 def check_witness(witness: Callable[[], tuple[Sequence[int], Sequence[int], int]]) -> None:
-    """Check ``witness()``: two neighbours and an output that refute :func:`careless_count`'s claim outright."""
-    first, second, output = witness()
+    """Check ``witness()``, which returns two neighbours and an output that refute ``careless_count`` outright."""
+    answer = witness()
+    three = isinstance(answer, tuple | list) and len(answer) == 3
+    assert three, f"{answer!r} is returned, expected three things: two lists of zeros and ones, and an output"
+    first, second, output = answer
     for name, records in (("first", first), ("second", second)):
         assert set(records) <= {0, 1}, f"the {name} data set is {list(records)}, expected only zeros and ones"
     smaller, larger = sorted((list(first), list(second)), key=len)
+    whole = isinstance(output, int | float | np.integer) and output % 1 == 0
+    assert whole, f"the output is {output!r}, expected a whole number: the counter releases nothing else"
     rest = list(larger)
     for record in smaller:
         if record in rest:
@@ -98,7 +109,7 @@ def check_witness(witness: Callable[[], tuple[Sequence[int], Sequence[int], int]
 
 @judge
 def check_permute_and_flip(choose: Callable[[Floats, float, np.random.Generator], int]) -> None:
-    """Check ``choose(scores, rate, rng)``: one draw of permute-and-flip, as the position of the chosen score."""
+    """Check ``choose(scores, rate, rng)``, which returns the position of the score that permute-and-flip draws."""
     cases: Mapping[str, tuple[list[float], float]] = {
         "scores 0, -1, -3 at rate 1": ([0.0, -1.0, -3.0], 1.0),
         "the same scores plus 100": ([100.0, 99.0, 97.0], 1.0),
@@ -111,7 +122,7 @@ def check_permute_and_flip(choose: Callable[[Floats, float, np.random.Generator]
         chosen = [choose(given.copy(), rate, rng) for _ in range(draws)]
         strange = [c for c in chosen if not (isinstance(c, int | np.integer) and 0 <= c < len(values))]
         assert not strange, (
-            f"{case}: {strange[:1]} is returned, expected a position from 0 to {len(values) - 1}"
+            f"{case}: {strange[0]!r} is returned, expected a position from 0 to {len(values) - 1}, a whole number"
         )
         exact = laws.PermuteAndFlip(given, START, np.array(rate)).probabilities()
         for j, expected in enumerate(exact):
@@ -121,7 +132,7 @@ def check_permute_and_flip(choose: Callable[[Floats, float, np.random.Generator]
 
 @judge
 def check_bag_price(price: Callable[[NDArray[np.float64], float], float]) -> None:
-    """Check ``price(pmf, epsilon_0)``: what a tree costs if a record is in its bag ``k`` times with ``pmf[k]``."""
+    """Check ``price(pmf, epsilon_0)``, the cost of a tree in whose bag a record is ``k`` times with ``pmf[k]``."""
     copies = np.arange(40)
     cases = {
         "always once": (np.array([0.0, 1.0]), 0.3, 0.3),
@@ -131,6 +142,7 @@ def check_bag_price(price: Callable[[NDArray[np.float64], float], float]) -> Non
     }
     for case, (pmf, epsilon_0, expected) in cases.items():
         found = price(pmf.copy(), epsilon_0)
+        _refuse_no_number(case, found)
         assert np.isclose(found, expected, rtol=1e-6), (
             f"{case}, ε0 = {epsilon_0:g}: {found:.4f}, expected {expected:.4f}. The price is ln E exp(ε0 K)."
         )
@@ -146,22 +158,23 @@ SPREAD = scores.Score(  # unlike the others it changes most where its table is s
 
 
 @judge
-def check_sensitivity(largest_change: Callable[[scores.Score, int], float]) -> None:
-    """Check ``largest_change(score, n)``: the most that a record, the ``n``-th, changes a score of a 2 × 2 table."""
+def check_sensitivity(largest: Callable[[scores.Score, int], float]) -> None:
+    """Check ``largest(score, n)``, which returns the most that an ``n``-th record changes a score of a 2 × 2 table."""
     named = (scores.SCORES[name] for name in ("max", "info_gain", "gini", "gini_normalised"))
     for score in (*named, SPREAD):
         for n in (2, 5):
-            found, expected = largest_change(score, n), score.sensitivity_at(n)
+            found, expected, case = largest(score, n), score.sensitivity_at(n), f"{score.name}, n = {n}"
+            _refuse_no_number(case, found)
             assert np.isclose(found, expected), (
-                f"{score.name}, n = {n}: {found:.4f}, expected {expected:.4f}. All tables of n − 1 records count, a "
-                "record more in each of the four cells, and changes of both signs."
+                f"{case}: {found:.4f}, expected {expected:.4f}. Try all tables of n − 1 records, and one record more "
+                "in each of the four cells. A fall counts as much as a rise."
             )
 
 
 def records_needed(
     candidates: int, *, lead: float, miss: float, epsilon: float, depth: int, sensitivity: float
 ) -> float:
-    """Records with which a node's choice misses the best split with probability ``miss`` at most.
+    """Return the number of records with which a node misses its best split with probability ``miss`` at most.
 
     Parameters
     ----------
@@ -176,8 +189,8 @@ def records_needed(
 
 
 @judge
-def check_records_needed(mine: Callable[..., float]) -> None:
-    """Check ``mine(candidates, lead=…, miss=…, epsilon=…, depth=…, sensitivity=…)``: records that are enough."""
+def check_records_needed(needed: Callable[..., float]) -> None:
+    """Check ``needed(candidates, lead=…, miss=…, epsilon=…, depth=…, sensitivity=…)``, the records that are enough."""
     base = {"lead": 0.01, "miss": 0.1, "epsilon": 1.0, "depth": 5, "sensitivity": 2.0}
     cases: Mapping[str, dict[str, float]] = {
         "the exercise's node": {},
@@ -189,8 +202,9 @@ def check_records_needed(mine: Callable[..., float]) -> None:
     for case, changed in cases.items():
         asked = base | changed
         expected = records_needed(428, **asked)  # type: ignore[arg-type]  # depth is whole in all cases
-        found = mine(428, **asked)
+        found = needed(428, **asked)
+        _refuse_no_number(case, found)
         assert np.isclose(found, expected, rtol=1e-6), (
-            f"{case}: {found:.0f} records, expected {expected:.0f}. The budget has depth + 1 shares, and the rate of a "
-            "monotone score is share ÷ sensitivity."
+            f"{case}: {found:.0f} records, expected {expected:.0f}. The budget has depth + 1 equal shares, and the "
+            "rate of a choice with a monotone score is its share divided by the sensitivity."
         )

@@ -1,6 +1,6 @@
 """Helpers and checks of the exercises of the chapter on the Pearson tree.
 
-A check takes the reader's function, prints "all right", or raises an ``AssertionError`` that names the case.
+A check takes the reader's function. It prints "all right", or raises an ``AssertionError`` that names the case.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ def counts_of(x: ArrayLike, y: ArrayLike) -> Floats:
 
 
 def phi(x: ArrayLike, y: ArrayLike) -> float:
-    """Pearson's coefficient of two columns of zeros and ones without its sign, 0 where one of them is constant."""
+    """Pearson's coefficient of two columns of zeros and ones, without its sign; 0 where one column is constant."""
     return float(ABS_PHI(counts_of(x, y)))
 
 
 def moved_apart(score: Score, n: int) -> float:
-    """Range of a score's changes over all cuts, when a record of class 1 joins n - 1 others; two classes."""
+    """Range of a score's changes over all cuts, when a record of class 1 joins n - 1 others of two classes."""
     worst = 0.0
     for ones in range(n):
         a, b = np.meshgrid(range(ones + 1), range(n - ones), indexing="ij")
@@ -45,7 +45,7 @@ def moved_apart(score: Score, n: int) -> float:
 
 
 def block_losses(m: int, copies: int, epsilon: float) -> tuple[float, float]:
-    """Exact losses of a choice from m blocks of two, with a record more, where a and where a copy of b is drawn."""
+    """Exact losses of a choice from m blocks of two to which a record is added, if a or if a copy of b is drawn."""
     rate = epsilon / 2
     of_a = np.log1p(copies * np.exp((m - 1) * rate)) - np.log1p(copies * np.exp(-m * rate))
     of_b = np.log(copies + np.exp(m * rate)) - np.log(copies + np.exp(-(m - 1) * rate))
@@ -53,7 +53,7 @@ def block_losses(m: int, copies: int, epsilon: float) -> tuple[float, float]:
 
 
 def path_loss(epsilon: float, attributes: int, apart: int, h: int) -> float:
-    """Exact loss of h choices, none of which separates a record that ``apart`` attributes tell from all others."""
+    """Exact loss of h choices that leave a record with the others, though ``apart`` attributes tell it from them."""
     kept = (attributes - apart - np.arange(h)) / (attributes - np.arange(h))
     return float(np.log(kept + (1 - kept) * np.exp(epsilon / 2)).sum())
 
@@ -79,14 +79,18 @@ def check_phi(mine: Callable[[Floats], float]) -> None:
 def check_shards(mine: Callable[[Sequence[str], int, bytes], Any], *, m: int = 8, n: int = 2_000) -> None:
     """Check a function of keys, m and a secret that gives each record a shard, 0 to m - 1, by its key and the secret.
 
-    Whoever does not hold the secret must not be able to tell which records are together: with another secret about
-    one pair in m stays together.
+    Nobody without the secret may be able to tell which records are together. So with another secret, only about one
+    pair in m stays together.
     """
     keys = [f"patient {i}" for i in range(n)]
 
     def asked(which: Sequence[str], secret: bytes = b"drawn once") -> Ints:
         found = np.asarray(mine(which, m, secret))
-        assert found.shape == (len(which),), f"{len(which)} keys: yours gives the shape {found.shape}"
+        usable = found.shape == (len(which),) and found.dtype.kind in "iu"
+        assert usable, (
+            f"{len(which)} keys: yours gives the shape {found.shape} of the type {found.dtype}, expected a list of one "
+            "whole number for each key"
+        )
         return found.astype(np.int64)
 
     first = asked(keys)
@@ -116,7 +120,7 @@ BLOCKS, LOSS = 4, 1.5
 
 
 def block_law(rows: Sequence[Row], m: int, epsilon: float) -> Floats:
-    """Law of the drawn attribute, a or b, from m blocks by position, at the rate for a sensitivity of 1/m."""
+    """Probabilities that a and b are drawn, from m blocks by position, at the rate for a sensitivity of 1/m."""
     a, b, y = np.array(rows, int).reshape(-1, 3).T
     blocks = np.array_split(np.arange(len(y)), m)
     q = np.array([np.mean([phi(x[i], y[i]) for i in blocks]) for x in (a, b)])
@@ -126,7 +130,7 @@ def block_law(rows: Sequence[Row], m: int, epsilon: float) -> Floats:
 
 @judge
 def check_pair(mine: Callable[[], tuple[Sequence[Row], Row]]) -> None:
-    """Check rows (a, b, class) and one row more, which, put at the end, makes a choice from four blocks lose 1.5."""
+    """Check a function that gives rows (a, b, class), and one row more with which four blocks lose more than 1.5."""
     before, record = mine()
     for number, row in enumerate([*before, record]):
         good = len(row) == 3 and set(row) <= {0, 1}

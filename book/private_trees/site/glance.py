@@ -62,6 +62,12 @@ def exposed(folder: Path) -> pd.Series[float]:
     return found[found["metric"] == "either"].groupby("epsilon")["value"].mean()
 
 
+def trained(folder: Path) -> str:
+    """How many training records Adult has, in words."""
+    found = runs.read("exposed", folder).query("metric == 'records'")
+    return f"{found['value'].max():,.0f}".replace(",", " ")
+
+
 def adult(folder: Path) -> dict[str, dict[float, float]]:
     """Mean AUC on Adult: method on the board → ε → AUC, each at a setting that was chosen in public."""
     fits = standings.board_fits(standings.sources(folder)).query("dataset == 'adult'")
@@ -78,20 +84,21 @@ def top(folder: Path) -> float:
 
 def exposed_picture(folder: Path) -> str:
     """Bars: records that a forest as written gives away, whatever its ε."""
-    counts = exposed(folder)
+    counts, total = exposed(folder), f"of {trained(folder)}"
     parts = [_text(LEFT - 6, BOTTOM + 4, "0", anchor="end")]
     for i, (epsilon, count) in enumerate(counts.items()):
         x = LEFT + (i + 0.5) * (RIGHT - LEFT) / len(counts)
-        y = BOTTOM - (BOTTOM - TOP) * 0.9 * count / counts.max()
+        y = BOTTOM - (BOTTOM - TOP) * 0.8 * count / counts.max()
         parts += [
             f'<rect x="{x - 35:g}" y="{y:.1f}" width="70" height="{BOTTOM - y:.1f}" '
             'style="fill: var(--pst-color-danger, #b3261e)"/>',
-            _text(x, y - 6, f"{count:.0f}", bold=True),
+            _text(x, y - 22, f"{count:.0f}", bold=True),
+            _text(x, y - 6, total),
             _text(x, BOTTOM + 18, f"claimed ε = {epsilon:g}"),
         ]
-    parts.append(_text(WIDTH / 2, HEIGHT - 10, "records that a published forest gives away"))
-    said = ", ".join(f"{count:.0f} at ε = {epsilon:g}" for epsilon, count in counts.items())
-    return _svg("As published: ε does not help", f"Records given away by a forest as written: {said}", parts)
+    parts.append(_text(WIDTH / 2, HEIGHT - 10, "people whom a published forest gives away"))
+    said = ", ".join(f"{count:.0f} {total} at ε = {epsilon:g}" for epsilon, count in counts.items())
+    return _svg("As published, ε does not help", f"People given away by a forest as written: {said}", parts)
 
 
 def auc_picture(folder: Path) -> str:
@@ -113,7 +120,7 @@ def auc_picture(folder: Path) -> str:
     parts = [_text(LEFT - 6, y(tick) + 4, f"{tick:.1f}", anchor="end") for tick in (0.7, 0.8, 0.9)]
     parts += [_text(x(epsilon), BOTTOM + 16, f"{epsilon:g}") for epsilon in (0.05, 0.25, 1, 5)]
     parts += [
-        _text(WIDTH / 2, HEIGHT - 10, "ε (smaller is more private)"),
+        _text(WIDTH / 2, HEIGHT - 10, "ε (smaller is more private); upwards: AUC on Adult"),
         f'<path d="M{LEFT} {y(best):.1f}H{RIGHT}" stroke-width="1.5" style="fill: none; stroke: currentColor"/>',
         _text(RIGHT, y(best) - 5, "no privacy", anchor="end"),
     ]
@@ -130,14 +137,14 @@ def auc_picture(folder: Path) -> str:
         ]
     said = ", ".join(f"{name} {table[method][EPSILON]:.3f}" for name, method in LINES.items())
     label = f"AUC on Adult by ε; at ε = {EPSILON:g}: {said}; without privacy {best:.3f}"
-    return _svg("Private and accurate: AUC on Adult", label, parts)
+    return _svg("Private and still accurate", label, parts)
 
 
 def verdict_line(papers: Sequence[claims.Paper]) -> str:
     """How many claims got which verdict."""
     counts = Counter(claim.verdict for paper in papers for claim in paper.claims)
     said = ", ".join(f"*{verdict}* {counts[verdict]}" for verdict in claims.VERDICTS)
-    return f"{{doc}}`All {counts.total()} claims <claims>` of these texts, and ours on the repairs: {said}."
+    return f"{{doc}}`All {counts.total()} claims <claims>` of these texts and of our repairs have a verdict: {said}."
 
 
 def table(root: Path) -> str:
@@ -154,7 +161,7 @@ def table(root: Path) -> str:
         (f"{booster}, with δ", "this book's own", f"{aucs['PrivateBooster, δ'][EPSILON]:.3f}"),
         ("without privacy", "", f"{top(root / 'results'):.3f}"),
     ]
-    head = ("System", "Its claim of privacy, as written", f"AUC on Adult at ε = {EPSILON:g}, repaired")
+    head = ("System", "Its privacy claim, as written", f"AUC on Adult at ε = {EPSILON:g}, repaired")
     lines = [head, ("---", "---", "--:"), *rows]
     body = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     return f"{body}\n\n{verdict_line(papers)}\n"

@@ -23,12 +23,13 @@ DROPPED = {
     "proofs": "[class='proof admonition']",
     "checks": ".marks, .checks, sup.of-defaults",
     "stubs and solutions": "#exercises .cell, .exercise [class*=highlight-], .solution",
-    "for a screen": ".headerlink, .sd-summary-state-marker, .toctree-wrapper, .claim-filter, script",
+    "for a screen": "svg.narrow, .headerlink, .sd-summary-state-marker, .toctree-wrapper, .claim-filter, script",
     "how to use a page": "#claims-and-verdicts > p",
     "labels of a list": ".citation .label",
 }
 SHORT_CODE = range(3, 9)  # lines of code that are printed after a chapter's opening, where all are
 ROWS, COLUMNS = 12, 10  # of the largest table that is printed
+NAMED = "[id]:not(svg, svg *)"  # a drawing keeps its own names
 ELSEWHERE = "<p class='elsewhere'>{} stands <a href='{}'>on the web</a>.</p>"
 
 
@@ -89,8 +90,8 @@ def edition(site: Path, root: Path) -> str:
         for heading in part.find_all("h2") if name in BACK else ():
             heading.name = "h3"
         part.name, part.attrs = "div", {"class": "part", "id": anchor(name), "style": f"page: part{number}"}
-        style.append(f"@page part{number}:right {{ @top-left {{ content: '{escape(title(part))}' }} }}")
-        for tag in part.find_all(id=True):
+        style.append(f"@page part{number}:right {{ @top-right {{ content: '{escape(title(part))}' }} }}")
+        for tag in part.select(NAMED):
             tag["id"] = anchor(name, str(tag["id"]))
         for link in part.find_all("a", href=True):
             link["href"] = resolve(name, str(link["href"]))
@@ -162,7 +163,7 @@ def resolve(page: str, link: str) -> str:
 
 def link_up(body: Tag, web: str) -> None:
     """Let links lead within the document where they can, else to the web; list only those sources that are cited."""
-    ids = {str(tag["id"]) for tag in body.find_all(id=True)}
+    ids = {str(tag["id"]) for tag in body.select(NAMED)}
     reached = set()
     for link in body.find_all("a", href=True):
         path, _, place = str(link["href"]).partition("#")
@@ -172,7 +173,7 @@ def link_up(body: Tag, web: str) -> None:
             reached.add(own)
         elif ":" not in path:
             link["href"] = f"{web}{path}" + f"#{place}" * bool(place)
-    for tag in body.find_all(id=True):
+    for tag in body.select(NAMED):
         if str(tag["id"]) not in reached:
             if "citation" in tag.get_attribute_list("class"):
                 tag.decompose()
@@ -208,6 +209,3 @@ def contents(body: Tag) -> Tag:
         entry.a.extend(BeautifulSoup(heading.decode_contents(), "html.parser").contents[:])  # type: ignore[union-attr]
         found.append(entry)
     return found
-
-
-__all__ = ["article", "chapters", "document", "edition", "fragment", "title"]

@@ -79,7 +79,7 @@ def lecture(site: Path, root: Path) -> str:
             f"{''.join(f'<li>{name}</li>' for name in titles)}</ul></div>"
         )
     )
-    for tag in body.find_all(id=True):
+    for tag in body.select(paper.NAMED):
         del tag["id"]
     for first in body.select(".cover"):
         first["class"] = "slide cover"

@@ -1,4 +1,4 @@
-"""The kinds of arrays that all modules speak of."""
+"""Names for the kinds of arrays that all modules use."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def check_cells(cells: int, *, what: str) -> None:
 
     Parameters
     ----------
-    cells : their number; it has to follow from what is public or released.
+    cells : number of cells, which has to follow from public or released values.
     what : the table, in words.
     """
     if cells > MOST_CELLS:

@@ -1,4 +1,4 @@
-"""What parameters may be: one rule and one sentence for each kind; a message names the value and what is expected."""
+"""Rules for the values of parameters, one for each kind; a message names the value and what is expected."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def check_seed(random_state: object) -> None:
 
 
 def check_no_weights(others: Mapping[str, object]) -> None:
-    """Raise TypeError for what ``fit`` is given beside records and labels, but for weights that are None."""
+    """Raise TypeError for any further argument of ``fit``, except weights that are None."""
     for name, value in others.items():
         if name != "sample_weight":
             raise TypeError(
@@ -113,7 +113,7 @@ def check_kinds(model: Any, *, but: Sequence[str] = ()) -> None:
     Parameters
     ----------
     model : the object; the types are those that its class declares.
-    but : fields with a rule of their own.
+    but : names of the fields that have a rule of their own.
     """
     words: dict[Any, str] = {bool: "True or False", float: "a number", type(None): "None"}
     for field, kinds in _declared(typing.cast(Hashable, type(model))):

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 
 
 class PrivacyLeakWarning(UserWarning):
-    """Something that depends on the records is treated as if it were public; the message names what."""
+    """The program treats something as public that depends on the records; the message names it."""
 
 
 class FewRecordsWarning(UserWarning):
-    """There are too few records for the budget to learn much from them, by a number that was released with noise."""
+    """By a number that was released with noise, there are too few records to learn much from at this budget."""
 
 
 class DomainError(ValueError):

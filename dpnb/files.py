@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and what to say where one cannot be read or written."""
+"""Files that are written whole or not at all, and messages for files that cannot be read or written."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from .errors import closest
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file in one step: no reader finds half of it, and an error leaves the old one and no litter.
+    """Write a file in one step, so that no reader finds half of it, and an error leaves the old file and no litter.
 
     Parameters
     ----------
     path : the file, in a folder that exists. Its permissions stay; a new file gets those that are usual.
-    content : a text is written in UTF-8 with its line ends as they are.
+    content : bytes, or a text, which is written in UTF-8 with its line ends as they are.
 
     Raises
     ------

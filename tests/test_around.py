@@ -15,6 +15,7 @@ import pytest
 import yaml
 from bs4 import BeautifulSoup
 from docutils import nodes
+from sphinx.errors import ExtensionError
 
 from private_trees.site import claims, glance
 
@@ -22,9 +23,18 @@ ROOT = Path(__file__).resolve().parent.parent
 CHAPTERS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 EXTENSIONS = {path.stem: runpy.run_path(str(path)) for path in (ROOT / "book" / "_ext").glob("*.py")}
-TOOLS, HEAD, SEARCH, FIXES, NUMBERS, MARKS = (
+TOOLS, HEAD, SEARCH, FIXES, NUMBERS, MARKS, FORMULAS, TERMS = (
     SimpleNamespace(**EXTENSIONS[name])
-    for name in ("chapter_tools", "page_head", "chinese_search", "page_fixes", "page_numbers", "check_marks")
+    for name in (
+        "chapter_tools",
+        "page_head",
+        "chinese_search",
+        "page_fixes",
+        "page_numbers",
+        "check_marks",
+        "formulas",
+        "definitions",
+    )
 )
 
 
@@ -143,6 +153,43 @@ def test_only_figures_have_a_menu() -> None:
         )  # nothing is lost, and nothing is there twice
 
 
+# --- formulas ---------------------------------------------------------------------------------------------------
+
+
+def test_formulas_are_set_and_nothing_else() -> None:
+    text = r'<p>(<span class="math whole">(\(a&lt;b\)<i>,</i></span>) <code>\(a\)</code></p>'
+    block = r'<div tabindex="0" class="math scrolls"><span class="eqno">(1)</span>\[\begin{split}a&amp;=b\end{split}\]</div>'
+    page = soup(FORMULAS.fill(text + block))
+    inline, display = page.select(".math > mjx-container mjx-assistive-mml")
+    assert [inline.text, display.text] == ["a<b", "a=b"]
+    assert display.parent["display"] == "true"
+    assert page.code.text == r"\(a\)"
+    assert page.p.text.endswith("a<b,) \\(a\\)")
+    with pytest.raises(ExtensionError, match="nosuchmacro"):
+        FORMULAS.fill(r'<span class="math">\(\nosuchmacro\)</span>')
+
+
+# --- terms ------------------------------------------------------------------------------------------------------
+
+
+def test_the_first_use_of_a_term_is_defined() -> None:
+    known = {
+        term: TERMS.Entry(f"term-{i}", "词", term) for i, term in enumerate(("leaf query", "query", "ε"))
+    }
+    page = soup(
+        "<h1>Query</h1><p><code>query</code> <em>Leaf queries</em> ask, unlike a subquery. "
+        "Queries &amp; a query at ε = 1.</p><table><tr><td><p>ε</p></td></tr></table>"
+    )
+    assert TERMS.define(page, known, "g.html") == ["leaf query", "query", "ε"]
+    links = [(link.text, link["href"]) for link in page.select("a")]
+    assert links == [("Leaf queries", "g.html#term-0"), ("Queries", "g.html#term-1"), ("ε", "g.html#term-2")]
+    assert [span["id"] for span in page.select(".definition")] == [
+        link["aria-describedby"] for link in page.select("a")
+    ]
+    assert page.p.text.endswith("Queries & a query at ε = 1.")
+    assert TERMS.shortened(f"One. {'word ' * 60}end.") == "One."
+
+
 # --- checked sentences ------------------------------------------------------------------------------------------
 
 SAID = """<ul><li><p>It is <em>0.5</em> at \\(n=1\\), we observe.</p></li></ul><p>Other.</p>
@@ -196,13 +243,24 @@ def test_a_chapter_begins_with_one_bar() -> None:
     page = beginning("Parameters", "Imports", "How the figure is made")
     code = [pre.text for pre in page.select("pre")]
     FIXES.gather(page)
-    (one, more) = [bar for bar in page.select("details") if not bar.find_parent("details")]
-    assert one.select_one("summary .collapsed").text == "Parameters · Imports · How the figure is made"
-    assert all(bar.has_attr("open") for bar in one.select("details"))
-    assert not one.has_attr("open")
-    assert not more.has_attr("open")
+    one, _ = page.select("details")
+    for state in ("collapsed", "expanded"):
+        assert one.select_one(f"summary .{state}").text == "Parameters · Imports · How the figure is made"
     assert [pre.text for pre in page.select("pre")] == code  # nothing is lost, and nothing changes places
     assert one.find_next_sibling()["class"] == ["cell_output"]
+
+
+def test_boxes_are_folded_without_a_script() -> None:
+    page = soup(
+        "<div class='admonition dropdown' id='a'><p class='admonition-title'><a href='#e'>A</a></p><p>1</p></div>"
+        "<div class='proof admonition dropdown'><p>2</p></div><div class='admonition'><p>3</p></div>"
+    )
+    FIXES.fold(page)
+    assert [(bar.summary.text, bar.p.text) for bar in page.select("details")] == [("A", "1"), ("Proof", "2")]
+    assert page.details["id"] == "a"
+    assert page.select_one("details > p > a")["href"] == "#e"
+    assert not page.select("summary a")
+    assert not page.select(".dropdown")
 
 
 def test_bars_stay_where_they_are_elsewhere() -> None:

@@ -41,8 +41,11 @@ from private_trees.drawings import (
     rebuild,
     scale,
 )
+from private_trees.drawings.common import label_ends
 from private_trees.exercises.pearson import phi
-from private_trees.site.figures import FigureError, faults, show
+from private_trees.site import figures
+from private_trees.site.figures import NARROW, FigureError, faults, show
+from private_trees.site.narrow import narrow
 from private_trees.studies import dpada as grids
 from private_trees.studies import runs, selection
 from private_trees.studies.scale import PassCost
@@ -153,11 +156,13 @@ FIGURES = [
         runs=200,
     ),
     partial(
-        diffprfs.plot_bounds, {"alone": pd.DataFrame({"least": [0.4, 0.3], "most": [0.6, 0.5]})}, claim=1
+        diffprfs.plot_bounds,
+        dict.fromkeys(TWO, pd.DataFrame({"least": [0.4, 0.3], "most": [0.6, 0.5]})),
+        claim=1,
     ),
     partial(diffprfs.plot_choice, pd.DataFrame({"gain": [1e-6, 1e-5], "max": [1e-3, 1e-2]}, index=EPSILONS)),
     partial(diffprfs.plot_copies, [0, 1], np.array([0.4, 0.6]), [1, 1]),
-    partial(diffprfs.plot_intervals, [0, 0.5, 1], [0], {1: [0.5, 0.5], 2: [0.4, 0.6]}),
+    partial(diffprfs.plot_intervals, [0, 0.3, 0.6, 1], [0, 1], {1: [0.3, 0.3, 0.4], 2: [0.2, 0.2, 0.6]}),
     partial(diffprfs.plot_repairs, REPEATS, true_epsilon={"one": "1.00", "two": "2.00"}),
     partial(diffprfs.plot_depths, REPEATS[REPEATS["metric"] == "auc"], floor=0.5),
     partial(diffprfs.plot_beside, REPEATS, levels={"accuracy": {"floor": 0.5}, "auc": {}}),
@@ -393,6 +398,9 @@ def test_a_figure_can_be_read_and_does_not_mislead(make: partial[Figure]) -> Non
     assert faults(figure) == []
     assert [problem for problem in unreadable(figure) if name(make) != WIDER] == []
     assert all(axis.has_data() for axis in figure.axes if axis.axison)
+    if narrow(figure):
+        assert faults(figure) == []
+        assert figure.get_figwidth() < 4
 
 
 def test_every_figure_is_in_the_table() -> None:
@@ -450,16 +458,84 @@ MISLEADS: list[tuple[Callable[[Axes], object], str]] = [
 def test_only_a_figure_that_does_not_mislead_is_shown(
     spoil: Callable[[Axes], object], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shown = []
-    monkeypatch.setattr(plt, "show", lambda: shown.append(plt.gcf()))
+    shown: list[dict[str, str]] = []
+    monkeypatch.setattr(figures, "display", lambda data, metadata, raw: shown.append(data | metadata))
+    good()
+    show()
+    assert {"image/svg+xml", NARROW} < set(shown[0])
     figure = good()
     assert faults(figure) == []
-    show()
-    assert shown == [figure]
     spoil(figure.axes[0])
     assert any(message in fault for fault in faults(figure)), faults(figure)
     with pytest.raises(FigureError, match="would mislead"):
         show()
+
+
+def worded() -> Figure:
+    """A panel with a line, a word of its own, one in a box on the line, and one on white paper over it."""
+    figure, axis = plt.subplots(figsize=(5.3, 3))
+    axis.plot([0, 1], [0, 1], color="C0")
+    axis.set(xlabel="ε", ylabel="test accuracy")
+    axis.text(0.2, 0.8, "free")
+    axis.text(0.5, 0.5, "on paper", ha="center", bbox={"facecolor": "white", "edgecolor": "none"})
+    axis.annotate("", (0.9, 0.1), (0.6, 0.1), arrowprops={"arrowstyle": "->", "color": "black"})
+    return figure
+
+
+HIDES: list[tuple[Callable[[Axes], object], str]] = [
+    (lambda axis: axis.text(0.5, 0.5, "late", zorder=1), "'late' is struck through"),
+    (lambda axis: axis.texts[0].set_position((0.25, 0.25)), "'free' is struck through"),
+    (lambda axis: axis.texts[0].set_position((0.7, 0.08)), "'free' is struck through"),  # by the arrow
+    (lambda axis: axis.plot(0.25, 0.83, "o", color="C0"), "'free' is struck through"),
+    (lambda axis: axis.texts[1].set_bbox(None), "'on paper' is struck through"),
+    (lambda axis: axis.text(0.22, 0.8, "other"), "'free' is on 'other'"),
+    (lambda axis: axis.text(0.24, 0.78, "turned", rotation=45), "'free' is on 'turned'"),
+    (lambda axis: axis.text(2, 0.5, "far", in_layout=False), "'far' leaves the canvas"),
+    (lambda axis: axis.texts[0].set_fontsize(5), "smaller than 6.1 points: 'free'"),
+]
+
+
+@pytest.mark.parametrize(("spoil", "message"), HIDES, ids=[message for _, message in HIDES])
+def test_words_that_cannot_be_read_are_noticed(spoil: Callable[[Axes], object], message: str) -> None:
+    figure = worded()
+    assert faults(figure) == []
+    spoil(figure.axes[0])
+    assert message in faults(figure)
+
+
+def test_a_drawing_needs_larger_letters_than_a_figure_with_a_narrow_layout() -> None:
+    figure = worded()
+    figure.axes[0].texts[0].set_fontsize(8)
+    assert faults(figure) == []
+    figure.axes[0].axis("off")
+    assert not narrow(figure)
+    assert any(fault.startswith("smaller than 9.6 points") for fault in faults(figure))
+
+
+def test_panels_stand_below_each_other_on_a_telephone() -> None:
+    figure, axes = plt.subplots(2, 2, figsize=(5.3, 4), sharex=True, sharey=True)
+    axes[0, 0].set_ylabel("test accuracy")
+    axes[1, 1].set_xlabel("ε")
+    assert narrow(figure)
+    figure.canvas.draw()
+    left = {round(axis.get_position().x0, 6) for axis in axes.flat}
+    assert len(left) == 1
+    assert figure.get_figheight() == pytest.approx(8)
+    assert axes[0, 1].get_ylabel() == "test accuracy"
+    assert [axis.xaxis.label.get_visible() for axis in axes.flat] == [False, False, False, True]
+
+
+def test_names_at_ends_do_not_touch() -> None:
+    figure, axis = plt.subplots(figsize=(5.3, 3))
+    for i in range(6):
+        axis.plot([0, 1], [i, 1 + 0.001 * i], color=f"C{i}", label=f"line number {i}")
+    axis.set(xlabel="ε", ylabel="test accuracy")
+    assert any("no legend explains" in fault for fault in faults(figure))
+    label_ends(figure)
+    assert faults(figure) == []
+    assert [text.get_text() for text in axis.texts] == [f"line number {i}" for i in range(6)]
+    axis.texts[2].xyann = axis.texts[1].xyann  # broken twin
+    assert "'line number 1' is on 'line number 2'" in faults(figure)
 
 
 # --- what single figures say ------------------------------------------------------------------------------------
@@ -634,7 +710,7 @@ def test_the_cell_of_chapter_4_that_draws_it(sort: str, monkeypatch: pytest.Monk
     cells = json.loads((root / "notebooks" / "06_appendix.ipynb").read_text(encoding="utf-8"))["cells"]
     (source,) = ("".join(cell["source"]) for cell in cells if cell["id"] == "dpada-30")
     points = runs.points_of(runs.read("dpada", root / "results"), repeats=grids.REPEATS)
-    monkeypatch.setattr(plt, "show", lambda: None)
+    monkeypatch.setattr(figures, "display", lambda *_, **__: None)
     names: dict[str, Any] = {
         **{"dpada": dpada_paper, "drawings": dpada, "figures": SimpleNamespace(show=show)},
         **{"grids": grids, "tables": tables, "points": points, "majority": dict.fromkeys(grids.SETS, 0.8)},

@@ -23,6 +23,7 @@ from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.papers.edprf import EDPRF, level_shares
 from dpnb.privacy import laws
 from dpnb.trees.scores import SCORES
+from private_trees.board import price, references
 from private_trees.exercises.audit import two_limits
 from private_trees.site import moving
 from private_trees.studies.selection import regrets
@@ -172,6 +173,31 @@ def shapes_cases() -> Iterator[Case]:
             yield Case("math.shapes.distance(a.first, a.second)", how, expected)
 
 
+def choose_cases() -> Iterator[Case]:
+    counts = np.arange(-1000, 1000)
+    for epsilon in (0.05, 0.3, 1.0, 5.0):
+        without, own = (
+            np.exp(laws.TwoSidedGeometric(np.full(2000, c), np.array(1 / epsilon)).log_density(counts))
+            for c in (0, 1)
+        )
+        right = np.maximum(without, own).sum() / 2  # of even bets; this noise reaches the bound
+        yield Case("math.choose.moreRight(a.epsilon)", {"epsilon": epsilon}, 100 * right - 50)
+        yield Case("math.choose.moreRight(a.epsilon)", {"epsilon": epsilon}, price.more_right(epsilon))
+        for before in (0.01, 0.5):
+            odds = before / (1 - before) * own[1001] / without[1001]  # after a released 1
+            how: dict[str, Any] = {"before": before, "epsilon": epsilon}
+            for expected in (odds / (1 + odds), price.belief(before, epsilon)):
+                yield Case("math.choose.belief(a.before, a.epsilon)", how, expected)
+    data = moving.read("choose")
+    for known in (35.4, 50, 300, 500, 1000, 1508.1, 3000, 15000, 50000, 100000, 144155, 250000):
+        how = {"data": data, "known": known}
+        for name, kind in (("across", "few"), ("across", "delta"), ("across", "pure"), ("withDelta", "")):
+            found = price.across(data[kind], known) if kind else price.with_delta(data, known)
+            what = f"math.choose.{name}({f'a.data.{kind}' if kind else 'a.data'}, a.known)"
+            expression = f"(found => found ? Object.values(found) : [])({what})"
+            yield Case(expression, how, list(found or ()))
+
+
 CASES: dict[str, Callable[[], Iterator[Case]]] = {
     "noise": noise_cases,
     "selection": selection_cases,
@@ -179,6 +205,7 @@ CASES: dict[str, Callable[[], Iterator[Case]]] = {
     "path-budget": path_cases,
     "audit": audit_cases,
     "shapes": shapes_cases,
+    "choose": choose_cases,
 }
 
 Change = tuple[str, str]  # a piece of a script, and a wrong one
@@ -212,6 +239,15 @@ WRONG: dict[str, list[Change]] = {
         ("1 / (1188 * square)", "1"),
     ],
     "shapes": [("return Math.sqrt(", "return ("), ("[shape, other].map(centred)", "[shape, other]")],
+    "choose": [
+        ("((1 - before) / before)", "(1 / before)"),
+        ("belief(0.5, epsilon) - 50", "belief(0.5, epsilon) - 49"),
+        ("Math.log(known / low)", "(known / low)"),
+        ("known < curve[0][0]) return null", "false) return null"),
+        ("FEWEST = 4", "FEWEST = 3"),
+        ("found[Math.floor(half)]) / 2", "found[Math.ceil(half)]) / 2"),
+        ("few.sets > (", "few.sets >= ("),
+    ],
 }  # fmt: skip
 
 
@@ -295,6 +331,20 @@ def test_committed_shapes_are_those_of_the_package() -> None:
     assert data["without"] == moving.age_shape(math.inf, seed=0)
 
 
+def test_committed_losses_are_those_of_the_results() -> None:
+    """Each point is the mean of stored fits, in points of AUC below the highest mean of a learner without privacy."""
+    data = moving.read("choose")
+    assert moving.written(data) == moving.written(moving.price_curves())
+    results = moving.ROOT / "results"
+    free = pd.read_csv(results / "references.csv").query("dataset == 'bank' and metric == 'auc'")
+    top = free.groupby("method")["value"].mean().drop(references.NO_NOISE).max()
+    for table, kind, epsilon, known in (("board", "delta", 0.5, 14415.5), ("few", "few", 3.0, 3000.0)):
+        fits = pd.read_csv(results / f"{table}.csv").query("dataset == 'bank' and method == @price.OURS")
+        for told, same in ((epsilon, True), (epsilon / 5, False)):
+            auc = fits[np.isclose(fits["epsilon"], told)]["auc"].mean()
+            assert ([known, round(100 * (top - auc), 2)] in data[kind]["bank"]) == same
+
+
 def test_controls_have_the_values_of_the_data(blank: Page) -> None:
     moving.load_scripts(blank)
     told = blank.evaluate("""() => ['audit', 'shapes'].map(name => {
@@ -375,7 +425,8 @@ def by_keys(page: Page) -> list[str]:
         for i, control in enumerate(figure.locator("input").all()):
             before = stage.inner_html(), control.get_attribute("aria-valuetext")
             control.focus()
-            page.keyboard.press("ArrowLeft")
+            at_its_end = control.evaluate("node => node.value === node.min")
+            page.keyboard.press("ArrowRight" if at_its_end else "ArrowLeft")
             after = stage.inner_html(), control.get_attribute("aria-valuetext")
             if before[0] == after[0]:
                 found.append(f"{name}, control {i}: the picture stays")
@@ -440,7 +491,7 @@ def test_figures_follow_keys_and_can_be_read_by_all(
     check: Callable[[Page], list[str]], site: str, context: BrowserContext
 ) -> None:
     page = opened(context, site)
-    assert page.locator(f"{FIGURE} input").count() == 9
+    assert page.locator(f"{FIGURE} input").count() == 11
     assert check(page) == []
 
 
@@ -484,6 +535,30 @@ def test_without_scripts_the_still_is_there(site: str, browser: Browser) -> None
     page.close()
 
 
+def heights(context: BrowserContext, address: str, *changes: Change) -> list[list[int]]:
+    """Heights of the figures before their scripts have run and afterwards, at each width."""
+    found = []
+    for scripts in (False, True):
+        page = context.new_page()
+        if not scripts:
+            page.route("**/moving/*.js*", lambda route: route.abort())
+        if changes:
+            spoil(page, "moving.css", *changes)
+        page.goto(f"{address}/{PAGE}")
+        found.append([])
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": 900})
+            found[-1] += page.locator(FIGURE).evaluate_all("all => all.map(figure => figure.offsetHeight)")
+    return found
+
+
+def test_a_figure_keeps_its_height_when_its_script_runs(site: str, context: BrowserContext) -> None:
+    before, after = heights(context, site)
+    assert before == after
+    before, after = heights(context, site, ("visibility: hidden", "display: none"))
+    assert all(low < high for low, high in zip(before, after, strict=True))
+
+
 def test_figures_ask_no_other_host(site: str, context: BrowserContext) -> None:
     """The page as a whole is checked by test_site; here the check is shown to see what a figure's script asks for."""
     assert problems(context, f"{site}/{PAGE}") == []
@@ -496,7 +571,10 @@ def test_figures_ask_no_other_host(site: str, context: BrowserContext) -> None:
     assert any("another host" in problem for problem in problems(context, f"{site}/{PAGE}"))
 
 
-@pytest.mark.parametrize(("name", "count"), [(PAGE, 7), ("book/intro.html", 2), ("book/glossary.html", 0)])
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [(PAGE, 8), ("book/choose-epsilon.html", 2), ("book/intro.html", 2), ("book/glossary.html", 0)],
+)
 def test_only_pages_with_figures_load_scripts(name: str, count: int, site: str) -> None:
     text = (ROOT / "_build" / "html" / name).read_text(encoding="utf-8")
     assert text.count('src="../_static/moving/') == count
@@ -508,7 +586,7 @@ def test_nothing_moves_unless_asked(site: str, browser: Browser) -> None:
     for motion, buttons in (("no-preference", 1), ("reduce", 0)):
         page = browser.new_page(reduced_motion=motion)
         page.goto(f"{site}/{PAGE}")
-        assert page.locator(f"{FIGURE} button").count() == buttons
+        assert sum(button.is_visible() for button in page.locator(f"{FIGURE} button").all()) == buttons
         page.close()
     page = browser.new_page(reduced_motion="no-preference")
     page.clock.install(time=0)

@@ -200,9 +200,7 @@ def elsewhere(notebook: Notebook) -> list[str]:
     found = [
         cell.source[:60] for cell in others for output in cell.outputs if LINE.search(output.get("text", ""))
     ]
-    found += [
-        line for line in last.source.splitlines() if not re.match(r"(chapter|checks)\.check_\w+\(|\s", line)
-    ]
+    found += [line for line in last.source.splitlines() if not re.match(r"\w+\.check_\w+\(|\s", line)]
     folded = "hide-cell" in last.metadata.get("tags", [])
     titled = last.metadata.get("mystnb", {}).get("code_prompt_show") == "What was checked"
     return found if folded and titled else [*found, last.source[:60]]

@@ -1,5 +1,5 @@
 """Mend what the theme gets wrong on every page: a script run twice, an unset colour mode, two ARIA roles,
-proofs that do not fold, bars that stand between a chapter's first words and its first figure, empty
+boxes that a script folds, bars that stand between a chapter's first words and its first figure, empty
 headers of tables, a sidebar outside all landmarks, a comma that begins a line because the formula before it ended the
 last one, and regions that scroll but that no key reaches.
 
@@ -10,6 +10,7 @@ and on what is folded, and it never names one. Here everything that can scroll i
 from __future__ import annotations
 
 import re
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,9 @@ from sphinx.errors import ExtensionError
 
 # Both roles are wrong where docutils puts them: a list without list items, and a deprecated role.
 ROLES = '[role="list"].citation-list, [role="doc-biblioentry"]'
+# Jupyter Book loads Thebe even when no button starts it, and twice: the second time is a script error. Formulas are set
+# and boxes are folded without a script.
+UNUSED = re.compile("thebe|THEBE_JS_URL|toggle(button|Hint|OpenOnPrint)|MathJax|none.js")
 TABLES = "pst-scrollable-table-container"
 # The sidebar holds the logo and the search besides the contents: all of it is a landmark.
 SIDEBAR = '<div class="bd-sidebar-primary bd-sidebar'
@@ -30,6 +34,15 @@ INSIDE = f'{TOOLTIP} data-bs-container="main"'
 # What opens the pages of a chapter in the sidebar shows an arrow only.
 TOGGLE = '<summary><span class="toctree-toggle"'
 NAMED = TOGGLE.replace("<summary>", '<summary aria-label="Pages of this chapter">')
+# Its words are its name.
+SEARCH = 'search-button__button" title="Search"'
+UNNAMED = f'{SEARCH} aria-label="Search"'
+# Without a script there is no mode but a theme; and the theme is known before the page is drawn, or all of it moves.
+AUTO = {
+    'data-theme="auto"': 'data-theme="light"',
+    'localStorage.getItem("theme") || "auto"': 'localStorage.getItem("theme") ||\n'
+    '      (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")',
+}
 TITLES = ("caption", "h1", "h2", "h3", "h4", "h5", "h6", "summary")
 
 # What belongs to the formula before it: a point or bracket, a hyphen, an ending; and a bracket before a formula.
@@ -73,7 +86,8 @@ def reachable(soup: BeautifulSoup) -> None:
         inside = soup.new_tag("span")
         inside.extend(list(block.contents))
         block.append(inside)
-        output = block.find_parent(class_="cell_output")
+        around = block.find_parent(class_=["cell_output", "figure-menu"])
+        output = around if around and "cell_output" in around["class"] else None
         reach(inside, "Output" if output else "Code")
         text = output or block.find_parent(class_="highlight-text")
         if not (text and COLUMNS.search(inside.text)):
@@ -103,13 +117,23 @@ def keep(soup: BeautifulSoup) -> None:
 
 
 def fold(soup: BeautifulSoup) -> None:
-    """Fold the proofs of class ``dropdown``: the script that folds admonitions looks for a title, which they lack."""
-    for proof in soup.select("div.proof.dropdown"):
-        proof["class"] = [name for name in proof["class"] if name != "dropdown"]
-        details = proof.wrap(soup.new_tag("details", attrs={"class": ["folded-proof"]}))
-        summary = soup.new_tag("summary")
-        summary.string = "Proof"
-        details.insert(0, summary)
+    """Fold boxes of class ``dropdown`` in the HTML: a script would fold them when the page stands, and move it."""
+    for box in soup.select("div.admonition.dropdown"):
+        box["class"].remove("dropdown")
+        title = box.find(class_="admonition-title", recursive=False)
+        if title:
+            box.name, title.name = "details", "summary"
+            box["class"].append("fold")
+            for link in title.find_all("a"):  # what folds holds no link
+                end = soup.new_tag("p")
+                end.append(copy(link))
+                box.append(end)
+                link.unwrap()
+        else:  # a proof
+            details = box.wrap(soup.new_tag("details", attrs={"class": ["folded-proof"]}))
+            summary = soup.new_tag("summary")
+            summary.string = "Proof"
+            details.insert(0, summary)
 
 
 def opening(soup: BeautifulSoup) -> list[Tag]:
@@ -128,22 +152,18 @@ def opening(soup: BeautifulSoup) -> list[Tag]:
 
 
 def gather(soup: BeautifulSoup) -> None:
-    """Put the folded cells at a chapter's beginning under one bar, whose title lists them; in it they are open."""
+    """Put the folded cells at a chapter's beginning under one bar, whose title lists them."""
     cells = opening(soup)
     bars = [cell.select_one(":scope > details.hide") for cell in cells]
     if len(bars) < 2:
         return
-    one = soup.new_tag("details", attrs={"class": bars[0]["class"]})
-    summary = soup.new_tag("summary", attrs={"aria-label": "Toggle hidden content"})
+    *before, last = bars
     for state in ("collapsed", "expanded"):
-        words = soup.new_tag("p", attrs={"class": [state, "admonition-title"]})
-        words.string = " · ".join(bar.select_one(f"summary .{state}").text for bar in bars)
-        summary.append(words)
-    one.append(summary)
-    cells[-1].insert(0, one)
-    for bar in bars:
-        bar["open"] = ""
-        one.append(bar.extract())
+        last.select_one(f"summary .{state}").string = " · ".join(
+            bar.select_one(f"summary .{state}").text for bar in bars
+        )
+    codes = [code for bar in before for code in bar.find_all(recursive=False) if code.name != "summary"]
+    last.summary.insert_after(*codes)
     for cell in cells[:-1]:
         cell.decompose()
 
@@ -165,16 +185,17 @@ def headed(soup: BeautifulSoup) -> None:
 
 def mend(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: object) -> None:
     """Change the page's context before the template is filled in."""
-    # Jupyter Book loads Thebe even when no button starts it, and twice: the second time is a script error.
     context["script_files"] = [
         script
         for script in context.get("script_files", [])
-        if "thebe" not in str(script.filename) and "THEBE_JS_URL" not in script.attributes.get("body", "")
+        if not UNUSED.search(f"{script.filename} {script.attributes.get('body')}")
     ]
     context.setdefault("default_mode", "auto")
     soup = BeautifulSoup(context.get("body", ""), "html.parser")
     for tag in soup.select(ROLES):
         del tag["role"]
+    for summary in soup.select("details.hide > summary"):
+        del summary["aria-label"]  # its words are its name
     for mark in soup.select(".of-defaults"):
         mark["title"] = "Known to hold for the default parameters"
     fold(soup)
@@ -186,7 +207,7 @@ def mend(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any],
 
 
 def landmarks(app: Sphinx, exception: Exception | None) -> None:
-    """Mend what the theme's templates write on finished pages: landmarks, and the names of toggles."""
+    """Mend what the theme's templates write on finished pages: landmarks, names of toggles, the theme."""
     if exception is not None or app.builder.format != "html":
         return
     written = {
@@ -198,7 +219,9 @@ def landmarks(app: Sphinx, exception: Exception | None) -> None:
             raise ExtensionError(f"{page.name} has no '{SIDEBAR}': the theme has changed, see page_fixes.py")
         if INSIDE not in text:
             text = text.replace(TOOLTIP, INSIDE)
-        page.write_text(text.replace(SIDEBAR, LANDMARK).replace(TOGGLE, NAMED), encoding="utf-8")
+        for old, new in {SIDEBAR: LANDMARK, TOGGLE: NAMED, UNNAMED: SEARCH, **AUTO}.items():
+            text = text.replace(old, new)
+        page.write_text(text, encoding="utf-8")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

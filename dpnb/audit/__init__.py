@@ -1,4 +1,4 @@
-"""The auditor: replay, exact laws, attacks, bets, scans, and worst-case neighbours."""
+"""The auditor, with replays, exact laws, attacks, bets, scans, and worst-case neighbours."""
 
 from .adapters import OnDomain, adapted, as_estimator, released
 from .assertion import PrivacyViolation, assert_private

@@ -1,4 +1,4 @@
-"""Subjects in other shapes, made into what the instruments take: ``fit(X, y)``, ``predict(X)``, ``random_state``."""
+"""Adapters that give subjects of other shapes the methods that the instruments take, ``fit`` and ``predict``."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ..arrays import Floats
 from ..domain import Domain
 
 Mechanism = Callable[[Any, np.random.Generator], ArrayLike]
-MOST_SEED = 2**31 - 1  # that all programs take for a seed
+MOST_SEED = 2**31 - 1  # largest number that all programs take for a seed
 
 
 @dataclass
 class Adapted:
-    """An estimator whose methods have other names, or that wants other data; made by :func:`adapted`."""
+    """An estimator whose methods have other names, or that takes other data; made by :func:`adapted`."""
 
     factory: Callable[..., Any]
     domain: Domain | None = None
@@ -45,7 +45,7 @@ class Adapted:
         return self
 
     def fit(self, X: Any, y: Any) -> Adapted:
-        """Fit the estimator on the data in the form that it wants."""
+        """Fit the estimator on the data in the form that it takes."""
         seed = None if self.random_state is None else self.random_state % MOST_SEED
         model = self.factory(**({} if self.seed_name is None else {self.seed_name: seed}))
         labels = self._domain.replaced_labels(y) if self.encoded else np.asarray(y) if self.arrays else y
@@ -78,7 +78,7 @@ class Adapted:
         return np.asarray(X) if self.arrays else X
 
     def _decoded(self, codes: Any) -> list[Any]:
-        """Labels by their codes; what is no code stays what it is, for the auditor to see."""
+        """Labels by their codes; values that are no codes stay as they are, for the auditor to see."""
         classes = self._domain.classes
         flat = np.asarray(codes).ravel().tolist()
         return [classes[int(c)] if c in range(len(classes)) else c for c in flat]
@@ -100,12 +100,12 @@ def adapted(
     Parameters
     ----------
     factory : returns an unfitted estimator.
-    arrays : whether it wants NumPy arrays.
-    encoded : whether it wants whole numbers for categories and classes: their codes in the public domain. Values
-        outside the domain are moved into it.
-    domain : the public domain; by default the one of the auditor's data.
-    fit, predict, predict_proba : names of its methods, which are called with positional arguments; ``fit`` may return
-        the model. ``predict_proba=None`` keeps to labels.
+    arrays : whether it takes NumPy arrays.
+    encoded : whether it takes whole numbers for categories and classes, which are their codes in the public domain.
+        Values outside the domain are moved into it.
+    domain : the public domain; by default that of the auditor's data.
+    fit, predict, predict_proba : names of its methods, which are called with positional arguments. ``fit`` may return
+        the model. With ``predict_proba=None`` the auditor asks only for labels.
     seed : name of the factory's parameter for a seed, if it has one.
 
     Examples
@@ -143,7 +143,7 @@ class OnDomain:
 
 @dataclass
 class MechanismEstimator:
-    """A mechanism as an estimator: ``fit`` runs it, ``released_`` holds what it gave away, and it predicts nothing."""
+    """A mechanism as an estimator; ``fit`` runs it, ``released_`` holds its output, and predictions say nothing."""
 
     mechanism: Mechanism
     random_state: int | None = None
@@ -174,8 +174,9 @@ def as_estimator(mechanism: Mechanism) -> Callable[[], MechanismEstimator]:
 
     Parameters
     ----------
-    mechanism : (data, generator) → numbers. Data are what ``fit`` gets: (X, y) from the auditor's pairs, or anything
-        that you give as ``(data,)`` in place of a pair of X and y. All its randomness must come from the generator.
+    mechanism : function (data, generator) → numbers. The data are those that ``fit`` gets, (X, y) from the auditor's
+        pairs, or anything that you give as ``(data,)`` in place of a pair of X and y. All its randomness must come from
+        the generator.
 
     Examples
     --------
@@ -190,6 +191,6 @@ def as_estimator(mechanism: Mechanism) -> Callable[[], MechanismEstimator]:
 
 
 def released(model: Any) -> Floats:
-    """What a mechanism gave away, as the observation of an attack."""
+    """The output of a mechanism, as the observation of an attack."""
     numbers: Floats = model.released_
     return numbers

@@ -1,4 +1,4 @@
-"""An audit in a test: :func:`assert_private` fails with the event that convicts."""
+"""An audit in a test, where :func:`assert_private` fails with the event that convicts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class PrivacyViolation(AssertionError):  # noqa: N818
 
     Parameters
     ----------
-    finding : what was found.
+    finding : the finding that refutes the claim.
     """
 
     def __init__(self, finding: Finding) -> None:
@@ -49,33 +49,34 @@ def assert_private(
     """Fail a test if a privacy claim can be refuted within some seconds.
 
     Fitted models are searched for what they should not hold, and their noise is drawn again with the clock stopped.
-    Then all pairs of neighbours are tried, and bets are made on those that promise most, by anything that a fit shows:
-    answers, numbers, texts, last bits, sizes, errors, outputs that come up again. They stop when the claim is refuted.
-    The instruments share what ``confidence`` allows them to err (Bonferroni).
+    Then all pairs of neighbours are tried, and bets are made on the most promising ones, by anything that a fit shows:
+    answers, numbers, texts, last bits, sizes, errors, outputs that come up again. The bets stop when the claim is
+    refuted. The instruments share the error that ``confidence`` allows (Bonferroni).
 
     Parameters
     ----------
-    subject : an unfitted estimator with ``fit`` and ``predict``, or a class or a function that makes one:
-        :func:`~dpnb.audit.adapters.adapted` and :func:`~dpnb.audit.adapters.as_estimator` make one of anything else.
+    subject : an unfitted estimator with ``fit`` and ``predict``, or a class or a function that makes one.
+        :func:`~dpnb.audit.adapters.adapted` and :func:`~dpnb.audit.adapters.as_estimator` turn anything else into one.
     epsilon, delta : the claim.
-    gaussian : whether it is the claim of normal noise with that (ε, δ): bets are then laid against its δ at ε = 0, too.
-        It is more than (ε, δ): randomised response, which keeps ε = 1 and any δ, is no such noise and fails.
+    gaussian : whether the claim is that of normal noise with this (ε, δ), so that bets are also laid against its δ at ε
+        = 0. This claims more than (ε, δ). For example, randomised response keeps ε = 1 and any δ, but it is no such
+        noise and fails.
     neighbours : ``"add-remove"`` or ``"replace"``.
     domain : public domain of the records that the auditor makes up.
-    kinds : kinds of pairs, as of :func:`~dpnb.audit.pairs.pairs`.
-    runs : fits on each of two data sets, scouting included; a blatant leak takes some tens of them.
-    minutes : time at most, for subjects that are slow; the verdict may then depend on the machine.
-    confidence : probability at least with which a subject that keeps its claim passes.
-    seed : decides all runs of subjects that take a seed.
+    kinds : kinds of pairs, as for :func:`~dpnb.audit.pairs.pairs`.
+    runs : number of fits on each of two data sets, scouting included; a blatant leak takes some tens of them.
+    minutes : time limit, for subjects that are slow; the verdict may then depend on the machine.
+    confidence : smallest probability with which a subject that keeps its claim passes.
+    seed : seed that decides all runs of subjects that take a seed.
 
     Returns
     -------
-    What was found, none of it above the claim. That is no proof: other data, other events or more runs may refute it.
+    The findings, none of them above the claim. They are no proof, because other data, other events or more runs may
+    refute the claim.
 
     Raises
     ------
-    PrivacyViolation
-        An ``AssertionError`` that tells event, pair and bound.
+    PrivacyViolation An ``AssertionError`` that states event, pair and bound.
     AttackError
         If the subject fails on all data.
 

@@ -1,4 +1,4 @@
-"""Black-box attack: fit often on two neighbours, observe every fit, and bound the privacy loss from what was seen."""
+"""Black-box attack, which fits often on two neighbours, observes every fit, and bounds the privacy loss from this."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class AttackError(RuntimeError):
 
 @dataclass(frozen=True)
 class BlackBox:
-    """What a user of a fitted model sees: its answers to fixed queries.
+    """The view of a user of a fitted model, which is its answers to fixed queries.
 
     Calling it with a model gives the class probabilities (codes of the labels where the model has none) of each
     query, and the number of distinct answers.
@@ -47,7 +47,7 @@ class BlackBox:
     Parameters
     ----------
     queries : records, in a form that the model takes.
-    classes : labels in a fixed order; a model that does not know one answers NaN for it.
+    classes : labels in a fixed order; a model that does not know a label answers NaN for it.
     """
 
     queries: Any
@@ -133,8 +133,8 @@ def white_box(model: Any) -> Floats:
 
     Returns
     -------
-    Number of nodes; then node by node in level order, tree by tree: attribute, cut (the first of several), and
-    leaf values. NaN where a tree lacks the node, and for what a node does not have.
+    The number of nodes, and then, node by node in level order and tree by tree, attribute, cut (the first of several),
+    and leaf values. NaN where a tree lacks the node, and for numbers that a node does not have.
     """
     trees = model.trees_
     nodes = max(tree.n_nodes for tree in trees)
@@ -170,15 +170,16 @@ def seed_globals(seed: int) -> None:
 
 @dataclass(frozen=True)
 class Sample:
-    """What is fitted many times: an estimator on one data set, and what is seen of each fit.
+    """An estimator on one data set, which is fitted many times, and the observation of each fit.
 
     Parameters
     ----------
     factory : returns an unfitted estimator.
-    data : (X, y), what ``fit`` takes.
-    observe : fitted model → numbers.
-    name : of the data set, for errors.
-    failures : whether exceptions and warnings of a fit are part of what is seen; else an exception ends the runs.
+    data : (X, y), as ``fit`` takes them.
+    observe : function from a fitted model to numbers.
+    name : name of the data set, for errors.
+    failures : whether exceptions and warnings of a fit are part of the observation; otherwise an exception ends the
+        runs.
     """
 
     factory: Callable[[], Any]
@@ -241,7 +242,7 @@ class Sample:
 def two_samples(
     factory: Callable[[], Any], first: Data, second: Data, observe: Observe, *, failures: bool = False
 ) -> list[Sample]:
-    """An estimator on the data sets D and D′; parameters as of :class:`Sample`."""
+    """An estimator on the data sets D and D′; parameters are those of :class:`Sample`."""
     sides = (first, "first"), (second, "second")
     return [Sample(factory, data, observe, name, failures) for data, name in sides]
 
@@ -303,7 +304,7 @@ def fitting(
 
     Parameters
     ----------
-    at_once : runs that a process is handed at a time.
+    at_once : number of runs that a process is handed at a time.
 
     Raises
     ------
@@ -472,10 +473,11 @@ def attack(
     ----------
     factory : returns an unfitted estimator; every parameter ``random_state`` of it gets a fresh seed for each run.
     first, second : (X, y) of the data sets D and D′.
-    observe : fitted model → one-dimensional numbers, by default the model's answers (:func:`black_box`);
-        :func:`white_box` reads the trees of a forest. Its attribute ``names``, if it has one, names the numbers.
-    settings : of :class:`~dpnb.audit.settings.AuditSettings`, by default with a progress bar. ``runs``, at least 40,
-        can show ε up to about ln(runs / 6) only.
+    observe : function from a fitted model to one-dimensional numbers, by default the model's answers
+        (:func:`black_box`); :func:`white_box` reads the trees of a forest. Its attribute ``names``, if it has one,
+        names the numbers.
+    settings : settings of :class:`~dpnb.audit.settings.AuditSettings`, by default with a progress bar. ``runs``, at
+        least 40, can only show ε up to about ln(runs / 6).
 
     Raises
     ------

@@ -1,11 +1,11 @@
-"""Anytime-valid bounds of ε by betting: e-values of the fair-coin game.
+"""Bounds of ε by betting that are valid at any time, from e-values of the fair-coin game.
 
 *The game*. In every round a fair coin picks D or D′, the subject runs on it, and the auditor guesses the side from the
 output or abstains. If the subject is (ε, δ)-DP given all earlier rounds, P(correct) ≤ e^ε P(wrong) + δ for any rule
-that was fixed before the round. So the number X = 1 after a correct guess, −e^ε after a wrong one and 0 without a
-guess has a mean of at most δ, and wealth that is multiplied by 1 + κ (X − δ) / (e^ε + δ), for a stake κ in [0, 1], does
-not grow on average. A mixture of stakes is such a wealth too. By Ville's inequality it ever reaches 1/α with a
-probability of at most α: whoever looks after every round, and stops when it suits, errs no more often than that.
+that was fixed before the round. So the number X = 1 after a correct guess, −e^ε after a wrong one and 0 without a guess
+has a mean of at most δ, and wealth that is multiplied by 1 + κ (X − δ) / (e^ε + δ), for a stake κ in [0, 1], does not
+grow on average. A mixture of stakes is such a wealth too. By Ville's inequality it ever reaches 1/α with a probability
+of at most α. So an auditor who looks after every round, and stops when it suits, errs no more often than that.
 
 References
 ----------
@@ -95,15 +95,15 @@ def e_value(
 ) -> float:
     """Evidence of the coin game against (ε, δ)-DP.
 
-    Under the claim the e-value, as the rounds go on, is the wealth of a gambler in an unfair game: it ever reaches c
-    with a probability of at most 1/c, whenever one looks.
+    Under the claim the e-value, as the rounds go on, is the wealth of a gambler in an unfair game. It ever reaches c
+    with a probability of at most 1/c, however often one looks.
 
     Parameters
     ----------
-    correct : correct guesses, 0..``guesses``.
-    guesses : rounds with a guess.
+    correct : number of correct guesses, 0..``guesses``.
+    guesses : number of rounds with a guess.
     epsilon, delta : the claim, ε ≥ 0 and δ in [0, 1).
-    rounds : all rounds, by default as many as guesses; those without a guess count for δ > 0 only.
+    rounds : number of all rounds, by default as many as guesses; rounds without a guess count only for δ > 0.
 
     Returns
     -------
@@ -145,7 +145,7 @@ def gaussian_delta(mu: ArrayLike, *, epsilon: ArrayLike) -> Floats:
 
 
 def gaussian_variation(epsilon: ArrayLike, *, delta: float) -> Floats:
-    """δ at ε = 0 of normal noise that has ``delta`` at ``epsilon``: how far it can move any probability, at most."""
+    """δ at ε = 0 of normal noise that has ``delta`` at ``epsilon``, the most that it can move any probability."""
     low, high = (np.full(np.shape(epsilon), math.log(end)) for end in (1e-9, 1e3))  # of μ
     for _ in range(60):  # halvings: down to rounding; the upper end errs on the claim's side
         middle = (low + high) / 2
@@ -343,7 +343,7 @@ def betting_bound(
 
     Parameters
     ----------
-    correct, guesses, rounds : as of :func:`e_value`.
+    correct, guesses, rounds : as for :func:`e_value`.
     confidence : probability in (0, 1) that the bound holds, for all numbers of rounds at once.
     delta : δ of the claim, in [0, 1).
 
@@ -358,7 +358,7 @@ def betting_bound(
 
 
 def least_guesses(epsilon: float, *, confidence: float) -> int:
-    """Least number of runs, all guessed correctly, with which any valid test can refute ε: ln(1/α) / ln(1 + e^−ε).
+    """Smallest number of runs, all guessed correctly, by which a valid test can refute ε, ln(1/α) / ln(1 + e^−ε).
 
     Randomised response is ε-DP and passes for a subject that gives its data away with probability σ(ε) a run, so a test
     that convicts after n such runs errs with probability σ(ε)ⁿ.

@@ -1,6 +1,6 @@
-"""Bounds of ε from outputs on two neighbours: choose an event that tells them apart, and count how often it occurs.
+"""Bounds of ε from outputs on two neighbours, by the counts of an event that tells the data sets apart.
 
-A bound is a statement about the sampled outputs only: a subject that passes is not proved private.
+A bound is a statement about the sampled outputs only, so a subject that passes is not proved private.
 """
 
 from __future__ import annotations
@@ -207,11 +207,11 @@ def largest_bound(runs: int, *, confidence: float) -> float:
 
 @dataclass(frozen=True)
 class OutputEvent:
-    """A set of outputs: what is looked at, and how it compares with a number.
+    """A set of outputs, given by a statistic and its comparison with a number.
 
     Parameters
     ----------
-    statistic : what is looked at, in words.
+    statistic : the statistic, in words.
     relation : ``">"``, ``"≤"``, ``"="`` or ``"≠"``; ``"≤"`` and ``"≠"`` are the complements, missing values included.
     value : the number; NaN stands for "missing" in ``"="`` and ``"≠"``.
     """
@@ -409,18 +409,18 @@ def compare(
 ) -> SampledFinding:
     """Bound ε from independent outputs on two neighbours D and D′.
 
-    An eighth of the outputs trains two classifiers, an eighth chooses one event (a threshold or a frequent value
-    of one number, or a threshold of a classifier's score), and the rest measures that event. Since no output
-    takes part in both choice and measurement, the bound holds with the stated confidence. It does so whatever the
-    event is chosen for: that is the statistic of :func:`epsilon_bound`'s test with limits at 0.999, whatever the stated
-    confidence is. At less, rare outputs are taken by luck; at 1 − 10⁻⁶ the few outputs that choose show next to
-    nothing.
+    An eighth of the outputs trains two classifiers, an eighth chooses one event (a threshold or a frequent value of one
+    number, or a threshold of a classifier's score), and the rest measures that event. Since no output takes part in
+    both choice and measurement, the bound holds with the stated confidence, however the event is chosen. We choose it
+    by the statistic of :func:`epsilon_bound`'s test with limits at 0.999, whatever the stated confidence is. At a lower
+    level rare outputs are taken by luck, and at 1 − 10⁻⁶ the few outputs that choose show next to nothing.
 
     Parameters
     ----------
-    first, second : (n, q) or (n,) outputs on D and D′, a row a run; NaN where an output lacks a number.
+    first, second : (n, q) or (n,) outputs on D and D′, with a row for each run; NaN where an output lacks a number.
     names : (q,) names of the numbers, for the event.
-    settings : of :class:`~dpnb.audit.settings.AuditSettings`; the seed is that of the split and of the classifiers.
+    settings : settings of :class:`~dpnb.audit.settings.AuditSettings`; the seed is that of the split and of the
+        classifiers.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""Below the mathematics: last bits of released numbers, and where noise comes from.
+"""Leaks below the mathematics, which are last bits of released numbers, and the sources of noise.
 
 A proof speaks of real numbers and of noise that nobody can draw again. A program releases floating-point numbers and
-seeds its generators. It also takes time, of which few proofs speak: that is not audited.
+seeds its generators. It also takes time, of which few proofs speak, and this is not audited.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ def fine_bits(values: ArrayLike) -> Floats:
 
 @contextmanager
 def clock_stopped(*modules: ModuleType) -> Iterator[None]:
-    """Let the clock show the same time always, for programs that read it by ``time`` or ``datetime``.
+    """Stop the clock, for programs that read it by ``time`` or ``datetime``.
 
     Clocks that measure durations go on, so that nothing waits forever.
 
     Parameters
     ----------
-    modules : where functions of the clock may have been imported by name.
+    modules : modules into which functions of the clock may have been imported by name.
     """
     here, start = datetime.datetime, 1_700_000_000  # any time would do
     methods = {
@@ -107,14 +107,14 @@ def globals_reset(*_: ModuleType) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Circumstance:
-    """Something that may decide the noise of a fit.
+    """A circumstance that may decide the noise of a fit.
 
     Parameters
     ----------
-    words : what is held fixed, for the finding.
-    holding : context in which it is; takes the modules of the subject.
-    secret : what the loss is conditional on, if it need not be known to anybody.
-    means : what a conviction says.
+    words : the circumstance that is held fixed, in words, for the finding.
+    holding : context that holds it fixed; takes the modules of the subject.
+    secret : condition of the loss, if nobody needs to know the circumstance.
+    means : meaning of a conviction, in words.
     """
 
     words: str

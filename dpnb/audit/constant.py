@@ -1,8 +1,8 @@
-"""Facts that never change: a number that noise covers takes many values, and one without noise takes one.
+"""Facts that never change, because a number with noise takes many values, and a number without noise takes one.
 
 What is the same in every fit on D, and something else in every fit on its neighbour D′, had no noise, or the same noise
-each time. If that is the sum or the difference of two numbers that do change, these two had the same noise, or opposite
-noise. :func:`constant_bound` says how much ε a mechanism needs to look like that by chance.
+each time. If it is the sum or the difference of two numbers that do change, then these two had the same noise, or
+opposite noise. :func:`constant_bound` says how much ε a mechanism needs to look like that by chance.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Everything that is reachable from a fitted object: numbers and texts by their paths, and random generators."""
+"""Everything that is reachable from a fitted object, as numbers and texts by their paths, and random generators."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ TOTALS = ("number of entries", "sum", "smallest", "largest", "sorted values")
 
 @dataclass
 class Contents:
-    """What an object holds.
+    """The contents of an object.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
-"""The one curator that does not draw: it asks for the outcome of every release and of every public draw.
+"""The one curator that does not draw; it asks for the outcome of every release and of every public draw.
 
-Whoever answers decides what a fit releases. A replay takes outcomes down and forces them on a neighbour, an
+The answers decide what a fit releases. A replay takes outcomes down and forces them on a neighbour, an
 enumeration answers by a prefix, a search by what tells two data sets apart.
 """
 

@@ -1,4 +1,4 @@
-"""Exact: enumerate what a mechanism or a tiny tree can release, and return the largest log-ratio.
+"""Exact losses, by enumeration of all that a mechanism or a tiny tree can release.
 
 Choices (exponential mechanism, permute-and-flip, intervals) are enumerated, by running the subject again for every
 sequence of choices on both data sets. Additive noise is not enumerated: its worst log-ratio is known in closed form.

@@ -1,4 +1,4 @@
-"""An audit with all instruments: look into models, draw the noise again, and bet on all pairs."""
+"""An audit with all instruments, which looks into models, draws the noise again, and bets on all pairs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def own_domain(model: Any) -> Domain | None:
 
 @dataclass(frozen=True)
 class Examination:
-    """What the instruments of an audit found.
+    """The findings of the instruments of an audit.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a fact about a fitted model is, in words: the records, their number, the mean of an attribute."""
+"""Descriptions of facts about a fitted model in words, such as the records, their number, the mean of an attribute."""
 
 from __future__ import annotations
 

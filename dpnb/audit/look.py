@@ -1,4 +1,4 @@
-"""What is seen of a fitted model: its answers, every number and text that it holds, last bits, and sizes.
+"""The view of a fitted model, which is its answers, every number and text that it holds, last bits, and sizes.
 
 A fit shows blocks of numbers, each under the path that leads to them. A :class:`Columns` gives every number of all fits
 a column, so that fits whose models differ in shape can be compared.

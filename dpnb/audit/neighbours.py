@@ -1,4 +1,4 @@
-"""Neighbours: data sets that differ in one record, whether two of them are, and which records they share."""
+"""Neighbours, which are data sets that differ in one record: a check of two data sets, and their common records."""
 
 from __future__ import annotations
 

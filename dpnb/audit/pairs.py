@@ -1,7 +1,7 @@
-"""Pairs of neighbours over any public domain: shapes that are hard on trees, and places where leaks hide.
+"""Pairs of neighbours over any public domain, with shapes that are hard on trees, and places where leaks hide.
 
-A pair is made of *units*: a place in [0, 1] for each attribute, and a class. The domain turns them into records, so
-that every kind of pair exists for every domain.
+A pair is made of *units*. A unit has a place in [0, 1] for each attribute, and a class. The domain turns units into
+records, so that every kind of pair exists for every domain.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class Pair:
 
     Parameters
     ----------
-    name : what is special about them.
+    name : words for what is special about the pair.
     first, second : (X, y) with labelled records.
     domain : their public domain.
-    malformed : whether the second one has a record outside of the domain.
+    malformed : whether the second data set has a record outside of the domain.
     """
 
     name: str
@@ -411,7 +411,7 @@ def pairs(
     kinds: Sequence[str] | None = None,
     seed: int = 0,
 ) -> list[Pair]:
-    """Neighbours over a public domain, those first that show most leaks.
+    """Neighbours over a public domain, with those first that show most leaks.
 
     Pairs whose first data sets are equal have the same one, so that its fits can be shared.
 
@@ -420,8 +420,8 @@ def pairs(
     neighbours : ``"add-remove"`` or ``"replace"``.
     domain : public domain of the records.
     kinds : names of kinds: structured, ends, classes, duplicates, bounds, meeting, large, lone, random, rare, empty,
-        malformed; by default all but the last two, in which many programs fail that are honest otherwise.
-    seed : of all that is random in them.
+        malformed; by default all but the last two, on which many programs fail that are honest otherwise.
+        seed : seed of all that is random in the pairs.
 
     Raises
     ------

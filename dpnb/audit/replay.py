@@ -1,8 +1,8 @@
-"""Replay: fit on D, force the same outputs on D′, and add up exact log-likelihood ratios.
+"""Replays, which fit on D, force the same outputs on D′, and add up exact log-likelihood ratios.
 
-Every release goes through one method of the curator, so a recorder can take down what was released, and a replayer
-can answer with the same outputs on other data while it asks each law how likely they are there. Bags are secret:
-their randomness is averaged out exactly, by one replay for each number of copies that a record may have.
+Every release goes through one method of the curator, so a recorder can take down what was released, and a replayer can
+answer with the same outputs on other data while it asks each law how likely they are there. Bags are secret, so their
+randomness is averaged out exactly, by one replay for each number of copies that a record may have.
 
 The log-ratio at any output bounds the true ε from below (for pure differential privacy, with certainty).
 """
@@ -37,7 +37,7 @@ MOST_COPIES = 12  # P(Poisson(1) > 12) < 1e-10; leaving it out lowers a likeliho
 
 
 class DivergenceError(Exception):
-    """The fit on D′ asks for other releases than the fit on D: data decide what is released, unnoticed.
+    """The fit on D′ asks for other releases than the fit on D, so the data decide, unnoticed, what is released.
 
     Parameters
     ----------
@@ -413,14 +413,14 @@ def replay(
     ----------
     estimator : any estimator of this package; it is cloned.
     first, second : (X, y) with labelled records, neighbours under add/remove or replace.
-    seed : of the fit.
+    seed : seed of the fit.
     subject, pair : names for the report.
 
     Returns
     -------
-    Finding whose bound holds with certainty. For a bootstrap it is the loss given the bags, and says so. Under
-    replace a claim that was made for add/remove counts twice. A claim with δ allows larger losses at rare outputs,
-    so it is the ledger's pure ε that is held against them.
+    Finding whose bound holds with certainty. For a bootstrap it is the loss given the bags, and says so. Under replace
+    a claim that was made for add/remove counts twice. A claim with δ allows larger losses at rare outputs, so the
+    losses are compared with the ledger's pure ε.
     """
     outcome, relation = replay_estimator(estimator, first, second, seed=seed)
     ledger = outcome.ledger

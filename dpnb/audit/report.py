@@ -1,4 +1,4 @@
-"""Picture and page of an audit: how the wealth of the bets grew, and what the scans found."""
+"""Picture and page of an audit, which show how the wealth of the bets grew, and what the scans found."""
 
 from __future__ import annotations
 

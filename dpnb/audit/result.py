@@ -13,13 +13,13 @@ def exceeds(bound: float, claimed: float) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """What an instrument found out about one pair of neighbours.
+    """The result of an instrument on one pair of neighbours.
 
     Parameters
     ----------
     instrument : ``"replay"``, ``"exact"``, ``"attack"``, ``"betting"``, ``"curve"``, ``"one-run"``,
         ``"scan"`` or ``"generators"``.
-    subject : what was audited.
+    subject : name of the audited subject.
     claimed : the ε that the subject promises.
     lower_bound : the privacy loss found; unless ``given`` says otherwise, no ε below it is true, and ``inf`` means
         that no finite ε is.
@@ -31,10 +31,10 @@ class Finding:
     delta : the δ of the claim.
     gaussian : whether the claim, and then the bound of bets, is of normal noise with that ε and δ.
     trials : number of fits or of transcripts looked at.
-    given : what the loss is conditional on, though the claim is not: ``"the bags"`` of a bootstrap. Such a loss shows
-        what a proof overlooked; by itself it does not refute a claim about secret bags. An infinite one does so if no
-        bag makes the output possible on the other data set.
-    why : what makes the event possible, in words, where that can be told.
+    given : condition of the loss that the claim does not have, such as ``"the bags"`` of a bootstrap. Such a loss shows
+        what a proof overlooked, but by itself it does not refute a claim about secret bags. An infinite loss does
+        refute it if no bag makes the output possible on the other data set.
+    why : reason why the event is possible, in words, where it is known.
     """
 
     instrument: str

@@ -1,4 +1,4 @@
-"""An audit retold: what was tried, what was not, and how to see its finding again."""
+"""An audit retold, with what was tried, what was not, and how to see its finding again."""
 
 from __future__ import annotations
 

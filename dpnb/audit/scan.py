@@ -1,4 +1,4 @@
-"""What a fitted model holds beside its releases: records, sizes, numbers without noise, generators and seeds."""
+"""Things that a fitted model holds beside its releases: records, sizes, numbers without noise, generators and seeds."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ WITH_SEEDS = ("repr(model)", "len(pickle.dumps(model))")  # facts that tell the 
 
 @dataclass(frozen=True, kw_only=True)
 class ScanFinding(Finding):
-    """What a model holds that its claim does not allow.
+    """A thing that a model holds although its claim does not allow it.
 
     Parameters
     ----------
-    path : where, such as ``model.trees_[3].counts``.
-    holds : what, such as "the number of records".
-    loss : the privacy loss if what was seen is always so.
-    chance : probability at most with which a subject that keeps its claim is convicted of anything by that scan.
+    path : path to the thing, such as ``model.trees_[3].counts``.
+    holds : the thing in words, such as "the number of records".
+    loss : privacy loss if the thing is the same in all fits.
+    chance : largest probability with which the scan convicts a subject that keeps its claim of anything.
     """
 
     path: str = ""
@@ -54,20 +54,20 @@ def scan(
 ) -> list[ScanFinding]:
     """Look into fitted models for what they should not hold.
 
-    Convicted is a fact, found by :func:`~dpnb.audit.contents.contents`, that has one value in every fit on D and
-    another one in every fit on D′, each fit with a seed of its own: records, sizes, means, classes that were read off
-    the data, counts without noise, an error. So is a generator, or a seed, from which the noise can be drawn again.
-    What is the same on both data sets is public as far as this pair shows; what a record tells that both have, another
-    pair shows.
+    The scan convicts a fact, found by :func:`~dpnb.audit.contents.contents`, that has one value in every fit on D and
+    another one in every fit on D′, each fit with a seed of its own. Such facts are records, sizes, means, classes that
+    were read off the data, counts without noise, or an error. The scan also convicts a generator, or a seed, from which
+    the noise can be drawn again. A fact that is the same on both data sets is public as far as this pair shows; whether
+    it follows from a record that both have, another pair shows.
 
     Parameters
     ----------
     factory : returns an unfitted estimator. A ``random_state`` of its own is left in place where the model is searched
         for generators and seeds, and replaced by fresh seeds elsewhere.
     first, second : (X, y) of the data sets D and D′.
-    most_runs : most fits on each data set; claims above ε = 5 need more than a thousand.
-    settings : of :class:`~dpnb.audit.settings.AuditSettings`; a subject that keeps its claim is not convicted for a
-        number with probability ``confidence`` at least, by default 1 − 10⁻⁶.
+    most_runs : largest number of fits on each data set; claims above ε = 5 need more than a thousand.
+    settings : settings of :class:`~dpnb.audit.settings.AuditSettings`. With probability ``confidence`` at least, by
+        default 1 − 10⁻⁶, a subject that keeps its claim is not convicted for a number.
 
     Returns
     -------

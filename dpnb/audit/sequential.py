@@ -1,4 +1,4 @@
-"""Audits that may stop at any time: the fair-coin game, played with estimators, with mechanisms, or by hand.
+"""Audits that may stop at any time, by the fair-coin game with estimators, with mechanisms, or by hand.
 
 The rule for guesses is learned from past outputs only, anew whenever their number has doubled: a short list of events,
 each of which guesses one of the two data sets; an output in none of them gets no guess. What the list is chosen for is
@@ -332,24 +332,24 @@ class MonitoredFinding(Finding):
 
 
 class Monitor:
-    """The coin game with a subject that runs elsewhere; may go on for ever.
+    """The coin game with a subject that runs elsewhere; it may go on for ever.
 
     For each run ask for :attr:`side`, run the subject on D if it is 0 and on D′ if it is 1, and :meth:`add` what it
     released. :attr:`bound` and :attr:`e_value` hold whenever one looks.
 
     Parameters
     ----------
-    names : of the numbers of an output.
-    tell : event → its words.
+    names : names of the numbers of an output.
+    tell : function from an event to its words.
     best : whether rules are learned for the largest bound, instead of for a fast refutation of the claim.
-    most_runs : rounds that are planned, if they are.
+    most_runs : number of rounds that are planned; None if no number is planned.
     reserve : share of the wealth that is laid aside for further pairs, see :meth:`turn`.
     settings : of :class:`~dpnb.audit.settings.AuditSettings`; the seed, by default from the operating system, is that
         of the coin and of classifiers, and the subject must not know it.
 
     Notes
     -----
-    Assumed is that each run, given all earlier ones, treats the pair as the claim says; runs need not be independent.
+    We assume that each run, given all earlier ones, treats the pair as the claim says. Runs need not be independent.
     """
 
     def __init__(
@@ -448,7 +448,8 @@ class Monitor:
         Parameters
         ----------
         side : the data set that it ran on, as :attr:`side` said.
-        output : one-dimensional numbers; NaN, or fewer of them, where some are missing.
+        output : one-dimensional numbers. NaN stands for a missing one, and there may be fewer numbers than in other
+            outputs.
 
         Raises
         ------
@@ -556,14 +557,14 @@ def monitor(
 
     Parameters
     ----------
-    factory, first, second, observe : as of :func:`~dpnb.audit.attack.attack`.
-    most_runs : fits at most, each on one of the data sets by a coin.
+    factory, first, second, observe : as for :func:`~dpnb.audit.attack.attack`.
+    most_runs : largest number of fits, each on one of the data sets by a coin.
     stop : whether to stop when the claim is refuted; otherwise all runs go for the largest bound.
     settings : of :class:`~dpnb.audit.settings.AuditSettings`; the bound holds however long the audit went on.
 
     Returns
     -------
-    MonitoredFinding; ``trials`` are the runs that it took.
+    MonitoredFinding, whose ``trials`` are the number of runs that it took.
 
     Raises
     ------
@@ -621,7 +622,7 @@ def monitor_mechanism(
     ----------
     run : data set, random generator → released numbers, one-dimensional or a single one.
     first, second : the neighbours.
-    most_runs, stop, settings : as of :func:`monitor`.
+    most_runs, stop, settings : as for :func:`monitor`.
     """
     asked = AuditSettings(**settings).about(subject=getattr(run, "__name__", type(run).__name__))
     check_count("most_runs", most_runs, low=1)

@@ -1,4 +1,4 @@
-"""What an audit claims and may spend: one object, whose fields are the keywords of every instrument."""
+"""The claim of an audit and what it may spend, in one object whose fields are the keywords of every instrument."""
 
 from __future__ import annotations
 
@@ -40,16 +40,17 @@ class AuditSettings:
     ----------
     claimed : ε of the claim.
     delta : δ of the claim, in [0, 1).
-    gaussian : whether the claim says more: that a record's part is hidden as well as by normal noise with that (ε, δ).
-        Bets are then laid against (ε, δ) or the δ at ε = 0; other instruments test (ε, δ) alone.
-    confidence : probability in (0, 1) that a bound holds: a private subject is flagged with probability
-        1 − ``confidence`` at most.
-    neighbours : relation of the claim, ``"add-remove"`` or ``"replace"``; whether two data sets fit it is not checked.
-    pair, subject : the two data sets and what is audited, in words; by default the subject is the estimator's class.
-    runs : fits on each data set.
+    gaussian : whether the claim says more, which is that a record's part is hidden as well as by normal noise with that
+        (ε, δ). Bets are then laid against (ε, δ) or against the δ at ε = 0. Other instruments test (ε, δ) alone.
+    confidence : probability in (0, 1) that a bound holds, so a private subject is flagged with probability 1 −
+        ``confidence`` at most.
+    neighbours : relation of the claim, ``"add-remove"`` or ``"replace"``; nobody checks whether two data sets fit it.
+    pair, subject : the two data sets and the audited subject, in words; by default the subject is the estimator's
+        class.
+    runs : number of fits on each data set.
     minutes : time after which an audit of many pairs ends; with a limit its findings depend on the machine.
     jobs : number of processes; findings do not depend on it.
-    seed : decides all runs of subjects that take a seed, the auditor's coin, splits and classifiers.
+    seed : seed of all runs of subjects that take a seed, of the auditor's coin, of splits and of classifiers.
     progress : whether to show a progress bar.
 
     Raises
@@ -82,7 +83,7 @@ class AuditSettings:
             raise ValueError(f"minutes={self.minutes!r}: expected a positive number, such as 5")
 
     def about(self, *, subject: str = "", pair: str = "") -> AuditSettings:
-        """The same with names where there are none."""
+        """The same settings, with names where there were none."""
         return replace(self, subject=self.subject or subject, pair=self.pair or pair)
 
     def finding(self, kind: type[Found], **seen: Any) -> Found:

@@ -1,6 +1,7 @@
-"""Signs: events of single numbers that two samples show more unequally than a claim allows.
+"""Signs, which are events of single numbers that two samples show more unequally than a claim allows.
 
-They choose what is looked at closely: columns for rules, pairs for bets, words for a report. None is evidence.
+They choose columns for rules, pairs for bets, and words for a report, which are then looked at closely. No sign is
+evidence.
 """
 
 from __future__ import annotations

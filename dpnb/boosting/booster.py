@@ -1,4 +1,4 @@
-"""PrivateBooster: boosted decision stumps under differential privacy, the repaired DPAda as a product."""
+"""PrivateBooster, boosted decision stumps under differential privacy, which makes a product of the repaired DPAda."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def logistic(score: Floats) -> Floats:
     """Probability of the positive class at a score F of bounded weights, ``1 / (1 + exp(−F))``.
 
     The weights are the slopes of MadaBoost's loss φ(z) = 1 − z for z < 0 and exp(−z) for z ≥ 0. Where a share p is
-    positive, p φ(F) + (1 − p) φ(−F) is least at F = ln(p / (1 − p)). AdaBoost's exponential loss has half of it, see
-    :func:`~dpnb.papers.stumps.half_logistic`.
+    positive, p φ(F) + (1 − p) φ(−F) is least at F = ln(p / (1 − p)). AdaBoost's exponential loss is least at half of
+    this, see :func:`~dpnb.papers.stumps.half_logistic`.
     """
     return 0.5 * (1 + np.tanh(score / 2))
 
 
 def probabilities(models: Sequence[Shapes], codes: Floats) -> Floats:
-    """Probabilities (n, classes) that the scores of one model, or of one for each class, state."""
+    """Class probabilities (n, classes) that follow from the scores of one model, or of one model for each class."""
     scores = np.stack([model.score(codes) for model in models])
     if len(scores) > 1:
         return softmax(scores).T
@@ -49,47 +49,53 @@ def probabilities(models: Sequence[Shapes], codes: Floats) -> Floats:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PrivateBooster(PrivateClassifier):
-    """Boosted stumps, and with δ groups of attributes and noisy sweeps: a sum that can be looked at, ε-DP or (ε, δ)-DP.
+    """Boosted stumps, with δ also groups of attributes and noisy sweeps; a sum of shapes to plot, ε-DP or (ε, δ)-DP.
 
     Parameters
     ----------
-    delta : total δ in (0, 1) for all stages, or None for pure ε, by which stumps and products of two are chosen.
-    n_rounds : number of stumps m ≥ 1; None for a number that follows from a noisy number of records times ε.
-    learning_rate : first step λ > 0 of the stumps; the step shrinks linearly to λ/5 in the last round. None for one
-        that follows from the number of rounds.
-    uniform, geometric : thresholds of each continuous attribute before the data are seen, see
-        :func:`~dpnb.records.grid.public_cuts`; with δ, bins that many records crowd into are halved.
+    delta : total δ in (0, 1) for all stages, or None for pure ε. With pure ε the booster chooses stumps and products of
+        two.
+    n_rounds : number of stumps m ≥ 1; if None, it follows from a noisy number of records times ε.
+    learning_rate : first step λ > 0 of the stumps; the step shrinks linearly to λ/5 in the last round. If None, it
+        follows from the number of rounds.
+    uniform, geometric : number of thresholds of each continuous attribute before the data are seen, see
+        :func:`~dpnb.records.grid.public_cuts`; with δ, bins that hold many records are halved afterwards.
     additive : whether to do without pairs and triples of attributes.
 
     Attributes
     ----------
-    models_ : list of :class:`~dpnb.records.shapes.Shapes`, one for two classes (the second is +1), else one a class.
-    feature_importances_ : (attributes,) shares of what the attributes move the score by, see there.
+    models_ : list of :class:`~dpnb.records.shapes.Shapes`, one for two classes (the second is +1), otherwise one for
+        each class.
+    feature_importances_ : (attributes,) share of each attribute in the movements of the score; see the property.
 
     Notes
     -----
     **Privacy**: ``epsilon``-DP, or (``epsilon``, ``delta``)-DP, under ``neighbours`` for a given domain. Given past
-    outputs the scores F of all records are fixed, and a record changes sums over cells by its own residual r: for two
-    classes ``y · min(1, exp(−y F))``, for more ``1[y = k] − p_k`` of each class.
+    outputs the scores F of all records are fixed, and a record changes sums over cells by its own residual r. This is
+    ``y · min(1, exp(−y F))`` for two classes, and ``1[y = k] − p_k`` of each class k for more.
 
-    * A noisy number of records, with pure ε; with δ noisy counts of the bins of each attribute, some of them halved:
-      a record is in one bin of each.
-    * Stumps, and with pure ε products of two in the last rounds: ``½ Σ r h`` moves by at most ½ either way;
-      permute-and-flip, or with δ the exponential mechanism, several times in a pass over the records.
-    * Fine attributes: ``Σ max(|Σ r| − 3 √(Σ r² + 36), 0)`` over bins moves up by Σ|r| or down by Σ|r| + r²/4 at most.
-    * Groups: the largest ``|½ Σ r h|`` over products h of a condition on each of two or three attributes moves by ½
-      Σ|r|, either way.
-    * Sweeps: a record is in one cell of each block, with a residual of at most 1 (√2 for more than two classes) in L2.
+    * The booster releases a noisy number of records with pure ε. With δ it releases noisy counts of the bins of each
+      attribute, some of which are halved; a record is in one bin of each attribute.
+    * For stumps, and with pure ε for products of two in the last rounds, the score ``½ Σ r h`` moves by at most ½
+      either way. Permute-and-flip chooses them, or with δ the exponential mechanism, several times in a pass over the
+      records.
+    * For fine attributes, the score ``Σ max(|Σ r| − 3 √(Σ r² + 36), 0)`` over bins moves up by Σ|r| or down by Σ|r| +
+      r²/4 at most.
+    * For groups, the largest ``|½ Σ r h|`` over products h of a condition on each of two or three attributes moves by
+      at most ½ Σ|r|, either way.
+    * For sweeps, a record is in one cell of each block, with a residual of at most 1 (√2 for more than two classes) in
+      L2.
 
-    Draws are exact, and so are sums of residuals, which are multiples of 2⁻²⁸, for up to 2²⁵ records; scores that are
-    added up over bins are exact while records times attributes are at most 2²⁵. The number of
-    rounds and what else follows from the noisy number of records is post-processing; budgets are fixed in advance. With
-    δ, all plans that may follow are declared, and ρ is what the worst of them leaves, see
+    Draws are exact. Sums of residuals, which are multiples of 2⁻²⁸, are exact for up to 2²⁵ records, and scores that
+    are added up over bins are exact while records times attributes are at most 2²⁵. The number of rounds, and
+    everything else that follows from the noisy number of records, is post-processing; budgets are fixed in advance.
+    With δ, all plans that may follow are declared, and ρ is what the worst of them leaves, see
     :mod:`dpnb.privacy.accounting`.
 
-    Ask ``print(domain.check(X, y))`` before: a fit moves what does not fit in silence, and spends its budget.
+    Call ``print(domain.check(X, y))`` before a fit, because a fit silently moves misfits into the domain, and spends
+    its budget.
 
-    ``n_rounds`` and ``learning_rate`` are free to choose before the data are seen; every further fit on the private
+    You may choose ``n_rounds`` and ``learning_rate`` freely before the data are seen. Every further fit on the private
     records spends its own budget.
 
     References
@@ -150,15 +156,15 @@ class PrivateBooster(PrivateClassifier):
 
     @property
     def feature_importances_(self) -> Floats:
-        """Share of each attribute in what moves the score, (attributes,), summing to 1 or all 0.
+        """Share of each attribute in the movements of the score, (attributes,); the shares sum to 1 or are all 0.
 
-        With δ: the mean absolute deviation of what an attribute adds to the score, over records that lie where the
-        noisy counts say that are released anyway, see :meth:`~dpnb.records.shapes.Shapes.importances`.
+        With δ, the share follows from the mean absolute deviation of what an attribute adds to the score, over records
+        that lie where the noisy counts say. These counts are released anyway, see
+        :meth:`~dpnb.records.shapes.Shapes.importances`.
 
         With pure ε no counts are released, and earlier documents hold none. Then half the distance from an attribute's
-        lowest to its highest score takes its place, and a warning says so: an attribute that is the same in all records
-        can have a share.
-        :meth:`explain` says what attributes add for records that one has.
+        lowest to its highest score takes its place, and a warning says so, because an attribute that is the same in all
+        records can then have a share. :meth:`explain` says what attributes add to the scores of records at hand.
 
         **Privacy**: post-processing, free.
         """
@@ -174,7 +180,7 @@ class PrivateBooster(PrivateClassifier):
         return shares
 
     def explain(self, X: pd.DataFrame | ArrayLike, *, label: Any = None) -> pd.DataFrame:
-        """What each attribute, and each group of them, adds to the score of each record.
+        """The part of each attribute, and of each group of them, in the score of each record.
 
         Parameters
         ----------
@@ -183,8 +189,8 @@ class PrivateBooster(PrivateClassifier):
 
         Returns
         -------
-        DataFrame (n, 1 + attributes + groups): "constant", the attributes, and groups as "one × other"; a row sums
-        to the score F. With two classes P(second class) = ``logistic(F)``, else the probabilities are the softmax of
+        DataFrame (n, 1 + attributes + groups): "constant", the attributes, and groups as "one × other". A row sums to
+        the score F. With two classes P(second class) = ``logistic(F)``, with more the probabilities are the softmax of
         the classes' scores.
 
         **Privacy**: post-processing, free. The rows describe the records in ``X``.
@@ -202,11 +208,11 @@ class PrivateBooster(PrivateClassifier):
         return pd.DataFrame(parts, index=index)
 
     def shape(self, name: str, *, label: Any = None) -> Shape:
-        """What an attribute adds to the score by itself.
+        """The part that an attribute by itself adds to the score.
 
         Parameters
         ----------
-        name : of an attribute.
+        name : name of an attribute.
         label : class whose score is meant; the second of two classes if None.
 
         Returns
@@ -220,7 +226,7 @@ class PrivateBooster(PrivateClassifier):
         return self._model(label).shape(self.domain_.names.index(name))
 
     def groups(self, *, label: Any = None) -> dict[tuple[str, ...], GroupShape]:
-        """What pairs and triples of attributes add to the score beside their own shapes.
+        """The parts that pairs and triples of attributes add to the score beside their own shapes.
 
         Parameters
         ----------
@@ -228,7 +234,8 @@ class PrivateBooster(PrivateClassifier):
 
         Returns
         -------
-        Names of two or three attributes → :class:`~dpnb.records.shapes.GroupShape`; empty with ``additive=True``.
+        Mapping from the names of two or three attributes to :class:`~dpnb.records.shapes.GroupShape`; empty with
+        ``additive=True``.
 
         **Privacy**: post-processing, free.
         """

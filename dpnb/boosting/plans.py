@@ -1,4 +1,4 @@
-"""What the booster with δ spends its budget on: settings, plans that follow from a number of records, their shares."""
+"""How the booster with δ spends its budget: settings, plans that follow from a number of records, and their shares."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..errors import FewRecordsWarning
 from ..privacy.accounting import Share
 from ..records.losses import FIXED_POINT, Softmax
 
-# Steps of noise in its standard deviation, or twice as many; none is finer than FIXED_POINT's.
+# Number of steps of noise in its standard deviation, or twice as many; no step is finer than FIXED_POINT's.
 STEPS_A_SCALE = 2.0**20
 ROUNDS = (20, 30, 45, 70, 100, 150)  # numbers of stumps for a problem, each for 1.5 times the records
 # Records times ε from which on there are more stumps, and more groups of attributes; no run chose them.
@@ -24,15 +24,15 @@ MOST_CELLS_OF_A_GROUP = 128  # larger groups are not offered; no run chose it
 
 
 class Plan(NamedTuple):
-    """How much of each stage, and its share of ρ; what the shares leave is for the sweeps.
+    """How much of each stage there is, and its share of ρ. The sweeps get what the other shares leave.
 
     Parameters
     ----------
     stumps, step : number of stumps, and their first step.
-    at_once : stumps of one pass over the records.
-    of_stumps : share of ρ.
-    groups, of_groups : most groups of attributes, and their share.
-    fine, of_fine : most fine attributes, and their share.
+    at_once : number of stumps chosen in one pass over the records.
+    of_stumps : share of ρ for the stumps.
+    groups, of_groups : largest number of groups of attributes, and their share.
+    fine, of_fine : largest number of fine attributes, and their share.
     sweeps : number of sweeps.
     """
 
@@ -48,22 +48,24 @@ class Plan(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """What is the same for all data; the run ``settings`` compares the numbers with others on public sets.
+    """Numbers that are the same for all data; the run ``settings`` compares them with others on public data sets.
 
-    It does not compare ``of_counts``, ``of_curvatures``, ``crowded`` and ``of_fine``: no stored run chose these.
+    It does not compare ``of_counts``, ``of_curvatures``, ``crowded`` and ``of_fine``, which no stored run chose.
 
     Parameters
     ----------
-    of_counts, of_thresholds, of_curvatures : shares of the budget.
-    halvings, halvings_at_once : most halvings of a crowded bin, at most 8; how many before its parts are counted.
+    of_counts, of_thresholds, of_curvatures : shares of the budget for counts, thresholds and curvatures.
+    halvings, halvings_at_once : largest number of halvings of a crowded bin, at most 8, and how many of them come
+        before its parts are counted again.
     crowded : share of the records that makes a bin crowded.
-    of_stumps, of_few : share of the budget, and what it is where records are too few for groups.
-    at_once : most stumps of a pass.
-    groups, of_groups : most groups of attributes, fewer where less is known; their share.
-    fine, of_fine : most fine attributes, none where less is known; their share.
-    sweeps, first_sweep : number of sweeps, half as many for few records; the first one's share of a Newton step.
-    ridge : standard deviations of noise that a cell's curvature is raised by.
-    sharp : share of it for a fine attribute whose records all lie in cells that are counted well.
+    of_stumps, of_few : share of the budget for the stumps, and this share where records are too few for groups.
+    at_once : largest number of stumps of a pass.
+    groups, of_groups : largest number of groups of attributes, which is smaller where less is known, and their share.
+    fine, of_fine : largest number of fine attributes, which is 0 where less is known, and their share.
+    sweeps, first_sweep : number of sweeps, which is half as large for few records, and the first sweep's share of a
+        Newton step.
+    ridge : number of standard deviations of noise by which a cell's curvature is raised.
+    sharp : share of the ridge for a fine attribute whose records all lie in cells that are counted well.
     """
 
     of_counts: float = 0.02
@@ -85,11 +87,11 @@ class Settings(NamedTuple):
     sharp: float = 0.14
 
     def plan(self, known: float, *, n_problems: int) -> Plan:
-        """What to spend the budget on.
+        """The plan by which the budget is spent.
 
         Parameters
         ----------
-        known : see :func:`evidence`.
+        known : noisy number of records times ε, see :func:`evidence`.
         n_problems : 1 for two classes, else their number.
         """
         rounds = ROUNDS[sum(known >= start for start in MORE_STUMPS)]
@@ -108,14 +110,14 @@ class Settings(NamedTuple):
         )
 
     def of_a_pass(self, stumps: int, *, n_problems: int, n_attributes: int) -> int:
-        """How many stumps to choose in one pass: few where they, or attributes to choose from, are few."""
+        """Number of stumps to choose in one pass, which is small where stumps or attributes are few."""
         return max(min(self.at_once, stumps // (20 * n_problems), n_attributes // 3), 1)
 
 
 def evidence(n: float, epsilon: float) -> float:
-    """A noisy number of records times ε: what decides how much can be learnt.
+    """A noisy number of records times ε, which decides how much can be learnt.
 
-    **Privacy**: the number was released, and so the warning is post-processing.
+    **Privacy**: the number was released, so the warning is post-processing.
     """
     known = max(n, 0.0) * min(epsilon, 1e9)
     few = 200  # below it AUC − ½ was less than half of what it can be, on most public data sets
@@ -131,14 +133,14 @@ def evidence(n: float, epsilon: float) -> float:
 
 
 class Planner(NamedTuple):
-    """What public parameters leave open, of :class:`~dpnb.PrivateBooster`; the rest follows from the records' number.
+    """Plans of a :class:`~dpnb.PrivateBooster`; its public parameters leave open what the number of records decides.
 
     Parameters
     ----------
-    settings : of all stages.
+    settings : settings of all stages.
     domain : public domain.
-    n_problems : 1 for two classes, else their number.
-    n_rounds, learning_rate, additive : as of the booster.
+    n_problems : 1 for two classes, otherwise the number of classes. n_rounds, learning_rate, additive : as for the
+        booster.
     """
 
     settings: Settings
@@ -149,7 +151,7 @@ class Planner(NamedTuple):
     additive: bool
 
     def plan(self, known: float) -> Plan:
-        """What to do where so much is known, see :func:`evidence`."""
+        """The plan for a noisy number of records times ε, see :func:`evidence`."""
         plan = self.settings.plan(known, n_problems=self.n_problems)
         stumps = self.n_rounds or plan.stumps
         size = {"n_problems": self.n_problems, "n_attributes": self.domain.n_attributes}
@@ -160,15 +162,15 @@ class Planner(NamedTuple):
         return plan if self.domain.continuous.any() else plan._replace(fine=0, of_fine=0.0)
 
     def declared(self) -> tuple[tuple[Share, ...], ...]:
-        """All plans, in shares of the budget."""
+        """All plans that may follow, in shares of the budget."""
         return tuple(sorted({self._shares(self.plan(known)) for known in (0.0, *MORE_STUMPS, *MORE_GROUPS)}))
 
     def number(self, plan: Plan) -> int:
-        """Place of a plan among those that are declared."""
+        """Place of a plan among the declared plans."""
         return self.declared().index(self._shares(plan))
 
     def _shares(self, plan: Plan) -> tuple[Share, ...]:
-        """Noisy counts, choices, and whatever noise they leave the budget for."""
+        """Shares of noisy counts, of choices, and of the noise that the rest of the budget pays for."""
         settings, d = self.settings, self.domain.n_attributes
         first = settings.of_counts + settings.of_thresholds * (settings.halvings > 0)
         questions = (plan.sweeps + 1) * self.n_problems + 1
@@ -189,14 +191,14 @@ def noise_share(share: float, *, entries: int) -> Share:
     return Share(
         "gaussian",
         share,
-        units=Softmax.curvature * FIXED_POINT,  # the least reach of what is added up in cells
+        units=Softmax.curvature * FIXED_POINT,  # the smallest reach of any sum over cells
         entries=entries,
         sd=STEPS_A_SCALE / 2 * (1 - 1e-9),  # units are powers of 2
     )
 
 
 def pairs_of(domain: Domain) -> int:
-    """How many pairs of attributes there can be to choose from, at least; without a pair there is no triple."""
+    """Smallest number of pairs of attributes that there can be to choose from; without a pair there is no triple."""
     least = np.where(domain.continuous, 2, np.asarray(domain.cardinalities))
     return sum(
         1

@@ -1,7 +1,7 @@
-"""Stages of the booster with δ: thresholds, stumps, fine attributes, groups, and noisy sweeps over all of them.
+"""Stages of the booster with δ, which are thresholds, stumps, fine attributes, groups, and noisy sweeps over all.
 
 Each stage asks the records door for sums over the cells of a layout, releases something, and moves the scores by what
-was released. A stage's docstring says what one record can change; budgets are zCDP ρ under add/remove.
+it released. The docstring of a stage says what one record can change. Budgets are zCDP ρ under add/remove.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from ..records.losses import FIXED_POINT, fixed
 from ..records.shapes import Axis, Block, Cuts, Layout, Shapes, category_axis, interval_axis, layout_of
 from .plans import MOST_CELLS_OF_A_GROUP, STEPS_A_SCALE, Plan, Planner, Settings, evidence
 
-SHRINKS_TO = 0.2  # share of the first step that the last one has, linearly from it; no run chose it
-HALVINGS = 8  # most of a crowded bin
+SHRINKS_TO = 0.2  # last step as a share of the first, from which steps shrink linearly; no run chose it
+HALVINGS = 8  # largest number for a crowded bin
 RESOLUTIONS = (256, 2048)  # bins of a fine attribute; no run chose them
-FINE_STEP = 2.0**-24  # units of what a fine bin adds to a score: sums of 2²⁵ records stay exact
-FINE_Z = 3.0  # standard deviations that a fine bin's residuals count above
+FINE_STEP = 2.0**-24  # units of the part of a fine bin in a score, so that sums of 2²⁵ records stay exact
+FINE_Z = 3.0  # standard deviations above which a fine bin's residuals count
 QUARTILES = np.array([0.25, 0.5, 0.75])  # shares of the records at which groups are cut
-MORE_CUTS = 4  # most further ones of an attribute in a pair, where stumps moved most
-MOST_COMBINED = 14  # attributes of triples, and of products with pure ε: those that stumps moved most
+MORE_CUTS = 4  # largest number of further cuts of an attribute in a pair, where stumps moved most
+MOST_COMBINED = 14  # attributes of triples, and of products with pure ε, which stumps moved most
 PUBLICLY = {"uniform": 3, "geometric": 3}  # cuts of an attribute in products with pure ε; no run chose them
-SHARED = 2  # attributes of two groups that say much the same
+SHARED = 2  # number of common attributes of two groups that say much the same
 NOTHING = 1.0  # score of no group, in square roots of the number of records
 
 
@@ -43,11 +43,11 @@ class Stages:
 
     Parameters
     ----------
-    data : the records with their scores.
-    curator : releases.
+    data : records with their scores.
+    curator : release door.
     domain : public domain.
     rho : total budget.
-    settings : of all stages.
+    settings : settings of all stages.
     """
 
     data: ScoredDoor
@@ -62,11 +62,11 @@ class Stages:
         self.blocks: list[Block] = []
         self.tables: list[Floats] = []
         self.counted: list[Floats] = []
-        self.noise = 0.0  # of these counts, the largest standard deviation
-        self.left = 1.0  # share of the budget
+        self.noise = 0.0  # largest standard deviation of these counts
+        self.left = 1.0  # share of the budget that is left
 
     def models(self) -> list[Shapes]:
-        """What was learnt, one model a problem."""
+        """The models that were learnt, one for each problem."""
         table = np.concatenate([np.zeros((len(self.constant), 0)), *self.tables], axis=1)
         blocks, found = tuple(self.blocks), self.records()
         return [
@@ -83,17 +83,17 @@ class Stages:
     # --- Thresholds -----------------------------------------------------------------------------------------
 
     def thresholds(self, *, uniform: int, geometric: int) -> float:
-        """Noisy counts of a public grid's bins; bins that are crowded are halved, again and again.
+        """Take noisy counts of a public grid's bins, and halve crowded bins again and again.
 
-        Crowded is a bin of more than a share of the records, and of more than three standard deviations of the counts
-        of the round before. A round that cuts nothing counts nothing: then the share alone decides.
+        A bin is crowded if it holds more than a share of the records, and more than three standard deviations of the
+        counts of the round before. A round that cuts nothing counts nothing, and then the share alone decides.
 
         Returns
         -------
         Noisy number of records.
 
-        **Privacy**: a record is in one bin of every attribute that is counted, so that the counts of d attributes cost
-        d times 1/(2σ²). What is cut follows from counts that are released.
+        **Privacy**: a record is in one bin of every attribute that is counted, so the counts of d attributes cost d
+        times 1/(2σ²). The cuts follow from counts that are released.
         """
         cuts = public_cuts(self.domain, uniform=uniform, geometric=geometric)
         grid = grid_of(self.domain, cuts)
@@ -118,12 +118,12 @@ class Stages:
         return noisy, sd
 
     def _spend(self, part: float) -> float:
-        """ρ of a part of the budget, which is then gone."""
+        """Spend a part of the budget, and return its ρ."""
         self.left -= part
         return part * self.rho
 
     def _cut(self, cuts: list[Floats | None], *, limit: float) -> float:
-        """Halve bins of more records than the limit, and the halves; returns the noise of their new counts, or 0."""
+        """Halve bins with more records than the limit, and their halves; return the noise of the new counts, or 0."""
         found, settings = {}, self.settings
         for a, own in enumerate(cuts):
             if own is not None:
@@ -149,9 +149,10 @@ class Stages:
     def stumps(self, plan: Plan) -> None:
         """Choose stumps, several at a time, and move the scores by a public step each.
 
-        **Privacy**: the score of a stump h for a problem is ½ Σ r h, which a record moves by at most ½ either way, for
-        its residual is in [-1, 1]: a choice with ε = √(8ρ) is ρ-zCDP. Those of one pass are as many choices, each
-        among stumps of the attributes that the ones before have left, or of all if they have left none.
+        **Privacy**: the score of a stump h for a problem is ½ Σ r h, which a record moves by at most ½ either way,
+        because its residual is in [-1, 1]. So a choice with ε = √(8ρ) is ρ-zCDP. The stumps of one pass are as many
+        choices. Each choice is among stumps of the attributes that earlier choices have left, or of all attributes if
+        they have left none.
         """
         rho = self._spend(plan.of_stumps)
         epsilon = math.sqrt(8 * rho / plan.stumps)
@@ -161,7 +162,7 @@ class Stages:
     def take_stumps(
         self, steps: Floats, mechanism: Callable[..., Ints], epsilon: float, *, at_once: int
     ) -> None:
-        """Stumps that a mechanism chooses at so much ε each."""
+        """Take stumps that a mechanism chooses, at ε each."""
         grid, layout = self.grid, layout_of(self.grid)
         self.data.keep(layout)
         table = np.zeros((len(self.constant), layout.total))
@@ -189,7 +190,7 @@ class Stages:
     def _choose_stumps(
         self, layout: Layout, times: int, mechanism: Callable[..., Ints], epsilon: float
     ) -> list[tuple[int, int]]:
-        """Problems, and positions of stumps in the order of :meth:`~dpnb.records.grid.Grid.stump`."""
+        """Problems of the chosen stumps, and their positions in the order of :meth:`~dpnb.records.grid.Grid.stump`."""
         sums = self.data.residuals(layout)
         totals = sums[:, : layout.sizes[0]].sum(axis=1, keepdims=True)
         half = self.grid.within(sums) - totals / 2
@@ -211,7 +212,7 @@ class Stages:
         return [divmod(one, scores.shape[1]) for one in found]
 
     def take_products(self, steps: Floats, epsilon: float) -> None:
-        """Stumps, and products of conditions on two attributes, by permute-and-flip at so much ε each.
+        """Take stumps and products of conditions on two attributes, by permute-and-flip at ε each.
 
         **Privacy**: ½ Σ r h moves by at most ½ either way for a product h = ±1 as for a stump.
         """
@@ -262,12 +263,13 @@ class Stages:
     # --- Fine attributes ------------------------------------------------------------------------------------
 
     def fine_attributes(self, plan: Plan) -> list[Block]:
-        """Choose attributes that have more to say in fine bins, or none.
+        """Choose attributes that gain from fine bins, or none.
 
         **Privacy**: the score of an attribute is Σ max(|Σ r| − 3 √(Σ r² + 36), 0) over its bins and the problems. A
-        record adds its |r| at most, or takes away |r| + r²/4 at most; that is the range of changes. The part of a bin
-        is rounded down to multiples of 2⁻²⁴, so that sums are exact for up to 2²⁵ records. As computed it was off by
-        less than 2⁻²⁸ before, so in each problem the one bin of a record changes by at most 2⁻²³ more.
+        record adds at most its |r|, or takes away at most |r| + r²/4, and this is the range of changes. The part of a
+        bin is rounded down to a multiple of 2⁻²⁴, so that sums are exact for up to 2²⁵ records. Before rounding, its
+        computed value is off by less than 2⁻²⁸, so in each problem the one bin of a record changes by at most 2⁻²³
+        more.
         """
         if not plan.fine:
             return []
@@ -298,9 +300,9 @@ class Stages:
         change_range: float,
         what: str,
     ) -> list[Block]:
-        """Choose several times at so much ρ each, what says something else than before; the last score is of nothing.
+        """Choose several times, at ρ each, among those unlike earlier ones; the last score stands for no choice.
 
-        Blocks that share an attribute, or two of a group, say much the same.
+        Blocks that share an attribute, or groups that share two, are alike.
         """
         found: list[Block] = []
         for _ in range(times):
@@ -324,9 +326,9 @@ class Stages:
 
         Pairs are in up to eight bins, triples of the attributes that stumps moved most, in quarters of the records.
 
-        **Privacy**: the score of a group is the largest |½ Σ r h| over products h = ±1 of conditions, for more than two
-        classes the sum of these over the classes. A record moves it by half of its Σ|r|, either way; that of no group
-        follows from the noisy number of records.
+        **Privacy**: the score of a group is the largest |½ Σ r h| over products h = ±1 of conditions, or for more than
+        two classes the sum of these over the classes. A record moves it by at most half of its Σ|r|, either way. The
+        score of choosing no group follows from the noisy number of records.
         """
         pairs = offered([self._coarse(a, MORE_CUTS) for a in self.chosen], 2)
         options = pairs + offered([self._coarse(a, 0) for a in self._most_moved()], 3)
@@ -346,7 +348,7 @@ class Stages:
         return self._choose(options, scores, plan.groups, rho, half, 2 * half, "group of attributes")
 
     def _coarse(self, attribute: int, more: int) -> Axis:
-        """An attribute in few bins: cut at its noisy quartiles, and at so many more where the stumps moved most."""
+        """An attribute in few bins, cut at its noisy quartiles, and at some more places where the stumps moved most."""
         if not self.domain.continuous[attribute]:
             return category_axis(attribute, self.domain.cardinalities[attribute])
         steps, quartiles = self.chosen[attribute], self.quantiles(attribute, QUARTILES)
@@ -354,7 +356,7 @@ class Stages:
         return interval_axis(attribute, np.union1d(quartiles, largest[:more]))
 
     def quantiles(self, attribute: int, shares: Floats) -> Floats:
-        """Thresholds below which about these shares of the records are, by the noisy counts of bins."""
+        """Thresholds below which about these shares of the records lie, by the noisy counts of bins."""
         cuts = np.asarray(self.grid.cuts[attribute])
         counts = np.maximum(self.counted[attribute], 0.0)
         below, total = np.cumsum(counts)[:-1], counts.sum()
@@ -395,7 +397,7 @@ class Stages:
         self._add(layout, table)
 
     def _picked(self) -> list[Block]:
-        """The attributes that stumps were chosen on: cut where they were, a categorical one as it is."""
+        """The attributes of the chosen stumps, cut where the stumps were; a categorical one stays as it is."""
         found = []
         for a, steps in self.chosen.items():
             if steps and self.domain.continuous[a]:
@@ -426,11 +428,11 @@ class Stages:
         return noisy.astype(float)
 
     def _curvatures(self, layout: Layout, rho: float, shares: Floats) -> tuple[Floats, Floats]:
-        """Curvature of the loss in each cell, from noisy counts and curvatures; and how sharply each block is counted.
+        """Curvature of the loss in each cell, from noisy counts and curvatures, and how sharply each block is counted.
 
-        A cell's own number counts by how many records it has, measured in noise; the rest is a share of the block's.
-        A block's number is 0 where its records lie in cells whose counts stand out from their noise, and 1 where a
-        third of them or more do not.
+        A cell's own number has more weight, the more records the cell holds, measured in noise; the rest is a share of
+        the block's. A block's number is 0 where its records lie in cells whose counts stand out from their noise, and 1
+        where a third of them or more do not.
         """
         count = self.noisy(layout, self.data.counts(layout)[None], rho / 2, 1.0, shares, "records by cell")[0]
         own = self.noisy(
@@ -447,13 +449,13 @@ class Stages:
 
 
 def _alike(one: Block, other: Block) -> bool:
-    """Whether two blocks share an attribute, or two if they are groups."""
+    """Whether two blocks share an attribute, or two attributes if they are groups."""
     both = {axis.attribute for axis in one.axes} & {axis.attribute for axis in other.axes}
     return len(both) >= min(len(one.axes), len(other.axes), SHARED)
 
 
 def _finer(domain: Domain, attribute: int, cuts: Floats, which: Bools, *, times: int) -> Floats:
-    """Cuts with the bins that are named halved so many times; the bin of missing values is not cut."""
+    """Cuts after the given bins are halved several times; the bin of missing values is not cut."""
     for _ in range(times):
         low, middle, high = _halves(domain, attribute, cuts)
         finer = np.union1d(cuts, middle[which & (low < middle) & (middle < high)])
@@ -468,7 +470,7 @@ def shrinking(first: float, times: int) -> Floats:
 
 
 def _halves(domain: Domain, attribute: int, cuts: Floats) -> tuple[Floats, Floats, Floats]:
-    """Ends and middles of the bins between cuts; that of missing values is not halved."""
+    """Ends and middles of the bins between cuts; the bin of missing values is not halved."""
     edges = np.concatenate([[domain.lows[attribute]], cuts, [domain.highs[attribute]]])
     low, high = edges[:-1], edges[1:]
     middle = low + (high - low) / 2
@@ -479,7 +481,7 @@ def _halves(domain: Domain, attribute: int, cuts: Floats) -> tuple[Floats, Float
 
 @lru_cache(maxsize=16)
 def finest_cuts(domain: Domain, *, uniform: int, geometric: int) -> Cuts:
-    """All thresholds that any stage can choose, of each attribute."""
+    """All thresholds of each attribute that any stage can choose."""
     found: list[Floats | None] = []
     for a, cuts in enumerate(public_cuts(domain, uniform=uniform, geometric=geometric)):
         if cuts is not None:
@@ -491,12 +493,12 @@ def finest_cuts(domain: Domain, *, uniform: int, geometric: int) -> Cuts:
 
 
 def _even(domain: Domain, attribute: int, bins: int) -> Floats:
-    """Cuts of an attribute's domain into so many equal bins, and of the missing values."""
+    """Cuts of an attribute's domain into equal bins, with a cut for the missing values."""
     return np.asarray(public_cuts(domain, uniform=bins - 1, geometric=0)[attribute], float)
 
 
 def offered(axes: list[Axis], size: int) -> list[Block]:
-    """Groups of so many of some axes, of conditions on each and not too many cells."""
+    """Groups of a given number of axes, with conditions on each and not too many cells."""
     every = map(Block, combinations([axis for axis in axes if axis.size > 1], size))
     return [block for block in every if block.size <= MOST_CELLS_OF_A_GROUP]
 
@@ -523,7 +525,7 @@ def _mean(layout: Layout, table: Floats, weight: Floats) -> Floats:
 
 
 def _common(layout: Layout, slope: Floats, curvature: Floats, sd: Floats, *, ridge: float) -> Floats:
-    """Newton step of the constant: every block's total says the same, each with its noise."""
+    """Newton step of the constant; every block's total estimates the same number, each with its own noise."""
     precision = 1 / np.maximum(layout.sums(sd**2), 1e-300)
     total = (layout.sums(slope) * precision).sum(axis=1) / precision.sum()
     stiff = layout.sums(curvature).mean(axis=1) + ridge / math.sqrt(precision.sum())
@@ -541,7 +543,7 @@ def boost(
     uniform: int,
     geometric: int,
 ) -> list[Shapes]:
-    """All stages with a budget of ``rho``; other parameters as of :class:`~dpnb.PrivateBooster`."""
+    """Run all stages with a budget of ``rho``; other parameters are those of :class:`~dpnb.PrivateBooster`."""
     stages = Stages(data, curator, planner.domain, rho, planner.settings)
     n = stages.thresholds(uniform=uniform, geometric=geometric)
     plan = planner.plan(evidence(n, epsilon))
@@ -559,13 +561,13 @@ OF_PRODUCTS = 0.25  # share of the rounds in which products are candidates; no s
 
 
 def rounds_purely(known: float, *, n_problems: int) -> tuple[int, float]:
-    """Number of stumps and first step where the stumps are all there is."""
+    """Number of stumps and first step where there are only stumps."""
     rounds = min(max(0.26 * math.sqrt(known), 5.0), 100.0)  # no run that is stored chose these numbers
     return round(rounds * math.sqrt(n_problems)), min(2.7 / math.sqrt(rounds), 0.6)
 
 
 def most_purely(epsilon: float, *, n_rounds: int | None, n_problems: int) -> Cost:
-    """What :func:`boost_purely` may cost, by ρ where rounds are fewest and so dearest."""
+    """The most that :func:`boost_purely` may cost; its ρ is that of the fewest rounds, which are the dearest."""
     rounds = n_rounds or rounds_purely(0.0, n_problems=n_problems)[0]
     parts = (OF_NUMBER * epsilon) ** 2 + ((1 - OF_NUMBER) * epsilon) ** 2 / rounds
     return Cost(epsilon, parts / 2)
@@ -583,11 +585,11 @@ def boost_purely(
     learning_rate: float | None,
     products_from: float,
 ) -> list[Shapes]:
-    """A noisy number of records, stumps by permute-and-flip, and in the last rounds products of two conditions too.
+    """Release a noisy number of records, choose stumps by permute-and-flip, and products of two in the last rounds.
 
-    There are products from so many records times ε on; other parameters as of :class:`~dpnb.PrivateBooster`.
+    There are products if records times ε are many enough. Other parameters are those of :class:`~dpnb.PrivateBooster`.
 
-    **Privacy**: one record more changes the number by 1; a score ½ Σ r h moves by at most ½ either way.
+    **Privacy**: one more record changes the number by 1, and moves a score ½ Σ r h by at most ½ either way.
     """
     grid = grid_of(domain, public_cuts(domain, uniform=uniform, geometric=geometric))
     stages = Stages(data, curator, domain, 0.0, Settings())

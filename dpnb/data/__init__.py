@@ -1,1 +1,1 @@
-"""Data sets and what is public of them; the stand-in's file."""
+"""Data sets with their public domains, and the stand-in's file."""

@@ -1,7 +1,7 @@
 """The data sets of the papers, with their public domains.
 
-:func:`load` reads a data set's file from a folder that the user names, else from the cache, else it downloads it from
-UCI. Every file is checked against its sha256 before use. Bounds and category lists come from the data sets' own
+:func:`load` reads a data set's file from a folder that the user names, or from the cache, or downloads it from UCI.
+Every file is checked against its sha256 before use. Bounds and category lists come from the data sets' own
 documentation, never from the rows. A table of the user's own comes with a domain file.
 """
 
@@ -42,10 +42,10 @@ class Dataset:
 
     Parameters
     ----------
-    name : the name that :func:`load` knows it by.
+    name : name by which :func:`load` knows the data set.
     train, test : attributes, in the order of ``domain``, and labels. The index labels are the records' keys: unique,
         and the same for the same record whatever rows or columns the options of :func:`load` leave out.
-    domain : what is public.
+    domain : public domain.
     """
 
     name: str
@@ -54,11 +54,11 @@ class Dataset:
     domain: Domain
 
     def discretised(self, bins: int) -> Dataset:
-        """The data with each continuous attribute in that many public bins of equal width, at least 1.
+        """The data with each continuous attribute in ``bins`` public bins of equal width, at least 1.
 
         Notes
         -----
-        **Privacy.** As :meth:`Domain.discretise_records <dpnb.Domain.discretise_records>`: it costs nothing.
+        **Privacy.** As for :meth:`Domain.discretise_records <dpnb.Domain.discretise_records>`, which costs nothing.
         """
         train, test = ((self.domain.discretise_records(X, bins), y) for X, y in (self.train, self.test))
         return Dataset(self.name, train, test, self.domain.discretise(bins))
@@ -215,21 +215,21 @@ def load(
     name : ``"adult"`` (14 attributes, 2 classes), ``"bank"`` (Bank Marketing; 20, 2), ``"robot"`` (the wall-following
         robot; 24, 4), ``"adult-standin"`` (a synthetic stand-in for Adult that comes with the package), or
         ``"csv:FILE"`` (a CSV file of your own).
-    data_dir : folder with the uncompressed or gzip-compressed files; by default the environment variable
-        ``DPNB_DATA``. What it lacks is taken from the cache, else downloaded. The stand-in does not need it, nor does
-        a CSV file, whose path is taken as it is.
+    data_dir : folder with the uncompressed or gzip-compressed files; by default the environment variable ``DPNB_DATA``.
+        Files that it lacks are taken from the cache, or downloaded. The stand-in does not need it, nor does a CSV file,
+        whose path is taken as it is.
     drop : attributes to leave out.
-    missing : Adult only. ``"drop"``: records with a missing value are dropped, the default. ``"keep"``: "?" is one
-        more public category of workclass, occupation and native-country.
+    missing : Adult only. With ``"drop"``, the default, records with a missing value are dropped. With ``"keep"``, "?"
+        is one more public category of workclass, occupation and native-country.
     us_only : Adult and its stand-in only. Whether to keep only the records whose native-country is United-States. The
-        attribute stays, with this one value; name it in ``drop`` to be rid of it.
-    split : Adult and its stand-in only. ``"standard"``, the default, or ``"merged"``: the training part holds the test
-        part too, a misprint in the literature taken at its word. The test part stays the same.
-    split_seed : bank and robot: seed of their stratified split, 70 % for training; by default 0. A CSV file: seed of
-        its split by the records' keys, by default the one of the domain file.
-    domain : a CSV file only, and needed there: path of the YAML file that states what is public, see
+        attribute stays, with this one value; name it in ``drop`` to remove it.
+    split : Adult and its stand-in only. ``"standard"``, the default, or ``"merged"``, where the training part contains
+        the test part too, as a misprint in the literature says. The test part stays the same.
+    split_seed : for bank and robot, seed of their stratified split with 70 % for training, by default 0; for a CSV
+        file, seed of its split by the records' keys, by default the seed of the domain file.
+    domain : for a CSV file only, which needs it. Path of the YAML file that states what is public, see
         :mod:`dpnb.data.tables`.
-    test : a CSV file only. Path of another CSV file that holds the test part; then nothing is split.
+    test : for a CSV file only. Path of another CSV file that holds the test part; then nothing is split.
 
     Raises
     ------
@@ -249,7 +249,7 @@ def load(
     robot's readings are clipped to its bounds.
 
     **Privacy.** The domain is public knowledge. The records' keys are taken as public too. Errors show values of
-    records, so they are for the data holder's eyes only.
+    records, so only the data holder may see them.
     """
     loader = _loader(name)
     known = [p for p in inspect.signature(loader).parameters if p not in ("data_dir", "path")]
@@ -348,7 +348,7 @@ def _hint(name: object, known: list[str]) -> str:
 
 
 def part_of(frame: pd.DataFrame, domain: Domain) -> Part:
-    """Attributes of a domain and labels, out of a frame that may have more columns."""
+    """Attributes of a domain and labels, from a frame that may have more columns."""
     return frame[list(domain.names)], frame[domain.target]
 
 

@@ -1,4 +1,4 @@
-"""Tables of the user's own: a CSV file, and a domain file that states all that is public about it.
+"""Tables of the user's own, given by a CSV file and a domain file that states all that is public about it.
 
 The domain file has the format of :meth:`Domain.to_yaml <dpnb.Domain.to_yaml>`, and may have a section ``csv``::
 
@@ -47,31 +47,31 @@ def load_csv(
     test: str | os.PathLike[str] | None = None,
     split_seed: int | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame, Domain]:
-    """Training part, test part and domain of a CSV file; what :func:`dpnb.load` does with the name ``csv:FILE``.
+    """Training part, test part and domain of a CSV file; :func:`dpnb.load` calls this for the name ``csv:FILE``.
 
     The parts have attributes and labels, indexed by the records' keys. Continuous attributes are float64; all others,
-    and the labels, have the type of the public values: a cell ``1.0`` is the value ``1``.
+    and the labels, have the type of the public values, so that a cell ``1.0`` is the value ``1``.
 
     Parameters
     ----------
-    data_dir : not used: the paths are taken as they are.
+    data_dir : not used, because the paths are taken as they are.
     path : a file in UTF-8 with commas and one line of column names, or such a file compressed by gzip. Spaces after a
         comma do not count.
     domain : path of the domain file.
     test : path of a file of the same form that holds the test part. Without it a keyed hash of the seed and of the
         record's key decides whether a record is held back.
-    split_seed : instead of the domain file's.
+    split_seed : seed of the split, instead of the domain file's.
 
     Raises
     ------
-    TypeError, ValueError, DataError, DomainError
-        As :func:`dpnb.load`; also if a file leaves no record to train or to test on.
+    TypeError, ValueError, DataError, DomainError As for :func:`dpnb.load`; also if a file leaves no record to train or
+        to test on.
 
     Notes
     -----
-    **Privacy.** All comes from the domain file, and each record is read, left out or held back by itself: it costs
-    nothing. Adding or removing a record moves no other one between the parts, as long as the others keep their keys.
-    Errors show values of records, so they are for the data holder's eyes only.
+    **Privacy.** Everything comes from the domain file, and each record is read, left out or held back by itself, which
+    costs nothing. Adding or removing a record moves no other one between the parts, as long as the others keep their
+    keys. Errors show values of records, so only the data holder may see them.
     """
     if not isinstance(domain, str | os.PathLike):
         got = "None" if domain is None else f"an object of type {type(domain).__name__}"

@@ -1,4 +1,4 @@
-"""The public domain: what a data set's attributes and classes may be, and records as numbers in it."""
+"""The public domain, which states what attributes and classes a data set may have, and records as numbers in it."""
 
 from .attributes import Attribute, Categorical, Continuous
 from .domain import Domain, read_domain_file

@@ -1,4 +1,4 @@
-"""Attributes of a public domain: bounds or values, and what happens to records that have none of them."""
+"""Attributes of a public domain, with bounds or values, and what happens to records outside these."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ import pandas as pd
 
 from ..errors import DomainError
 
-UNFILLED = "FILL IN"  # in the draft of a domain file
+UNFILLED = "FILL IN"  # stands in the draft of a domain file
 EPOCH = date(1970, 1, 1)  # day 0, as NumPy and pandas count
-SHOWN = 3  # values that an error names
-LARGEST = 1e300  # number in a bound: sums of some values, and multiples of the width, stay finite too
+SHOWN = 3  # number of values that an error names
+LARGEST = 1e300  # largest bound, so that sums of values and multiples of the width stay finite too
 
 
 @dataclass(frozen=True)
@@ -29,19 +29,19 @@ class Continuous:
     ----------
     name : column name, not empty.
     low, high : public bounds, both included; at most 1e300 in size, ``low < high``. Two dates, or texts such as
-        ``"2001-12-31"``, make it an attribute of dates, whose numbers are days since 1970-01-01.
-    missing : whether a record may have no value. It then is a number of its own below ``low``, and one condition
-        more can be asked: whether the value is missing.
-    clip : whether values outside the bounds count as the bound next to them, rather than as an error.
-    unit : what the numbers count, for labels; ``"date"`` for dates.
-    format : how texts of dates are written, in the codes of Python's ``strptime``, such as ``"%d/%m/%Y"``. Without
-        one they are ISO 8601, as ``2001-12-31`` or ``2001-12-31T10:00+02:00``. No other text is taken for a date.
+        ``"2001-12-31"``, make an attribute of dates, whose numbers are days since 1970-01-01.
+    missing : whether a record may have no value. A missing value is a number of its own below ``low``, and a model can
+        ask whether the value is missing.
+    clip : whether values outside the bounds count as the nearest bound, rather than as an error.
+    unit : unit of the numbers, for labels; ``"date"`` for dates.
+    format : how texts of dates are written, in the codes of Python's ``strptime``, such as ``"%d/%m/%Y"``. Without a
+        format they must be ISO 8601, such as ``2001-12-31`` or ``2001-12-31T10:00+02:00``. No other text is taken for a
+        date.
 
     Raises
     ------
-    DomainError
-        If the name is empty, the bounds are not two finite numbers, or two dates, in increasing order, or the format
-        does not tell a day.
+    DomainError If the name is empty, the bounds are not two finite numbers, or two dates, in increasing order, or the
+        format does not determine a day.
     """
 
     name: str
@@ -128,13 +128,13 @@ class Continuous:
 
     @property
     def floor(self) -> float:
-        """Lower end of the encoded numbers; where a value may be missing it is below ``low`` and stands for that."""
-        share = 1 / 16  # of the whole measure, for the missing value: as much as one of 16 bins
+        """Lower end of the encoded numbers; where a value may be missing, it is below ``low`` and stands for that."""
+        share = 1 / 16  # part of the whole measure for the missing value, as much as for one of 16 bins
         return self.low - self.missing * (self.high - self.low) * share / (1 - share)
 
     @property
     def stand_in(self) -> float:
-        """What a record counts as whose value is missing or no number, where a model may not stop at it."""
+        """The number for a value that is missing or no number, where a model must not stop at it."""
         return self.floor if self.missing else self.low + (self.high - self.low) / 2
 
     def shown(self, number: float) -> str:
@@ -167,13 +167,13 @@ class Categorical:
     ----------
     name : column name, not empty.
     values : all values that a record may take, each once; at least one. Their order gives their codes.
-    missing : whether a record may have no value: that is one level more, ``"missing"``.
-    unknown : ``"error"``, or ``"other"``: values that are not listed are one level more, ``"other"``.
+    missing : whether a record may have no value, which adds a level ``"missing"``.
+    unknown : ``"error"`` if values that are not listed are errors, or ``"other"`` if they add a level ``"other"``.
 
     Raises
     ------
-    DomainError
-        If the name is empty, or the values are none, repeated, missing (None or NaN) or unhashable.
+    DomainError If the name is empty, if there are no values, or if values are repeated, missing (None or NaN) or
+        unhashable.
     """
 
     name: str
@@ -199,12 +199,12 @@ class Categorical:
 
     @property
     def stand_in(self) -> int:
-        """Code of a value that is not listed, where a model may not stop at it."""
+        """Code of a value that is not listed, where a model must not stop at it."""
         return self.levels.index("other") if self.unknown == "other" else 0
 
     @property
     def missing_code(self) -> int:
-        """Code of a missing value, where a model may not stop at it."""
+        """Code of a missing value, where a model must not stop at it."""
         return self.levels.index("missing") if self.missing else self.stand_in
 
 
@@ -246,7 +246,7 @@ def _check_letters(value: object) -> None:
 
 
 def check_values(values: object, *, of: str) -> tuple[Hashable, ...]:
-    """Public values as a tuple; raises DomainError if they are none, repeated, missing or unhashable."""
+    """Public values as a tuple; raises DomainError if there are none, or some are repeated, missing or unhashable."""
     # A str is iterable too, but ("yes") with its comma forgotten is hardly meant as y, e, s. A set has no order.
     if isinstance(values, str | bytes | Mapping | Set) or not isinstance(values, Iterable):
         raise DomainError(f"{of} must be a list such as [a, b, c], got {values!r}; list all that can occur")

@@ -1,4 +1,4 @@
-"""A CSV file as texts, and what its domain file says of them: one rule for loading a table and for checking one."""
+"""A CSV file as texts, read by the rules of its domain file; loading and checking a table share them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .domain import Domain, read_domain_file
 from .encoding import spelt_values
 from .misfits import lacking
 
-# With a header, pandas would rename columns that repeat, and take a column too many for an index.
+# With a header, pandas would rename columns that repeat, and would take a surplus column for an index.
 AS_TEXTS: dict[str, Any] = {"dtype": str, "na_filter": False, "skipinitialspace": True}
 
 
@@ -124,13 +124,13 @@ def read_cells(file: Path) -> pd.DataFrame:
 
 
 def read_parts(source: Any, *, size: int, name: str) -> Iterator[pd.DataFrame]:
-    """The same of a file that is too large to be held, some records at a time; the first part may be empty.
+    """The same for a file that is too large for memory, some records at a time; the first part may be empty.
 
     Parameters
     ----------
     source : path or binary stream.
-    size : most records of a part.
-    name : of the source, for errors.
+    size : largest number of records of a part.
+    name : name of the source, for errors.
     """
     header: list[str] | None = None
     for rows in pd.read_csv(source, header=None, encoding="utf-8-sig", chunksize=size, **AS_TEXTS):
@@ -147,7 +147,7 @@ def _header(rows: pd.DataFrame, *, name: str) -> list[str]:
 
 
 def read_typed(file: Path) -> pd.DataFrame:
-    """A CSV file with the types that pandas sees in its columns: for a draft, which says types and no more."""
+    """A CSV file with the types that pandas sees in its columns, for a draft, which states types and no more."""
     return _parsed(file, skipinitialspace=True)
 
 
@@ -232,18 +232,17 @@ def check_keys(tables: Sequence[pd.DataFrame], *, key: str | None) -> None:
 def encode_cells(
     table: pd.DataFrame, *, domain: Domain, layout: CsvSection, file: Path
 ) -> tuple[Floats, NDArray[np.intp] | None, pd.Index]:
-    """Codes of the records, of their labels if there are some, and index of those that are kept.
+    """Codes of the records, codes of their labels if there are some, and the index of the records that are kept.
 
-    Records that lack a value where the domain has none for that are left out, if the layout says what marks it.
+    Records without a value are left out where the domain allows no missing value, if the layout says what marks one.
 
     Parameters
     ----------
-    table : texts, as :func:`read_cells` gives them.
+    table : table of texts, as :func:`read_cells` gives it.
 
     Raises
     ------
-    DomainError
-        If something does not fit; one message tells all columns and the labels.
+    DomainError If something does not fit; one message reports on all columns and the labels.
     """
     with_labels = domain.target in table
     cells = table[[*domain.names, *([domain.target] if with_labels else [])]]
@@ -270,7 +269,7 @@ def encode_cells(
 
 
 def _without_empty(spelt: pd.DataFrame, domain: Domain) -> pd.DataFrame:
-    """Empty cells as missing values, but where an empty text is a value."""
+    """Empty cells as missing values, except where an empty text is a value."""
     nothing = {a.name: not (isinstance(a, Categorical) and "" in a.values) for a in domain.attributes}
     return pd.DataFrame(
         {name: spelt[name].mask((spelt[name] == "") & no, None) for name, no in nothing.items()}

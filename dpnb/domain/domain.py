@@ -1,4 +1,4 @@
-"""What is public about a data set: its attributes, their bounds or values, and the classes.
+"""The public facts about a data set, which are its attributes, their bounds or values, and the classes.
 
 Nothing in a :class:`Domain` is ever learnt from records. The one exception, :meth:`Domain.infer`, says so with a
 :class:`~dpnb.errors.PrivacyLeakWarning`.
@@ -57,7 +57,7 @@ class Domain:
     **Privacy.** The mechanisms' guarantees hold for records inside the domain, and only if the domain is
     chosen without looking at the records.
 
-    ``print(domain.check(X, y))`` tells, before a fit spends its budget, what of the records does not fit.
+    ``print(domain.check(X, y))`` says which records do not fit, before a fit spends its budget.
     """
 
     attributes: tuple[Attribute, ...]
@@ -90,7 +90,7 @@ class Domain:
             )
 
     def __deepcopy__(self, memo: object) -> Self:
-        """The domain itself: nothing in it changes, and every clone of an estimator asks for a copy."""
+        """The domain itself, because nothing in it changes, and every clone of an estimator asks for a copy."""
         return self
 
     @property
@@ -132,7 +132,7 @@ class Domain:
     def edges(self, attribute: int, n_bins: int) -> NDArray[np.float64]:
         """Public edges between bins of a continuous attribute by position, (n_bins - 1,).
 
-        The bins have equal widths; where a value may be missing, the first one is for that.
+        The bins have equal widths; where a value may be missing, the first bin is for missing values.
         """
         public = self.attributes[attribute]
         if not isinstance(public, Continuous):
@@ -173,19 +173,18 @@ class Domain:
         Parameters
         ----------
         X : table or array (n, attributes); a table's columns are matched by name, an array's by position.
-        strict : whether continuous values outside the bounds are an error. Prediction passes False: thresholds lie
-            inside the domain, so that such values need no special care there.
+        strict : whether continuous values outside the bounds are an error. Prediction passes False, because thresholds
+            lie inside the domain, so such values need no special care there.
 
         Raises
         ------
-        DomainError
-            If columns are missing, repeated or not in the domain; if values are missing, infinite, not numbers, or
-            not in the domain, and the attribute has no option for them. One message tells all columns.
+        DomainError If columns are missing, repeated or not in the domain; if values are missing, infinite, not numbers,
+            or not in the domain, and the attribute has no option for them. One message reports on all columns.
 
         Notes
         -----
-        **Privacy.** Each record is encoded by itself: it costs nothing. Errors show values of records, so they are
-        for the data holder's eyes only.
+        **Privacy.** Each record is encoded by itself, which costs nothing. Errors show values of records, so only the
+        data holder may see them.
         """
         codes, misfits = self.replaced_and_misfits(X, bounds=strict)
         raise_misfits(misfits)
@@ -194,12 +193,12 @@ class Domain:
     def replaced_and_misfits(
         self, X: pd.DataFrame | ArrayLike, *, bounds: bool = True
     ) -> tuple[NDArray[np.float64], list[str]]:
-        """Records as :meth:`replaced` gives them, and what of each column did not fit, in words and with values.
+        """Records as :meth:`replaced` gives them, and the misfits of each column, in words and with values.
 
         Parameters
         ----------
         X : table or array (n, attributes).
-        bounds : whether to tell of values outside the bounds; if not, they are left where they are.
+        bounds : whether values outside the bounds are misfits; if not, they are left as they are.
         """
         columns = self._columns(X)
         codes, misfits = self._empty(columns), []
@@ -220,30 +219,31 @@ class Domain:
         return codes, misfits
 
     def check(self, X: pd.DataFrame | ArrayLike, y: Any = None) -> str:
-        """Tell the data holder, before a fit, everything that does not fit the domain.
+        """Report to the data holder, before a fit, everything that does not fit the domain.
 
-        A fit moves it into the domain without a word, for a word would be a release: labels that are none of the
-        classes, text in numbers or columns in another order leave a model of nothing, and the budget is spent.
+        A fit silently moves misfits into the domain, because any message about them would be a release. Labels that are
+        none of the classes, texts where numbers belong, or columns in another order give a useless model, and the
+        budget is spent.
 
         Parameters
         ----------
         X : table or array (n, attributes).
-        y : (n,) labels; not looked at if None.
+        y : (n,) labels; None if only attributes are to be checked.
 
         Returns
         -------
-        A text: that all records fit, and what of them fits and is odd, such as values in one corner of the bounds.
+        A text, which says that all records fit, and which values fit and are odd, such as values in one corner of the
+        bounds.
 
         Raises
         ------
-        DomainError
-            If anything does not fit; one message tells all columns, with values of records and what they may have been
-            meant to be.
+        DomainError If anything does not fit; one message reports on all columns, with values of records and what they
+            may have been meant to be.
 
         Notes
         -----
-        **Privacy.** The check is local: its answer depends on single records and is not private. It is for the data
-        holder's eyes only, who has the records; it spends no ε.
+        **Privacy.** The check is local. Its answer depends on single records and is not private, so only the data
+        holder, who has the records, may see it. It spends no ε.
         """
         local = "a local check, which is not private and spends no ε"
         misfits = self.replaced_and_misfits(X)[1]
@@ -265,7 +265,7 @@ class Domain:
         return "\n- ".join([f"all {len(columns[0])} records fit the domain ({local})", *self.oddities(X, y)])
 
     def oddities(self, X: pd.DataFrame | ArrayLike, y: Any = None) -> list[str]:
-        """What of records that fit is odd, in words and with values; parameters and privacy as of :meth:`check`."""
+        """Values that fit and are odd, in words; parameters and privacy are those of :meth:`check`."""
         pairs = zip(self.attributes, self._columns(X), strict=True)
         found = [note for attribute, column in pairs for note in notes(attribute, column)]
         if y is not None:
@@ -276,10 +276,11 @@ class Domain:
         return found
 
     def replaced(self, X: pd.DataFrame | ArrayLike) -> NDArray[np.float64]:
-        """Records as numbers like :meth:`encode`, every misfit replaced by a value of the domain: what a fit sees.
+        """Records as numbers, as by :meth:`encode`, with misfits replaced by values of the domain; a fit sees these.
 
-        Numbers go to the next bound, what is no number to the middle of the domain, unknown categories to the level
-        "other" or, without one, to the first value, and missing ones to the level "missing" or where unknown ones go.
+        Numbers outside the bounds become the nearest bound, and values that are no numbers become the middle of the
+        domain. Unknown categories become the level "other" or, without one, the first value. Missing categories become
+        the level "missing" or, without one, what unknown categories become.
 
         Parameters
         ----------
@@ -287,12 +288,11 @@ class Domain:
 
         Raises
         ------
-        DomainError
-            If columns are missing, repeated or not in the domain; never for what the records hold.
+        DomainError If columns are missing, repeated or not in the domain; never because of values of the records.
 
         Notes
         -----
-        **Privacy.** Each value is replaced by itself, by a public one: it costs nothing.
+        **Privacy.** Each value is replaced by a public one, whatever the other records hold, which costs nothing.
         """
         columns = self._columns(X)
         codes = self._empty(columns)
@@ -301,12 +301,12 @@ class Domain:
         return codes
 
     def spelt(self, X: pd.DataFrame, *, missing: tuple[str, ...] = ()) -> pd.DataFrame:
-        """A table of texts, as a CSV file has it, with the public values that its cells spell.
+        """A table of texts, such as a CSV file holds, with the public values that its cells spell.
 
         Parameters
         ----------
-        X : columns of the domain; those of other types are left alone, and so are the cells of continuous attributes.
-        missing : cells that stand for no value.
+        X : columns of the domain. Columns of other types are left alone, and so are the cells of continuous attributes.
+        missing : cells that stand for a missing value.
         """
         columns = {}
         for attribute in self.attributes:
@@ -334,7 +334,7 @@ class Domain:
         return codes
 
     def replaced_labels(self, y: ArrayLike | pd.Series[Any]) -> NDArray[np.intp]:
-        """Labels like :meth:`encode_labels`; one that is missing or unknown counts as the first class."""
+        """Labels as by :meth:`encode_labels`; a label that is missing or unknown counts as the first class."""
         y = objects(y) if isinstance(y, list | tuple) else y  # a label that is a list is an unknown one
         return replaced_positions(as_series(y), self.classes, stand_in=0, missing=0)
 
@@ -345,12 +345,11 @@ class Domain:
 
         Raises
         ------
-        DomainError
-            If a continuous column holds what is no number.
+        DomainError If a continuous column holds a value that is no number.
 
         Notes
         -----
-        **Privacy.** Clipping acts on each record by itself, with public bounds: it costs nothing.
+        **Privacy.** Clipping acts on each record by itself, with public bounds, which costs nothing.
         """
         clipped: dict[str, Any] = {}
         for a, column in zip(self.attributes, self._columns(X), strict=True):
@@ -387,7 +386,7 @@ class Domain:
     ) -> pd.DataFrame:
         """The records in the domain ``discretise(bins)``; the index of ``X`` is kept.
 
-        A bin holds its left end; the last one holds both.
+        A bin includes its left end; the last bin includes both ends.
 
         Parameters
         ----------
@@ -397,7 +396,7 @@ class Domain:
 
         Notes
         -----
-        **Privacy.** The bins are public and each record is moved by itself: it costs nothing.
+        **Privacy.** The bins are public and each record is moved by itself, which costs nothing.
         """
         check_count("bins", bins, low=1)
         columns = self._columns(X)
@@ -438,8 +437,7 @@ class Domain:
 
         Notes
         -----
-        **Privacy.** Bounds, values and classes are exact functions of the records: no finite epsilon covers
-        them.
+        **Privacy.** Bounds, values and classes are exact functions of the records, so no finite ε covers them.
         """
         columns = columns_of(X)
         labels = as_series(y)
@@ -465,7 +463,7 @@ class Domain:
         return cls(attributes, classes, target)
 
     def document(self) -> dict[str, Any]:
-        """The domain as a YAML or JSON document has it; see :meth:`to_yaml`.
+        """The domain in the form of a YAML or JSON document, see :meth:`to_yaml`.
 
         Raises
         ------
@@ -489,7 +487,7 @@ class Domain:
 
     @classmethod
     def from_document(cls, document: Any) -> Domain:
-        """The domain of a document, see :meth:`document`.
+        """The domain that a document describes, see :meth:`document`.
 
         Raises
         ------
@@ -512,7 +510,7 @@ class Domain:
         return domain
 
     def to_yaml(self, path: str | os.PathLike[str]) -> None:
-        """Write the domain to a YAML file that :meth:`from_yaml` reads; one that exists is replaced as a whole.
+        """Write the domain to a YAML file that :meth:`from_yaml` reads; an existing file is replaced as a whole.
 
         Raises
         ------
@@ -521,7 +519,7 @@ class Domain:
 
         Notes
         -----
-        The format, in which words such as ``yes`` and ``no`` stay words::
+        In the format, words such as ``yes`` and ``no`` stay words::
 
             target: income
             classes: [<=50K, '>50K']
@@ -547,7 +545,7 @@ class Domain:
     def from_yaml(cls, path: str | os.PathLike[str]) -> Domain:
         """Read a domain from a file in the format that :meth:`to_yaml` documents.
 
-        A section ``csv``, which tells :func:`dpnb.load` about a table, is left to that function.
+        A section ``csv``, which tells :func:`dpnb.load` how to read a table, is left to that function.
 
         Raises
         ------
@@ -582,7 +580,7 @@ class Domain:
 
 
 def read_domain_file(path: str | os.PathLike[str]) -> tuple[Domain, object]:
-    """Read a domain file: the domain, and its section ``csv`` as it stands, an empty dict if there is none.
+    """Read a domain file, that is, the domain and its section ``csv``, which is an empty dict if there is none.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Domain files from the command line: a skeleton for a table, and what of a table does not fit."""
+"""Domain files from the command line: skeletons for tables, and reports of what does not fit."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ _END = """\
 
 
 def draft(table: pd.DataFrame, *, name: str, target: str) -> str:
-    """Skeleton of a domain file: names and types of the columns, no bounds, no values, no classes.
+    """Skeleton of a domain file, with names and types of the columns, and no bounds, values or classes.
 
     Parameters
     ----------
     table : the data holder's records.
-    name : of the table, for the heading.
-    target : the column to predict.
+    name : name of the table, for the heading.
+    target : name of the column to predict.
 
     Raises
     ------
@@ -85,7 +85,7 @@ def draft(table: pd.DataFrame, *, name: str, target: str) -> str:
 
 
 def _kind(column: pd.Series[Any]) -> str:
-    """What a column looks like: a type, and nothing of its values."""
+    """The type that a column seems to have, and nothing about its values."""
     if pd.api.types.is_bool_dtype(column):
         return "categorical"
     if pd.api.types.is_numeric_dtype(column):

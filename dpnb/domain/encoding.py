@@ -1,7 +1,7 @@
-"""Columns as numbers: strictly, where the data holder is told what does not fit, or with every misfit replaced.
+"""Columns as numbers, either strictly, so that the data holder learns what does not fit, or with misfits replaced.
 
-The second form is what a fit on a given domain learns from. It looks at one value at a time, never raises, and gives
-a value the same number whatever the other records hold, and so whatever type pandas made of the column.
+A fit on a given domain learns from the second form. It looks at one value at a time, never raises an error, and gives a
+value the same number whatever the other records hold, and so whatever type pandas gave to the column.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def encoded(column: pd.Series[Any], attribute: Attribute, *, bounds: bool) -> tu
 
     Parameters
     ----------
-    bounds : whether values outside the bounds do not fit; else thresholds route them like the bounds.
+    bounds : whether values outside the bounds are misfits; otherwise thresholds route them like the bounds.
     """
     if isinstance(attribute, Categorical):
         gone = column.isna().to_numpy(np.bool_)
@@ -47,7 +47,7 @@ def encoded(column: pd.Series[Any], attribute: Attribute, *, bounds: bool) -> tu
 
 @np.errstate(all="ignore")  # what NumPy says of a number depends on it
 def replaced(column: pd.Series[Any], attribute: Attribute) -> Floats:
-    """Numbers of a column, every misfit replaced by a number of the domain, by itself: never raises."""
+    """Numbers of a column, with every misfit replaced by a number of the domain; never raises an error."""
     if isinstance(attribute, Categorical):
         codes = replaced_positions(
             column, attribute.levels, stand_in=attribute.stand_in, missing=attribute.missing_code
@@ -107,7 +107,7 @@ def positions(column: pd.Series[Any], values: tuple[Hashable, ...]) -> tuple[Int
 def replaced_positions(
     column: pd.Series[Any], values: tuple[Hashable, ...], *, stand_in: int, missing: int
 ) -> Ints:
-    """Position of each entry among the values; what is not listed has that of ``stand_in``."""
+    """Position of each entry among the values; an entry that is not listed has the position of ``stand_in``."""
     exact = {value: code for code, value in enumerate(values)}
     spelt: dict[Hashable, int] = {}
     for code, value in enumerate(values):
@@ -133,7 +133,7 @@ def replaced_positions(
 
 
 def spelt_values(column: pd.Series[Any], values: tuple[Hashable, ...]) -> pd.Series[Any]:
-    """The values that texts spell: the cell ``1.0`` is the value ``1``; other cells stay texts."""
+    """The values that texts spell, where the cell ``1.0`` is the value ``1``; other cells stay texts."""
     spelt: dict[Hashable, Hashable] = {}
     for value in values:
         spelt.setdefault(_spelling(value), value)
@@ -146,7 +146,7 @@ def spelt_values(column: pd.Series[Any], values: tuple[Hashable, ...]) -> pd.Ser
 
 
 def decoded(codes: NDArray[Any], attribute: Attribute) -> Any:
-    """Values that :func:`encoded` gives these numbers: levels, numbers or dates, NaN or NaT where one is missing."""
+    """Values for which :func:`encoded` gives these numbers: levels, numbers or dates, NaN or NaT for missing ones."""
     if isinstance(attribute, Categorical):
         # The type comes from the public values, not from those that happen to occur.
         return pd.Index(list(attribute.levels), tupleize_cols=False).take(codes.astype(np.intp))
@@ -173,12 +173,12 @@ def _is_missing(value: object) -> bool:
 
 
 def _loose(column: pd.Series[Any], attribute: Continuous) -> Floats:
-    """A column as floats, NaN for what is no number, or no date."""
+    """A column as floats, with NaN for values that are no numbers, or no dates."""
     return _loose_dates(column, attribute.format) if attribute.is_date else _loose_numbers(column)
 
 
 def _loose_numbers(column: pd.Series[Any]) -> Floats:
-    """A column as floats, NaN for what is no number."""
+    """A column as floats, with NaN for values that are no numbers."""
     if pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_complex_dtype(column.dtype):
         numbers: Floats = column.to_numpy(dtype=np.float64, na_value=np.nan)
         return numbers
@@ -204,7 +204,7 @@ def spelt_number(value: Any) -> float:
 
 
 def _loose_dates(column: pd.Series[Any], form: str) -> Floats:
-    """A column of dates as days since 1970-01-01, in whole microseconds, NaN for what is no date."""
+    """A column of dates as days since 1970-01-01, in whole microseconds, with NaN for values that are no dates."""
     if isinstance(column.dtype, pd.DatetimeTZDtype):
         column = column.dt.tz_convert("UTC").dt.tz_localize(None)
     if isinstance(column.dtype, np.dtype) and column.dtype.kind == "M":

@@ -26,8 +26,7 @@ def as_frame(X: Any) -> Any:
 
     Raises
     ------
-    TypeError
-        If the table is a lazy one: its rows are not there yet. A Spark table goes in by another door.
+    TypeError If the table is lazy, because its rows are not there yet. A Spark table goes in by another door.
     """
     if isinstance(X, np.ndarray | list | tuple | pd.DataFrame):
         return X
@@ -84,7 +83,7 @@ def columns_of(X: pd.DataFrame | ArrayLike) -> dict[str, pd.Series[Any]]:
 
 
 def _rows(X: Any) -> NDArray[Any]:
-    """An array of what is no table; lists of mixed values are not all turned into strings."""
+    """An array from something that is no table; lists of mixed values are not all turned into strings."""
     if not hasattr(X, "__array__") and not isinstance(X, list | tuple):
         raise TypeError(f"X is {_called(X)}: expected a table or a 2-D array of records; {_way_out(X)}")
     if isinstance(X, tuple) and len(X) == 2 and is_table(X[0]):
@@ -118,7 +117,7 @@ def _way_out(X: object) -> str:
 
 
 def _no_rows(X: Any, array: NDArray[Any]) -> str:
-    """What has no rows of one length, and how to make some."""
+    """A message for data without rows of one length, and how to make such rows."""
     if array.ndim == 1 and isinstance(X, list | tuple) and all(isinstance(row, list | tuple) for row in X):
         return "1 dimension(s), rows of different lengths; give each record one value an attribute"
     if array.ndim == 1 and isinstance(X, list | tuple) and all(isinstance(row, Mapping) for row in X):

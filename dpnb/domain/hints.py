@@ -1,4 +1,4 @@
-"""What a table that does not fit its domain was probably meant to be, and what fits and is odd: for the data holder."""
+"""Hints for the data holder: what a misfit was probably meant to be, and which values fit and are odd."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .encoding import encoded
 
 
 def notes(attribute: Attribute, column: pd.Series[Any]) -> Iterator[str]:
-    """What of a column that fits is odd: values that an option lets pass, and values in one corner of the bounds."""
+    """Odd values of a column that fits, which only an option lets pass, or which lie in one corner of the bounds."""
     plain: Attribute
     if isinstance(attribute, Categorical):
         plain, place = replace(attribute, unknown="error"), "'other'"
@@ -37,7 +37,7 @@ def notes(attribute: Attribute, column: pd.Series[Any]) -> Iterator[str]:
 
 
 def notes_on_index(X: Any, y: Any) -> Iterator[str]:
-    """Whether records and labels stand under different index labels."""
+    """Note on records and labels that have different index labels."""
     if isinstance(X, pd.DataFrame) and isinstance(y, pd.Series) and not X.index.equals(y.index):
         differ = np.flatnonzero(X.index.to_numpy(object) != y.index.to_numpy(object))
         at = int(differ[0]) if len(differ) else 0

@@ -1,4 +1,4 @@
-"""What of a table does not fit the domain, in the words of the domain file."""
+"""The parts of a table that do not fit the domain, in the words of the domain file."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ class Misfit:
 
         Parameters
         ----------
-        of : attribute of the column; the classes for labels; a string says it in words.
+        of : attribute of the column, or the classes for labels, or a string that says it in words.
         total : number of all records.
         """
         return f"{self.what(of, total=total)}; {self._way_out(of)}{self.hint(of, total=total)}"
 
     def what(self, of: Attribute | tuple[object, ...] | str, *, total: int) -> str:
-        """What is wrong; parameters as of :meth:`text`."""
+        """What is wrong; parameters are those of :meth:`text`."""
         name, share = _name_of(of), f"{self.count} of {total} records"
         if self.kind == "no number":
             date = f"dates written as {of.format or '2001-12-31'}" if _is_date(of) else "numbers"
@@ -91,7 +91,7 @@ class Misfit:
         return way_out
 
     def hint(self, of: Attribute | tuple[object, ...] | str, *, total: int) -> str:
-        """What the values were probably meant to be, empty if they look like nothing; parameters as of :meth:`text`."""
+        """What the values were probably meant to be, empty without a guess; parameters are those of :meth:`text`."""
         if self.kind == "no number" and not _is_date(of):
             commas = any("," in str(v) and _is_number(str(v).replace(",", ".")) for v in self.first)
             return ". Are these decimal commas? pd.read_csv(..., decimal=',') reads them" if commas else ""
@@ -127,8 +127,8 @@ def lacking(names: Iterable[str], found: Iterable[object]) -> str | None:
 
     Parameters
     ----------
-    names : of the columns that are needed.
-    found : of those that are there.
+    names : names of the columns that are needed.
+    found : names of the columns that are there.
     """
     there = [*map(str, found)]
     if not (gone := [name for name in names if name not in there]):

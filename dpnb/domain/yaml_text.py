@@ -1,4 +1,4 @@
-"""YAML as domain files have it: words such as ``yes`` and ``no`` stay words, and 1:30 is no number."""
+"""YAML by the rules of domain files, where words such as ``yes`` and ``no`` stay words, and 1:30 is no number."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def parse(text: str) -> Any:
 
     Raises
     ------
-    YAMLError
-        If it is none, holds itself, or more than a million values, each as often as it is referred to.
+    YAMLError If it is no YAML, if it contains itself, or if it holds more than a million values, each counted as often
+        as it is referred to.
     """
     try:
         document = yaml.load(text, Loader=_Loader)
     except YAMLError:
         raise
-    except Exception as error:  # whatever PyYAML stumbles over
+    except Exception as error:  # PyYAML may raise any error
         said = " ".join(str(error).split())
         raise YAMLError(f"{said}; expected words, numbers, lists, and lines `name: value`") from error
     _check_size(document)
@@ -50,7 +50,7 @@ def why(error: YAMLError) -> str:
 
 
 def dump(document: object) -> str:
-    """Write a document that :func:`parse` reads; lists of plain values stay on a line."""
+    """Write a document that :func:`parse` reads; lists of plain values stay on one line."""
     text: str = yaml.dump(
         document, Dumper=_Dumper, default_flow_style=None, sort_keys=False, allow_unicode=True, width=100
     )

@@ -1,1 +1,1 @@
-"""What all estimators share, and the documents that they are written into."""
+"""The parts that all estimators share, and the documents into which models are written."""

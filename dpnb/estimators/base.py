@@ -1,4 +1,4 @@
-"""What the estimators of all papers share: opening the doors, predicting by vote, checking parameters."""
+"""The parts that the estimators of all papers share: opening the doors, predicting by vote, checking parameters."""
 
 from __future__ import annotations
 
@@ -76,10 +76,10 @@ def check_domain(domain: object) -> None:
 
 
 def _are_codes(y: Any, domain: Domain) -> bool:
-    """Whether labels are an array of numbers, of any type, where no class is one: then they are codes.
+    """Whether labels are an array of numbers, of any type, while no class is a number; then they are codes.
 
-    One label that is missing, or is no whole number, makes NumPy take another type of numbers for all of them. The
-    type of a table's column does not count: whoever read the table took it from the records.
+    One label that is missing, or is no whole number, makes NumPy take another type of numbers for all of them. The type
+    of a table's column does not count, because the reader of the table took it from the records.
     """
     numbers = isinstance(y, np.ndarray) and y.dtype.kind in "biufc"
     return numbers and all(np.isnan(spelt_number(label)) for label in domain.classes)
@@ -96,20 +96,20 @@ class _Strictness:
 
 
 class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Base of the estimators: parameters ``epsilon``, ``delta``, ``domain``, ``neighbours``, ``random_state``.
+    """Base of the estimators, with parameters ``epsilon``, ``delta``, ``domain``, ``neighbours``, ``random_state``.
 
-    An estimator is a dataclass of its parameters that says how it learns in :meth:`_fit`.
+    An estimator is a dataclass of its parameters, and its method :meth:`_fit` says how it learns.
 
     Parameters
     ----------
     epsilon : total budget ε > 0; ``inf`` releases everything exactly.
-    domain : public domain; if None it is read off the records, with a warning and an infinite ε on the ledger.
+    domain : public domain; if None, it is read off the records, with a warning and an infinite ε on the ledger.
     neighbours : ``"add-remove"`` or ``"replace"``; the latter halves a pure budget.
-    random_state : seed, Generator or None. All that is drawn follows from it: keep it secret.
-    strict : whether ``fit`` and ``predict`` raise an error for records that do not fit the domain. An error tells
-        whoever sees it something of the records, and no budget pays for it. By default, with a domain given, misfits
-        are moved into the domain (``Domain.replaced``), and an error depends on parameters and columns alone;
-        ``Domain.check`` tells before a fit what would be moved, and ``predict`` warns.
+    random_state : seed, Generator or None. All that is drawn follows from it, so keep it secret.
+    strict : whether ``fit`` and ``predict`` raise an error for records that do not fit the domain. Such an error
+        reveals something about the records to everyone who sees it, and no budget pays for that. By default, with a
+        domain given, misfits are moved into the domain (``Domain.replaced``), and an error depends on parameters and
+        columns alone. ``Domain.check`` says before a fit what would be moved, and ``predict`` warns.
 
     Attributes
     ----------
@@ -118,20 +118,21 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
 
     Notes
     -----
-    The noise follows from ``random_state``, so an estimator is shown without it, and a fitted one is saved without it.
-    A whole number repeats the noise in every fit and every copy, as it is meant to. A Generator goes on from fit to
-    fit, a clone gets one that it spawns, and other copies, pickles among them, get none: no two draw the same noise.
+    The noise follows from ``random_state``, so an estimator is shown without it, and a fitted estimator is saved
+    without it. A whole number repeats the noise in every fit and every copy, as it is meant to. A Generator goes on
+    from fit to fit, a clone gets one that it spawns, and other copies, such as pickles, get none, so that no two draw
+    the same noise.
     """
 
-    _choices: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # parameter -> values it may have
+    _choices: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # parameter -> values that it may have
     _least: ClassVar[Mapping[str, int]] = {}  # parameter -> least number; None passes where it is the default
     _beyond: ClassVar[
         Mapping[str, tuple[Any, ...]]
     ] = {}  # parameter -> values that may cost more than epsilon
 
-    two_classes: ClassVar[bool] = False  # whether it takes two classes only
-    discrete_only: ClassVar[bool] = False  # whether it takes discrete attributes only
-    _released: ClassVar[tuple[str, ...]] = ()  # attributes of a fitted model that predictions follow from
+    two_classes: ClassVar[bool] = False  # whether it takes only two classes
+    discrete_only: ClassVar[bool] = False  # whether it takes only discrete attributes
+    _released: ClassVar[tuple[str, ...]] = ()  # attributes of a fitted model from which predictions follow
 
     epsilon: float
     delta: float | None = None
@@ -161,19 +162,19 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
             keys.
         y : (n,) labels in the domain's classes. A NumPy array of numbers where no class is a number holds codes of the
             sorted classes, as scikit-learn's meta-estimators pass them on; the model then speaks of these.
-        others : nothing, or ``sample_weight=None``. Were weights named, BaggingClassifier would pass its draws as such.
+        others : nothing, or ``sample_weight=None``. If weights had a name of their own, BaggingClassifier would pass
+            its draws as weights.
 
         Raises
         ------
-        TypeError
-            For weights: all records weigh the same, since a weight multiplies what one record may change.
+        TypeError For weights, because a weight would multiply what one record may change; all records weigh the same.
         ValueError
             For a parameter out of range, columns that are not those of the domain, a domain that the estimator does not
             take; and, with ``strict`` or without a domain, for records that do not fit.
         RuntimeError
             For an estimator whose author forgot to release anything through the curator.
 
-        **Privacy**: see the class; every release is on ``ledger_``.
+        **Privacy**: as the class says; every release is on ``ledger_``.
         """
         check_no_weights(others)
         self._check_parameters()
@@ -193,7 +194,7 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
         return self
 
     def _fit(self, records: RecordsDoor, curator: Curator) -> None:
-        """Learn the model from the records, all releases through the curator."""
+        """Learn the model from the records, with all releases through the curator."""
         raise NotImplementedError
 
     def _check_parameters(self) -> None:
@@ -210,7 +211,7 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
                 check_count(name, value, low=low)
 
     def _open(self, X: Any, y: Any) -> tuple[RecordsDoor, Curator]:
-        """Open the three doors for a fit: records, releases, budget."""
+        """Open the three doors for a fit, which are records, releases and budget."""
         ledger = Ledger(neighbours=self.neighbours, delta=self.delta, claimed=float(self.epsilon))
         curator = open_curator(rng=source_of_noise(self.random_state), ledger=ledger)
         if isinstance(X, RecordsDoor):
@@ -263,22 +264,20 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
     def release(self, path: str | PathLike[str]) -> None:
         """Write the fitted model as a JSON document that :func:`dpnb.read` reads.
 
-        It holds what was released (trees or shapes), the domain, the parameters, the ledger and the versions; no seed,
-        no generator, and nothing of the records beside what the ledger lists.
+        The document holds what was released (trees or shapes), the domain, the parameters, the ledger and the versions.
+        It holds no seed, no generator, and nothing about the records except what the ledger lists.
 
         Parameters
         ----------
-        path : a new file.
+        path : name of a new file.
 
         Raises
         ------
-        FileExistsError
-            If there is such a file: a card may have been signed for it.
+        FileExistsError If the file exists, because a card may have been signed for it.
         TypeError
             For an estimator that is not registered, or has released what documents do not hold.
-        ValueError
-            If :func:`dpnb.read` would refuse the document: its parameters were changed after the fit, or it is larger
-            than documents may be.
+        ValueError If :func:`dpnb.read` would refuse the document, because its parameters were changed after the fit, or
+            because it is larger than documents may be.
 
         Warns
         -----
@@ -352,7 +351,7 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
         return twin
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters by name; without the seed where scikit-learn prints them, as it does for a Pipeline's steps."""
+        """Parameters by name, without the seed where scikit-learn prints them, as it does for a Pipeline's steps."""
         parameters: dict[str, Any] = super().get_params(deep)
         return parameters | {"random_state": None} if self._is_printed() else parameters
 
@@ -367,16 +366,16 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
 
     @property
     def _budget(self) -> float:
-        """Budget under add/remove: a replacement is a removal and an addition, each pays half."""
+        """Budget under add/remove; a replacement is a removal and an addition, and each pays half."""
         return float(self.epsilon) / (2 if self.neighbours == "replace" else 1)
 
     def worst_cost(self) -> Cost:
-        """The most that a fit on a public domain may book, whatever the records hold and whatever is drawn.
+        """The most that a fit on a public domain may cost, whatever the records hold and whatever is drawn.
 
         Returns
         -------
-        Pure ε and zCDP ρ under add/remove: infinite with ``strict``, and with options that go beyond the claim; for a
-        claim with δ no pure ε, and the ρ of Gaussian noise that has this claim.
+        Pure ε and zCDP ρ under add/remove. They are infinite with ``strict``, and with options that go beyond the
+        claim. A claim with δ gives no pure ε, and the ρ of Gaussian noise that has this claim.
 
         Raises
         ------
@@ -401,8 +400,8 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
 
         Parameters
         ----------
-        X : (n, attributes) records. What does not fit the domain is moved into it as ``fit`` moves it, with a warning
-            that shows values of ``X``. With ``strict`` it raises, as it does if no domain was given; then numbers
+        X : (n, attributes) records. Misfits are moved into the domain as by ``fit``, with a warning that shows values
+            of ``X``. With ``strict``, or if no domain was given, misfits raise an error; without a domain, numbers
             beyond the bounds are routed like the bounds.
 
         Returns
@@ -419,7 +418,7 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
         return self._probabilities(self._codes(X))
 
     def _codes(self, X: pd.DataFrame | ArrayLike) -> Floats:
-        """Records as numbers, with misfits replaced as by ``fit``, and refused where it refuses them."""
+        """Records as numbers, with misfits replaced as by ``fit``, and refused where ``fit`` refuses them."""
         if self.strict or getattr(self, "_read_off", False):
             return self.domain_.encode(X, strict=self.strict)
         codes, misfits = self.domain_.replaced_and_misfits(X)
@@ -434,14 +433,14 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
         return shares
 
     def predict(self, X: pd.DataFrame | ArrayLike) -> NDArray[Any]:
-        """Most probable class of every record, (n,)."""
+        """The most probable class of every record, (n,)."""
         chosen = self.predict_proba(X).argmax(axis=1)
         result: NDArray[Any] = self.classes_[chosen]
         return result
 
 
 def read(path: str | PathLike[str]) -> PrivateClassifier:
-    """Read a model that :meth:`PrivateClassifier.release` wrote; it predicts the same, to the bit.
+    """Read a model that :meth:`PrivateClassifier.release` wrote. The model predicts the same, to the bit.
 
     Parameters
     ----------
@@ -449,8 +448,7 @@ def read(path: str | PathLike[str]) -> PrivateClassifier:
 
     Raises
     ------
-    DataError
-        If the file is no such document, or its ledger is not that of its model.
+    DataError If the file is no such document, or if its ledger does not belong to its model.
     """
     document = read_document(check_path("path", path, such="model.json"))
     try:
@@ -460,14 +458,14 @@ def read(path: str | PathLike[str]) -> PrivateClassifier:
 
 
 def _revived(document: dict[str, Any]) -> PrivateClassifier:
-    """The model of a document; DataError for whatever is wrong with it, in words that say what the document is."""
+    """The model of a document; any fault raises a DataError in words that say what the document is."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return _made_of(document)
     except DataError as error:
         raise DataError(f"is damaged: {error}") from error
-    except Exception as error:  # whatever a wrong entry leads to
+    except Exception as error:  # a wrong entry may lead to any error
         why = " ".join(str(error).split())
         raise DataError(f"is damaged: {type(error).__name__}: {why}") from error
 
@@ -476,7 +474,7 @@ def _made_of(document: dict[str, Any]) -> PrivateClassifier:
     kind = find_class(document["estimator"], ESTIMATORS)
     domain = domain_of(document["domain"])
     released = dict(document["model"])
-    vote = released.pop("vote", None)  # of a forest, unless its document is of version 1
+    vote = released.pop("vote", None)  # stated for a forest, unless its document is of version 1
     if set(released) != set(kind._released):
         raise DataError(f"a {kind.__name__} has {', '.join(kind._released)}")
     if unknown := sorted(set(document["parameters"]) - set(inspect.signature(kind).parameters)):
@@ -497,14 +495,14 @@ def _made_of(document: dict[str, Any]) -> PrivateClassifier:
     model.domain_, model.classes_ = domain, np.array(domain.classes)
     model.n_features_in_ = domain.n_attributes
     model.ledger_ = ledger
-    shares = model._probabilities(np.nan_to_num(domain.lows)[None])  # whatever is wrong shows here
+    shares = model._probabilities(np.nan_to_num(domain.lows)[None])  # any fault shows here
     if shares.shape != (1, domain.n_classes) or not np.isfinite(shares).all():
         raise DataError(f"its model has no probabilities for {domain.n_classes} classes")
     return model
 
 
 def _check_alike(model: PrivateClassifier, ledger: Ledger) -> None:
-    """Raise DataError unless a ledger is one of a fit with the model's parameters."""
+    """Raise DataError unless the ledger may come from a fit with the model's parameters."""
     if not ledger.epsilon > 0:
         raise DataError("its ledger says that nothing was released, ε = 0, beside a model")
     claims = (ledger.claimed, ledger.delta, ledger.neighbours)
@@ -516,7 +514,7 @@ def _check_alike(model: PrivateClassifier, ledger: Ledger) -> None:
 
 
 class PrivateForest(PrivateClassifier):
-    """Base of the forests: trees with released leaf counts, combined by ``vote``.
+    """Base of the forests, whose trees have released leaf counts and are combined by ``vote``.
 
     Attributes
     ----------
@@ -548,9 +546,10 @@ class PrivateForest(PrivateClassifier):
 
         Parameters
         ----------
-        grow : builder at the root of a bag, and ε that every path may spend on each copy of a record → tree.
+        grow : function from a builder at the root of a bag, and the ε that every path may spend on each copy of a
+            record, to a tree.
         n_trees : number of trees.
-        alike : whether all paths cost the same, whatever is released; else each is booked in full.
+        alike : whether all paths cost the same, whatever is released; otherwise the ledger books each path in full.
 
         **Privacy**: bags compose by fact F2, see :class:`~dpnb.records.bags.Bags`.
         """
@@ -574,7 +573,9 @@ class PrivateForest(PrivateClassifier):
 
 
 def register(estimator: type[PrivateClassifier]) -> None:
-    """Give an estimator of your own its name in documents; its models can be released then, and read wherever it is.
+    """Give an estimator of your own a name in documents, so that its models can be released and read.
+
+    Whoever reads such a document has to import the module that makes this call.
 
     Raises
     ------

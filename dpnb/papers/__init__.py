@@ -1,1 +1,1 @@
-"""One module for each paper and its baselines; none imports another paper's."""
+"""One module for each paper, and modules of baselines; no paper's module imports another paper's."""

@@ -1,4 +1,4 @@
-"""Boosting baselines: AdaBoost without noise, and two papers that add noise to its stumps, as far as they are known.
+"""Boosting baselines: AdaBoost without noise, and two papers that add noise to its stumps, as far as we know them.
 
 Points marked [INF] are inferred: the sources do not state them.
 """
@@ -21,12 +21,12 @@ from ..records.grid import Additive, Stump, grid_of, public_grid
 from ..records.splits import LEAF
 from .stumps import half_log_odds, half_logistic, publish_stump
 
-DRAWS = 100  # of a noisy count, which is their mean: as in the published demo
+DRAWS = 100  # draws of a noisy count, which is their mean, as in the published demo
 EVERYWHERE = Stump(LEAF, -1, np.nan, 1.0)
 
 
 class _Round(NamedTuple):
-    """Doors, and the largest weight that a record may have, given what was published."""
+    """The doors of a fit, and the largest weight that a record may have, given what was published."""
 
     curator: Curator
     data: WeightedDoor
@@ -35,7 +35,7 @@ class _Round(NamedTuple):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class _Boosted(PrivateClassifier):
-    """Rounds of AdaBoost for two classes; what a round learns is the subclass's business."""
+    """Rounds of AdaBoost for two classes; the subclass says what a round learns."""
 
     domain: Domain | None = None
     n_rounds: int = 30
@@ -62,7 +62,7 @@ class _Boosted(PrivateClassifier):
         return records.weighted(public_grid(self.domain_) if public else None)
 
     def _boost(self, data: WeightedDoor, curator: Curator) -> Additive:
-        unit = 0.0  # log of what weights were multiplied by to sum to n
+        unit = 0.0  # log of the factor that makes the weights sum to n
         stumps: list[Stump] = []
         alphas: list[float] = []
         for _ in range(self.n_rounds):
@@ -73,14 +73,14 @@ class _Boosted(PrivateClassifier):
                     to_n = curator.exact(to_n, why="normaliser of the weights, without noise")
                 data.weights = data.weights * math.exp(to_n)
                 unit += to_n
-            # A larger sensitivity than e³⁰⁰ would overflow in the ledger and say no more.
+            # A larger sensitivity than e³⁰⁰ would overflow in the ledger, and tell a reader nothing more.
             bound = math.exp(min(unit + sum(map(abs, alphas)), 300.0))
             learnt, released = self._learn(_Round(curator, data, bound))
             right, wrong = data.outcome(learnt)
             share = (
                 wrong / (right + wrong) if right + wrong > 0 else 0.5
             )  # without records, or weights, a tie
-            error = float(np.clip(share, 1e-10, 1 - 1e-10))  # [INF]: as a perfect stump would weigh ∞
+            error = float(np.clip(share, 1e-10, 1 - 1e-10))  # [INF], since a perfect stump would weigh ∞
             alpha = half_log_odds(error) / (math.log(10) if self.demo else 1)
             alpha = curator.exact(alpha, why="weight α_t of a stump, from its exact weighted error")
             data.reweigh(learnt, alpha)
@@ -89,7 +89,7 @@ class _Boosted(PrivateClassifier):
         return Additive(self.domain_, tuple(stumps), np.array(alphas))
 
     def _learn(self, now: _Round) -> tuple[Stump, Stump]:
-        """The stump that the iteration goes on with, and the one that the model has."""
+        """The stump with which the iteration goes on, and the stump that enters the model."""
         raise NotImplementedError
 
     def _votes(self, codes: Floats) -> Floats:
@@ -99,14 +99,15 @@ class _Boosted(PrivateClassifier):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class AdaBoost(_Boosted):
-    """Discrete AdaBoost with stumps of least weighted error, two classes, no privacy at all.
+    """Discrete AdaBoost for two classes, with stumps of least weighted error and without any privacy.
 
     Parameters
     ----------
-    domain : public domain with two classes, the second is +1; if None it is read off the records, with a warning.
+    domain : public domain with two classes, of which the second is +1; if None, it is read off the records, with a
+        warning.
     n_rounds : number of stumps m ≥ 1.
-    thresholds : ``"data"`` midpoints of the values that occur, or the public ``"grid"``.
-    random_state : nothing is drawn; it is here because every estimator of the package has one.
+    thresholds : ``"data"`` for midpoints between the values that occur, or ``"grid"`` for a public grid.
+    random_state : has no effect, since nothing is drawn; every estimator of the package has this parameter.
 
     Attributes
     ----------
@@ -114,9 +115,9 @@ class AdaBoost(_Boosted):
 
     Notes
     -----
-    **Privacy**: none, and none is claimed: ε = ∞. Each stump and each α is released without noise. Errors are
-    cut to [1e-10, 1 − 1e-10]. Both signs of a stump compete, so e > ½, the stop of step 5, does not occur.
-    Source: Zhang, Dong, Xu, Wang (2023), AdaBoost algorithm based on target perturbation, Algorithm 1.
+    **Privacy**: The estimator claims no privacy and has none, so ε = ∞. Each stump and each α is released without
+    noise. Errors are cut to [1e-10, 1 − 1e-10]. Both signs of a stump compete, so the stop of step 5, e > ½, does not
+    occur. Source: Zhang, Dong, Xu, Wang (2023), AdaBoost algorithm based on target perturbation, Algorithm 1.
     """
 
     thresholds: str = "data"
@@ -129,25 +130,25 @@ class AdaBoost(_Boosted):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class DPAdaBoost(_Boosted):
-    """DP-AdaBoost (Shen 2017), rebuilt: noise on the leaf counts of exact stumps; it is not ε-DP.
+    """Reconstruction of DP-AdaBoost (Shen 2017), with noise on the leaf counts of exact stumps; it is not ε-DP.
 
     Parameters
     ----------
-    epsilon : budget ε > 0 that the thesis distributes ahead; ``inf`` for no noise.
-    domain, n_rounds, thresholds : as of :class:`AdaBoost`.
-    random_state : seed, Generator or None. Attributes are as of :class:`AdaBoost`.
+    epsilon : budget ε > 0, which the thesis distributes in advance; ``inf`` for no noise.
+    domain, n_rounds, thresholds : as for :class:`AdaBoost`.
+    random_state : seed, Generator or None. Attributes are as for :class:`AdaBoost`.
 
     Notes
     -----
-    **Privacy**: claims ``epsilon``; in truth ε = ∞, see ``ledger_.leaks``: stumps, α and the normaliser of the
-    weights have no noise. The noise is Lap(m/ε), for a sensitivity of 1; from round 2 on one record may weigh
-    more, and the ledger books that.
+    **Privacy**: The text claims ``epsilon``. In truth ε = ∞, because stumps, α and the normaliser of the weights have
+    no noise, as ``ledger_.leaks`` shows. The noise is Lap(m/ε), which fits a sensitivity of 1. From round 2 on, one
+    record may weigh more than that, and the ledger books its real weight.
 
-    Known of the thesis are its abstract and what later papers say of it: noise on the weak learner's counts that
-    does not enter the iteration, from a budget that is distributed ahead and shrinks with m. [INF]: ε/m for each
-    round; the exact stump of least weighted error; weights that sum to n; leaf labels by noisy weighted counts;
-    weights and α follow from the stump without noise.
-    Source: Shen (2017), master's thesis, Nanjing University of Aeronautics and Astronautics.
+    We know the abstract of the thesis and what later papers say about it. The counts of the weak learner get noise that
+    does not enter the iteration. The budget is distributed in advance and shrinks with m. [INF]: ε/m for each round;
+    the exact stump of least weighted error; weights that sum to n; leaf labels by noisy weighted counts; weights and α
+    follow from the stump without noise. Source: Shen (2017), master's thesis, Nanjing University of Aeronautics and
+    Astronautics.
     """
 
     epsilon: float = 1.0
@@ -161,24 +162,25 @@ class DPAdaBoost(_Boosted):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class CARTDPsAdaBoost(_Boosted):
-    """CART-DPsAdaBoost (Jia, Qiu 2020) with stumps: by its abstract, or as its published demo; neither is ε-DP.
+    """CART-DPsAdaBoost (Jia, Qiu 2020) with stumps, after its abstract or its published demo; neither is ε-DP.
 
     Parameters
     ----------
     epsilon : budget ε > 0 that the paper states; ``inf`` for no noise.
-    domain, n_rounds : as of :class:`AdaBoost`.
-    demo : behave like the published demo code.
-    random_state : seed, Generator or None. Attributes are as of :class:`AdaBoost`.
+    domain, n_rounds : as for :class:`AdaBoost`.
+    demo : whether to behave like the published demo code.
+    random_state : seed, Generator or None. Attributes are as for :class:`AdaBoost`.
 
     Notes
     -----
-    **Privacy**: claims ``epsilon``; in truth ε = ∞, see ``ledger_.leaks``. By the abstract, the exponential
-    mechanism chooses split points of continuous attributes, the Gini index the partition of discrete ones, counts
-    get Laplace noise, and features are random subspaces. [INF]: ⌈√d⌉ features and ε/m a round, half of it for the
-    leaf counts, half shared by the split points; sensitivity 2 of Gini; candidates of the public grid (the best
-    case); one category against the rest; the best attribute and α without noise; weights that sum to n.
+    **Privacy**: The text claims ``epsilon``. In truth ε = ∞, as ``ledger_.leaks`` shows. According to the abstract, the
+    exponential mechanism chooses the split points of continuous attributes, the Gini index chooses the partition of
+    discrete ones, counts get Laplace noise, and each round sees a random subset of the features. [INF]: ⌈√d⌉ features
+    and ε/m a round, half of it for the leaf counts, half shared by the split points; sensitivity 2 of Gini; candidates
+    of the public grid (the best case); one category against the rest; the best attribute and α without noise; weights
+    that sum to n.
 
-    ``demo=True``, as its code does: candidates are midpoints of the values that occur; each count in each
+    ``demo=True`` does what the demo's code does: candidates are midpoints of the values that occur; each count in each
     candidate's Gini index, and each leaf count, gets the mean of 100 draws of Lap(1/ε), the full ε every time; the
     plain argmin wins; ``α = ½ log10((1 − e) / e)``. The ledger books all 100 draws. [INF]: depth 1, no pruning,
     weights and features as above, noisy counts below 0 are 0, a stump with e > ½ has α < 0.
@@ -212,7 +214,7 @@ class CARTDPsAdaBoost(_Boosted):
         return stump, stump
 
     def _chosen(self, now: _Round, asked: Ints) -> int:
-        """One split point of each continuous attribute by the exponential mechanism, then the plain best."""
+        """Choose one split point of each continuous attribute by the exponential mechanism, then the plain best."""
         gini, attribute = _gini(now.data.tables()[asked]), now.data.grid.attribute[asked]
         continuous = np.array(self.domain_.continuous)[attribute]
         finalists, drawn = list(np.flatnonzero(~continuous)), np.unique(attribute[continuous])
@@ -238,13 +240,13 @@ def _gini(table: Floats) -> Floats:
 
 
 def _noisy(table: Floats, now: _Round, epsilon: float, *, what: str, draws: int = 1) -> Floats:
-    """Add a mean of draws of scale 1/ε, as if Δ were 1; booked for what a record adds to each row of each draw."""
+    """Add a mean of draws of scale 1/ε, as if Δ were 1; the ledger books what a record adds to each row."""
     delta, copies = draws * len(table) * now.bound, np.repeat(table[None], draws, axis=0)
     noisy = now.curator.laplace(copies, epsilon=delta * epsilon, sensitivity=delta, what=what)
     return np.asarray(noisy.mean(axis=0), float)
 
 
 def _labelled(stump: Stump, noisy: Floats) -> Stump:
-    """The condition with labels by the noisy counts of its leaves; equal labels leave no condition."""
+    """The condition with labels from the noisy counts of its leaves; equal labels leave no condition."""
     inside, outside = np.where(noisy[0, ::2] > noisy[0, 1::2], 1.0, -1.0)
     return (EVERYWHERE if inside == outside else stump)._replace(sign=float(inside))

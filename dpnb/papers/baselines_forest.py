@@ -1,4 +1,4 @@
-"""Forest baselines: random splits that read no data, with private labels or with noisy class counts in the leaves."""
+"""Forest baselines whose random splits read no data, with private labels or noisy class counts in the leaves."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ..trees.tree import Tree
 
 
 def public_stream(curator: Curator) -> np.random.Generator:
-    """Generator of all splits of a forest: no noise that is drawn between two trees changes the second one."""
+    """Generator of all splits of a forest, so that no noise drawn between two trees changes the second one."""
     seed = curator.public(lambda rng: int(rng.integers(2**63)), what="seed of the random splits")
     return np.random.default_rng(seed)
 
@@ -43,7 +43,7 @@ def build_tree(
 
 
 def random_splits(rng: np.random.Generator, domain: Domain, *, low: Floats, high: Floats) -> Splits:
-    """One random split of each node's public box ``low..high``, (nodes, attributes) each."""
+    """Draw a random split of each node's public box ``low..high``, (nodes, attributes) each."""
     u = rng.random((2, len(low)))
     attribute = (u[0] * domain.n_attributes).astype(np.intp)
     numeric = domain.continuous[attribute]
@@ -64,9 +64,9 @@ class RandomSplitForest(PrivateForest):
 
     Notes
     -----
-    **Privacy**: ``epsilon``-DP under ``neighbours`` for a given domain. Splits are drawn from the public bounds
-    alone: an attribute, then a threshold uniform in the node's part of the domain, or a category against the
-    rest. Each record enters one tree, chosen by its key, and one leaf there, whose label is chosen by
+    **Privacy**: ``epsilon``-DP under ``neighbours`` for a given domain. Splits are drawn from the public bounds alone.
+    First an attribute is drawn, then a threshold that is uniform in the node's part of the domain, or a category
+    against the rest. Each record enters one tree, chosen by its key, and one leaf there, whose label is chosen by
     permute-and-flip on the class counts (Δ = 1, monotone, so the rate is ε).
 
     References
@@ -101,18 +101,17 @@ class RandomSplitForest(PrivateForest):
 
 
 def balanced_depth(n: float, *, epsilon: float, n_trees: int) -> int:
-    """Depth at which a leaf of a :class:`RandomTrees` holds on average as many records as its noise is large.
+    """Depth at which the average number of records in a leaf of :class:`RandomTrees` equals the scale of its noise.
 
     Parameters
     ----------
-    n : number of records, or a guess at it. It has to be public: with the true number of a data set that must not
-        become known, the depth would publish it.
+    n : number of records, or a guess at it. It has to be public, because the depth publishes it.
     epsilon : budget of the forest, finite.
     n_trees : number of trees t.
 
     Returns
     -------
-    ``floor(log2(n ε / t))``, at least 0: a leaf has n / 2^d records, and the scale of its noise is t / ε.
+    ``floor(log2(n ε / t))``, at least 0, since a leaf has n / 2^d records, and the scale of its noise is t / ε.
     """
     if not 0 < n < math.inf:
         raise ValueError(f"n={n!r}: expected a number of records above 0, public or a guess")
@@ -131,10 +130,10 @@ class RandomTrees(RandomSplitForest):
 
     Notes
     -----
-    **Privacy**: ``epsilon``-DP under ``neighbours`` for a given domain. Splits are drawn from the public bounds
-    alone, so the trees are public. Each record is in one leaf of every tree and adds 1 to one class count there:
-    geometric noise with Δ = 1 and scale t/ε costs ε/t a tree, and t trees cost ε. Prediction averages the leaves' class
-    shares, negative counts cut off at 0: post-processing.
+    **Privacy**: ``epsilon``-DP under ``neighbours`` for a given domain. Splits are drawn from the public bounds alone,
+    so the trees are public. Each record is in one leaf of every tree and adds 1 to one class count there. So geometric
+    noise with Δ = 1 and scale t/ε costs ε/t for each tree, and t trees cost ε. Prediction averages the leaves' class
+    shares, with negative counts taken as 0, which is post-processing.
 
     References
     ----------

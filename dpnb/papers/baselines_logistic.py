@@ -1,4 +1,4 @@
-"""A plain rival: logistic regression by noisy gradient descent, each attribute one-hot in bins."""
+"""A plain rival, logistic regression by noisy gradient descent, with each attribute one-hot encoded in bins."""
 
 from __future__ import annotations
 
@@ -34,19 +34,21 @@ class LogisticRegression(PrivateClassifier):
     delta : total δ in (0, 1).
     n_rounds : number of gradients T ≥ 1.
     learning_rate : step along a mean gradient.
-    clip : most that a record's residuals are in L2, in (0, 1).
-    bins : ``"public"`` thresholds, or ``"ranks"``: bins of about as many records each, by noisy counts.
-    uniform, geometric : public thresholds of each continuous attribute.
+    clip : largest L2 norm of a record's residuals, in (0, 1).
+    bins : ``"public"`` for public thresholds, or ``"ranks"`` for bins with about as many records each, found by noisy
+        counts.
+    uniform, geometric : number of public thresholds of each continuous attribute, see
+        :func:`~dpnb.records.grid.public_cuts`.
 
     Attributes
     ----------
-    models_ : list of :class:`~dpnb.records.shapes.Shapes`, one for two classes, else one a class.
+    models_ : list of :class:`~dpnb.records.shapes.Shapes`, one for two classes, otherwise one for each class.
 
     Notes
     -----
-    **Privacy**: (``epsilon``, ``delta``)-DP. A record is in one bin of each of d attributes, so that it changes
-    a gradient by at most ``clip`` · √d in L2. Noisy counts of the bins give the number of records for a tenth of ρ.
-    Momentum, the mean of the second half of the weights, and all else is post-processing.
+    **Privacy**: (``epsilon``, ``delta``)-DP. A record is in one bin of each of d attributes, so it changes a gradient
+    by at most ``clip`` · √d in L2. Noisy counts of the bins give the number of records, and cost a tenth of ρ.
+    Momentum, the mean of the second half of the weights, and everything else is post-processing.
 
     References
     ----------
@@ -99,7 +101,7 @@ class LogisticRegression(PrivateClassifier):
             self.models_ = self._descend(stages, layout_by(stages, ranks=ranks), n)
 
     def _descend(self, stages: Stages, layout: Layout, n: float) -> list[Shapes]:
-        """Gradient descent with momentum; the mean of the second half of the weights."""
+        """Run gradient descent with momentum, and return the mean of the second half of the weights."""
         data, d = stages.data, len(layout.blocks)
         data.keep(layout)
         each = (1 - OF_COUNTS) * stages.rho / self.n_rounds
@@ -124,7 +126,7 @@ class LogisticRegression(PrivateClassifier):
 
 
 def layout_by(stages: Stages, *, ranks: bool) -> Layout:
-    """A block for each attribute: its bins, or a twentieth of the records in each."""
+    """A block for each attribute, with its own bins, or with a twentieth of the records in each."""
     blocks = []
     for a, cuts in enumerate(stages.grid.cuts):
         if cuts is None:

@@ -1,8 +1,8 @@
 """DiffPRFs: the random forest of Mu, Ding, Song, Lu (2016), as written and repaired.
 
-Step numbers are those of the paper's section 3.1 and of the listing in chapter 4, "The algorithm as written"; letters
-are those of the list of ambiguities in its appendix. The listing of "The repair" is the same code with the default
-options.
+Step numbers are those of the paper's section 3.1 and of the listing in chapter 4, "The algorithm as written". Letters
+are those of the list of ambiguities in the chapter's appendix. The listing of "The repair" is the same code with the
+default options.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from ..trees.tree import Tree
 
 
 class Asked(NamedTuple):
-    """The candidates of the attributes that are drawn at each node; a question is an attribute at a node.
+    """The candidates of the attributes that are drawn at each node. A question is one attribute at one node.
 
     Parameters
     ----------
     attributes : (questions,) attribute of each question, ``f`` questions a node.
     f : number of attributes drawn at a node.
-    counts : what the scores are made of.
+    counts : counts from which the scores are computed.
     candidates : thresholds and categories, each with its score in ``scores``.
     scores : (candidates,).
     """
@@ -53,10 +53,10 @@ class BuildTree:
 
     Parameters
     ----------
-    forest : options, domain.
+    forest : parameters of the forest, and its domain.
     curator : release door.
-    builder : at the root of the tree.
-    lattice : (attributes,) of the thresholds.
+    builder : builder of the tree, at its root.
+    lattice : (attributes,) public lattice of the thresholds of each attribute.
     """
 
     def __init__(self, forest: DiffPRFs, curator: Curator, builder: TreeBuilder, *, lattice: Lattice) -> None:
@@ -88,7 +88,7 @@ class BuildTree:
         return builder.finish()
 
     def stops(self, epsilon: Floats, *, last: bool) -> Bools:
-        """Steps 6 and 7: the noisy size of each node, and which nodes become leaves, (nodes,)."""
+        """Steps 6 and 7, the noisy size of each node, and which nodes become leaves, (nodes,)."""
         nodes = self.builder.nodes
         stop = np.full(len(nodes), last)
         if not self.forest.size_query and self.forest.stop == "depth":
@@ -107,14 +107,14 @@ class BuildTree:
         return stop
 
     def leaf_values(self, leaf: Bools, epsilon: Floats) -> Floats:
-        """Steps 6 and 7: noisy class counts of the nodes that become leaves, (leaves, classes)."""
+        """Steps 6 and 7, noisy class counts of the nodes that become leaves, (leaves, classes)."""
         if not leaf.any():
             return np.empty((0, self.domain.n_classes))
         counts, nodes = self.builder.class_counts()[leaf], self.builder.nodes[leaf]
         return leaf_counts(self.curator, counts, nodes=nodes, epsilon=epsilon, noise=self.forest.noise)
 
     def choose(self, epsilon: Floats) -> tuple[Splits, Floats]:
-        """Steps 8 to 11: a split for each node, and the ε of each of its choices."""
+        """Steps 8 to 11, a split for each node, and the ε of each of its choices."""
         drawn = self.draw_attributes()
         asked = self.ask(drawn)
         if self.forest.selection == "joint":
@@ -125,7 +125,7 @@ class BuildTree:
         return self.choose_attribute(asked, numeric, thresholds, share), share
 
     def draw_attributes(self) -> Ints:
-        """Step 8: f of the attributes for each node, (nodes, f), uniformly without replacement."""
+        """Step 8, f of the attributes for each node, (nodes, f), drawn uniformly without replacement."""
         shape = len(self.builder.nodes), self.domain.n_attributes
         shuffled = self.curator.public(
             lambda rng: np.argsort(rng.random(shape), axis=1), what="attributes of a node"
@@ -133,7 +133,7 @@ class BuildTree:
         return np.sort(shuffled[:, : self.forest.n_drawn(self.domain.n_attributes)], axis=1)
 
     def ask(self, drawn: Ints) -> Asked:
-        """Count the values of the attributes drawn, and score what they offer."""
+        """Count the values of the attributes drawn, and score their thresholds and categories."""
         counts, f = self.builder.cohort.value_counts(drawn), drawn.shape[1]
         candidates = binary_candidates(
             counts, attributes=drawn.reshape(-1), lattice=self.lattice, domain=self.domain
@@ -141,7 +141,7 @@ class BuildTree:
         return Asked(drawn.reshape(-1), f, counts, candidates, candidates.scores(self.score))
 
     def choose_thresholds(self, asked: Asked, numeric: Ints, share: Floats) -> Floats:
-        """Step 10: a threshold for each continuous attribute drawn, the questions ``numeric``."""
+        """Step 10, a threshold for each continuous attribute drawn, that is, for the questions ``numeric``."""
         candidates, node = asked.candidates, numeric // asked.f
         mine = np.isin(candidates.question, numeric)
         point = self.curator.exponential_intervals(
@@ -160,7 +160,7 @@ class BuildTree:
         return self.curator.exact(value, why=f"threshold is the {self.forest.thresholds} point (ambiguity d)")
 
     def choose_attribute(self, asked: Asked, numeric: Ints, thresholds: Floats, share: Floats) -> Splits:
-        """Step 11: one of the attributes drawn, each with its threshold or its categories."""
+        """Step 11, a choice of one of the attributes drawn, each with its threshold or its categories."""
         candidates = asked.candidates
         nominal = ~self.domain.continuous[asked.attributes[candidates.question]]
         kind, cut = np.full(len(nominal), ONE_VS_REST), candidates.low.copy()
@@ -187,7 +187,7 @@ class BuildTree:
         return Splits(kind[option], asked.attributes[candidates.question[option]], cut[option])
 
     def choose_jointly(self, asked: Asked, epsilon: Floats) -> Splits:
-        """Step 3 of DiffPRFs-R: one choice among all thresholds and categories (chapter 4, "The repair")."""
+        """Step 3 of DiffPRFs-R, one choice among all thresholds and categories (chapter 4, "The repair")."""
         candidates = asked.candidates
         point = self.curator.exponential_intervals(
             asked.scores,
@@ -229,32 +229,33 @@ class DiffPRFs(PrivateForest):
     ----------
     n_trees : number of trees t ≥ 1.
     max_depth : number d ≥ 0 of splits on every path.
-    max_features : attributes f drawn for each node: a whole number, ``"sqrt"`` (rounded) or ``"all"``.
+    max_features : number f of attributes drawn for each node, which is a whole number, ``"sqrt"`` (rounded) or
+        ``"all"``.
     utility : split score, ``"max"`` (max-class sum), ``"info_gain"`` (bits) or ``"gini"`` (not in the paper).
     bags, bag_rate : how records enter the trees, see :class:`~dpnb.records.bags.Bags`.
-    stop : ``"depth"`` at full depth only; ``"pure"`` also at pure nodes, tested without noise (step 7);
-        ``"noisy"`` where the noisy size is below the noise of the class counts (ambiguity h).
-    selection : ``"joint"`` one choice among all thresholds and categories of the drawn attributes;
-        ``"two-step"`` a threshold for each continuous attribute, then an attribute (steps 10, 11).
+    stop : where a path ends, at full depth only (``"depth"``), also at pure nodes, tested without noise as in step 7
+        (``"pure"``), or where the noisy size is below the noise of the class counts (``"noisy"``, ambiguity h).
+    selection : ``"joint"`` for one choice among all thresholds and categories of the drawn attributes, or
+        ``"two-step"`` for a threshold of each continuous attribute, and then an attribute (steps 10 and 11).
     budget_flow : whether children get their parent's ε before (``"local"``) or after (``"shrinking"``) the
         division in step 10 (ambiguity a).
     categorical : ``"one-vs-rest"`` or ``"multiway"`` splits (ambiguity b).
-    thresholds : where in the chosen interval, ``"uniform"``, ``"midpoint"`` or its lower end (``"data"``,
-        ambiguity d). The last two publish functions of the data.
+    thresholds : place of the threshold in the chosen interval, ``"uniform"``, ``"midpoint"`` or its lower end
+        (``"data"``, ambiguity d). The last two publish functions of the data.
     bounds : ends of a continuous domain, ``"public"`` or the smallest and largest ``"data"`` value (ambiguity e).
     gain_sensitivity : Δ declared for the information gain, 1 (``"unit"``) or ln |C| (ambiguity f).
     monotone_rate : whether monotone scores get the rate ε/Δ instead of ε/(2Δ).
     size_query : whether half of each level's budget pays for a noisy node size (step 6).
-    noise : of sizes and class counts, ``"geometric"``, or ``"laplace"`` as in the text, whose last digits leak.
-    vote : ``"probability"`` or ``"majority"`` (ambiguity g).
+    noise : noise of sizes and class counts, ``"geometric"``, or ``"laplace"`` as in the text, whose last digits leak.
+    vote : how trees vote, by ``"probability"`` or ``"majority"`` (ambiguity g).
 
     Notes
     -----
-    **Privacy**: with the default ``stop``, ``thresholds`` and ``bounds``, any bag mode but ``"bootstrap"``, and a
-    given domain, the model is ``epsilon``-DP under ``neighbours``. Per copy of a record one node a level contains
-    it; the choice there costs the level's share (fact F1), the leaf counts (geometric noise, Δ = 1) theirs. Where
-    outputs or the attributes drawn decide what a path costs, the ledger books the most that one may. Bags multiply
-    by fact F2 and trees compose. Draws are exact; scores are taken as computed.
+    **Privacy**: With the default ``stop``, ``thresholds`` and ``bounds``, any bag mode but ``"bootstrap"``, and a given
+    domain, the model is ``epsilon``-DP under ``neighbours``. On each level, one node contains a given copy of a record.
+    The choice at this node costs the level's share (fact F1), and the leaf counts (geometric noise, Δ = 1) cost theirs.
+    Where outputs or the attributes drawn decide what a path costs, the ledger books the most that a path may cost. Bags
+    multiply the cost by fact F2, and the costs of trees add up. Draws are exact; scores are taken as computed.
 
     References
     ----------
@@ -294,19 +295,19 @@ class DiffPRFs(PrivateForest):
 
     @classmethod
     def as_written(cls, *, utility: str = "info_gain", **readings: Any) -> Self:
-        """The paper's algorithm to the letter; it is not ε-DP, see its ledger.
+        """Make the paper's algorithm to the letter; it is not ε-DP, as its ledger shows.
 
         Parameters
         ----------
         utility : ``"info_gain"`` or ``"max"``, the paper's two.
-        readings : any parameter of the class. Defaults here are the plainest reading of the text: bootstrap
-            bags, exact purity test, unused size query, two-step choice with Δ = 1 and rate ε/(2Δ), multiway
-            splits, majority vote.
+        readings : any parameter of the class. The defaults here are the plainest reading of the text, with bootstrap
+            bags, an exact purity test, an unused size query, a two-step choice with Δ = 1 and rate ε/(2Δ), multiway
+            splits, and a majority vote.
 
         Notes
         -----
-        **Privacy**: claims ε-DP; the purity test makes it ε = ∞, and the bootstrap
-        alone exceeds the claim for single leaves with their sizes (chapter 4, "Bags drawn with replacement").
+        **Privacy**: The text claims ε-DP. The purity test makes it ε = ∞, and the bootstrap alone exceeds the claim for
+        single leaves with their sizes (chapter 4, "Bags drawn with replacement").
         """
         text: dict[str, Any] = {
             "bags": "bootstrap",
@@ -321,7 +322,7 @@ class DiffPRFs(PrivateForest):
         return cls(utility=utility, **(text | readings))
 
     def _fit(self, records: RecordsDoor, curator: Curator) -> None:
-        """Steps 1 to 3; the bags are step 1 of DiffPRFs-R."""
+        """Carry out steps 1 to 3; the bags are step 1 of DiffPRFs-R."""
         lattice = Lattice.of(*self._threshold_bounds(records, curator))
 
         def build(builder: TreeBuilder, per_copy: float) -> Tree:

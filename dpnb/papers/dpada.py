@@ -1,7 +1,7 @@
-"""DPAda: boosting with noise schedules of Zhang, Dong, Xu, Wang (2023), as written and repaired.
+"""DPAda, the boosting with noise schedules of Zhang, Dong, Xu, Wang (2023), as written and repaired.
 
 Step numbers are those of the listings in chapter 6, which follow the paper's Algorithms 2 to 6; A1 to A9 are the
-ambiguities of the list in its appendix.
+ambiguities listed in the chapter's appendix.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Written:
         self.curator = curator
 
     def boost(self, records: RecordsDoor, grid: Grid) -> Additive:
-        """Steps 1 to 9; returns the argument of the sign in step 9 (10 in Algorithm 3)."""
+        """Carry out steps 1 to 9, and return the argument of the sign in step 9 (step 10 in Algorithm 3)."""
         public = self.reading.thresholds == "grid"
         data = records.weighted(grid if public else None)
         self.start(data)
@@ -59,7 +59,7 @@ class Written:
         data.weights = self._raw = data.weights / len(data.weights)
 
     def round(self, data: WeightedDoor, *, noise: bool) -> tuple[Stump, float] | None:
-        """Steps 3 to 8: G_k and α_k, or None where the text stops."""
+        """Carry out steps 3 to 8, and return G_k and α_k, or None where the text stops."""
         reading, curator = self.reading, self.curator
         best = data.grid.stump(int(np.argmax(data.right())))
         why = "stump G_k, chosen without noise (step 3)"
@@ -83,7 +83,7 @@ class Written:
         noised = weights.copy()
         for largest in (True, False):
             extreme = float(weights.max() if largest else weights.min())
-            tied = np.flatnonzero(np.abs(weights - extreme) <= 1e-9 * abs(extreme))  # rounding parts no ties
+            tied = np.flatnonzero(np.abs(weights - extreme) <= 1e-9 * abs(extreme))  # rounding breaks no ties
             if self.reading.ties == "first":
                 tied = tied[:1]
             draws = len(tied) if self.reading.ties == "indep" else 1
@@ -108,7 +108,7 @@ class Written:
 
 
 class Repaired:
-    """DPAda-R (chapter 6, "The repair"), with the step numbers there: only active rounds read the data."""
+    """DPAda-R (chapter 6, "The repair"), with the step numbers there. Only active rounds read the data."""
 
     def __init__(self, owner: DPAda, curator: Curator) -> None:
         self.owner = owner
@@ -117,7 +117,7 @@ class Repaired:
         self.budget = owner._of_rounds(owner.filter_rounds or self.active)
 
     def boost(self, records: RecordsDoor, grid: Grid) -> Additive:
-        """Steps 2 to 8; returns the argument of the sign in step 8."""
+        """Carry out steps 2 to 8, and return the argument of the sign in step 8."""
         data = records.weighted(grid)
         if self.owner.filter_rounds is None:
             return self.rounds(data)
@@ -125,7 +125,7 @@ class Repaired:
             return self.rounds(data)
 
     def rounds(self, data: WeightedDoor) -> Additive:
-        """Steps 2 to 7, with the filter of chapter 6, "A budget for each record"."""
+        """Carry out steps 2 to 7, with the filter of chapter 6, "A budget for each record"."""
         owner, stumps, alphas = self.owner, [], []
         share = 1.0 if owner.learning_rate is not None else owner.selection_share
         for _ in range(self.active):
@@ -142,7 +142,7 @@ class Repaired:
         return Additive(owner.domain_, tuple(stumps), np.array(alphas))
 
     def noisy_alpha(self, outcome: Floats) -> float:
-        """Steps 5 and 6: α from noisy weights of right and wrong records; a record is in one of them, so Δ = 1."""
+        """Steps 5 and 6, α from the noisy weights of right and wrong records; a record is in one of them, so Δ = 1."""
         curator, budget, share = self.curator, self.budget, 1 - self.owner.selection_share
         scale = 1 / (share * budget.epsilon) if budget.rho is None else 1 / np.sqrt(2 * share * budget.rho)
         # Sums of weights are multiples of 2⁻²⁸; where the noise is large, steps of a 2⁴⁰th of its scale are enough.
@@ -151,7 +151,7 @@ class Repaired:
         if self.owner.filter_rounds is None:
             unit = min(max(unit, 2.0 ** np.ceil(np.log2(max(scale, unit))) / 2.0**40), 1.0)
         how: dict[str, Any] = {"sensitivity": 1.0, "unit": unit, "what": "weight of right and wrong records"}
-        outcome = np.floor(outcome / unit) * unit  # 1 is a multiple of the step: Δ stays 1
+        outcome = np.floor(outcome / unit) * unit  # 1 is a multiple of the step, so Δ stays 1
         if budget.rho is None:
             noisy = curator.geometric(outcome, epsilon=share * budget.epsilon, **how)
         else:
@@ -172,10 +172,10 @@ def random_schedule(m: int, rng: np.random.Generator) -> Ints:
 
 
 def definition7(h: ArrayLike) -> Ints:
-    """Definition 7 as printed: a run of ones between two zeros keeps its first one only.
+    """Definition 7 as printed, by which a run of ones between two zeros keeps only its first one.
 
     Runs that begin at round 1 or reach round m have no zero on one side and stay as they are. The rule needs the
-    coins of later rounds, so all must be drawn ahead (A8).
+    coins of later rounds, so all coins must be drawn in advance (A8).
 
     Examples
     --------
@@ -191,7 +191,7 @@ def definition7(h: ArrayLike) -> Ints:
 
 
 def causal(h: ArrayLike) -> Ints:
-    """Rule C1: a one counts if the raw coin before it is zero, never in round 1; it needs no later coins."""
+    """Rule C1, by which a one counts after a zero among the raw coins, never in round 1; it needs no later coins."""
     coins = np.asarray(h, np.intp)
     return np.concatenate([[0], coins[1:] * (1 - coins[:-1])]).astype(np.intp)[: len(coins)]
 
@@ -224,7 +224,7 @@ def noise_round_distribution(m: int, rule: str) -> Floats:
         else:
             next_zero[0] += front
         zero, one = next_zero, next_one
-        tail = m - k  # all ones after this zero: a run without an end
+        tail = m - k  # all ones after this zero, which are a run without an end
         if rule == "definition7":
             result[tail:] += zero[: m - tail] * 0.5**tail
     if rule == "definition7":
@@ -241,16 +241,18 @@ class Reading:
 
     Parameters
     ----------
-    ties : A1, who gets the noise of "the" largest and smallest weight: ``"same"`` one draw for all tied records,
-        ``"indep"`` one draw for each, ``"first"`` a single record.
-    scale : A2, ``"literal"`` ε = (B/m)·max w and (B/m)·min w, or ``"flat"`` ε = B/m. A negative ε (A4) counts by
-        its absolute value, and no less than 1e-12.
-    clamp : A3, ``"signed"`` weights may be negative, or ``"clip0"`` no weight below 0. A negative sum of all
-        weights (A6) turns their signs, as dividing by the sum does.
-    error : A5, e_k from the ``"noised"`` or the ``"raw"`` weights; either way cut to [clip, 1 − clip] (A9).
-    stop : ``"break"`` at e_k > 0.5 before the round counts (step 5), or ``"never"``.
+    ties : A1, which records get the noise of "the" largest and smallest weight, by one draw for all tied records
+        (``"same"``), one draw for each (``"indep"``), or for a single record (``"first"``).
+    scale : A2, ``"literal"`` for ε = (B/m)·max w and (B/m)·min w, or ``"flat"`` for ε = B/m. A negative ε (A4) is
+        replaced by its absolute value, or by 1e-12 if that is larger.
+    clamp : A3, ``"signed"`` if weights may be negative, or ``"clip0"`` if no weight may be below 0. A negative sum of
+        all weights (A6) turns their signs, since they are divided by the sum.
+    error : A5, whether e_k follows from the ``"noised"`` or from the ``"raw"`` weights; either way it is cut to [clip,
+        1 − clip] (A9).
+    stop : ``"break"`` to stop at e_k > 0.5 before the round counts (step 5), or ``"never"``.
     noise_in_round_1 : whether Algorithm 3 adds noise in round 1 as printed, or from round 2 as its text says.
-    thresholds : A7, exact best stump with ``"data"`` midpoints or the public ``"grid"``.
+    thresholds : A7, whether the exact best stump is taken from midpoints of the ``"data"`` or from the public
+        ``"grid"``.
     clip : A9, least distance of e_k from 0 and 1, in (0, 0.5).
     """
 
@@ -284,24 +286,24 @@ READINGS = {
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class DPAda(PrivateClassifier):
-    """Differentially private AdaBoost with a noise schedule, two classes; by default the repaired DPAda-R.
+    """Differentially private AdaBoost with a noise schedule, for two classes; by default the repaired DPAda-R.
 
     Parameters
     ----------
     epsilon : total budget B > 0; ``inf`` releases everything exactly.
     delta : total δ in (0, 1) for composition by zCDP, or None for pure ε.
-    domain : public domain with two classes, the second is +1; if None it is read off the records, with a warning
-        and an infinite ε on the ledger.
-    schedule : which rounds are active: ``"all"``, ``"swing"``, ``"random"`` or ``"improved"``. Repaired, the other
-        rounds do not touch the data, and round 1 is always active. As written, active rounds add noise and the
-        others read the data without any.
-    improved_rule : ``"causal"`` (C1) or ``"definition7"`` as printed, for ``schedule="improved"`` (A8).
+    domain : public domain with two classes, of which the second is +1; if None, it is read off the records, with a
+        warning and an infinite ε on the ledger.
+    schedule : which rounds are active: ``"all"``, ``"swing"``, ``"random"`` or ``"improved"``. In the repaired
+        algorithm, the other rounds do not touch the data, and round 1 is always active. In the algorithm as written,
+        active rounds add noise, and the others read the data without any.
+    improved_rule : rule of ``schedule="improved"`` (A8), ``"causal"`` (C1) or ``"definition7"`` as printed.
     n_rounds : number of rounds m ≥ 1.
     learning_rate : fixed α > 0, or None for a noisy α.
-    selection_share : share ρ in (0, 1) of a round's budget for the stump when α is noisy.
+    selection_share : share ρ in (0, 1) of a round's budget that pays for the stump when α is noisy.
     filter_rounds : None, or the number R0 of rounds that the budget pays for a record of weight 1; every round then
         costs a record B/R0 times its weight, and records that cannot pay are left out (pure ε only).
-    uniform, geometric : thresholds of each continuous attribute, see :func:`~dpnb.records.grid.public_grid`.
+    uniform, geometric : number of thresholds of each continuous attribute, see :func:`~dpnb.records.grid.public_grid`.
     reading : None for the repaired algorithm, or the :class:`Reading` of the algorithm as written.
 
     Attributes
@@ -311,14 +313,14 @@ class DPAda(PrivateClassifier):
 
     Notes
     -----
-    **Privacy**: with ``reading=None`` and a given domain the model is ``epsilon``-DP, or (``epsilon``,
-    ``delta``)-DP, under ``neighbours``. The schedule is drawn ahead, R rounds are active, each gets 1/R. Weights
-    ``u = min(1, exp(−y F(x)))`` follow from a record and past outputs. One more record adds u ∈ [0, 1] to the
-    weight that a stump gets right or to the weight that it gets wrong, never to both: the choice costs ρ of the
-    round (fact F1), the two noisy weights, Δ = 1 together, cost the rest. With ``filter_rounds`` a round costs the
-    record that differs u·B/R0, given past outputs; it takes part while that sum is at most B, and whether another
-    record takes part follows from that record and past outputs. Draws are exact, and so are sums of the weights,
-    which are multiples of 2⁻²⁸, while records times attributes are at most 2²⁵.
+    **Privacy**: With ``reading=None`` and a given domain the model is ``epsilon``-DP, or (``epsilon``, ``delta``)-DP,
+    under ``neighbours``. The schedule is drawn in advance. R rounds are active, and each gets 1/R of the budget.
+    Weights ``u = min(1, exp(−y F(x)))`` follow from a record and past outputs. One more record adds u ∈ [0, 1] to the
+    weight that a stump gets right or to the weight that it gets wrong, never to both. So the choice costs ρ of the
+    round (fact F1), and the two noisy weights, with Δ = 1 together, cost the rest. With ``filter_rounds`` a round costs
+    the record that differs u·B/R0, given past outputs. That record takes part while the sum of its costs is at most B,
+    and whether another record takes part follows from that other record and past outputs. Draws are exact. Sums of the
+    weights, which are multiples of 2⁻²⁸, are exact as long as records times attributes are at most 2²⁵.
 
     References
     ----------
@@ -348,16 +350,17 @@ class DPAda(PrivateClassifier):
 
     @classmethod
     def as_written(cls, *, reading: Reading | None = None, **parameters: Any) -> Self:
-        """The paper's algorithm to the letter; it is not ε-DP, see its ledger.
+        """Make the paper's algorithm to the letter; it is not ε-DP, as its ledger shows.
 
         Parameters
         ----------
-        reading : of the ambiguities; the plainest one if None. :data:`READINGS` has those of A1 to A3.
-        parameters : of the class. ``improved_rule`` is ``"definition7"`` unless given.
+        reading : how the ambiguities are read; the plainest reading if None. :data:`READINGS` has all readings of A1 to
+            A3.
+        parameters : parameters of the class. ``improved_rule`` is ``"definition7"`` unless given.
 
         Notes
         -----
-        **Privacy**: claims ε-DP; stumps, their weights α and the stop have no noise, so ε = ∞.
+        **Privacy**: The text claims ε-DP. Stumps, their weights α and the stop have no noise, so ε = ∞.
         """
         text: dict[str, Any] = {"improved_rule": "definition7"}
         return cls(reading=Reading() if reading is None else reading, **(text | parameters))
@@ -385,7 +388,7 @@ class DPAda(PrivateClassifier):
             )
 
     def worst_cost(self) -> Cost:
-        """As of every estimator, and infinite as written; with δ, few rounds compose by pure ε, and cost more ρ."""
+        """As for every estimator, and infinite as written; with δ, few rounds compose by pure ε, and cost more ρ."""
         stated = super().worst_cost()
         if self.reading is not None:
             return Cost(math.inf, math.inf)
@@ -401,7 +404,7 @@ class DPAda(PrivateClassifier):
         return Cost(max(cost.epsilon for cost in costs), max(cost.rho for cost in costs))
 
     def _of_rounds(self, number: int) -> RoundBudget:
-        """Budget of each of so many rounds."""
+        """Budget of each round, if there are so many."""
         return round_budget(epsilon=self.epsilon, delta=self.delta, rounds=number, neighbours=self.neighbours)
 
     def _draw_schedule(self, rng: np.random.Generator) -> Ints:

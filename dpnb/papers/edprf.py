@@ -1,8 +1,8 @@
-"""eDPRF: the random forest of Wang, Qiu, Zhao, Zou, Wang (2025), as written and repaired.
+"""eDPRF, the random forest of Wang, Qiu, Zhao, Zou, Wang (2025), as written and repaired.
 
 Step numbers are those of the listing in chapter 7, "The algorithm as written"; equation and algorithm numbers are the
-paper's. Its levels 1 to treeDepth are the levels 0 to ``max_depth`` here: treeDepth = ``max_depth`` + 1, as leaves are
-a level of their own. The listing of "The repair" is the same code with the default options.
+paper's. The paper's levels 1 to treeDepth are the levels 0 to ``max_depth`` here, so treeDepth = ``max_depth`` + 1,
+because leaves are a level of their own. The listing of "The repair" is the same code with the default options.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ SPLIT_SENSITIVITY = 2.0  # Δ of the Gini score by counts under add or remove (A
 
 
 class Stop(NamedTuple):
-    """Which nodes of a level become leaves, and the noisy class counts that decided it.
+    """The nodes of a level that become leaves, and the noisy class counts that decided it.
 
     Parameters
     ----------
     leaf : (nodes,) whether a node becomes a leaf.
-    counts : (nodes, classes) noisy counts; NaN where none were asked for.
-    share : share of the path's budget that they cost.
+    counts : (nodes, classes) noisy counts; NaN where no counts were asked for.
+    share : share of the path's budget that the noisy counts cost.
     """
 
     leaf: Bools
@@ -45,13 +45,13 @@ class Stop(NamedTuple):
 
 
 class BuildTree:
-    """Steps 3 to 8, Algorithm 5: one tree, a level at a time (chapter 7, "The algorithm as written").
+    """Steps 3 to 8, Algorithm 5, which build one tree, a level at a time (chapter 7, "The algorithm as written").
 
     Parameters
     ----------
-    forest : options, domain.
+    forest : parameters of the forest, and its domain.
     curator : release door.
-    builder : at the root of the tree.
+    builder : builder of the tree, at its root.
     binned : the records on the public grid of binary splits; None for multiway splits.
     per_copy : ε that every path spends.
     """
@@ -81,7 +81,7 @@ class BuildTree:
         for level in builder.levels():
             counts, drawn, share = builder.class_counts(), self.draw_attributes(free), shares[level]
             stop = self.stops(counts, drawn, share, last=level == forest.max_depth)  # step 3
-            # Step 8, equation (10): an early leaf has all that no ancestor has spent.
+            # Step 8, equation (10): an early leaf gets all that no ancestor has spent.
             left = (shares[level:].sum() if forest.align else share) - stop.share
             going = builder.close(stop.leaf, self.build_leaf(counts, stop, left))
             if len(going):
@@ -92,7 +92,7 @@ class BuildTree:
         return builder.finish()
 
     def draw_attributes(self, free: Bools) -> Bools:
-        """Which of its free attributes each node may be split on, (nodes, attributes); all, as the paper has it."""
+        """The free attributes on which each node may be split, (nodes, attributes); in the paper these are all."""
         f = self.forest.max_features
         if isinstance(f, str):
             return free
@@ -102,7 +102,7 @@ class BuildTree:
         return drawn
 
     def stops(self, counts: Floats, drawn: Bools, share: float, *, last: bool) -> Stop:
-        """Step 3: which nodes become leaves; the noisy stop is step 2 of eDPRF-R (chapter 7, "The repair")."""
+        """Step 3, which nodes become leaves; the noisy stop is step 2 of eDPRF-R (chapter 7, "The repair")."""
         leaf, nodes = np.full(len(counts), last), self.builder.nodes
         if self.binned is None:
             leaf |= ~drawn.any(axis=1)
@@ -123,7 +123,7 @@ class BuildTree:
         return Stop(leaf | (others < 3 / epsilon), noisy, asked)  # three noise scales; no run chose that
 
     def build_split(self, drawn: Bools, share: float) -> Splits:
-        """Steps 4 and 6, Algorithm 2: a split for each node."""
+        """Steps 4 and 6, Algorithm 2, which choose a split for each node."""
         nodes, cohort = self.builder.nodes, self.builder.cohort
         if self.binned is not None:
             grid, tables = self.binned.grid, cohort.condition_tables(self.binned, len(nodes))
@@ -145,7 +145,7 @@ class BuildTree:
         return Splits(kind, attribute, cut)
 
     def select(self, scores: Floats, offered: Bools, share: float) -> Ints:
-        """Step 6: one of the offered options of each node by its score, (nodes,)."""
+        """Step 6, the choice of one of the offered options of each node by its score, (nodes,)."""
         flip = self.forest.selection == "permute-and-flip"
         return select_offered(
             self.curator.permute_and_flip if flip else self.curator.exponential,
@@ -159,7 +159,7 @@ class BuildTree:
         )
 
     def multiway(self, attribute: int, n_nodes: int) -> Splits:
-        """Step 4: split of every node into one branch a category or bin of an attribute."""
+        """Step 4, the split of every node into one branch for each category or bin of an attribute."""
         n_bins = self.forest.n_bins
         splits = no_splits(n_nodes, edges=n_bins - 1)
         splits.attribute[:] = attribute
@@ -176,7 +176,7 @@ class BuildTree:
         return splits
 
     def build_leaf(self, counts: Floats, stop: Stop, share: float) -> Floats:
-        """Step 8, Algorithm 3: a label or class counts for the leaves (chapter 7, "The label of a leaf")."""
+        """Step 8, Algorithm 3, a label or class counts for the leaves (chapter 7, "The label of a leaf")."""
         counts, nodes, asked = counts[stop.leaf], self.builder.nodes[stop.leaf], stop.counts[stop.leaf]
         if not len(nodes):
             return counts
@@ -187,19 +187,19 @@ class BuildTree:
         fresh = leaf_counts(self.curator, counts, nodes=nodes, epsilon=epsilon, noise=self.forest.noise)
         if stop.share == 0:
             return fresh
-        # Inverse-variance mean of the two noisy counts: their variances are as 1/ε².
+        # Inverse-variance mean of the two noisy counts, whose variances are proportional to 1/ε².
         weight = share**2 / (share**2 + stop.share**2)
         return weight * fresh + (1 - weight) * asked
 
 
 def level_shares(n_levels: int, rule: str) -> Floats:
-    """Step 5: shares of a path's budget for each level from the root; they sum to 1 (chapter 7, "Budget of a path").
+    """Step 5, shares of a path's budget for each level from the root; they sum to 1 (chapter 7, "Budget of a path").
 
     Parameters
     ----------
     n_levels : number of levels, leaves included, at least 1.
-    rule : ``"uniform"``; ``"harmonic"``, equation (9), 1/(n_levels − k) for level k; ``"geometric"``, 2^(1/3) times
-        more on each level than above it.
+    rule : ``"uniform"``; ``"harmonic"``, equation (9), 1/(n_levels − k) for level k; or ``"geometric"``, where each
+        level gets 2^(1/3) times the share of the level above it.
 
     References
     ----------
@@ -246,9 +246,9 @@ Without alignment in the traditional ones is inferred; the paper names the two m
 
 
 def default_trees(epsilon: float) -> int:
-    """Number of trees by the budget alone, tuned on the stand-in: 3 √ε within 1 to 10.
+    """Number of trees that follows from the budget alone, 3 √ε within 1 to 10; we tuned it on the stand-in.
 
-    Disjoint trees share the records, so that a small budget feeds one tree best.
+    Disjoint trees divide the records among them, so with a small budget one tree does best.
 
     Examples
     --------
@@ -265,36 +265,39 @@ class EDPRF(PrivateForest):
     Parameters
     ----------
     n_trees : number of trees ≥ 1; by :func:`default_trees` if None.
-    max_depth : most splits on a path ≥ 0.
-    max_features : attributes drawn for each node, a whole number or ``"all"``.
-    utility : split score, ``"gini"`` weighted by counts, −Σ n_k Gini_k, or ``"gini_normalised"``, (8).
-    splits : ``"binary"``, thresholds of a public grid and one category against the rest, or ``"multiway"``, a
+    max_depth : largest number ≥ 0 of splits on a path.
+    max_features : number of attributes drawn for each node, a whole number or ``"all"``.
+    utility : split score, ``"gini"`` for −Σ n_k Gini_k, weighted by counts, or ``"gini_normalised"`` for equation (8).
+    splits : ``"binary"`` for thresholds of a public grid and one category against the rest, or ``"multiway"`` for a
         branch for each category or bin.
-    bins : bins of a continuous attribute, ``"public"`` from the domain's bounds, or from the data of each node, of
-        equal width (``"node-width"``) or of equally many records (``"node-quantile"``); for multiway splits.
+    bins : bins of a continuous attribute for multiway splits. They are ``"public"`` if they follow from the domain's
+        bounds. Those made from the data of each node have equal widths (``"node-width"``) or equally many records
+        (``"node-quantile"``).
     n_bins : number of bins of a multiway split ≥ 2.
     reuse : whether an attribute may be used again further down a path.
-    stop : ``"depth"`` at full depth only; ``"one-label"`` also where a node has records of one class only, tested
-        without noise; ``"noisy"`` where noisy counts show too few records outside the largest class. The noisy stop
-        makes small trees; ``"depth"`` is more accurate in most settings (chapter 7, "The price of each step").
+    stop : where a path ends, at full depth only (``"depth"``), also where a node has records of one class only, tested
+        without noise (``"one-label"``), or where noisy counts show too few records outside the largest class
+        (``"noisy"``). The noisy stop makes small trees; ``"depth"`` is more accurate in most settings (chapter 7, "The
+        price of each step").
     stop_share : share of a level's budget that pays for the noisy stop, in (0, 1).
     selection : mechanism that chooses splits, ``"permute-and-flip"`` or ``"exponential"``.
-    leaf : what a leaf releases, noisy class ``"counts"`` or a ``"label"`` chosen by permute-and-flip.
-    levels : how a path's budget is shared out, see :func:`level_shares`.
+    leaf : what a leaf releases, either noisy class ``"counts"`` or a ``"label"`` chosen by permute-and-flip.
+    levels : how a path's budget is divided among its levels, see :func:`level_shares`.
     align : whether an early leaf takes all that is left on its path, equation (10), or its level's share only.
     monotone_rate : whether choices get the rate ε/Δ that monotone scores allow, instead of ε/(2Δ).
-    noise : of class counts, ``"geometric"``, or ``"laplace"`` as in the texts, whose last digits leak.
+    noise : noise of class counts, ``"geometric"``, or ``"laplace"`` as in the texts, whose last digits leak.
     bags, bag_rate : how records enter the trees, see :class:`~dpnb.records.bags.Bags`.
-    vote : ``"probability"`` or ``"majority"``.
+    vote : how trees vote, by ``"probability"`` or ``"majority"``.
 
     Notes
     -----
-    **Privacy**: with any ``stop`` but ``"one-label"``, public ``bins``, any ``bags`` but ``"parts"`` and a given
-    domain, the model is ``epsilon``-DP under ``neighbours``. A record is in one node of a level. There a choice
-    costs the level's share (Δ = 2; the Gini score by counts is monotone; fact F1) and a noisy stop a part of it
-    (class counts, Δ = 1); a leaf costs at most what is left of its path. The budget of a node follows from what
-    was released above it, and every path sums to at most the tree's, with ``align`` exactly. The ledger books all of
-    it, however early the paths of this fit end. Bags compose by fact F2. Draws are exact; scores are taken as computed.
+    **Privacy**: With any ``stop`` but ``"one-label"``, public ``bins``, any ``bags`` but ``"parts"`` and a given
+    domain, the model is ``epsilon``-DP under ``neighbours``. A record is in one node of each level. There a choice
+    costs the level's share (Δ = 2, and the Gini score by counts is monotone; fact F1), and a noisy stop costs a part of
+    that share (class counts, Δ = 1). A leaf costs at most what is left on its path. The budget of a node follows from
+    what was released above it. Every path costs at most the budget of the tree, and with ``align`` exactly that budget.
+    The ledger books all of it, however early the paths of this fit end. Bags compose by fact F2. Draws are exact;
+    scores are taken as computed.
 
     References
     ----------
@@ -332,28 +335,28 @@ class EDPRF(PrivateForest):
 
     @classmethod
     def as_written(cls, *, n_trees: int = 5, max_depth: int = 4, **readings: Any) -> Self:
-        """The paper's algorithm as far as its pages are known; it is not ε-DP, see its ledger.
+        """Make the paper's algorithm as far as we know its pages; it is not ε-DP, as its ledger shows.
 
         Parameters
         ----------
-        n_trees, max_depth : the paper's treeDepth is ``max_depth`` + 1; it tries 4 to 8.
+        n_trees, max_depth : number of trees, and depth. The paper's treeDepth is ``max_depth`` + 1; it tries 4 to 8.
         readings : any parameter of the class.
 
         Notes
         -----
-        Read in the paper: harmonic level budgets (9); early leaves take the rest of their path (10); Algorithm 2,
-        permute-and-flip among all attributes with Δ = 2; Algorithm 3, a label alone, by permute-and-flip on class
-        counts with Δ = 1 and rate ε/2 (16); Algorithm 5, one branch a value, a used attribute is removed, a node
-        of one label or at full depth is a leaf, continuous attributes are binned inside the node; training
-        subsets drawn without replacement, the full ε for each tree.
+        The paper says the following. Level budgets are harmonic (9), and early leaves take the rest of their path (10).
+        Algorithm 2 chooses among all attributes by permute-and-flip with Δ = 2. Algorithm 3 releases a label alone, by
+        permute-and-flip on class counts with Δ = 1 and rate ε/2 (16). In Algorithm 5 each value has a branch, a used
+        attribute is removed, a node of one label or at full depth is a leaf, and continuous attributes are binned
+        inside the node. Training subsets are drawn without replacement, and each tree spends the full ε.
 
-        Inferred, with the alternatives as keywords: (11) is the Gini index weighted by counts (``utility``), the
-        one that Δ = 2 fits; the rate of (12) is ε/(2Δ) (``monotone_rate``); five bins of equal width
-        (``bins``, ``n_bins``); subsets are random parts of equal size (``bags``); trees vote by majority
-        (``vote``); five trees (``n_trees``).
+        We infer the rest, and keywords give the alternatives: (11) is the Gini index weighted by counts (``utility``),
+        to which Δ = 2 fits; the rate of (12) is ε/(2Δ) (``monotone_rate``); five bins of equal width (``bins``,
+        ``n_bins``); subsets are random parts of equal size (``bags``); trees vote by majority (``vote``); five trees
+        (``n_trees``).
 
-        **Privacy**: claims ε-DP. The one-label stop and bins made from the data cost ε = ∞. Parts of equal size
-        depend on the number of records: they cost up to 3ε, see :func:`~dpnb.records.bags.parts_bound`.
+        **Privacy**: The text claims ε-DP. The one-label stop and bins made from the data cost ε = ∞. Parts of equal
+        size depend on the number of records, so they cost up to 3ε, see :func:`~dpnb.records.bags.parts_bound`.
         """
         text: dict[str, Any] = {
             "splits": "multiway",
@@ -370,7 +373,7 @@ class EDPRF(PrivateForest):
         return cls(n_trees=n_trees, max_depth=max_depth, **(text | readings))
 
     def _fit(self, records: RecordsDoor, curator: Curator) -> None:
-        """Steps 1 and 2."""
+        """Carry out steps 1 and 2."""
         binned = records.binned(public_grid(self.domain_)) if self.splits == "binary" else None
 
         def build(builder: TreeBuilder, per_copy: float) -> Tree:

@@ -1,4 +1,4 @@
-"""Pearson tree: the MapReduce decision tree of Wang, Yan, Li (patent, 2020), as written and repaired.
+"""The Pearson tree, a MapReduce decision tree by Wang, Yan, Li (patent, 2020), as written and repaired.
 
 Step numbers are those of the patent's claim 1 and of the listing in chapter 5, "The algorithm as written". The patent's
 formulas are images that the text at hand does not contain; they are reconstructed from the words around them. The
@@ -28,7 +28,7 @@ from ..trees.tree import Tree
 
 
 class Options(NamedTuple):
-    """Splits that each node of a front can choose from.
+    """Splits among which each node of a front can choose.
 
     Parameters
     ----------
@@ -44,14 +44,14 @@ class Options(NamedTuple):
 
 
 class BuildTree:
-    """Steps 1 to 9: the tree, a level or, depth first, a node at a time (chapter 5, "The algorithm as written").
+    """Steps 1 to 9, which build the tree by levels, or depth first by nodes (chapter 5, "The algorithm as written").
 
     Parameters
     ----------
     options : parameters of the tree.
     curator : release door.
-    records : all of them.
-    builder : at the root of the tree.
+    records : all training records.
+    builder : builder of the tree, at its root.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class BuildTree:
         return builder.finish()
 
     def stops(self, counts: Floats, free: Bools, level: int) -> Bools:
-        """Step 6: which nodes become leaves, (nodes,)."""
+        """Step 6, which nodes become leaves, (nodes,)."""
         leaf: Bools = np.full(len(counts), level == self.depth) | ~free.any(axis=1)
         if self.options.stop == "one-class":
             one = (counts > 0).sum(axis=1) <= 1
@@ -99,7 +99,7 @@ class BuildTree:
         return leaf
 
     def leaf_values(self, counts: Floats, free: Bools, leaf: Bools, level: int) -> Floats:
-        """Step 6: noisy class counts of the leaves; step 9: once the set of attributes is empty, none."""
+        """Step 6, noisy class counts of the leaves; by step 9 there are none once the set of attributes is empty."""
         options, values = self.options, np.zeros((int(leaf.sum()), counts.shape[1]))
         counted = free[leaf].any(axis=1) | (options.open_leaves == "counted")
         left = 1 - level * self.choice_share if options.levels == "shared" else options.leaf_share
@@ -109,7 +109,7 @@ class BuildTree:
         return values
 
     def choose(self, free: Bools) -> Splits:
-        """Steps 2 to 5: a split for each node."""
+        """Steps 2 to 5, which choose a split for each node."""
         found = self.score()
         at = self.select(found.score, free[:, found.attribute])
         cut = found.cut[np.arange(len(at)), at]
@@ -119,7 +119,7 @@ class BuildTree:
         return Splits(found.kind[at], found.attribute[at], cut)
 
     def score(self) -> Options:
-        """Steps 2 to 4: conditions of the public grid, or each attribute at its mean best value."""
+        """Steps 2 to 4, which score the conditions of the public grid, or each attribute at its mean best value."""
         m, n_nodes, cohort = self.options.n_shards, len(self.builder.nodes), self.builder.cohort
         shards = cohort if m == 1 else cohort.divided(m, seed=self.seed)  # step 2
         if self.binned is None:
@@ -131,7 +131,7 @@ class BuildTree:
         return Options(score, grid.kind, grid.attribute, np.broadcast_to(grid.cut, score.shape))
 
     def best_values(self, shards: CohortDoor, n_nodes: int) -> Options:
-        """Steps 3 and 4: the best value of every attribute in each shard, and the means over shards that have one."""
+        """Steps 3 and 4, the best value of every attribute in each shard, and the means over shards that have one."""
         attributes = np.arange(self.domain.n_attributes)
         shape = (n_nodes, self.options.n_shards, len(attributes))
         cells = shards.value_counts(np.tile(attributes, (shape[0] * shape[1], 1)))
@@ -152,14 +152,14 @@ class BuildTree:
         return Options(score.mean(axis=1), np.full(len(attributes), THRESHOLD), attributes, cut)
 
     def select(self, scores: Floats, offered: Bools) -> Ints:
-        """Step 5: one of the offered options of each node, by its mean statistic."""
+        """Step 5, the choice of one of the offered options of each node, by its mean statistic."""
         options, nodes = self.options, self.builder.nodes
         if options.selection == "arg-max":
             best: Ints = np.where(offered, scores, -np.inf).argmax(axis=1)
             why = "option of largest probability, taken without a draw (step 5)"
             return self.curator.exact(best, why=why, parts=nodes)
         flip = options.selection == "permute-and-flip"
-        # One record more can shift all blocks by position: m times the change, and m times the cost at the same rate.
+        # One more record can shift all blocks by position. At the same rate, change and cost are then m times as large.
         shards = options.n_shards if options.shards == "position" else 1
         sensitivity = shards * self.statistic.sensitivity(self.domain.n_classes) / options.n_shards
         return select_offered(
@@ -175,7 +175,7 @@ class BuildTree:
         )
 
     def change_range(self, sensitivity: float) -> float | None:
-        """Range of the changes of a node's scores by one record; None if it is no less than 2Δ."""
+        """Range of the changes of a node's scores by one record; None if it is not below 2Δ."""
         options, classes = self.options, self.domain.n_classes
         one_shard = options.shards == "record" or options.n_shards == 1  # blocks by position may all change
         if options.rate == "sensitivity" or not one_shard:
@@ -188,7 +188,7 @@ class BuildTree:
 
 
 def one_against_rest(table: Floats) -> Floats:
-    """Tables (..., 2, classes) of each class against all others, (..., classes, 2, 2)."""
+    """Tables of each class against all others, (..., classes, 2, 2), from tables (..., 2, classes)."""
     mine = np.swapaxes(table, -1, -2)
     rest = table.sum(axis=-1)[..., None, :] - mine
     return np.stack([rest, mine], axis=-1)
@@ -200,8 +200,8 @@ def covariation(table: Floats) -> Floats:
     With x = 1 in the second branch and y = 1 in group A, S_A = Σ (x − x̄)(y − ȳ). It is additive over the classes of A,
     and all classes together give 0, so the largest |S_A| is the sum of the positive S_c, half of Σ |S_c|.
 
-    **Privacy**: Δ = 1 for one record added, removed or replaced, as for two classes: the largest of numbers that each
-    change by at most (n − 1)/n changes by no more. Not monotone.
+    **Privacy**: Δ = 1 for one record added, removed or replaced, as for two classes, because each S_A changes by at
+    most (n − 1)/n, and so does the largest of them. The score is not monotone.
     """
     if table.shape[-1] == 2:
         return ABS_S_XY(table)
@@ -212,9 +212,10 @@ def covariation(table: Floats) -> Floats:
 def correlation(table: Floats) -> Floats:
     """Largest |φ| of any class against the rest, for tables (..., 2, classes); 0 where a variance is 0.
 
-    **Privacy**: Δ = 1 for any number of records, as it lies in [0, 1] and one record can take it from 0 to 1. One
-    record added or removed moves two cuts of a node apart by at most ½ + 1/√3 < 1.0774 with two classes, and by at most
-    1.5 with more: each coefficient moves by a number in [−½, 1], or in [−1, ½] (chapter 5).
+    **Privacy**: Δ = 1 for any number of records, because the coefficient lies in [0, 1] and one record can take it from
+    0 to 1. One record added or removed moves the coefficients of two cuts of a node apart by at most ½ + 1/√3 < 1.0774
+    with two classes. With more classes it moves them apart by at most 1.5, because each coefficient moves by a number
+    in [−½, 1], or each by a number in [−1, ½] (chapter 5).
     """
     if table.shape[-1] == 2:
         return ABS_PHI(table)
@@ -223,11 +224,11 @@ def correlation(table: Floats) -> Floats:
 
 
 class Statistic(NamedTuple):
-    """What is measured on a table of branches and classes.
+    """A statistic of a table of branches and classes.
 
     Parameters
     ----------
-    function : tables (..., 2, classes) → (...).
+    function : the statistic, tables (..., 2, classes) → (...).
     sensitivity : number of classes → Δ for one record added or removed, at one shard.
     change_range : number of classes → most by which that record moves two scores apart, at one shard.
     """
@@ -281,36 +282,41 @@ class PearsonTree(PrivateForest):
 
     Parameters
     ----------
-    max_depth : most splits h ≥ 0 on a path.
-    statistic : what a condition is scored by: ``"s_xy"`` :func:`covariation`, ``"phi"`` :func:`correlation`, or the
-        correlation with the class numbers 0, 1, ... as in the text, absolute (``"phi-codes"``) or ``"phi-signed"``.
-    n_shards : number m ≥ 1 of shards of a node; the score is the mean over them, 0 counting for an empty one.
-    shards : how records are divided, by a hash of each ``"record"``'s key, or by ``"position"`` into blocks of a
-        node's records.
-    selection : ``"permute-and-flip"``, ``"exponential"``, or ``"arg-max"``, without a draw.
-    thresholds : ``"public"`` conditions of a public grid, one category against the rest; or ``"data"``, for each
-        attribute the mean over shards of the best value, categories ordered by their codes.
+    max_depth : largest number h ≥ 0 of splits on a path.
+    statistic : score of a condition, which is :func:`covariation` (``"s_xy"``), :func:`correlation` (``"phi"``), or the
+        correlation with the class numbers 0, 1, ... as in the text, absolute (``"phi-codes"``) or signed
+        (``"phi-signed"``).
+    n_shards : number m ≥ 1 of shards of a node; the score is the mean over all shards, where an empty one counts as 0.
+    shards : how the records of a node are divided, by a hash of each ``"record"``'s key, or by ``"position"`` into
+        blocks.
+    selection : mechanism that chooses splits, ``"permute-and-flip"`` or ``"exponential"``, or ``"arg-max"``, which
+        draws nothing.
+    thresholds : ``"public"`` for thresholds of a public grid and one category against the rest, or ``"data"`` for the
+        mean over shards of the best value of each attribute, where categories are ordered by their codes.
     attributes : whether a used attribute is removed for its ``"path"`` or for the whole ``"tree"``, which is then
         grown depth first.
-    stop : ``"depth"`` at full depth only, or ``"one-class"`` also there, tested without noise.
-    levels : whether the h choices of a path have the budget of choices ``"shared"``, or each spends the ``"whole"``.
-    rate : whether a choice is drawn at ε over the ``"range"`` of the changes of its scores, where a proof puts that
-        below 2Δ (``"phi"``, and ``"phi-codes"`` with two classes), or over twice the ``"sensitivity"``.
+    stop : where a path ends, at full depth only (``"depth"``), or also at nodes of one class, tested without noise
+        (``"one-class"``).
+    levels : whether the h choices of a path share the budget of choices (``"shared"``), or each spends all of it
+        (``"whole"``).
+    rate : whether a choice is drawn at ε divided by twice the ``"sensitivity"``, or by the ``"range"`` of the changes
+        of its scores, where a proof shows that the range is below 2Δ (``"phi"``, and ``"phi-codes"`` with two classes).
     open_leaves : whether leaves that have no attribute left to be split on are ``"counted"`` or left ``"empty"``.
-    noise : of class counts, ``"geometric"``, or ``"laplace"`` as in the text, whose last digits leak.
-    leaf_share : share of the budget for a leaf's class counts, in (0, 1), the rest pays for choices; with ``levels``
-        shared, a leaf above full depth takes all that is left on its path.
+    noise : noise of class counts, ``"geometric"``, or ``"laplace"`` as in the text, whose last digits leak.
+    leaf_share : share of the budget for a leaf's class counts, in (0, 1). The rest pays for choices. With shared
+        ``levels``, a leaf above full depth takes all that is left on its path.
 
     Notes
     -----
-    **Privacy**: with a draw in ``selection``, public ``thresholds``, ``stop="depth"``, shared ``levels``, shards by
-    record and a given domain, the tree is ``epsilon``-DP under ``neighbours``. A record is in one node of a level and,
-    given all shard numbers, in one shard of it. Added or removed, it changes that shard's statistic by at most Δ₁ = 1
-    and the mean of m by at most Δ = Δ₁/m, whatever m; the divisor must not be the number of shards that hold records.
-    A choice costs its level's share (fact F1): at rate ε/(2Δ), or ε/g for ``rate="range"``, where g = (½ + 1/√3)/m for
-    ``"phi"`` and ``"phi-codes"`` with two classes, and 1.5/m for ``"phi"`` with more. The class counts of a leaf
-    (geometric noise, Δ = 1) cost what is left, so every path sums to the budget. A replaced record has another key and
-    may change two shards: the ledger books the removal and the addition. Draws are exact; scores are taken as computed.
+    **Privacy**: With a draw in ``selection``, public ``thresholds``, ``stop="depth"``, shared ``levels``, shards by
+    record and a given domain, the tree is ``epsilon``-DP under ``neighbours``. A record is in one node of each level
+    and, given all shard numbers, in one shard of that node. If it is added or removed, it changes that shard's
+    statistic by at most Δ₁ = 1, and the mean of m shards by at most Δ = Δ₁/m, for every m. The divisor must not be the
+    number of shards that hold records. A choice costs its level's share (fact F1), at rate ε/(2Δ), or ε/g for
+    ``rate="range"``, where g = (½ + 1/√3)/m for ``"phi"`` and ``"phi-codes"`` with two classes, and 1.5/m for ``"phi"``
+    with more. The class counts of a leaf (geometric noise, Δ = 1) cost what is left, so every path sums to the budget.
+    A replaced record has another key and may change two shards, so the ledger books a removal and an addition. Draws
+    are exact; scores are taken as computed.
 
     References
     ----------
@@ -349,30 +355,29 @@ class PearsonTree(PrivateForest):
 
     @classmethod
     def as_written(cls, *, max_depth: int = 4, n_shards: int = 8, **readings: Any) -> Self:
-        """The patent's steps 1 to 9 to the letter; not ε-DP, see its ledger.
+        """Make the patent's steps 1 to 9 to the letter; the tree is not ε-DP, as its ledger shows.
 
         Parameters
         ----------
-        max_depth, n_shards : the patent's h and m; it names no values.
+        max_depth, n_shards : the patent's h and m, for which it names no values.
         readings : any parameter of the class.
 
         Notes
         -----
-        Read in the text: a node's records are divided into m disjoint subsets (step 2); in each, every attribute has
-        the value that correlates best with the class numbers (3); these values are averaged (4); the attribute is
-        the one with the largest probability under the exponential mechanism on the mean correlation (5); a node of
-        one class or at depth h gets class counts with Laplace noise 1/ε₂, any other is split, depth first, and the
-        attribute leaves *the* set of attributes (6); once the set is empty the counts are returned (9), so open nodes
-        have none. The claim is ε = ε₁ + ε₂, though each of h levels spends ε₁.
+        The text says the following. A node's records are divided into m disjoint subsets (step 2). In each subset,
+        every attribute has a value that correlates best with the class numbers (3), and these values are averaged (4).
+        The tree splits on the attribute with the largest probability under the exponential mechanism on the mean
+        correlation (5). A node of one class or at depth h gets class counts with Laplace noise of scale 1/ε₂. Any other
+        node is split, depth first, and its attribute leaves *the* set of attributes (6). Once the set is empty the
+        counts are returned (9), so open nodes have none. The claim is ε = ε₁ + ε₂, though each of h levels spends ε₁.
 
-        Inferred, with the alternatives as keywords: |φ|, as a later paper by two of the inventors has it
-        (``statistic``); equal blocks by position (``shards``); Δ = 1/m, in case the choice is
-        drawn (``selection``), at the rate ε₁/(2Δ) (``rate``); one set for the tree (``attributes``); ε₁ = ε₂
-        (``leaf_share``).
+        We infer the rest, and keywords give the alternatives: |φ|, as in a later paper by two of the inventors
+        (``statistic``); equal blocks by position (``shards``); Δ = 1/m, in case the choice is drawn (``selection``), at
+        the rate ε₁/(2Δ) (``rate``); one set for the tree (``attributes``); ε₁ = ε₂ (``leaf_share``).
 
-        **Privacy**: claims ε-DP. Choices without a draw, split points and the test for one class cost ε = ∞. If they
-        are mended, a choice can still cost nearly m ε₁ for blocks by position, as one record more can shift every
-        block, and the choices of a path add up.
+        **Privacy**: The text claims ε-DP. Choices without a draw, split points and the test for one class cost ε = ∞.
+        If they are mended, a choice can still cost nearly m ε₁ for blocks by position, because one more record can
+        shift every block, and the costs of the choices on a path add up.
         """
         text: dict[str, Any] = {
             "statistic": "phi-codes",

@@ -1,4 +1,4 @@
-"""What learners share that choose a stump in each of several rounds: equal budgets, the choice, AdaBoost's steps."""
+"""Parts of learners that choose a stump in each of several rounds: equal budgets, the choice, AdaBoost's steps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..privacy.curator import Curator
 from ..privacy.ledger import Neighbours, zcdp_rho
 from ..records.grid import Stump
 
-# Share of a budget with δ that rounds get: rounding in sums must not carry the total past ε.
+# Share of a budget with δ that rounds get, so that rounding in sums does not carry the total past ε.
 BELOW = 1 - 1e-12
 
 
@@ -24,14 +24,14 @@ class RoundBudget(NamedTuple):
     Parameters
     ----------
     epsilon : pure ε of a round.
-    rho : zCDP ρ of a round, None where rounds compose by pure ε.
+    rho : zCDP ρ of a round; None where rounds compose by pure ε.
     """
 
     epsilon: float
     rho: float | None
 
     def times(self, factor: float) -> RoundBudget:
-        """Budget of so many rounds."""
+        """Budget of several rounds."""
         if self.rho is None:
             return RoundBudget(self.epsilon * factor, None)
         return RoundBudget(self.epsilon * float(np.sqrt(factor)), self.rho * factor)
@@ -47,7 +47,7 @@ def round_budget(
 ) -> RoundBudget:
     """Share a total (ε, δ) equally among rounds that all see the same records.
 
-    With δ, rounds compose by zCDP unless they are so few that pure ε leaves more to each.
+    With δ, rounds compose by zCDP, unless they are so few that pure ε leaves more for each of them.
 
     Parameters
     ----------
@@ -70,12 +70,12 @@ def select_stump(curator: Curator, right: Floats, budget: RoundBudget, *, share:
     Parameters
     ----------
     right : (candidates,) from :meth:`~dpnb.records.memory.WeightedRecords.right`, with weights in [0, 1].
-    budget : of the round.
+    budget : budget of the round.
     share : part of the budget that the choice may use, in (0, 1].
 
     **Privacy**: one more record of weight u ≤ 1 adds u to the candidates that are right on it and nothing to the
-    others: a monotone score with Δ = 1. By fact F1 the rate is ε itself. Pure ε: permute-and-flip. zCDP: the
-    exponential mechanism with ε = √(8ρ), which is ε²/8 = ρ-zCDP.
+    others. So the score is monotone with Δ = 1, and by fact F1 the rate is ε itself. With pure ε the mechanism is
+    permute-and-flip. With zCDP it is the exponential mechanism with ε = √(8ρ), which is ε²/8 = ρ-zCDP.
     """
     how: dict[str, Any] = {"starts": np.array([0]), "sensitivity": 1.0, "monotone": True, "what": "stump"}
     if budget.rho is None:
@@ -86,14 +86,14 @@ def select_stump(curator: Curator, right: Floats, budget: RoundBudget, *, share:
 
 
 def publish_stump(curator: Curator, stump: Stump, *, why: str) -> Stump:
-    """Release a stump that was chosen without noise, ε = ∞; a stump without a condition has cut 0."""
+    """Release a stump that was chosen without noise, which costs ε = ∞; a stump without a condition has cut 0."""
     numbers = np.array([stump.kind, stump.attribute, np.nan_to_num(stump.cut), stump.sign], float)
     kind, attribute, cut, sign = curator.exact(numbers, why=why).tolist()
     return Stump(int(kind), int(attribute), cut, sign)
 
 
 def half_logistic(score: Floats) -> Floats:
-    """Probability of the positive class at a score of AdaBoost, ``1 / (1 + exp(−2F))``: its half log odds turned round.
+    """Probability of the positive class at a score of AdaBoost, ``1 / (1 + exp(−2F))``, the inverse of half log odds.
 
     References
     ----------

@@ -1,1 +1,1 @@
-"""What a release costs and how it is drawn: accounting, ledger, samplers, laws of noise, and the curator."""
+"""The cost of releases and how they are drawn: accounting, ledger, samplers, laws of noise, and the curator."""

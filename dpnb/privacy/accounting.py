@@ -1,40 +1,42 @@
-"""What a sequence of releases costs at δ: conversion of zCDP, and the adaptive worst case step by step.
+"""The cost of a sequence of releases at δ, by conversion of zCDP and by the adaptive worst case step by step.
 
-A sequence is given as :class:`Step` objects in the order in which the releases happen. Each of them may depend on all
-earlier outputs, but kinds, sizes and number of steps must not: where these follow from earlier outputs, a
+A sequence is given as :class:`Step` objects in the order in which the releases happen. Each release may depend on all
+earlier outputs, but the kinds, the sizes and the number of steps must not. Where these follow from earlier outputs, a
 :class:`Choice` declares what they may be.
 
 Notes
 -----
-Let P and Q be the laws of everything released on two neighbours, and r = dQ/dP at what is released so far: it starts
-at 1 and keeps its mean under P. The least δ for ε is the supremum of E_P[(1 − e^ε r)₊]. Put u = e^ε r and let U_i(u) be
-the largest expectation of (1 − u)₊ at the end over whatever steps i + 1, …, k may do. So U_k(u) = (1 − u)₊ and
-δ(ε) = U_0(e^ε): one recursion answers for all ε. Each U_i is convex and decreasing, with U_i(0) = 1.
+Let P and Q be the laws of everything released on two neighbours, and let r = dQ/dP at what is released so far. It
+starts at 1 and keeps its mean under P. The least δ for ε is the supremum of E_P[(1 − e^ε r)₊]. Put u = e^ε r and let
+U_i(u) be the largest expectation of (1 − u)₊ at the end over whatever steps i + 1, …, k may do. So U_k(u) = (1 − u)₊
+and δ(ε) = U_0(e^ε), and one recursion gives the answer for all ε. Each U_i is convex and decreasing, with U_i(0) = 1.
 
-*Selections*. A choice of bounded range η multiplies u by a number in some [a, a e^η], of mean 1. U being convex, the
-two ends are the worst law for given a: U_{i−1}(u) is the supremum over t = 1/a in [1, e^η] of
-[(e^η − t) U_i(u/t) + (t − 1) U_i(u e^η/t)] / (e^η − 1). *Ratios* of an ε-DP release lie in [e^−ε, e^ε], so its two ends
-are fixed. *Gaussian* noise of shift μ multiplies u by exp(μZ − μ²/2); a smaller shift is never worse, and neighbours
-that follow each other merge into one of μ² = Σ μ_i². Ratios dP/dQ obey the same bounds, so both orders are covered.
+*Selections*. A choice of bounded range η multiplies u by a number in some [a, a e^η], of mean 1. Since U is convex, the
+two ends are the worst law for given a. So U_{i−1}(u) is the supremum over t = 1/a in [1, e^η] of [(e^η − t) U_i(u/t) +
+(t − 1) U_i(u e^η/t)] / (e^η − 1). *Ratios* of an ε-DP release lie in [e^−ε, e^ε], so its two ends are fixed. *Gaussian*
+noise of shift μ multiplies u by exp(μZ − μ²/2); a smaller shift is never worse, and neighbours that follow each other
+merge into one of μ² = Σ μ_i². Ratios dP/dQ obey the same bounds, so both orders are covered.
 
-*Choices* among finitely many plans, by outputs so far, are the adversary's too: U before is the largest of the plans'
-U, and stays convex and decreasing. Plans that begin with the same declared steps part behind these, and only there:
-nothing is merged across the place where outputs may choose, since noise before it is known to the chooser.
+*Choices* among finitely many plans, by outputs so far, are also made by the adversary. So U before a choice is the
+largest U of the plans, and it stays convex and decreasing. Plans that begin with the same declared steps part after
+these, and only there. Nothing is merged across the place where outputs may choose, because the chooser knows the noise
+before it.
 
-*Less than planned.* A release that is left out multiplies u by 1, and a smaller one by what the larger may: both are
-among the laws of the step. A Gaussian may come later than planned, even behind a choice, as the supremum over
-selections and plans of a mean over noise is at most the mean of suprema. Parts of it may be spent as outputs say: U
-before a part, with the rest to come, is U before all of it. So :func:`covers` lets releases be left out, shrink, and
-Gaussians be put off. That holds along one plan. Of several the followed one has to be named first: a path that each
-step of some plan covers may have been chosen by outputs which that plan had not released yet.
+*Less than planned.* A release that is left out multiplies u by 1, and a smaller one multiplies u by a number that the
+larger one may give too. So both are among the laws of the step. A Gaussian may come later than planned, even after a
+choice, because the supremum over selections and plans of a mean over noise is at most the mean of suprema. Outputs may
+decide when its parts are spent, because U before a part, with the rest to come, is U before all of it. So
+:func:`covers` allows that releases are left out or shrink, and that Gaussians are put off. All this holds along one
+plan. If there are several plans, the followed one has to be named first. Otherwise outputs that a plan had not released
+yet might have chosen a path whose every step some plan covers.
 
 *Upper bounds only*. A :class:`_Curve` holds values at equally spaced log u. Chords in u of a convex function lie above
-it, so does the chord from (0, 1) on the left, and the last value on the right. The recursion is monotone, so it keeps
+it, and so do the chord from (0, 1) on the left and the last value on the right. The recursion is monotone, so it keeps
 bounds from above. Between nodes both arguments move along chords and the numerator is A − b t − g/t: its chord in t,
 plus g (t − t₁)(t₂ − t) / (t t₁ t₂). With t₁ for t in the last denominator its maximum has a closed form. A step is m
 spacings wide, so nodes are met at both ends. A stretch of several spacings may be bounded in one piece; stretches far
-from the middle, where the worst a is not, are. All sums have terms of one sign, and each step adds the share
-``GUARD`` for rounding.
+from the middle, where the worst a is not, are. All sums have terms of one sign, and each step adds the share ``GUARD``
+for rounding.
 
 *Discrete Gaussian* noise of standard deviation s ≥ 2 in units, against a Gaussian that is rounded to units: the
 likelihood ratio has second moment at most E exp(xy/s²) · (1 + 10⁻³³) < 1 + 1/(287 s⁴) for x, y uniform on [−½, ½],
@@ -70,12 +72,12 @@ from ..checks import check_choice, check_epsilon
 Kind = Literal["selection", "ratio", "gaussian"]
 KINDS = ("selection", "ratio", "gaussian")
 
-SLACK = 1e-12  # share that sums may be off by, for which Gaussians are counted as this much larger
-GUARD = 2.0**-46  # share that a step adds for rounding: 64 units in the last place
+SLACK = 1e-12  # relative error of sums; Gaussians are counted as larger by this share
+GUARD = 2.0**-46  # share that a step adds for rounding, 64 units in the last place
 BEND = 4.2  # more than 100/24
 BEYOND = 2.5e-21  # chance of more than 10 standard deviations, less half a unit; see *Discrete Gaussian* above for both
 LEAST_SD = 2.0  # in units, for the bound on discrete noise
-MOST_STEPS = 4096  # of a sequence that is worked out
+MOST_STEPS = 4096  # longest sequence that is worked out
 MOST_GAUSSIANS = 8  # among selections; more are taken in groups, which costs .5 % of ε at most in the tests
 WIDEST = 600.0  # log u that the numbers hold
 
@@ -86,10 +88,10 @@ class Step(NamedTuple):
     Parameters
     ----------
     kind : ``"selection"`` of bounded range, ``"ratio"`` for any pure ε-DP release, or ``"gaussian"`` noise.
-    size : of each: the range η, the ε, or the shift μ = √(2ρ) in standard deviations.
-    times : how many there are.
+    size : size of each release, which is the range η, the ε, or the shift μ = √(2ρ) in standard deviations.
+    times : number of releases.
     sd : standard deviation of discrete Gaussian noise in units of its lattice; ``inf`` for real numbers.
-    entries : most entries of a vector with discrete noise in which two neighbours differ, if that is known.
+    entries : largest number of entries of a vector with discrete noise in which two neighbours differ, if known.
     """
 
     kind: Kind
@@ -106,7 +108,7 @@ class Step(NamedTuple):
 
     @property
     def reach(self) -> float:
-        """Most that the log-ratio may move."""
+        """The most that the log-ratio may move."""
         return math.inf if self.kind == "gaussian" else self.times * self.size
 
 
@@ -115,10 +117,10 @@ class Share(NamedTuple):
 
     Parameters
     ----------
-    kind, times, entries : as of :class:`Step`.
-    share : of the total ρ, for all of its releases together.
+    kind, times, entries : as for :class:`Step`.
+    share : share of the total ρ, for all of its releases together.
     units : sensitivity of discrete Gaussian noise in units of its lattice; ``inf`` for real numbers.
-    sd : standard deviation in units that it may be no less than, if that is known.
+    sd : smallest standard deviation in units that the noise may have, if known.
     """
 
     kind: Kind
@@ -141,12 +143,12 @@ Plans = tuple[tuple[Share, ...], ...]
 
 
 class Choice(NamedTuple):
-    """One of several declared plans; outputs decide which before the steps in which it differs from others.
+    """One of several declared plans; outputs decide which one, before the steps in which it differs from others.
 
     Parameters
     ----------
-    plans : each a sequence of steps. Who chooses knows what came before, and those first steps that
-        plans declare alike; nothing later.
+    plans : plans, each a sequence of steps. The chooser knows what came before, and the first steps that plans declare
+        alike, and nothing later.
     """
 
     plans: tuple[tuple[Step, ...], ...]
@@ -164,7 +166,7 @@ def zcdp_epsilon(*, rho: float, delta: float) -> float:
 
     Parameters
     ----------
-    rho : zCDP parameter, at least 0.
+    rho : parameter ρ of zCDP, at least 0.
     delta : in (0, 1).
 
     References
@@ -214,7 +216,7 @@ def tight_delta(steps: Sequel, *, epsilon: float) -> float:
 
     Returns
     -------
-    δ in [0, 1]; 1 for a sequence that is too long or too dear to be worked out.
+    δ in [0, 1], which is 1 for a sequence that is too long or too dear to be worked out.
     """
     if not epsilon >= 0:
         raise ValueError(f"epsilon={epsilon!r}: expected a number of at least 0")
@@ -232,7 +234,7 @@ def tight_epsilon(steps: Sequel, *, delta: float) -> float:
 
     Returns
     -------
-    ε; ``inf`` for a sequence that is too long or too dear to be worked out.
+    ε, which is ``inf`` for a sequence that is too long or too dear to be worked out.
     """
     if not 0 < delta < 1:
         raise ValueError(f"delta={delta!r}: expected a number in (0, 1), such as 1e-6")
@@ -255,7 +257,7 @@ def _epsilon(steps: tuple[Step | Choice, ...], delta: float) -> float:
 
 
 def _least(holds: Callable[[float], bool], *, low: float, high: float) -> float:
-    """A number between ``low`` and ``high`` for which something holds, close to the least; it holds at ``high``."""
+    """A number between ``low`` and ``high``, close to the least, for which a condition holds; it holds at ``high``."""
     for _ in range(60):
         middle = 0.5 * (low + high)
         low, high = (low, middle) if holds(middle) else (middle, high)
@@ -263,7 +265,7 @@ def _least(holds: Callable[[float], bool], *, low: float, high: float) -> float:
 
 
 def doubled(steps: Sequel) -> tuple[Step | Choice, ...]:
-    """The steps for pairs that are a removal and an addition apart: ranges, ε and shifts twice as large."""
+    """The steps for pairs that are a removal and an addition apart, with ranges, ε and shifts twice as large."""
     return tuple(
         Choice(tuple(tuple(map(_doubled, plan)) for plan in step.plans))
         if isinstance(step, Choice)
@@ -329,7 +331,7 @@ def _bend(step: Step) -> float:
 
 
 def _lattice_cost(steps: Sequel, epsilon: float) -> float:
-    """What of δ pays for discrete Gaussian noise that is counted as Gaussian, by total variation."""
+    """The part of δ that pays for counting discrete Gaussian noise as Gaussian, by total variation."""
     log_moment = _most(steps, _log_moment)
     if log_moment > 1:
         return math.inf
@@ -339,7 +341,7 @@ def _lattice_cost(steps: Sequel, epsilon: float) -> float:
 
 
 def _with_lattice(value: Callable[[float], float], steps: Sequel) -> Callable[[float], float]:
-    """δ as a function of ε with discrete noise, from what it is with Gaussian noise: the lesser of two bounds."""
+    """δ as a function of ε with discrete noise, from the function for Gaussian noise; the lesser of two bounds."""
     bend, changed = _most(steps, _bend) * (1 + 1e-12), _most(steps, _changed)
 
     def delta(epsilon: float) -> float:
@@ -356,7 +358,7 @@ def _with_lattice(value: Callable[[float], float], steps: Sequel) -> Callable[[f
 
 
 def shared(plans: Sequence[Sequence[Step]]) -> tuple[Step, ...]:
-    """The steps that all plans begin with: what may be released before one of them is chosen."""
+    """The steps with which all plans begin, which may be released before one of the plans is chosen."""
     return tuple(
         alike[0] for alike in takewhile(lambda steps: len(set(steps)) == 1, zip(*plans, strict=False))
     )
@@ -368,14 +370,14 @@ def covers(plan: Sequence[Step], happened: Sequence[Step | Choice]) -> bool:
     Parameters
     ----------
     plan : a sequence of steps that was declared, or named before any of them happened.
-    happened : in order; choices in it are not looked into, and not covered.
+    happened : what happened, in order. Choices in it are not looked into, and not covered.
     """
     steps = [step for step in happened if not isinstance(step, Choice)]
     return len(steps) == len(happened) and _covers(plan, steps)
 
 
 def _covers(plan: Sequence[Step], happened: Sequence[Step]) -> bool:
-    """Each release takes the first place behind those that are taken; Gaussians what they need of all before."""
+    """Each release takes the first free place after those taken; Gaussians take what they need of all places before."""
     if any(_most(happened, of) > _most(plan, of) * (1 + SLACK) for of in (_log_moment, _bend, _changed)):
         return False
     places, left, passed = _one_by_one(plan), 0.0, 0.0
@@ -403,7 +405,7 @@ def _one_by_one(steps: Sequence[Step]) -> Iterator[Step]:
 
 
 def _arranged(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """The same worst case, or a dearer one, with fewer entries.
+    """A sequence with the same worst case, or a dearer one, and fewer entries.
 
     Between two selections the others have fixed laws and may change places, and Gaussians merge. What comes earlier
     is known to a selection, so a Gaussian that is taken earlier makes the worst case no cheaper.
@@ -423,7 +425,7 @@ def _arranged(steps: Sequence[Step]) -> tuple[Step, ...]:
 
 
 def _fewer_gaussians(runs: list[Step]) -> tuple[Step, ...]:
-    """Gaussians among selections in groups, each taken all at once where its first one stands."""
+    """Gaussians among selections, joined in groups; each group is taken all at once where its first one stands."""
     inner = [i for i, run in enumerate(runs[:-1]) if run.kind == "gaussian"]
     if len(inner) <= MOST_GAUSSIANS:
         return tuple(runs)
@@ -462,7 +464,7 @@ def _delta_curve(steps: Sequel, *, top: float) -> Callable[[float], float]:
 
 
 class _Window(NamedTuple):
-    """Where a curve is needed, how finely, and from which width on selections are looked at everywhere.
+    """Where and how finely a curve is needed, and from which width on selections are looked at everywhere.
 
     ``spacing`` is that of one step; it shrinks with the root of their number.
     """
@@ -474,7 +476,7 @@ class _Window(NamedTuple):
 
 
 class _Later(NamedTuple):
-    """What is left of a sequence: U, its variance, and number of steps that are no Gaussians.
+    """The rest of a sequence, by U, its variance, and its number of steps that are no Gaussians.
 
     As long as there are no such steps, ``curve`` is None, and one Gaussian of the given shift is all.
     """

@@ -1,7 +1,7 @@
-"""Release door: the only source of randomness and of releases once the data are read.
+"""Release door, which is the only source of randomness and of releases once the data are read.
 
-Every method builds the law of its output, books an event on the ledger, and lets :meth:`Curator._settle`
-produce the outcome. An auditor overrides that one method to force outcomes and weigh them on a neighbour.
+Every method builds the law of its output, books an event on the ledger, and lets :meth:`Curator._settle` draw the
+outcome. An auditor overrides that one method to force outcomes and weigh them on a neighbour.
 """
 
 from __future__ import annotations
@@ -36,25 +36,25 @@ from .ledger import BOUNDED_RANGE, Event, Ledger
 
 T = TypeVar("T")
 
-# Of every ε and ρ, what pays for the rounding of weights and probabilities, whose logarithms are off by less than
-# 2⁻⁴⁴: a probability is computed from at most a hundred numbers with a relative error of 2⁻⁵² each.
+# The part of every ε and ρ that pays for the rounding of weights and probabilities. Their logarithms are off by less
+# than 2⁻⁴⁴, because a probability is computed from at most a hundred numbers with a relative error of 2⁻⁵² each.
 ROUNDING = 2.0**-40
 REAL_NOISE = ("laplace", "gaussian")
 """Mechanisms whose outcomes are floating-point numbers around the value that they hide."""
 
 
 class Curator:
-    """Holds the random generator and the ledger; mechanisms are its methods.
+    """Holder of the random generator and the ledger; the mechanisms are its methods.
 
     Parameters
     ----------
     rng : source of all noise.
-    ledger : where every release is booked.
+    ledger : ledger on which every release is booked.
 
     Notes
     -----
     ``epsilon`` may be a scalar or one value per part; ``parts`` are node numbers of the open tree scope, whose
-    records are disjoint. ``epsilon=inf`` releases exactly and books an infinite cost.
+    records are disjoint. With ``epsilon=inf`` the value is released exactly, and the cost is infinite.
     """
 
     def __init__(self, *, rng: np.random.Generator, ledger: Ledger) -> None:
@@ -82,12 +82,12 @@ class Curator:
         values : (...) or (parts, ...) exact query values.
         epsilon : > 0, scalar or (parts,).
         sensitivity : L1 sensitivity of the whole vector of one part.
-        what : purpose, for the ledger.
+        what : purpose of the release, for the ledger.
         parts : node numbers of the rows of ``values``.
 
-        **Privacy**: ε-DP for a record of each part (Dwork, McSherry, Nissim, Smith 2006), as real numbers. For what the
-        texts do: the last digits of floating-point numbers betray their centre, so what is released should be whole
-        numbers, :meth:`geometric`.
+        **Privacy**: ε-DP for a record of each part (Dwork, McSherry, Nissim, Smith 2006), for real numbers. Use it only
+        to follow a text, because the last digits of floating-point numbers betray their centre. For releases, take
+        whole numbers and :meth:`geometric`.
         """
         centre = np.asarray(values, float)
         event = _pure("laplace", epsilon=epsilon, sensitivity=sensitivity, what=what, parts=parts)
@@ -104,20 +104,20 @@ class Curator:
         parts: Ints | None = None,
         unit: float = 1,
     ) -> NDArray[Any]:
-        """Add two-sided geometric noise of scale ``sensitivity / epsilon`` to whole numbers: discrete Laplace noise.
+        """Add two-sided geometric (discrete Laplace) noise of scale ``sensitivity / epsilon`` to whole numbers.
 
         Parameters
         ----------
         values : (...) or (parts, ...) multiples of ``unit``.
-        epsilon, sensitivity, what, parts : as of :meth:`laplace`.
+        epsilon, sensitivity, what, parts : as for :meth:`laplace`.
         unit : step of the values and of the noise.
 
         Returns
         -------
         Multiples of ``unit``, shaped as ``values``; whole numbers for ``unit=1``.
 
-        **Privacy**: ε-DP for a record of each part (Ghosh, Roughgarden, Sundararajan 2009), also as computed: the
-        draws are exact, and 2⁻⁴⁰ of ε pays for the rounding of their probabilities.
+        **Privacy**: ε-DP for a record of each part (Ghosh, Roughgarden, Sundararajan 2009), also as computed, because
+        the draws are exact, and 2⁻⁴⁰ of ε pays for the rounding of their probabilities.
         """
         centre = _whole(values, unit)
         event = _pure("geometric", epsilon=epsilon, sensitivity=sensitivity, what=what, parts=parts)
@@ -130,8 +130,8 @@ class Curator:
     ) -> Floats:
         """Add normal noise of variance ``sensitivity² / (2 rho)``.
 
-        **Privacy**: ρ-zCDP for L2 sensitivity ``sensitivity``; no finite pure ε (Bun and Steinke 2016). As real
-        numbers: to release, take :meth:`discrete_gaussian`.
+        **Privacy**: ρ-zCDP for L2 sensitivity ``sensitivity``; no finite pure ε (Bun and Steinke 2016). This holds for
+        real numbers. For releases, take :meth:`discrete_gaussian`.
         """
         centre = np.asarray(values, float)
         event = _concentrated("gaussian", rho=rho, sensitivity=sensitivity, what=what, parts=parts)
@@ -154,12 +154,12 @@ class Curator:
 
         Parameters
         ----------
-        values, unit : as of :meth:`geometric`.
+        values, unit : as for :meth:`geometric`.
         rho : > 0, scalar or (parts,).
         sensitivity : L2 sensitivity of the whole vector of one part; with ``shares``, of each of its blocks.
-        shares : share in ρ of the block that each value belongs to, shaped as ``values`` or broadcast to them; those of
-            the blocks add up to 1.
-        changed : most entries that one record changes, where that is known; by default what the sensitivity allows.
+        shares : share in ρ of the block to which each value belongs, shaped as ``values`` or broadcast to them. The
+            shares of all blocks add up to 1.
+        changed : largest number of entries that one record changes, if known; by default what the sensitivity allows.
 
         **Privacy**: ρ-zCDP (Canonne, Kamath, Steinke 2020), up to rounding, for which 2⁻⁴⁰ of ρ is kept back.
         """
@@ -167,7 +167,7 @@ class Curator:
         event = _concentrated("discrete gaussian", rho=rho, sensitivity=sensitivity, what=what, parts=parts)
         sd = _check_spread(sensitivity / unit / np.sqrt(2 * _net(event.rho)), event.rho, unit)
         sd = _by_row(sd, centre) if shares is None else sd / np.sqrt(shares)
-        # Of whole steps, each entry that a record changes moves by one at least.
+        # Each entry that a record changes moves by at least one whole step.
         most = min(float(centre.size), (sensitivity / unit) ** 2) if changed is None else changed
         event = replace(event, lattice_sd=float(np.min(sd)), changed=most)
         return self._settle(DiscreteGaussian(centre=centre, sd=sd), event) * unit
@@ -189,14 +189,14 @@ class Curator:
 
         Parameters
         ----------
-        scores : (candidates,) larger is better.
+        scores : (candidates,) scores, of which larger ones are better.
         starts : (groups,) first candidate of each group. Without ``parts`` the choices of all groups add up.
-        epsilon : of each choice, > 0, scalar or (groups,).
-        sensitivity : Δ, most that one record changes any score.
+        epsilon : ε of each choice, > 0, scalar or (groups,).
+        sensitivity : Δ, the most that one record changes any score.
         monotone : whether adding a record moves all scores in the same direction.
-        change_range : g, most by which one record added moves two scores apart, where a proof gives less than Δ
+        change_range : g, the most by which one added record moves two scores apart, where a proof gives less than Δ
             (monotone) or 2Δ; see :meth:`~dpnb.trees.scores.Score.change_range`.
-        measure : (candidates,) base measure, public; uniform if None.
+        measure : (candidates,) public base measure; uniform if None.
 
         Returns
         -------
@@ -235,14 +235,14 @@ class Curator:
         """Exponential mechanism over thresholds on public lattices, and atoms; see :meth:`exponential`.
 
         The score must be constant on each candidate interval ``low < value ≤ high`` of its ``option``, and the measure
-        of an interval proportional to its number of points of the option's ``lattice``, (options,). A measure of 0 goes
-        with an interval that has none.
+        of an interval proportional to its number of points of the option's ``lattice``, (options,). An interval without
+        such points has measure 0.
 
         Returns
         -------
-        Point with (groups,) chosen options and uniform lattice points inside the chosen intervals.
+        :class:`Point` with (groups,) chosen options and uniform lattice points inside the chosen intervals.
 
-        **Privacy**: as :meth:`exponential`, for the score as a function on the public lattice.
+        **Privacy**: as for :meth:`exponential`, with the score as a function on the public lattice.
         """
         event = _pure(
             "interval exponential", epsilon=epsilon, sensitivity=sensitivity, what=what, parts=parts
@@ -264,7 +264,7 @@ class Curator:
         parts: Ints | None = None,
         change_range: float | None = None,
     ) -> Ints:
-        """Choose one candidate in each group by permute-and-flip; arguments as :meth:`exponential`.
+        """Choose one candidate in each group by permute-and-flip; the arguments are those of :meth:`exponential`.
 
         **Privacy**: ε-DP under add/remove (fact F1; McKenna and Sheldon 2020). It is not ε-bounded-range, so its
         zCDP cost is the generic ε²/2.
@@ -274,15 +274,15 @@ class Curator:
         return self._settle(PermuteAndFlip(**groups), event)
 
     def public(self, draw: Callable[[np.random.Generator], T], *, what: str) -> T:
-        """Randomness that does not depend on the data (bags, schedules, attribute subsets); free."""
+        """Draw randomness that does not depend on the data (bags, schedules, attribute subsets), which is free."""
         return draw(self._rng)
 
     def exact(self, value: T, *, why: str, parts: Ints | None = None) -> T:
-        """Publish a data-dependent value without noise, as a paper's text does; costs ε = ∞.
+        """Publish a data-dependent value without noise, as a paper's text does; this costs ε = ∞.
 
         Parameters
         ----------
-        value : what is published.
+        value : value that is published.
         why : the release and its place in the text, for the ledger.
         """
         infinite = np.array(np.inf)
@@ -296,9 +296,9 @@ def source_of_noise(random_state: Any) -> np.random.Generator:
 
     Parameters
     ----------
-    random_state : None for the stream cipher ChaCha20 with a key of 256 bits from the operating system: its output
-        tells nothing of what follows or came before. A seed or a Generator, for tests and books, repeats the noise;
-        whoever knows or guesses it can take the noise off.
+    random_state : None for the stream cipher ChaCha20 with a key of 256 bits from the operating system, whose output
+        reveals nothing about later or earlier output. A seed or a Generator, for tests and books, repeats the noise,
+        and anyone who knows or guesses it can subtract the noise.
     """
     if random_state is None:
         from randomgen import ChaCha
@@ -312,7 +312,7 @@ STREAMS = (np.random.Generator, np.random.BitGenerator, np.random.RandomState)
 
 
 def spawned(random_state: Any) -> Any:
-    """A ``random_state`` for a clone: of a stream another one, or None if NumPy cannot spawn it; a seed stays."""
+    """A ``random_state`` for a clone; a seed stays, a stream gives another one, or None if NumPy cannot spawn it."""
     if not isinstance(random_state, STREAMS):
         return random_state
     try:
@@ -325,7 +325,7 @@ _open: ContextVar[Callable[..., Curator]] = ContextVar("open_curator", default=C
 
 
 def open_curator(*, rng: np.random.Generator, ledger: Ledger) -> Curator:
-    """Curator for a fit: every estimator opens the release door here, so that an auditor can stand in it."""
+    """Curator for a fit. Every estimator opens the release door here, so that an auditor can replace the curator."""
     return _open.get()(rng=rng, ledger=ledger)
 
 
@@ -347,7 +347,7 @@ def _budget(epsilon: ArrayLike, *, name: str = "epsilon") -> Floats:
 
 
 def _net(budget: Floats) -> Floats:
-    """What of a budget the noise may use, once rounding is paid for."""
+    """The part of a budget that the noise may use, once rounding is paid for."""
     net: Floats = np.maximum(budget - ROUNDING, budget / 2)
     return net
 
@@ -357,9 +357,8 @@ def _whole(values: ArrayLike, unit: float) -> NDArray[np.int64]:
 
     Raises
     ------
-    TypeError
-        If they are none, or infinite: that is a mistake of the program's. Sums of ours have at most 2²⁸ units a record,
-        so they would be too large for 2³⁴ records.
+    TypeError If they are no multiples, or infinite, which is a mistake of the program. Our sums have at most 2²⁸ units
+        for each record, so they become too large only from 2³⁴ records on.
     """
     given = np.asarray(values)
     whole = np.rint(given / unit)
@@ -393,7 +392,7 @@ def _by_row(scale: Floats, values: NDArray[Any]) -> Floats:
 
 
 def _pure(mechanism: str, *, epsilon: ArrayLike, sensitivity: float, what: str, parts: Ints | None) -> Event:
-    """Event of a mechanism that is ε-DP: its ρ is ε²/2 (Bun and Steinke 2016), or ε²/8 if ε bounds its range."""
+    """Event of an ε-DP mechanism, whose ρ is ε²/2 (Bun and Steinke 2016), or ε²/8 if ε bounds its range."""
     epsilons = _budget(epsilon)
     _check_sensitivity(sensitivity)
     return Event(
@@ -423,13 +422,12 @@ def _choices(
 ) -> tuple[Event, dict[str, Any]]:
     """Event of a private choice in each group, and scores, starts and rates for its law.
 
-    Without ``parts`` all groups are choices from the same data, and add up.
+    Without ``parts`` all groups are choices from the same data, and their costs add up.
 
     Raises
     ------
-    ValueError
-        For what only a mistake of the program's leads to: parts that are not as many as the groups, or scores that are
-        no numbers. Scores of ours are made of finite counts and residuals, whatever the records hold.
+    ValueError If there are not as many parts as groups, or if scores are no numbers. Only a mistake of the program
+        leads to this, because our scores are made of finite counts and residuals, whatever the records hold.
     """
     values, first = np.asarray(scores, float), np.asarray(starts)
     if not np.isfinite(values).all():

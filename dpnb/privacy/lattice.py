@@ -1,4 +1,4 @@
-"""The public lattice of thresholds of a continuous attribute: what a released threshold can be."""
+"""The public lattice of a continuous attribute, whose points are the thresholds that can be released."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ from ..arrays import Floats, Ints
 
 
 class Lattice(NamedTuple):
-    """Points that cut domains into equal steps, a power of two of them, at most 2³² and fewer where floats are coarse.
+    """Points that cut domains into equal steps.
 
-    NaN stands for the ends of an attribute without thresholds, and comes out again.
+    The number of steps is a power of two, at most 2³², and smaller where floating-point numbers are coarse.
 
-    Point 0 is the low end and no threshold: no record is below it.
+    NaN stands for the ends of an attribute without thresholds, and then the points are NaN too.
+
+    Point 0 is the low end. It is no threshold, because no record is below it.
 
     Parameters
     ----------
     low, high : public ends.
-    step : distances of the points.
+    step : distances between the points.
     size : numbers of steps.
     """
 
@@ -44,7 +46,7 @@ class Lattice(NamedTuple):
         return Lattice(*(field.take(index) for field in self))
 
     def repeated(self, times: Ints) -> Lattice:
-        """Each of the lattices so many times."""
+        """Each of the lattices, repeated."""
         return Lattice(*(field.repeat(times) for field in self))
 
     def at(self, number: Floats | float) -> Floats:
@@ -53,7 +55,7 @@ class Lattice(NamedTuple):
         return point
 
     def up_to(self, value: Floats | float) -> Floats:
-        """Number of the last point that is not above a value: how many thresholds are there."""
+        """Number of the last point that is not above a value, which is the number of thresholds up to there."""
         above = np.asarray(np.subtract(self.high, value))
         with np.errstate(divide="ignore", invalid="ignore"):
             np.rint(np.divide(above, self.step, out=above), out=above)

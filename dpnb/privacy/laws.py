@@ -1,4 +1,4 @@
-"""Output distributions of the mechanisms: how to draw from them, and their exact log density.
+"""Output distributions of the mechanisms, with their draws and their exact log densities.
 
 A law knows nothing of budgets. The :class:`~dpnb.privacy.curator.Curator` builds one for every release, draws from
 it and books its cost; an auditor evaluates the same law on a neighbouring data set. *Ragged* laws serve many
@@ -46,7 +46,8 @@ def _point_mass(outcome: Floats, centre: Floats) -> Floats:
 class Laplace:
     """Independent Laplace variables; a scale of 0 is a point mass.
 
-    As floating-point numbers, which their last digits betray: which of them can occur depends on the centre.
+    The draws are floating-point numbers, whose last digits betray the centre, because it decides which numbers can
+    occur.
     """
 
     centre: Floats
@@ -67,7 +68,7 @@ def _around(
     noise: Callable[[np.random.Generator, Floats], NDArray[np.int64]],
     rng: np.random.Generator,
 ) -> NDArray[np.int64]:
-    """Whole numbers around a centre; where there is no spread, the centre."""
+    """Whole numbers around a centre; without spread, the centre itself."""
     spread = np.broadcast_to(np.asarray(spread, float), centre.shape)
     drawn = np.zeros(spread.shape, np.int64)
     if (random := spread > 0).any():
@@ -78,7 +79,7 @@ def _around(
 def _of_whole(
     outcome: NDArray[np.int64], centre: NDArray[np.int64], spread: Floats, smooth: Floats
 ) -> Floats:
-    """A log density on whole numbers; where there is no spread, that of a point mass."""
+    """A log density on whole numbers; without spread, that of a point mass."""
     exact = _point_mass(np.asarray(outcome, float), np.asarray(centre, float))
     return np.where(spread == 0, exact, np.where(np.equal(outcome, np.round(outcome)), smooth, -np.inf))
 
@@ -188,7 +189,7 @@ class Exponential:
 
     Parameters
     ----------
-    scores : (candidates,) scores, larger is better.
+    scores : (candidates,) scores, of which larger ones are better.
     starts : (groups,) first candidate of each group.
     rate : scalar or (groups,) exponent per unit of score; ``inf`` picks a best candidate, ties by measure.
     measure : (candidates,) data-independent base measure, 0 for impossible candidates.
@@ -204,7 +205,7 @@ class Exponential:
     measure: Floats
 
     def _weighed(self) -> tuple[Floats, Floats]:
-        """Exponent and weight of every candidate; a best possible one has the exponent 0."""
+        """Exponent and weight of every candidate; the best possible candidates have the exponent 0."""
         sizes = group_sizes(self.starts, len(self.scores))
         possible = np.where(self.measure == 0, -np.inf, self.scores)
         gaps = possible - np.maximum.reduceat(possible, self.starts).repeat(sizes)
@@ -231,7 +232,7 @@ class Exponential:
 
 
 class Point(NamedTuple):
-    """What an interval mechanism releases for each group: which option, and where in it."""
+    """The release of an interval mechanism for each group, which is an option and a point of its lattice."""
 
     option: Ints
     value: Floats
@@ -248,9 +249,9 @@ class IntervalExponential:
 
     Parameters
     ----------
-    choice : among the candidates.
-    option, low, high : (candidates,).
-    lattice : (options,) of each option.
+    choice : law of the choice among the candidates.
+    option, low, high : (candidates,) option and ends of each interval.
+    lattice : (options,) lattice of each option.
     """
 
     choice: Exponential
@@ -321,9 +322,9 @@ class PermuteAndFlip:
     def probabilities(self) -> Floats:
         """Exact probability of every candidate within its group.
 
-        In a random order each candidate has a uniform arrival time; candidate r wins at time t if every other
-        one has not both arrived and been accepted: P(r) = q_r ∫₀¹ ∏_{j≠r} (1 − t q_j) dt, q = exp(rate · gap).
-        The integrand is a polynomial, so Gauss–Legendre quadrature of half its degree is exact.
+        In a random order each candidate has a uniform arrival time. Candidate r wins at time t if no other one has both
+        arrived and been accepted. So P(r) = q_r ∫₀¹ ∏_{j≠r} (1 − t q_j) dt, q = exp(rate · gap). The integrand is a
+        polynomial, so Gauss–Legendre quadrature of half its degree is exact.
         """
         parts = np.split(self.scores, self.starts[1:])
         rates = np.broadcast_to(self.rate, self.starts.shape)

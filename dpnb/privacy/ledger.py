@@ -1,8 +1,8 @@
-"""Budget door: every release is an event, events compose in nested scopes, and the ledger adds them up.
+"""Budget door, where every release is an event, events compose in nested scopes, and the ledger adds them up.
 
-*What happened* (:class:`Event`) is kept apart from *what it costs* (:class:`Cost`). Costs are booked for the
-add/remove relation. Under ``neighbours="replace"`` a pair of data sets is one removal and one addition
-apart, so group privacy doubles a pure ε and multiplies ρ by four.
+*What happened* (:class:`Event`) is kept apart from *what it costs* (:class:`Cost`). Costs are booked for the add/remove
+relation. Under ``neighbours="replace"`` two neighbours are one removal and one addition apart, so group privacy doubles
+a pure ε and multiplies ρ by four.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Cost(NamedTuple):
 
     @classmethod
     def pure(cls, epsilon: float) -> Cost:
-        """Most that something ε-DP may cost."""
+        """The most that an ε-DP release may cost."""
         return cls(epsilon, epsilon**2 / 2)
 
 
@@ -51,13 +51,14 @@ class Event:
     Parameters
     ----------
     what : what the release is for, in words.
-    mechanism : its name, ``"exact"`` for a value published without noise.
-    epsilon, rho : cost for a record in each part, scalars or arrays over ``parts``.
+    mechanism : name of the mechanism, which is ``"exact"`` for a value published without noise.
+    epsilon, rho : cost for a record in each part, as scalars or arrays over ``parts``.
     sensitivity : declared sensitivity of the query or score; NaN where there is none.
     change_range : declared range g of the changes of a choice's scores; NaN where it follows from the sensitivity.
     parts : node numbers of the disjoint parts, or None when all data are concerned.
-    lattice_sd : least standard deviation of discrete Gaussian noise in units of its lattice; NaN where unknown.
-    changed : most entries of a noisy vector that one record changes; ``inf`` where it follows from the sensitivity.
+    lattice_sd : smallest standard deviation of discrete Gaussian noise in units of its lattice; NaN where unknown.
+    changed : largest number of entries of a noisy vector that one record changes; ``inf`` where it follows from the
+        sensitivity.
     """
 
     what: str
@@ -77,12 +78,12 @@ class Event:
 
     @cached_property
     def worst(self) -> Cost:
-        """Cost for the dearest part: the parts are disjoint, so a record pays for one."""
+        """Cost for the dearest part, because the parts are disjoint and a record pays for one of them."""
         return Cost(float(np.max(self.epsilon, initial=0.0)), float(np.max(self.rho, initial=0.0)))
 
     @property
     def step(self) -> Step:
-        """What the release is for the tight rule; by its pure ε, which may be infinite, where no more is known."""
+        """The step that the release is for the tight rule; where no more is known, it counts by its pure ε."""
         epsilon, rho = self.worst
         if self.parts is None and self.mechanism in BOUNDED_RANGE:
             return Step("selection", epsilon)
@@ -113,7 +114,7 @@ def _multiplied(multiply: Callable[[Cost], Cost], costs: Sequence[Cost]) -> Cost
 
 
 def _booked(most: Cost | None, happened: Cost) -> Cost:
-    """All that might have happened, by what was said beforehand, or what happened if that is more."""
+    """The cost of all that was declared beforehand, or of what happened if that is more."""
     if most is None:
         return happened
     over = [cost > limit * (1 + 1e-12) for cost, limit in zip(happened, most, strict=True)]
@@ -134,7 +135,7 @@ def _capped(cap: Cost, costs: Sequence[Cost]) -> Cost:
 
 @dataclass(eq=False)
 class Scope:
-    """A node of the budget tree: how its children compose."""
+    """A node of the budget tree, which says how its children compose."""
 
     what: str
     rule: str
@@ -155,7 +156,7 @@ class Scope:
                 yield from child.events()
 
     def steps(self) -> Iterator[Step | Choice]:
-        """Everything below for the tight rule, in order; a scope that is not sequential counts by its pure ε."""
+        """All steps below for the tight rule, in order; a scope that is not sequential counts by its pure ε."""
         yield from _steps(self.children)
 
     def trees(self) -> Iterator[TreeScope]:
@@ -168,7 +169,7 @@ class Scope:
 
 
 def _steps(children: Sequence[Scope | Event]) -> tuple[Step | Choice, ...]:
-    """What children of a sequential scope are for the tight rule."""
+    """The steps that the children of a sequential scope are for the tight rule."""
     found: list[Step | Choice] = []
     for child in children:
         if isinstance(child, Event):
@@ -186,8 +187,8 @@ class PlannedScope(Scope):
 
     Parameters
     ----------
-    plans : that were declared.
-    followed : number of the one that is followed, and how many children there were when it was named.
+    plans : plans that were declared.
+    followed : number of the plan that is followed, and how many children there were when it was named.
     """
 
     plans: tuple[tuple[Step, ...], ...] = ()
@@ -195,13 +196,13 @@ class PlannedScope(Scope):
 
     @property
     def cost(self) -> Cost:
-        """Cost of the dearest plan, or of what happened if that is more: less might be the outputs' doing."""
+        """Cost of the dearest plan, or of what happened if that is more; outputs may have chosen a cheaper plan."""
         epsilon = max(math.fsum(step.reach for step in plan) for plan in self.plans)
         rho = max(0.5 * math.fsum(step.variance for step in plan) for plan in self.plans)
         return _booked(Cost(epsilon, rho), super().cost)
 
     def steps(self) -> Iterator[Step | Choice]:
-        """The choice among the plans, if what happened kept to it; else the tight rule does not apply.
+        """The choice among the plans, if what happened kept to it; otherwise the tight rule does not apply.
 
         Until a plan is named, all plans have to allow what happens.
         """
@@ -221,10 +222,10 @@ class BagScope(Scope):
 
 @dataclass(eq=False)
 class TreeScope(Scope):
-    """Events on the nodes of a tree: a record pays along its own path, the scope costs the dearest path.
+    """Events on the nodes of a tree. A record pays along its own path, and the scope costs the dearest path.
 
-    Where outputs decide how long paths are, the scope costs the ``most`` that any path might, whatever happened: a
-    smaller cost would follow from what came out.
+    Where outputs decide how long paths are, the scope costs the ``most`` that any path might cost, whatever happened,
+    because a smaller cost would follow from outputs.
     """
 
     levels: list[Ints] = field(default_factory=lambda: [np.array([-1])])
@@ -260,7 +261,7 @@ class TreeScope(Scope):
 
     @property
     def cost(self) -> Cost:
-        """Cost of the dearest path that there is, or might have been."""
+        """Cost of the dearest path that there is or might have been."""
         epsilon, rho = self.path_costs()
         return _booked(self.most, Cost(float(epsilon.max()), float(rho.max())))
 
@@ -270,14 +271,14 @@ Fitted = TypeVar("Fitted", bound=Any)
 
 
 class Total(NamedTuple):
-    """What a ledger states: ε, and the rule that gave it, ``"pure"``, ``"zCDP"`` or ``"tight"``."""
+    """The total that a ledger states, ε and the rule that gave it, ``"pure"``, ``"zCDP"`` or ``"tight"``."""
 
     epsilon: float
     rule: str
 
 
 class Ledger:
-    """Books every release of a fit and states what it costs.
+    """Record of every release of a fit, which states what the fit costs.
 
     Parameters
     ----------
@@ -335,7 +336,7 @@ class Ledger:
             self._open.pop()
 
     def sequential(self, what: str) -> AbstractContextManager[Scope]:
-        """Scope whose children all see the same records: costs add up."""
+        """Scope whose children all see the same records, so that their costs add up."""
         return self._scope(Scope(what, SEQUENTIAL, _sum))
 
     def adaptive(
@@ -343,8 +344,8 @@ class Ledger:
     ) -> AbstractContextManager[Scope]:
         """Scope whose children all see the same records, and follow from earlier outputs in kind and number.
 
-        A fixed total is never passed. The scope costs that total whatever happens, and the tight rule has to know what
-        else might have happened.
+        The total is fixed and never exceeded. The scope costs this total whatever happens, and the tight rule has to
+        know what else might have happened.
 
         Parameters
         ----------
@@ -352,7 +353,7 @@ class Ledger:
         plans : all that may happen under add/remove; see :func:`~dpnb.privacy.accounting.covers` for what may
         differ. Where
             there are several, :meth:`follow` names the one that outputs chose.
-        most : without plans, the total; None where nothing is protected.
+        most : the total, if there are no plans; None where nothing is protected.
         """
         if not plans:
             compose = _sum if most is None else partial(_at_most, most)
@@ -361,16 +362,16 @@ class Ledger:
         return self._scope(PlannedScope(what, planned_rule(len(declared)), _sum, plans=declared))
 
     def follow(self, number: int) -> None:
-        """Name the plan that outputs have chosen, before anything is released that not all plans begin with.
+        """Name the plan that outputs have chosen, before any release with which not all plans begin.
 
         Parameters
         ----------
-        number : place of the plan among those that the innermost open scope declared; without any, nothing is noted.
+        number : place of the plan among those that the innermost open scope declared; if it declared none, nothing is
+            noted.
 
         Raises
         ------
-        ValueError
-            If there is no such plan, or one was named already.
+        ValueError If there is no such plan, or if a plan was named already.
         """
         scope = self._open[-1]
         if not isinstance(scope, PlannedScope):
@@ -387,31 +388,32 @@ class Ledger:
         return self._scope(Scope(what, rule, partial(_capped, Cost.pure(epsilon))))
 
     def parallel(self, what: str) -> AbstractContextManager[Scope]:
-        """Scope whose children see disjoint records, assigned record by record: the dearest child counts."""
+        """Scope whose children see disjoint records, assigned record by record, so that the dearest child counts."""
         return self._scope(Scope(what, "parallel", partial(_dearest, 1)))
 
     def cover(self, what: str, *, each: int) -> AbstractContextManager[Scope]:
-        """Scope in which a record is seen by exactly ``each`` children: the dearest ``each`` of them count."""
+        """Scope in which exactly ``each`` children see a record, so that the dearest ``each`` of them count."""
         return self._scope(Scope(what, f"each record in {each}", partial(_dearest, each)))
 
     def bag(self, what: str, *, rule: str, multiply: Callable[[Cost], Cost]) -> AbstractContextManager[Scope]:
-        """Scope fed with a random number of copies of each record (fact F2): ``multiply`` maps cost per copy."""
+        """Scope fed with a random number of copies of each record (fact F2); ``multiply`` maps the cost of a copy."""
         return self._scope(BagScope(what, rule, partial(_multiplied, multiply)))
 
     def tree(self, what: str, *, most: Cost | None = None) -> AbstractContextManager[TreeScope]:
-        """Scope of a decision tree: events name nodes, a record pays along its path.
+        """Scope of a decision tree, where events name nodes and a record pays along its path.
 
         Parameters
         ----------
         what : in words.
-        most : cost of any path that there may be, where outputs decide where paths end; None where all are alike.
+        most : largest cost that a path may have, where outputs decide where paths end; None where all paths cost the
+            same.
         """
         rule = "dearest path" if most is None else "dearest path of all that may be"
         return self._scope(TreeScope(what, rule, _sum, most=most))
 
     @property
     def open_bag(self) -> Scope | None:
-        """Innermost open bag scope, None outside of bags."""
+        """The innermost open bag scope; None outside of bags."""
         return next((scope for scope in reversed(self._open) if isinstance(scope, BagScope)), None)
 
     @property
@@ -426,7 +428,7 @@ class Ledger:
 
     @property
     def epsilon(self) -> float:
-        """Total ε: pure if ``delta`` is None, else the least of the three rules at that δ."""
+        """Total ε, which is pure if ``delta`` is None, and otherwise the least of the three rules at that δ."""
         return self.at(self.delta).epsilon
 
     @property
@@ -439,8 +441,8 @@ class Ledger:
 
         Notes
         -----
-        The tight rule knows what the mechanisms of releases from all data do in sequential scopes, and takes the worst
-        of declared plans. Other releases and scopes count there by their pure ε; if one is infinite, the rule does not
+        The tight rule follows the mechanisms of releases from all data in sequential scopes, and takes the worst of the
+        declared plans. Other releases and scopes count there by their pure ε; if one is infinite, the rule does not
         apply.
         """
         sums = self.by_sums(delta)
@@ -449,7 +451,7 @@ class Ledger:
         return min(sums, Total(self._tight(delta), "tight"), key=lambda total: total.epsilon)
 
     def by_sums(self, delta: float | None) -> Total:
-        """Total ε by the rules that know sums of ε and ρ only; what is planned by its cost counts by them."""
+        """Total ε by the two rules that know only sums of ε and ρ."""
         pure = Total(self.pure_epsilon, "pure")
         if delta is None:
             return pure
@@ -469,16 +471,16 @@ class Ledger:
         return list(self.root.events())
 
     def leaf_costs(self) -> Floats:
-        """What each path of each tree spends: pure ε from the root to every leaf, (leaves of all trees,).
+        """Pure ε that each path of each tree spends from the root to its leaf, (leaves of all trees,).
 
         Trees come in the order in which they grew, the leaves of each by node number. The costs are those of one copy
-        of a record under add/remove, whatever the bags and ``neighbours`` make of them.
+        of a record under add/remove, before bags and ``neighbours`` change them.
         """
         return np.concatenate([tree.leaf_costs() for tree in self.root.trees()] or [np.empty(0)])
 
     @property
     def leaks(self) -> dict[str, int]:
-        """What was released without noise: description → number of events."""
+        """The releases without noise, as a mapping from their descriptions to the numbers of events."""
         found: dict[str, int] = {}
         for event in self.events:
             if math.isinf(event.worst.epsilon) and math.isinf(event.worst.rho):
@@ -503,14 +505,14 @@ class BudgetExceededError(ValueError):
 
 
 def _stated(stated: Cost, costs: Sequence[Cost]) -> Cost:
-    """What was stated before a fit, or what it booked if that is more; a release of pure ε has a ρ of ε²/2."""
+    """Cost that was stated before a fit, or the booked cost if that is more; a release of pure ε has a ρ of ε²/2."""
     booked = _sum(costs)
     rho = min(booked.rho, booked.epsilon * booked.epsilon / 2)
     return Cost(max(stated.epsilon, booked.epsilon), max(stated.rho, rho))
 
 
 class _Sums(Ledger):
-    """Ledger of fits that somebody chooses one after the other, by what came out: sums of ε and ρ count.
+    """Ledger of fits that somebody chooses one after the other, by earlier outputs, so that sums of ε and ρ count.
 
     ``alone`` is the claim of a first fit after which nothing follows.
     """
@@ -530,26 +532,27 @@ class _Sums(Ledger):
 
 
 class Budget:
-    """A total for several fits on the same records: it reserves what each may cost, and refuses what would pass it.
+    """A total for several fits on the same records, which refuses a fit that might exceed it.
 
-    A fit counts by what its estimator stated before it, see ``worst_cost``, whether or not it came to its end: what a
-    fit that raised had released by then, nobody knows. Threads may share a budget; copies of it would know nothing of
-    each other, so that there are none.
+    The budget reserves what a fit may cost before the fit begins. The fit counts by what its estimator stated before
+    it, see ``worst_cost``, whether or not the fit came to its end, because nobody knows what a fit had released when it
+    raised an error. Threads may share a budget. A budget cannot be copied, because copies would know nothing of each
+    other.
 
     Parameters
     ----------
     epsilon : total ε > 0.
-    delta : total δ in (0, 1), or None for pure DP. With δ, fits compose by zCDP where that is cheaper.
+    delta : total δ in (0, 1), or None for pure ε. With δ, fits compose by zCDP where that is cheaper.
     neighbours : relation of the totals; the fits have to state the same.
 
     Notes
     -----
-    **Privacy**: (``epsilon``, ``delta``)-DP for all that is fitted and booked here, whoever chooses the next fit by
-    what came out. Given the past, a fit is ε_i-DP and ε_i²/2-zCDP, or ρ_i-zCDP, as stated; outputs that end with
-    Σ ε_i within the total have no larger loss, those that end with Σ ρ_i within what converts to it are bounded by the
-    filter of zCDP, and only these need δ. A fit's own δ plays no part in that, as it only says which ρ_i its noise
-    has; but a first fit whose sums would pass the total while its claim does not is taken alone, since nothing can
-    follow whatever it gives, and then its claim is the whole.
+    **Privacy**: (``epsilon``, ``delta``)-DP for all that is fitted and booked here, even if earlier outputs decide
+    which fit is next. Given the past, a fit is ε_i-DP and ε_i²/2-zCDP, or ρ_i-zCDP, as stated. Outputs that end with Σ
+    ε_i within the total have no larger loss. Outputs that end with Σ ρ_i within the ρ that converts to the total are
+    bounded by the filter of zCDP, and only these need δ. A fit's own δ plays no part in this, because it only says
+    which ρ_i its noise has. There is one exception. A first fit whose sums would exceed the total, while its claim does
+    not, is taken alone. Nothing can follow it, whatever it gives, and so its claim is the whole cost.
 
     References
     ----------
@@ -579,16 +582,16 @@ class Budget:
 
     @property
     def spent(self) -> Ledger:
-        """Ledger of all fits so far; its totals are sums of ε and ρ, for a fit may follow from what came out before."""
+        """Ledger of all fits so far; its totals are sums of ε and ρ, because a fit may follow from earlier outputs."""
         return self._ledger
 
     @property
     def left(self) -> float:
-        """ε that is left, of the total, by sums of ε and ρ; 0 where nothing may follow."""
+        """The ε that is left of the total, by sums of ε and ρ; 0 where nothing may follow."""
         return max(self.total - self._ledger.epsilon, 0.0) if math.isinf(self._ledger.alone) else 0.0
 
     def check(self, model: Any) -> None:
-        """Raise what :meth:`fit` raises of a model, before it looks at records; nothing is reserved.
+        """Raise the errors that :meth:`fit` would raise before it looks at records; nothing is reserved.
 
         Parameters
         ----------
@@ -629,7 +632,7 @@ class Budget:
         return after, scope
 
     def fit(self, model: Fitted, X: Any, y: Any = None) -> Fitted:
-        """Fit an estimator if what it may cost does not pass the total; what it stated stays reserved if it raises.
+        """Fit an estimator if its worst cost stays within the total; the cost stays reserved if the fit raises.
 
         Parameters
         ----------
@@ -638,11 +641,11 @@ class Budget:
 
         Raises
         ------
-        BudgetExceededError
-            If the fit might pass the total; no record is read. And, after the fit, if it booked more than its
-            estimator stated, which is a defect of the estimator; the fit counts by what it booked.
-        ValueError
-            For a parameter out of range or another relation; no record is read and nothing is reserved.
+        BudgetExceededError If the fit might exceed the total, in which case no record is read. Also after the fit, if
+            it booked more than its estimator stated, which is a defect of the estimator; the fit then counts by what it
+            booked.
+        ValueError For a parameter out of range or another relation, in which case no record is read and nothing is
+            reserved.
         """
         with self._lock:
             after, scope = self._admitted(model)
@@ -659,7 +662,7 @@ class Budget:
         return model
 
     def _hold(self, stated: tuple[float, float, float], scope: Scope, total: float) -> None:
-        """Raise :class:`BudgetExceededError` if a fit booked more ε or ρ, or in all more ε, than was stated."""
+        """Raise :class:`BudgetExceededError` if a fit booked more ε or ρ, or in total more ε, than was stated."""
         booked = (*scope.cost, total)
         if all(was <= most * (1 + 1e-9) for was, most in zip(booked, stated, strict=True)):
             return
@@ -678,8 +681,8 @@ class Budget:
 
         Raises
         ------
-        ValueError
-            If it is for another relation. A fit that passed the total is booked all the same: it happened.
+        ValueError If it is for another relation. A fit that exceeds the total is booked all the same, because it
+            happened.
         """
         if not isinstance(ledger, Ledger):
             way_out = "pass its ledger_" if hasattr(ledger, "ledger_") else "a fitted model has one, ledger_"
@@ -718,7 +721,7 @@ def _label(child: Scope | Event, *, by_rho: bool) -> str:
 
 
 def _draw(children: Sequence[Scope | Event], indent: str, *, by_rho: bool) -> Iterator[str]:
-    """Draw a budget tree; neighbours that look alike are drawn once, with their number."""
+    """Draw a budget tree; siblings that look alike and follow each other are drawn once, with their number."""
     shown = (
         [_label(child, by_rho=by_rho), *_draw(getattr(child, "children", ()), "", by_rho=by_rho)]
         for child in children

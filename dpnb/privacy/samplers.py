@@ -1,4 +1,4 @@
-"""Draws whose probabilities are right to the last bit of their parameters, from a generator of ordinary numbers.
+"""Draws whose probabilities are right to the last bit of their parameters, made from ordinary random numbers.
 
 A floating-point number between 0 and 1 has 53 random bits. Where these leave open on which side of a limit it falls,
 more bits are drawn, so that no outcome is missing or too frequent because numbers are rounded.
@@ -22,12 +22,13 @@ BITS = 53  # of a uniform number
 
 
 def bernoulli(rng: np.random.Generator, probability: Floats, which: Ints | None = None) -> Bools:
-    """True with the given probability, entry by entry, exactly: not rounded to multiples of 2⁻⁵³.
+    """True with exactly the given probability, entry by entry, not with one rounded to a multiple of 2⁻⁵³.
 
     Parameters
     ----------
     probability : (..., k) in [0, 1].
-    which : (n,) which of the k an entry has, for entries (..., n) of few probabilities; each once if None.
+    which : (n,) which of the k probabilities an entry has, for entries (..., n) with few different probabilities; each
+        once if None.
     """
     scaled = 2.0**BITS * np.asarray(probability, float)
     whole = np.floor(scaled)
@@ -57,7 +58,7 @@ def below(rng: np.random.Generator, count: NDArray[np.integer]) -> Int64s:
 
     Parameters
     ----------
-    count : 1 to 2³².
+    count : number of values, 1 to 2³².
     """
     bound = count.astype(np.uint64)
     drawn = np.ldexp(rng.random(bound.shape), BITS).astype(np.uint64)
@@ -132,7 +133,7 @@ def chosen(rng: np.random.Generator, weights: Floats, starts: Ints) -> Ints:
 
     Parameters
     ----------
-    weights : (candidates,) at least 0; in each group at least one of them positive.
+    weights : (candidates,) weights, at least 0, of which each group has a positive one.
     starts : (groups,) first candidate of each group.
 
     Returns

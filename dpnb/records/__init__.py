@@ -1,1 +1,1 @@
-"""What may be asked of records, and records in memory."""
+"""The questions that may be asked of records, and records in memory."""

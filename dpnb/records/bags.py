@@ -1,4 +1,4 @@
-"""Bags: which records, and how often, each tree of a forest sees.
+"""Bags, which say which records each tree of a forest sees, and how often.
 
 Bag membership is a keyed hash of a secret seed, the tree and the record's key, so that adding or removing a
 record moves no other record and every backend draws the same bags. The exceptions depend on the number n of
@@ -32,11 +32,11 @@ POSITIONAL = ("bootstrap", PARTS)  # one record more changes the bags of others
 
 
 def label_keys(labels: pd.Index | NDArray[Any]) -> Keys:
-    """64-bit hashes of labels (n,), each by itself: whatever type the others give to all of them.
+    """64-bit hashes of labels (n,), each by itself, so that no label's hash depends on the types of others.
 
-    Equal whole numbers have equal hashes, and so have equal texts, in memory and on Spark; 1 and "1" have different
-    ones, as numbers and texts that differ have. No label raises an error. Odd objects may share a hash, which does no
-    harm: records that agree in it, in values and in class are copies, and copies are numbered.
+    Equal whole numbers have equal hashes, and so have equal texts, in memory and on Spark. Different numbers or texts
+    have different hashes, and so have 1 and "1". No label raises an error. Odd objects may share a hash, which does no
+    harm, because records that agree in hash, values and class are treated as copies, and copies are numbered.
     """
     if isinstance(labels.dtype, np.dtype) and labels.dtype.kind == "i":
         return np.asarray(pd.util.hash_array(np.asarray(labels, np.int64)), np.uint64)
@@ -49,7 +49,7 @@ def label_keys(labels: pd.Index | NDArray[Any]) -> Keys:
 
 
 def _plain(label: Any) -> int | str:
-    """What stands for a label: a whole number of 64 bits, or a text that UTF-8 can hold."""
+    """The stand-in for a label, which is a whole number of 64 bits, or a text that UTF-8 can hold."""
     try:
         if isinstance(label, str) and _is_unicode(str.__str__(label)):
             return str.__str__(label)
@@ -72,7 +72,7 @@ def _python(label: Any) -> Any:
 
 
 def _is_unicode(text: str) -> bool:
-    """Whether UTF-8 can hold a text: it has no half surrogate."""
+    """Whether UTF-8 can hold a text, that is, whether it has no half surrogate."""
     try:
         return text.isascii() or bool(text.encode())
     except UnicodeEncodeError:
@@ -86,7 +86,7 @@ def record_keys(labels: Keys, columns: Iterable[Floats], classes: Ints) -> Keys:
     ----------
     labels : (n,) from :func:`label_keys`.
     columns : (n,) values of each attribute.
-    classes : (n,) codes.
+    classes : (n,) class codes.
     """
     keys = labels
     for column in columns:
@@ -95,7 +95,7 @@ def record_keys(labels: Keys, columns: Iterable[Floats], classes: Ints) -> Keys:
 
 
 def numbered(keys: Keys) -> Keys:
-    """Keys in which exact copies of a record are told apart by their number: the first one keeps its key."""
+    """Keys in which exact copies of a record are told apart by their number; the first copy keeps its key."""
     if pd.Index(keys).is_unique:
         return keys
     copy: Keys = np.asarray(pd.Series(keys).groupby(keys).cumcount(), np.uint64)
@@ -103,13 +103,13 @@ def numbered(keys: Keys) -> Keys:
 
 
 def uniforms(keys: Keys, *, seed: int, stream: int) -> Floats:
-    """One uniform number in [0, 1) for each key: a splitmix64 hash of seed, stream and key.
+    """One uniform number in [0, 1) for each key, by a splitmix64 hash of seed, stream and key.
 
     Parameters
     ----------
     keys : (n,) record keys.
     seed : 64-bit secret seed.
-    stream : purpose number, such as the tree's.
+    stream : number of the purpose, such as the tree's number.
     """
     with np.errstate(over="ignore"):
         x = keys ^ _mix(np.array([seed], np.uint64) + np.uint64(stream) * np.uint64(0x9E3779B97F4A7C15))
@@ -128,7 +128,7 @@ def _mix(x: Keys) -> Keys:
 
 @dataclass(frozen=True)
 class Bags:
-    """A rule that hands records to trees, and what it means for the budget.
+    """A rule that hands records to trees, and its effect on the budget.
 
     Parameters
     ----------
@@ -138,13 +138,13 @@ class Bags:
         uniformly chosen trees; ``bootstrap`` n draws of positions with replacement (not a per-record rule);
         ``parts`` in one tree each, in random parts of sizes that differ by at most one (not a per-record rule).
     n_trees : number of trees.
-    rate : q of ``bernoulli`` in (0, 1], r of ``cover`` in 1..n_trees, else None.
+    rate : q of ``bernoulli`` in (0, 1], or r of ``cover`` in 1..n_trees; otherwise None.
 
     Notes
     -----
-    **Privacy** (fact F2): if each copy of a record costs a tree ε₀ and a record has K independent copies, the
-    tree is ln E exp(ε₀ K)-DP under add/remove. The seed must stay secret: given the bags, a record with K
-    copies pays K ε₀.
+    **Privacy** (fact F2): if each copy of a record costs a tree ε₀ and a record has K independent copies, the tree is
+    ln E exp(ε₀ K)-DP under add/remove. The seed must stay secret, because a record with K copies pays K ε₀ once the
+    bags are known.
     """
 
     mode: str
@@ -165,13 +165,13 @@ class Bags:
 
     @property
     def shares(self) -> float:
-        """Number of trees that a record's budget is shared over."""
+        """Number of trees over which a record's budget is divided."""
         if self.mode in ("disjoint", PARTS):
             return 1
         return float(self.rate) if self.mode == "cover" and self.rate is not None else self.n_trees
 
     def per_copy_epsilon(self, epsilon: float) -> float:
-        """ε₀ that a tree may spend on each copy so that the forest costs ``epsilon`` (F2 inverted).
+        """The ε₀ that a tree may spend on each copy so that the forest costs ``epsilon`` (F2 inverted).
 
         For ``bootstrap`` it is the text's ``epsilon / n_trees``, for ``parts`` the text's ``epsilon``; both cost
         more than ``epsilon``.
@@ -218,11 +218,11 @@ class Bags:
         return rules.get(self.mode, "each record at most once")
 
     def draw(self, keys: Keys, *, seed: int, tree: int) -> Copies | None:
-        """Copies of each record in the bag of a tree, (n,); None stands for one copy of each."""
+        """Number of copies of each record in the bag of a tree, (n,); None stands for one copy of each."""
         return _drawing.get()(self, keys, seed, tree)
 
     def hashed(self, keys: Keys, seed: int, tree: int) -> Copies | None:
-        """The copies that the hash of seed, tree and key gives: what :meth:`draw` returns outside of an audit."""
+        """Numbers of copies by the hash of seed, tree and key, which :meth:`draw` returns outside of an audit."""
         if self.mode == "full":
             return None
         if self.mode == "bootstrap":
@@ -261,7 +261,7 @@ def drawing(rule: DrawRule) -> Iterator[None]:
 
 
 def _poisson_numbers(uniform: Floats) -> Copies:
-    """A Poisson(1) number for each uniform one: how many cumulative probabilities are not above it."""
+    """A Poisson(1) number for each uniform one, which counts the cumulative probabilities that are not above it."""
     limits = poisson.cdf(np.arange(20), 1.0)  # 20 copies and more have a probability below 2⁻⁵³
     numbers = np.zeros(len(uniform), np.int8)
     for limit in limits[uniform.max(initial=0.0) >= limits]:
@@ -295,10 +295,11 @@ def bootstrap_bound(epsilon: float) -> float:
 def parts_bound(epsilon: float, n_parts: int) -> float:
     """Pure ε of a forest on random parts of equal size, for any n; ``epsilon`` is the cost of one tree.
 
-    One more record z makes one part r longer by one. It falls into part r with probability at least 1/T, and
-    only that tree changes. Else it falls into a part j, and a record w that would be in j is in r: tree r has one
-    more record, tree j has z for w. The losses are ε and ε + 2ε. Two trees of Laplace counts on one record and
-    two attain the bound. Replacing a record changes one tree and costs 2ε, less than the ledger books for it.
+    One more record z makes one of the T parts, part r, longer by one. With probability at least 1/T the record z falls
+    into part r, and only that tree changes. Otherwise z falls into a part j, and a record w that would be in j is in r.
+    Then tree r has one more record, and tree j has z instead of w. The losses are ε and ε + 2ε. Two trees of Laplace
+    counts, on one record and on two, attain the bound. Replacing a record changes one tree and costs 2ε, less than the
+    ledger books for it.
     """
     if epsilon > 200:  # exp(3 ε) is near the end of floats
         return 3 * epsilon if n_parts > 1 else epsilon

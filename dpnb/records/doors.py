@@ -1,7 +1,7 @@
-"""What may be asked of records: tables of counts by node, attribute, value and class.
+"""The questions that may be asked of records, whose answers are tables of counts by node, attribute, value and class.
 
-Three doors say so: of a training set, of one bag of it on its way down a tree, and of records with a weight or a score
-each. :mod:`dpnb.records.memory` answers in memory, :class:`dpnb.spark.SparkTable` on a cluster.
+There is a door for a training set, one for a bag of it on its way down a tree, and one for records with a weight or a
+score each. :mod:`dpnb.records.memory` answers in memory, and :class:`dpnb.spark.SparkTable` on a cluster.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .splits import Splits
 
 @dataclass(frozen=True)
 class ValueCounts:
-    """Counts of the values that occur, for several questions "this attribute at this node?".
+    """Counts of the values that occur, for several questions; a question is one attribute at one node.
 
     Parameters
     ----------
@@ -38,21 +38,21 @@ class ValueCounts:
 
 @dataclass(frozen=True)
 class BinnedRecords:
-    """Says that a door has its records in the bins of a grid, for :meth:`CohortDoor.bin_counts`."""
+    """Mark of a door whose records are in the bins of a grid, for :meth:`CohortDoor.bin_counts`."""
 
     grid: Grid
 
 
 class RecordsDoor(ABC):
-    """What may be asked of a training set; a question that a door does not answer raises an error that names it.
+    """Door of a training set; a question that a door does not answer raises an error that names it.
 
-    It is a base class, for by it estimators know a training set that is encoded already.
+    This is a base class, by which estimators recognise a training set that is encoded already.
 
     Attributes
     ----------
     domain : public domain of the records.
-    keys : (n,) record keys, which bags and shards follow.
-    strict : whether records that do not fit the domain are refused, rather than moved.
+    keys : (n,) record keys, by which bags and shards are drawn.
+    strict : whether records that do not fit the domain are refused, rather than moved into it.
     """
 
     domain: Domain
@@ -76,7 +76,7 @@ class RecordsDoor(ABC):
 
         Parameters
         ----------
-        copies : (n,) how often each record is in the bag; once if None.
+        copies : (n,) number of copies of each record in the bag; one copy of each if None.
         """
 
     @abstractmethod
@@ -85,7 +85,7 @@ class RecordsDoor(ABC):
 
     @abstractmethod
     def weighted(self, grid: Grid | None) -> WeightedDoor:
-        """These records with a weight each, for boosting; parameters as of :class:`WeightedRecords`."""
+        """These records with a weight each, for boosting; parameters are those of :class:`WeightedRecords`."""
 
     @abstractmethod
     def scored(self, finest: Cuts, loss: Loss) -> ScoredDoor:
@@ -93,17 +93,17 @@ class RecordsDoor(ABC):
 
         Parameters
         ----------
-        finest : all thresholds that will be asked about, of each attribute; None for categorical ones.
-        loss : what residuals are.
+        finest : all thresholds of each attribute about which questions will be asked; None for categorical attributes.
+        loss : loss that defines the residuals.
         """
 
     @abstractmethod
     def observed_bounds(self) -> tuple[Floats, Floats]:
-        """Smallest and largest value of each attribute: data-dependent, for readings that leak them."""
+        """Smallest and largest value of each attribute, which depend on the data; for readings that leak them."""
 
 
 class CohortDoor(Protocol):
-    """What may be asked of a bag of records on its way down a tree; a level's nodes are its *slots* 0, 1, ..."""
+    """Door of a bag of records on its way down a tree; a level's nodes are its *slots* 0, 1, ..."""
 
     def class_counts(self, n_slots: int) -> Floats:
         """Records of each class at each node of the level, (n_slots, classes)."""
@@ -124,23 +124,23 @@ class CohortDoor(Protocol):
         return binned.grid.tables(self.bin_counts(binned, n_slots))
 
     def branch_counts(self, splits: Splits, n_branches: int) -> Floats:
-        """Records by node, branch and class if the nodes were split like that, (n_slots, n_branches, classes).
+        """Records by node, branch and class if the nodes were split in this way, (n_slots, n_branches, classes).
 
         Parameters
         ----------
-        splits : one for each node of the level, none a leaf.
-        n_branches : most branches of any.
+        splits : one split for each node of the level, none of them a leaf.
+        n_branches : largest number of branches of a split.
         """
 
     def node_edges(self, attribute: int, n_slots: int, *, n_bins: int, quantiles: bool) -> Floats:
-        """Edges between bins of a continuous attribute, from the records of each node: data-dependent.
+        """Edges between bins of a continuous attribute, from the records of each node; they depend on the data.
 
         Parameters
         ----------
-        attribute : its position.
+        attribute : position of the attribute.
         n_slots : number of nodes of the level.
         n_bins : number of bins, at least 2.
-        quantiles : bins of equal numbers of records instead of equal widths.
+        quantiles : whether bins have equal numbers of records instead of equal widths.
 
         Returns
         -------
@@ -152,23 +152,24 @@ class CohortDoor(Protocol):
 
         Parameters
         ----------
-        slots : (kept,) increasing.
+        slots : (kept,) slots of the nodes that are kept, increasing.
         """
 
     def part(self, slots: Ints) -> Self:
-        """The records of some nodes as a cohort of its own, numbered as by :meth:`keep`; this one keeps them too."""
+        """The records of some nodes as a cohort of its own, numbered as by :meth:`keep`; this cohort keeps them too."""
         part = copy(self)
         part.keep(slots)
         return part
 
     def divided(self, n_shards: int, *, seed: int | None) -> CohortDoor:
-        """The same records with every node divided: shard s of node v is slot ``v * n_shards + s``.
+        """The same records with every node divided; shard s of node v is slot ``v * n_shards + s``.
 
         Parameters
         ----------
         n_shards : number m ≥ 1 of shards.
-        seed : of the hash that gives each record its shard by its key, the same one at every node; None for
-            consecutive blocks of a node's records, the first ones longer by one if need be (not a per-record rule).
+        seed : seed of the hash that gives each record its shard by its key, the same shard at every node. None stands
+            for consecutive blocks of a node's records, of which the first ones are longer by one if need be (not a
+            per-record rule).
         """
 
     def descend(self, splits: Splits, first_slot: Ints) -> None:
@@ -182,14 +183,14 @@ class CohortDoor(Protocol):
 
 
 class WeightedDoor(Protocol):
-    """What boosting may ask of all records of two classes with a weight each, on a grid; the second class is +1.
+    """Door of all records of two classes with a weight each, on a grid, for boosting; the second class is +1.
 
     Weights start at 1. They follow a margin (:meth:`advance`), or are multiplied round by round (:meth:`reweigh`).
 
     Attributes
     ----------
     grid : bins of the attributes.
-    weights : (n,) of the records; an algorithm that perturbs single weights may set them.
+    weights : (n,) weights of the records; an algorithm that perturbs single weights may set them.
     """
 
     grid: Grid

@@ -58,7 +58,7 @@ class Grid:
 
     @property
     def n_candidates(self) -> int:
-        """Number of stumps: both signs of every condition, and of the condition that always holds."""
+        """Number of stumps, with both signs of every condition, and of the condition that always holds."""
         return 2 * len(self.kind) + 2
 
     def within(self, bins: Floats) -> Floats:
@@ -66,7 +66,7 @@ class Grid:
 
         Parameters
         ----------
-        bins : (..., sum of sizes) one number a bin.
+        bins : (..., sum of sizes) one number for each bin.
 
         Returns
         -------
@@ -128,7 +128,7 @@ def grid_of(domain: Domain, cuts: tuple[Floats | None, ...]) -> Grid:
     rows: list[tuple[float, ...]] = []  # kind, attribute, cut, start, stop
     for a, (thresholds, first) in enumerate(zip(cuts, np.cumsum(sizes) - sizes, strict=True)):
         if thresholds is None:
-            # One value of two says all, and a single value is no condition.
+            # Of two values one is enough, and a single value is no condition.
             codes = range(sizes[a] if sizes[a] > 2 else sizes[a] - 1)
             rows += [(ONE_VS_REST, a, code, first + code, first + code + 1) for code in codes]
         else:
@@ -146,8 +146,8 @@ def public_grid(domain: Domain, *, uniform: int = 31, geometric: int = 24) -> Gr
     ----------
     domain : public domain.
     uniform : thresholds that cut each continuous domain into equal parts, at least 0.
-    geometric : thresholds ``low + width · 10^(−4 i / geometric)``, i = 1, 2, …: attributes such as amounts
-        and durations crowd near their low end. At least 0.
+    geometric : number, at least 0, of thresholds ``low + width · 10^(−4 i / geometric)``, i = 1, 2, …, since attributes
+        such as amounts and durations crowd near their low end.
 
     **Privacy**: free, no record is read.
     """
@@ -173,13 +173,13 @@ def grid_at(domain: Domain, shares: Floats) -> Grid:
 
 @lru_cache(maxsize=16)
 def public_cuts(domain: Domain, *, uniform: int, geometric: int) -> tuple[Floats | None, ...]:
-    """Thresholds of each attribute, None for categorical ones: even ones, and geometric ones where values crowd.
+    """Thresholds of each attribute, None for categorical ones; some are even, some geometric where values crowd.
 
     Parameters
     ----------
     uniform : thresholds that cut each continuous domain into equal parts, at least 0.
-    geometric : thresholds that crowd at the low end of a domain, or at 0 from both sides if that lies inside; at least
-        0.
+    geometric : number, at least 0, of thresholds that crowd at the low end of a domain, or at 0 from both sides if 0
+        lies inside.
 
     **Privacy**: free, no record is read.
     """
@@ -201,17 +201,17 @@ def _cuts_of(a: Continuous, *, uniform: int, geometric: int) -> Floats:
 
 
 def _powers(n: int) -> Floats:
-    """Shares of a width, the finest one 10⁻⁴; no run chose that."""
+    """Shares of a width, of which the finest is 10⁻⁴; no run chose that."""
     return 10.0 ** (-4 * np.arange(1, n + 1) / max(n, 1))
 
 
 class Shape(NamedTuple):
-    """What one attribute adds to the score.
+    """The part that one attribute adds to the score.
 
     Parameters
     ----------
     at : (k,) thresholds, or category codes.
-    score : (k + 1,) score of the intervals that the thresholds cut, ``at[j - 1] < value ≤ at[j]``; or (k,) score
+    score : (k + 1,) scores of the intervals that the thresholds cut, ``at[j - 1] < value ≤ at[j]``; or (k,) score
         of the categories.
     """
 
@@ -221,7 +221,7 @@ class Shape(NamedTuple):
 
 @dataclass(frozen=True)
 class Additive:
-    """Additive score ``F(x) = Σ alpha_k G_k(x)`` of stumps, kept as one table an attribute.
+    """Additive score ``F(x) = Σ alpha_k G_k(x)`` of stumps, kept as one table for each attribute.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ class Additive:
     alpha: Floats
 
     def check(self, domain: Domain) -> None:
-        """Raise ValueError unless the stumps are such over a domain, each with a finite weight."""
+        """Raise ValueError unless the stumps fit the domain, each with a finite weight."""
         if self.alpha.shape != (len(self.stumps),) or not (np.abs(self.alpha) < LARGEST_WEIGHT).all():
             raise ValueError(f"{len(self.stumps)} stumps have weights that are not as many finite numbers")
         used = len({stump.attribute for stump in self.stumps})
@@ -260,7 +260,7 @@ class Additive:
         return float(sum(a * s.sign for s, a in zip(self.stumps, self.alpha, strict=True) if s.attribute < 0))
 
     def shape(self, attribute: int) -> Shape:
-        """Table of an attribute by position."""
+        """Table of an attribute, given by its position."""
         mine = [
             (s, float(a)) for s, a in zip(self.stumps, self.alpha, strict=True) if s.attribute == attribute
         ]
@@ -277,7 +277,7 @@ class Additive:
         return Shape(at, score)
 
     def part(self, codes: Floats, attribute: int) -> Floats:
-        """What an attribute by position adds to the score of encoded records, (n,)."""
+        """The part that an attribute, given by its position, adds to the score of encoded records, (n,)."""
         at, score = self.shape(attribute)
         column = codes[:, attribute]
         added: Floats = score[

@@ -1,4 +1,4 @@
-"""What a booster asks of a record: residuals, curvatures and weights, on a lattice so that sums are exact."""
+"""Residuals, curvatures and weights of records for boosters, on a lattice so that sums are exact."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from numpy.typing import ArrayLike
 
 from ..arrays import Floats, Ints
 
-FIXED_POINT = 2.0**28  # a score's units in 1: sums of 2²⁵ residuals are then below 2⁵³ units, exact in floats
+FIXED_POINT = 2.0**28  # units in a score of 1, so that sums of 2²⁵ residuals are below 2⁵³ units and exact
 
 
 class Loss(Protocol):
-    """Residuals of records and what one record can change by them.
+    """Residuals of records, and bounds on what one record can change by them.
 
     Attributes
     ----------
     n_problems : number of scores of a record.
-    absolute : most that the absolute residuals of a record add up to over the problems.
-    square : most that their squares add up to.
-    curvature : most that the curvatures of a record are in L2.
+    absolute : largest sum of a record's absolute residuals over the problems.
+    square : largest sum of their squares.
+    curvature : largest L2 norm of a record's curvatures.
     """
 
     n_problems: int
@@ -38,7 +38,7 @@ class Loss(Protocol):
 
 
 class Margins:
-    """MadaBoost's loss of two classes, ``y = ±1``: the residual is ``y · min(1, exp(−y F))``."""
+    """MadaBoost's loss of two classes, ``y = ±1``, where the residual is ``y · min(1, exp(−y F))``."""
 
     n_problems = 1
     absolute = square = curvature = 1.0
@@ -52,7 +52,7 @@ class Margins:
 
 
 class Softmax:
-    """Log loss of K > 2 classes with one score each: the residual is 1 for the class less its probability.
+    """Log loss of K > 2 classes with one score each; the residual is 1 for the record's class, minus the probability.
 
     A record's residuals are positive for its own class only, where 1 − p is, and −p for the others, which add up to
     p − 1: their absolute values add up to 2 (1 − p), and their squares to less than 2. The squares of the curvatures
@@ -80,12 +80,12 @@ class Softmax:
 
 
 class Clipped(Softmax):
-    """Log loss of any number of classes, residuals cut to a length: what a private gradient descent adds up.
+    """Log loss of any number of classes with residuals cut to a length, for private gradient descent.
 
     Parameters
     ----------
-    n_classes : number of classes; two have a single score, the second one's.
-    length : most that a record's residuals are in L2, at most √2.
+    n_classes : number of classes; two classes have a single score, that of the second one.
+    length : largest L2 norm of a record's residuals, at most √2.
     """
 
     def __init__(self, n_classes: int, length: float) -> None:
@@ -120,15 +120,15 @@ def _of_each(rows: Floats) -> Floats:
 
 
 def loss_of(n_classes: int) -> Loss:
-    """What a booster of so many classes minimises."""
+    """The loss that a booster minimises for a number of classes."""
     return Margins() if n_classes == 2 else Softmax(n_classes)
 
 
 def bounded_weights(margin: Floats) -> Floats:
-    """MadaBoost weights ``min(1, exp(−margin))``; they follow from a record itself and past outputs alone.
+    """MadaBoost weights ``min(1, exp(−margin))``; they follow from the record itself and past outputs alone.
 
-    They are rounded to multiples of 2⁻²⁸, and so are the steps that a margin sums up. Sums of up to 2²⁵ in size, as of
-    the weights of 2²⁵ records, are then exact in any order.
+    They are rounded to multiples of 2⁻²⁸, and so are the steps of which a margin is the sum. Sums of size up to 2²⁵,
+    such as those of the weights of 2²⁵ records, are then exact in any order.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Records in memory: the only module that reads them one by one. It answers the doors of :mod:`dpnb.records.doors`."""
+"""Records in memory, in the only module that reads them one by one; it answers for :mod:`dpnb.records.doors`."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class Records(RecordsDoor):
 
     Parameters
     ----------
-    X : table or array (n, attributes). A record's key is a hash of its index label (of its position in an array), its
-        values in the domain and its class; exact copies, label included, are numbered.
+    X : table or array (n, attributes). A record's key is a hash of its index label (or of its position in an array), of
+        its values in the domain, and of its class. Exact copies, label included, are numbered.
     y : (n,) labels.
     domain : public domain.
-    strict : whether values and labels outside of it raise :class:`~dpnb.errors.DomainError`; else they are moved into
-        it, see :meth:`~dpnb.Domain.replaced`.
-    by_content : whether keys follow from values and class too; not where the domain was read off the records, as one
-        more of them would change the codes of all.
+    strict : whether values and labels outside the domain raise :class:`~dpnb.errors.DomainError`; otherwise they are
+        moved into it, see :meth:`~dpnb.Domain.replaced`.
+    by_content : whether keys follow from values and class too. They do not where the domain was read off the records,
+        because one more record would change the codes of all.
     """
 
     def __init__(
@@ -256,9 +256,9 @@ class Cohort(CohortDoor):
 def _tally(keys: Ints, copies: Floats | None, *, n_cells: int, classes: int) -> tuple[Ints, Floats]:
     """Count keys ``cell * classes + class``: the cells that occur, and their counts by class.
 
-    A table of all cells is fastest while it is not much longer than the keys. When many small nodes ask for
-    attributes of many values, it would be mostly empty: then the keys are sorted, the copies packed into them as
-    a last digit.
+    A table of all cells is fastest while it is not much longer than the keys. When many small nodes ask for attributes
+    with many values, the table would be mostly empty. Then the keys are sorted, with the copies packed into them as a
+    last digit.
     """
     if n_cells * classes <= 8 * len(keys) + 4096:
         table = np.bincount(keys, copies, minlength=n_cells * classes)
@@ -279,13 +279,12 @@ def _tally(keys: Ints, copies: Floats | None, *, n_cells: int, classes: int) -> 
 
 
 class WeightedRecords(WeightedDoor):
-    """All records of a two-class problem with a weight each, on a grid: the counts that boosting asks for.
+    """All records of a two-class problem with a weight each, on a grid, and the sums for which boosting asks.
 
     Parameters
     ----------
     records : the training set.
-    grid : bins of the attributes, public; None for thresholds halfway between the values that occur, which leaks
-        them.
+    grid : public bins of the attributes; None for thresholds halfway between the values that occur, which leaks them.
     """
 
     def __init__(self, records: Records, grid: Grid | None) -> None:

@@ -1,7 +1,7 @@
 """Layouts of cells over one to three attributes, and additive models made of tables on them.
 
-Nothing here reads records: a layout follows from the domain and from what was released, and a model is a function of
-what was released.
+Nothing here reads records. A layout follows from the domain and from released values, and a model is a function of
+released values.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ Columns = Callable[[int], Floats]  # attribute → encoded values of records, (n
 
 
 class Axis(NamedTuple):
-    """How the values of an attribute are binned.
+    """The bins of an attribute's values.
 
     Parameters
     ----------
-    attribute : its position.
+    attribute : position of the attribute.
     cuts : increasing thresholds, each the upper end of a bin; empty for a categorical attribute.
-    size : number of bins: of a categorical attribute, its categories.
+    size : number of bins, which are the categories of a categorical attribute.
     """
 
     attribute: int
@@ -66,7 +66,7 @@ def category_axis(attribute: int, cardinality: int) -> Axis:
 
 
 class Block(NamedTuple):
-    """Cells of one attribute, or of a group of two or three: the last one's bins change fastest."""
+    """Cells of one attribute, or of a group of two or three; the bins of the last attribute change fastest."""
 
     axes: tuple[Axis, ...]
 
@@ -134,12 +134,12 @@ class Layout:
 
 
 class GroupShape(NamedTuple):
-    """What the cells of two or three attributes add to the score.
+    """The part that the cells of two or three attributes add to the score.
 
     Parameters
     ----------
     at : thresholds of each attribute, or category codes, as ``at`` of :class:`~dpnb.records.grid.Shape`.
-    score : (bins of the first, bins of the second, ...).
+    score : (bins of the first, bins of the second, ...) scores of the cells.
     """
 
     at: tuple[Floats, ...]
@@ -147,7 +147,7 @@ class GroupShape(NamedTuple):
 
 
 def layout_of(grid: Grid) -> Layout:
-    """A block for each attribute of a grid, its bins as cells."""
+    """A block for each attribute of a grid, with its bins as cells."""
     pairs = enumerate(zip(grid.cuts, grid.sizes, strict=True))
     axes = (category_axis(a, size) if cuts is None else interval_axis(a, cuts) for a, (cuts, size) in pairs)
     return Layout(tuple(Block((axis,)) for axis in axes))
@@ -161,11 +161,11 @@ class Shapes:
     ----------
     domain : public domain.
     constant : score of every record.
-    blocks : of one to three attributes each.
-    table : (cells,) what the cells of all blocks add, one after the other.
-    counted : a block of each attribute whose bins were counted; none if no counts were released.
-    records : (cells of these,) released noisy numbers of records.
-    noise : largest standard deviation of their noise.
+    blocks : blocks of one to three attributes each.
+    table : (cells,) scores that the cells of all blocks add, one block after the other.
+    counted : a block of each attribute whose bins were counted; empty if no counts were released.
+    records : (cells of the counted blocks,) released noisy numbers of records.
+    noise : largest standard deviation of the noise of these numbers.
     """
 
     domain: Domain
@@ -182,7 +182,7 @@ class Shapes:
         return Layout(self.blocks)
 
     def check(self, domain: Domain) -> None:
-        """Raise ValueError unless the blocks are such over a domain, and all numbers finite."""
+        """Raise ValueError unless the blocks fit the domain, and all numbers are finite."""
         _check_table(self.blocks, self.table, domain)
         _check_table(self.counted, self.records, domain)
         own = [tuple(axis.attribute for axis in block.axes) for block in self.counted]
@@ -201,7 +201,7 @@ class Shapes:
         return total
 
     def shape(self, attribute: int) -> Shape:
-        """What an attribute by position adds by itself: the sum of its own blocks."""
+        """The part that an attribute, given by its position, adds by itself, which is the sum of its own blocks."""
         return self._sum(attribute, self._own(attribute))
 
     def _own(self, attribute: int) -> list[tuple[Axis, Floats]]:
@@ -223,7 +223,7 @@ class Shapes:
         return Shape(np.arange(size, dtype=float), np.zeros(size) + np.sum([t for _, t in parts], axis=0))
 
     def part(self, codes: Floats, attribute: int) -> Floats:
-        """What an attribute by position adds by itself to the score of encoded records, (n,)."""
+        """The part that an attribute, given by its position, adds by itself to the score of encoded records, (n,)."""
         at, score = self.shape(attribute)
         column = codes[:, attribute]
         ordered = self.domain.continuous[attribute]
@@ -231,7 +231,7 @@ class Shapes:
         return added
 
     def groups(self) -> list[tuple[Block, Floats]]:
-        """Groups of attributes, and what their cells add."""
+        """Groups of attributes, and the parts that their cells add."""
         both = zip(self.blocks, self.layout.parts(self.table), strict=True)
         return [(block, table) for block, table in both if len(block.axes) > 1]
 
@@ -259,7 +259,7 @@ class Shapes:
         return counts / max(float(counts.sum()), 1e-300)
 
     def empty(self, attribute: int, at: Floats) -> Bools:
-        """In which intervals, or categories, released counts cannot tell that there is a record, (k,).
+        """The intervals, or categories, in which released counts cannot tell that there is a record, (k,).
 
         There the noisy counts of the bins that an interval touches sum to at most three standard deviations of their
         noise, which an empty bin passes once in 740; no run chose that.
@@ -274,9 +274,10 @@ class Shapes:
         return nobody
 
     def interaction(self, block: Block, table: Floats) -> tuple[list[Floats], float]:
-        """A group's table taken apart: what each attribute's bins add by themselves, and the size of the rest.
+        """A group's table, split into the parts that each attribute's bins add by themselves, and the size of the rest.
 
-        Attributes count as independent, each distributed as :meth:`shares` says. The size is the mean absolute value.
+        The attributes are taken as independent, each distributed as :meth:`shares` says. The size is the mean absolute
+        value.
         """
         places = range(table.ndim)
         shares = [self.shares(axis.attribute, axis.at) for axis in block.axes]
@@ -291,12 +292,12 @@ class Shapes:
     def importances(self) -> Floats:
         """How much each attribute moves the score, (attributes,).
 
-        It is the mean absolute deviation of what the attribute adds, over records that lie as :meth:`shares` says. What
-        an attribute's bins add by themselves in a group goes to it, and an equal part of the rest to each of the group
-        (functional analysis of variance, attributes taken as independent).
+        An importance is the mean absolute deviation of what the attribute adds, over records that lie as :meth:`shares`
+        says. The part that an attribute's bins add by themselves in a group goes to this attribute, and the rest is
+        divided equally among the group (functional analysis of variance, with attributes taken as independent).
 
-        Without counts: half the distance from the lowest to the highest score, wherever records lie; that of a group is
-        divided among its attributes.
+        Without counts it is half the distance from the lowest to the highest score, wherever records lie; that of a
+        group is divided among its attributes.
         """
         parts = [self._own(a) for a in range(self.domain.n_attributes)]
         if not self.counted:

@@ -1,4 +1,4 @@
-"""Splits of tree nodes: how a record finds its branch. Training and prediction share this one rule."""
+"""Splits of tree nodes, with the one rule by which a record finds its branch in training and prediction."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Splits(NamedTuple):
 
     Parameters
     ----------
-    kind : (nodes,) ``LEAF``, ``THRESHOLD`` (value ≤ cut | value > cut), ``ONE_VS_REST`` (category = cut | any
-        other), ``MULTIWAY`` (one branch a category) or ``BINNED`` (one branch an interval, upper ends included).
+    kind : (nodes,) ``LEAF``, ``THRESHOLD`` (value ≤ cut | value > cut), ``ONE_VS_REST`` (category = cut | any other),
+        ``MULTIWAY`` (a branch for each category) or ``BINNED`` (a branch for each interval, upper ends included).
     attribute : (nodes,) attribute position; -1 for leaves.
     cut : (nodes,) threshold or category code, NaN where there is none; in trees with ``BINNED`` splits
         (nodes, edges) increasing edges between the intervals.
@@ -59,6 +59,6 @@ class Splits(NamedTuple):
 
 
 def no_splits(n: int, *, edges: int | None = None) -> Splits:
-    """Splits that make every one of ``n`` nodes a leaf, with room for that many edges a node."""
+    """Splits that make each of ``n`` nodes a leaf, with room for the given number of edges at each node."""
     shape = n if edges is None else (n, edges)
     return Splits(np.full(n, LEAF), np.full(n, -1), np.full(shape, np.nan))

@@ -1,1 +1,1 @@
-"""What leaves the house: the card of a model, its pictures, and the command line."""
+"""The parts that leave the house: the card of a model, its pictures, and the command line."""

@@ -1,4 +1,4 @@
-"""The card of a released model: what was released, at what price, on whose word, for a privacy officer to sign.
+"""The card of a released model, which a privacy officer signs; it says what was released, at what price, on whose word.
 
 ``python -m dpnb.release.card model.json --report card.html --data "admissions 2024" --purpose "planning of beds"``
 """
@@ -104,12 +104,12 @@ def page(
 
     Parameters
     ----------
-    model : read with :func:`dpnb.read`.
-    versions : of the packages that made the model.
-    audit : what an audit found, as text; empty if there was none.
-    document : the file that was read; the card holds its name and checksum.
-    day : when the card was written.
-    data, purpose : name of the training data, and what the model is for, in the data holder's words.
+    model : model that :func:`dpnb.read` gave.
+    versions : versions of the packages that made the model.
+    audit : findings of an audit, as text; empty if there was none.
+    document : the file that was read, whose name and checksum the card holds.
+    day : day on which the card was written.
+    data, purpose : name of the training data, and purpose of the model, in the data holder's words.
     """
     name = type(model).__name__
     first, pictures = _drawn(model)
@@ -161,7 +161,7 @@ def _folded(title: str, parts: Iterable[str]) -> str:
 
 
 def _sides(*columns: Iterable[str]) -> str:
-    """Parts beside each other, where there is room."""
+    """Parts of the page beside each other, where there is room."""
     return '<div class="sides">' + "".join(f"<div>{''.join(parts)}</div>" for parts in columns) + "</div>"
 
 
@@ -175,7 +175,7 @@ def _list(texts: Sequence[str], *, box: bool = False) -> str:
 
 
 def _identity(document: Path | None, words: dict[str, str]) -> str:
-    """When and for what, and which document the card is of: a signature under a card holds for that one only."""
+    """The day, the purpose and the document of the card, because a signature holds for that document only."""
     parts = [f"{escape(head)} {escape(text)}." for head, text in words.items() if text]
     if document is not None:
         digest = hashlib.sha256(document.read_bytes()).hexdigest()
@@ -207,7 +207,7 @@ def _total(model: PrivateClassifier) -> str:
 
 
 def _cautions(model: PrivateClassifier) -> Iterator[str]:
-    """What of a promise is so weak that a reader should know."""
+    """The weak points of a promise that a reader should know."""
     ledger = model.ledger_
     found = []
     if 10 < ledger.epsilon < math.inf:  # "weak to no formal privacy guarantees", in the words of that paper
@@ -233,7 +233,7 @@ def _cautions(model: PrivateClassifier) -> Iterator[str]:
 
 
 def _digits(model: PrivateClassifier) -> str:
-    """What is to be said of noise in floating-point numbers."""
+    """The caution about noise in floating-point numbers."""
     found = [event.what for event in model.ledger_.events if event.mechanism in REAL_NOISE]
     if not found:
         return ""
@@ -278,7 +278,7 @@ def _releases(model: PrivateClassifier) -> str:
 
 
 def _sum(ledger: Ledger) -> str:
-    """What the releases add up to, by the rule that gave the total."""
+    """The sum of the releases, by the rule that gave the total."""
     if ledger.rule == "pure":
         return f"ε = {shown_number(ledger.pure_epsilon)}"
     cost = f"ρ = {shown_number(ledger.rho)} of zero-concentrated differential privacy"
@@ -291,7 +291,7 @@ def _sum(ledger: Ledger) -> str:
 
 
 def _entries(children: Sequence[Scope | Event], depth: int) -> Iterator[tuple[int, int, Scope | Event]]:
-    """Entries of a ledger from the top, neighbours that look alike once, with their number."""
+    """Entries of a ledger from the top; consecutive ones that look alike are shown once, with their number."""
     for _, same in groupby(children, key=_look):
         *others, child = same
         yield depth, 1 + len(others), child
@@ -300,7 +300,7 @@ def _entries(children: Sequence[Scope | Event], depth: int) -> Iterator[tuple[in
 
 
 def _look(entry: Scope | Event) -> tuple[object, ...]:
-    """What an entry shows: levels of a tree look alike, as a record pays for one node of each, however many."""
+    """The text of an entry; levels of a tree look alike, because a record pays for one node of each, however many."""
     if isinstance(entry, Event):
         return entry.what, entry.worst
     return entry.what, entry.cost, len(entry.children)
@@ -339,7 +339,7 @@ def _rule(attribute: Attribute) -> str:
 
 
 def _drawn(model: PrivateClassifier) -> tuple[str, list[str]]:
-    """What moves the score, and the other pictures."""
+    """The importances, and the other pictures."""
     try:
         from . import pictures
     except ImportError:
@@ -429,7 +429,7 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m dpnb.
 
 
 def _audit(path: Path) -> str:
-    """The text of an audit: it begins with a verdict, the claim and a bound, as any finding does."""
+    """The text of an audit, which begins with a verdict, the claim and a bound, as any finding does."""
     expected = "expected what `python -m dpnb.audit` prints, with > audit.txt"
     try:
         text = path.read_text(encoding="utf-8")

@@ -83,21 +83,21 @@ def fit(
 
     Parameters
     ----------
-    table : CSV file that fits the domain file; its ``csv`` section holds, but nothing is held back for testing.
+    table : CSV file that fits the domain file. The section ``csv`` of that file applies, but nothing is held back for
+        testing.
     domain : domain file.
     out : document to write; no file of that name may exist.
-    epsilon, delta, neighbours : as of the booster.
+    epsilon, delta, neighbours : as for the booster.
 
     Raises
     ------
-    DataError, DomainError
-        If the table does not fit, before any budget is spent. Such a message shows values: it is for the data holder.
-    OSError
-        If there is such a document already, or no folder for it; before a record is read.
+    DataError, DomainError If the table does not fit, before any budget is spent. The message shows values of records,
+        so it is for the data holder only.
+    OSError If there is such a document already, or no folder for it, before a record is read.
     ValueError
         For a parameter out of range, before a record is read.
 
-    **Privacy**: as of the booster; what is written and printed follows from the released model.
+    **Privacy**: as for the booster; everything that is written and printed follows from the released model.
     """
     check_new(out)
     model = PrivateBooster(epsilon=epsilon, delta=delta, neighbours=neighbours)
@@ -113,20 +113,19 @@ def fit(
 def predict(
     model: PrivateClassifier, table: str | None, *, out: str | None, missing: tuple[str, ...] = ("",)
 ) -> None:
-    """Append a column ``prediction`` and one ``probability CLASS`` a class to a table, some records at a time.
+    """Append a column ``prediction``, and for each class a column ``probability CLASS``, to a table, part by part.
 
     Parameters
     ----------
-    model : read with :func:`dpnb.read`.
+    model : model that :func:`dpnb.read` gave.
     table : path of a CSV or Parquet file, None for standard input. It may have more columns than the model asks for.
     out : path of a CSV or Parquet file, None for standard output. A file appears when it is complete.
-    missing : cells of a CSV that stand for no value.
+    missing : cells of a CSV file that stand for a missing value.
 
     Raises
     ------
-    DataError, DomainError
-        If the table cannot be read, or lacks columns of the model's domain. Values that do not fit it are
-        replaced, which standard error says; a model that is ``strict`` refuses them.
+    DataError, DomainError If the table cannot be read, or lacks columns of the model's domain. Values that do not fit
+        the domain are replaced, with a note on standard error; a model that is ``strict`` refuses them.
 
     **Privacy**: post-processing of the released model, free.
     """
@@ -138,7 +137,7 @@ def predict(
 
 
 def _is_read(out: Path, table: str | None) -> bool:
-    """Whether a file is the one that is read, from a path or as standard input."""
+    """Whether a file is the one that is being read, from a path or as standard input."""
     try:
         source = os.fstat(sys.stdin.fileno()) if table is None else os.stat(table)
         return os.path.samestat(source, out.stat())
@@ -194,13 +193,13 @@ def _parts(table: str | None) -> Iterator[pd.DataFrame]:
 
 
 def _pandas(table: Any) -> pd.DataFrame:
-    """An Arrow table whose columns keep their types, missing values or not."""
+    """An Arrow table whose columns keep their types, with or without missing values."""
     frame: pd.DataFrame = table.to_pandas(types_mapper=pd.ArrowDtype)
     return frame
 
 
 class _Sink:
-    """Where predictions go: the first part writes the header or the schema, and a file gets its name at the end."""
+    """Destination of predictions; the first part writes header or schema, and a file gets its name at the end."""
 
     def __init__(self, out: str | None) -> None:
         self._path = None if out is None else Path(out)

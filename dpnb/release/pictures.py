@@ -75,15 +75,16 @@ def plot_shapes(
     columns: int = 2,
     empty: Mapping[str, Bools] | None = None,
 ) -> Figure:
-    """What attributes add to an additive score: steps over a continuous domain, bars for categories.
+    """Plot the parts of a score that attributes add, as steps over a continuous domain, or bars for categories.
 
     Parameters
     ----------
-    shapes : panel title → the public attribute and its shape.
+    shapes : mapping from panel titles to a public attribute and its shape.
     log : titles of the panels with a logarithmic axis.
-    bars : most categories in a panel, those of the largest scores; None for all.
-    columns : panels a row.
-    empty : panel title → where a shape is drawn faintly, as :meth:`~dpnb.records.shapes.Shapes.empty` says.
+    bars : largest number of categories in a panel, which shows those with the largest scores; None for all.
+    columns : number of panels in a row.
+    empty : mapping from panel titles to the places where a shape is drawn faintly, as
+        :meth:`~dpnb.records.shapes.Shapes.empty` says.
     """
     rows, size = -(-len(shapes) // columns), (4.75 * columns, 3.2 * -(-len(shapes) // columns))
     figure, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
@@ -107,7 +108,7 @@ def plot_shapes(
 
 
 def _plot_steps(axis: Axes, attribute: Continuous, shape: Shape, faint: Bools, *, log: bool) -> None:
-    """Steps over a domain, and the missing value beside it."""
+    """Plot steps over a domain, and the missing value beside it."""
     given = np.append(shape.at >= attribute.low, True)  # intervals that hold a value
     edges = np.concatenate([[attribute.low], shape.at[given[:-1]], [attribute.high]])
     for opacity, score in ((FAINT, shape.score), (1.0, np.where(faint, np.nan, shape.score))):
@@ -131,7 +132,7 @@ def _plot_steps(axis: Axes, attribute: Continuous, shape: Shape, faint: Bools, *
 
 
 def _days(attribute: Continuous) -> tuple[list[float], list[str]]:
-    """Where the axis of a date has ticks, and what they say."""
+    """Places and texts of the ticks on the axis of a date."""
     low, high = (datetime(1970, 1, 1) + timedelta(days=day) for day in (attribute.low, attribute.high))
     locator: Any = AutoDateLocator
     ticks = [float(tick) for tick in locator(maxticks=5).tick_values(low, high)]
@@ -142,15 +143,15 @@ def _days(attribute: Continuous) -> tuple[list[float], list[str]]:
 
 
 def plot_group(names: Sequence[Attribute], group: GroupShape, *, empty: Bools | None = None) -> Figure:
-    """What the cells of two or three attributes add to an additive score, as a heat map, or one for each bin.
+    """Plot the parts of a score that the cells of two or three attributes add, as a heat map, or one for each bin.
 
     Parameters
     ----------
-    names : the public attributes; of three that of the fewest bins has a panel for each.
-    group : thresholds or codes of each, and scores.
+    names : the public attributes. Of three, the one with the fewest bins has a panel for each bin.
+    group : thresholds or codes of each attribute, and scores.
     empty : cells that are drawn faintly.
     """
-    # The attribute of the fewest bins has a panel for each of them.
+    # The attribute with the fewest bins has a panel for each of them.
     least = int(np.argmin(group.score.shape)) if group.score.ndim > 2 else 0
     order = [least, *(place for place in range(group.score.ndim) if place != least)]
     names, score = [names[place] for place in order], group.score.transpose(order)
@@ -194,13 +195,13 @@ def _bin_names(attribute: Attribute, at: Floats) -> list[str]:
 
 
 def plot_importances(shares: Mapping[str, float], *, xlabel: str, width: float = 7.5) -> Figure:
-    """Bars of the attributes' shares, the largest on top, of the first dozen.
+    """Plot bars of the twelve largest shares of attributes, with the largest on top.
 
     Parameters
     ----------
-    shares : attribute → share.
-    xlabel : what a share is of.
-    width : of the figure, in inches.
+    shares : mapping from attributes to shares.
+    xlabel : label that says of what the bars are shares.
+    width : width of the figure, in inches.
     """
     ordered = sorted(shares.items(), key=lambda item: item[1])[-12:]
     figure, axis = plt.subplots(figsize=(width, 0.6 + 0.22 * len(ordered)), layout="constrained")
@@ -221,7 +222,7 @@ def of_importances(model: PrivateClassifier) -> Figure | None:
 
 
 def of_model(model: PrivateClassifier) -> Iterator[tuple[Figure, str]]:
-    """Pictures of a fitted model, each with its words: its six largest shapes and three groups, or the first tree.
+    """Pictures of a fitted model, each with its words: the six largest shapes and three groups, or the first tree.
 
     **Privacy**: post-processing, free.
     """
@@ -254,7 +255,7 @@ def _of_attribute(booster: Additive | Shapes, attribute: int, label: object) -> 
 
 
 def _of_groups(booster: Shapes, label: object, *, least: float, most: int) -> Iterator[tuple[Figure, str]]:
-    """Groups that add something beside what their attributes add by themselves."""
+    """Groups that add something to the parts that their attributes add by themselves."""
     sizes = [
         (booster.interaction(block, score)[-1] if booster.counted else float(np.ptp(score)) / 2, block, score)
         for block, score in booster.groups()

@@ -1,8 +1,8 @@
-"""Records door on Apache Spark: the counts of :mod:`dpnb.records.memory` from a table larger than a machine.
+"""Records door on Apache Spark, with the counts of :mod:`dpnb.records.memory` from a table larger than a machine.
 
-The table is encoded once, into blocks of many records that Spark keeps. A question is one pass over the blocks: each
+The table is encoded once, into blocks of many records that Spark keeps. A question takes one pass over the blocks. Each
 task answers it for its blocks with the in-memory door, and the tables of whole numbers are added up. Sums of whole
-numbers do not depend on their order, so that the same seed gives the same model, bit for bit.
+numbers do not depend on their order, so the same seed gives the same model, bit for bit.
 """
 
 import warnings

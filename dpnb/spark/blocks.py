@@ -40,7 +40,7 @@ ONE_KEY = "bags need one unique key a record"
 
 
 class OnlyInMemory:
-    """A question of a door that only the in-memory one answers: to ask it is an error that says so."""
+    """A question that only the in-memory door answers; asking it raises an error that says so."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -52,7 +52,7 @@ class OnlyInMemory:
 
 
 def not_answered(question: str) -> DataError:
-    """What to raise when an algorithm asks what only the in-memory door answers."""
+    """The error for an algorithm that asks a question that only the in-memory door answers."""
     return DataError(
         f"this algorithm asks its records for {question!r}, which only the in-memory door answers: it "
         "depends on single records or their positions. Fit it on dpnb.records.memory.Records instead, or choose "
@@ -62,7 +62,7 @@ def not_answered(question: str) -> DataError:
 
 @dataclass(frozen=True)
 class Encoder:
-    """Turns Arrow batches of a table into blocks: a row of a few binaries for many records."""
+    """Encoder of Arrow batches of a table into blocks, each a row of a few binaries for many records."""
 
     domain: Domain
     key: str | None
@@ -164,7 +164,7 @@ Task = Callable[[EncodedRecords], Counted]
 def _count_blocks(
     batches: Iterable[pa.RecordBatch], *, task: Task, encoder: Encoder
 ) -> Iterator[pa.RecordBatch]:
-    """Answer a question for every block of a partition, added up."""
+    """Answer a question for every block of a partition, and add the answers up."""
     _spare_the_collector()
     parts = [task(EncodedRecords(row, encoder)) for batch in batches for row in batch.to_pylist()]
     yield counted_batch(add_up(parts))
@@ -172,7 +172,7 @@ def _count_blocks(
 
 @cache
 def _spare_the_collector() -> None:
-    """Spark collects garbage after every task; what the imports made need not be looked at each time."""
+    """Exempt the objects that imports made from the garbage collection that follows every task of Spark."""
     gc.freeze()
 
 
@@ -240,7 +240,7 @@ class Encoding:
             raise
 
     def _check(self) -> None:
-        """Raise what strict :class:`~dpnb.records.memory.Records` would."""
+        """Raise the errors that strict :class:`~dpnb.records.memory.Records` would raise."""
         if not self._encoder.strict:
             return
         domain = self._encoder.domain
@@ -257,7 +257,7 @@ class Encoding:
             raise ValueError(f"column {self._encoder.key!r} has at least {repeated} repeated keys: {ONE_KEY}")
 
     def run(self, task: Task, *, keys: bool = False) -> Counted:
-        """Answer a question in one pass; partial tables are added up in a tree. ``keys`` if the task needs them."""
+        """Answer a question in one pass; partial tables are added up in a tree. ``keys``: whether it needs keys."""
         count = partial(_count_blocks, task=task, encoder=self._encoder)
         read = self.blocks.select("n", "codes", "labels", *(["keys"] if keys else []))
         partial_tables = read.mapInArrow(count, COUNTED)
@@ -277,7 +277,7 @@ class Encoding:
         return splits._replace(cut=cut)
 
     def resolves(self, splits: Splits) -> bool:
-        """Whether codes tell on which side of every split a value lies."""
+        """Whether codes show on which side of every split a value lies."""
         if self.grid is None:
             return True
         pairs = ((splits.attribute == a, cuts) for a, cuts in enumerate(self.cuts) if cuts is not None)

@@ -1,7 +1,7 @@
 """Weighted and scored records of a Spark table, for boosting.
 
-Scores and what is asked of them are whole multiples of 2⁻²⁸ and are added up as whole numbers. Up to 2²⁵ records the
-sums equal those of the in-memory doors to the bit; beyond, only these are exact.
+Scores, and the numbers that follow from them, are whole multiples of 2⁻²⁸ and are added up as whole numbers. Up to 2²⁵
+records the sums equal those of the in-memory doors to the bit; beyond that number, only the sums here are exact.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FixedPointScores:
-    """Scores in units of 2⁻²⁸: tables over layouts of codes, (problems, cells) each, and a constant of each problem."""
+    """Scores in units of 2⁻²⁸, as tables over layouts of codes, (problems, cells), and a constant for each problem."""
 
     loss: Loss
     constant: Int64s
@@ -45,7 +45,7 @@ class FixedPointScores:
         return total / FIXED_POINT
 
     def plus(self, layout: Layout, table: Floats, constant: Floats) -> FixedPointScores:
-        """The scores and what a table adds."""
+        """The scores after a table is added."""
         added, more = (np.rint(part * FIXED_POINT).astype(np.int64) for part in (table, constant))
         tables, layouts = self.tables, self.layouts
         if layout in layouts:
@@ -76,7 +76,7 @@ def _curvatures(scores: FixedPointScores, records: EncodedRecords) -> Floats:
 
 
 def _cells(block: Block, records: EncodedRecords) -> Ints:
-    """Cell of each record; the bins of codes are looked up, for to search a bin for each record takes much longer."""
+    """Cell of each record; the bins of codes are looked up, because a search for each record takes much longer."""
     sizes, codes = records.sizes, records.columns
     return block.joined(
         [axis.bins(np.arange(sizes[axis.attribute]))[codes[axis.attribute]] for axis in block.axes]
@@ -190,7 +190,7 @@ class SparkWeighted(WeightedDoor):
         return dense(counted, (length,)) / FIXED_POINT
 
     def _plus(self, scores: FixedPointScores, stump: Stump, step: float) -> FixedPointScores:
-        """The scores and a step of a stump on the grid."""
+        """The scores after a step of a stump on the grid."""
         table, step = np.zeros((1, self._layout.total)), step * stump.sign
         if stump.kind == LEAF:
             return scores.plus(self._layout, table, np.array([step]))

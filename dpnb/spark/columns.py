@@ -1,4 +1,4 @@
-"""Columns of a Spark table and the domain: what fits, and the numbers that it becomes."""
+"""Columns of a Spark table as numbers of the domain, and the values that do not fit."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _check_type(of: str, values: tuple[object, ...], found: str) -> None:
 
 
 def encode_column(column: pa.Array, attribute: Attribute) -> tuple[Floats, Misfit | None]:
-    """Numbers of a column as :meth:`~dpnb.domain.Domain.encode` gives them, or what does not fit the domain."""
+    """Numbers of a column as :meth:`~dpnb.domain.Domain.encode` gives them, or the misfits."""
     return encoded(column.to_pandas(), attribute, bounds=True)
 
 
@@ -70,14 +70,14 @@ def replaced_column(column: pa.Array, attribute: Attribute) -> Floats:
 def label_column(
     column: pa.Array, classes: tuple[Hashable, ...], *, strict: bool
 ) -> tuple[Ints, Misfit | None]:
-    """Codes of the labels, moved or, if ``strict``, as they are; or what does not fit."""
+    """Codes of the labels, moved into the domain or, if ``strict``, as they are; or the misfits."""
     if strict:
         return positions(column.to_pandas(), classes)
     return replaced_positions(column.to_pandas(), classes, stand_in=0, missing=0), None
 
 
 def key_column(column: pa.Array) -> Any:
-    """Labels of the records; one that is missing does not change the type of the others."""
+    """Labels of the records; a missing one does not change the type of the others."""
     if pa.types.is_integer(column.type) or pa.types.is_string(column.type):
         column = column.fill_null(0 if pa.types.is_integer(column.type) else "")
     return column.to_numpy(zero_copy_only=False)

@@ -29,14 +29,14 @@ def predict(model: Any, frame: DataFrame) -> DataFrame:
 
     Returns
     -------
-    The table with two more columns: ``prediction``, and ``probability``, an array in the order of ``classes_``. It is
-    computed when Spark needs it; misfits are moved into the domain, or raise if the model is ``strict``, as by
-    ``model.predict_proba`` in memory. There is no warning: Spark keeps what its tasks say to itself.
+    The table with two more columns: ``prediction``, and ``probability``, an array in the order of ``classes_``. The
+    table is computed when Spark needs it. Misfits are moved into the domain, or raise an error if the model is
+    ``strict``, as by ``model.predict_proba`` in memory. There is no warning, because Spark does not pass on the
+    warnings of its tasks.
 
     Raises
     ------
-    DomainError
-        If columns are missing, have a type that does not fit, or are called like the new ones.
+    DomainError If columns are missing, have a type that does not fit, or have the names of the new ones.
 
     **Privacy**: post-processing of the released model, free.
     """

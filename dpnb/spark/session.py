@@ -47,20 +47,18 @@ def check_java() -> int:
 
 
 def local_session(*, cores: int | str = "*", memory: str = "2g", **conf: str) -> SparkSession:
-    """A quiet Spark session on this machine only, or the one that is running already, as it is.
+    """A quiet Spark session on this machine only, or the session that is running already, unchanged.
 
     Parameters
     ----------
     cores : number of threads, ``"*"`` for all. A task is tried four times.
-    memory : of the Java process, such as ``"2g"`` or ``"512m"``.
+    memory : memory of the Java process, such as ``"2g"`` or ``"512m"``.
     conf : further settings, with ``__`` for a dot in their names, such as ``spark__local__dir="/scratch"``.
 
     Raises
     ------
-    DataError
-        Without a Java that Spark can use.
-    TypeError, ValueError
-        For an argument that Spark would not understand, or not look at.
+    DataError If there is no Java that Spark can use. TypeError, ValueError For an argument that Spark would not
+    understand or would ignore.
     """
     if cores != "*" and (isinstance(cores, bool) or not re.fullmatch("[1-9][0-9]*", str(cores))):
         raise ValueError(f"cores={cores!r}: expected a number of threads of at least 1, or '*' for all")
@@ -96,7 +94,7 @@ def local_session(*, cores: int | str = "*", memory: str = "2g", **conf: str) ->
 
 @contextmanager
 def _silent_stderr() -> Iterator[None]:
-    """Java writes past Python to file descriptor 2; if it fails to start, what it wrote is shown after all."""
+    """Silence Java, which writes past Python to file descriptor 2; if it does not start, its output is shown."""
     sys.stderr.flush()
     kept = os.dup(2)
     with tempfile.TemporaryFile() as written:

@@ -44,35 +44,33 @@ class SparkTable(RecordsDoor):
     Parameters
     ----------
     frame : Spark DataFrame with the domain's attributes, its target, and the key; other columns are ignored. It must
-        give the same rows whenever it is computed: no random functions without a seed.
+        give the same rows whenever it is computed, so it must not use random functions without a seed.
     domain : public domain. Values and labels outside of it are moved into it, as :meth:`~dpnb.Domain.replaced` does.
-    key : column of whole numbers or strings that is different for every record, which is a promise that the proofs for
-        bags and shards need: :meth:`check_keys` tells whether it is kept, a fit does not. Records that share a key are
-        told apart by their values and classes; exact copies are not. With the index labels of a pandas frame as keys, a
+    key : column of whole numbers or strings that is different for every record. The proofs for bags and shards need
+        this promise. :meth:`check_keys` says whether it is kept, and a fit does not. Records that share a key are told
+        apart by their values and classes, but exact copies are not. With the index labels of a pandas frame as keys, a
         model equals the one that is fitted in memory. None suffices where every tree sees every record.
-    strict : whether misfits, and keys that repeat in a block of about 2¹⁸ records, are errors at the first fit; these
-        tell whoever sees them something of the records.
-    persist : whether Spark keeps the encoded blocks, one to four bytes a value, in memory or on disk. Without, every
-        pass reads the table again.
+    strict : whether misfits, and keys that repeat in a block of about 2¹⁸ records, are errors at the first fit. Such
+        errors reveal something about the records to everyone who sees them.
+    persist : whether Spark keeps the encoded blocks, with one to four bytes for each value, in memory or on disk.
+        Otherwise every pass reads the table again.
 
     Raises
     ------
     DomainError
         If columns are missing or have a type that does not fit the domain.
-    TypeError
-        If the table is none of Spark's, or the domain is none.
+    TypeError If ``frame`` is no Spark table, or ``domain`` is no domain.
 
     Notes
     -----
-    **Privacy**: a door, no release: the same counts as from :class:`~dpnb.records.memory.Records`. A lost task is
-    computed
-    again from the same records, and only the counts of tasks that ended are added up; the ledger is the driver's.
-    An attribute of more than 100 000 different values is refused by algorithms that look at each: that error depends on
-    the records.
+    **Privacy**: the table is a door and no release. It gives the same counts as :class:`~dpnb.records.memory.Records`.
+    A lost task is computed again from the same records, and only the counts of finished tasks are added up. The ledger
+    is on the driver. Algorithms that look at each value refuse an attribute with more than 100 000 different values,
+    and this error depends on the records.
 
     Models are equal bit for bit for the same seed, whatever the partitions and the order of rows; with more than 2²⁵
     records a booster's sums are no longer exact in memory. Weights use the exponential function of NumPy, rounded to
-    2⁻²⁸: machines whose functions differ in the last bit disagree on that rounding once in about 2²⁵ weights.
+    2⁻²⁸. Machines whose functions differ in the last bit disagree on this rounding once in about 2²⁵ weights.
     """
 
     keys: Any = OnlyInMemory()
@@ -101,14 +99,14 @@ class SparkTable(RecordsDoor):
     def from_pandas(
         cls, session: SparkSession, X: pd.DataFrame, y: pd.Series[Any], *, domain: Domain, partitions: int = 7
     ) -> SparkTable:
-        """Hand a training set in memory to Spark, to try things out; its index labels are the keys.
+        """Hand a training set in memory to Spark, so that you can try things out; its index labels are the keys.
 
         Parameters
         ----------
         session : Spark session.
         X, y : records and labels.
         domain : public domain.
-        partitions : number of parts, which Spark shuffles the records into.
+        partitions : number of parts into which Spark shuffles the records.
         """
         key = "record key"
         more = pd.DataFrame({domain.target: y.to_numpy(), key: X.index}, index=X.index)
@@ -176,7 +174,7 @@ class SparkTable(RecordsDoor):
         return self._roots[1]
 
     def encoding_at(self, cuts: Cuts) -> Encoding:
-        """Blocks in which a value is replaced by the number of given cuts below it; those that are there already."""
+        """Blocks in which a value is replaced by the number of given cuts below it, existing ones if they are there."""
         for encoding in self._encodings:
             if encoding.grid is not None and _same(encoding.cuts, cuts):
                 return encoding
@@ -196,7 +194,7 @@ class SparkTable(RecordsDoor):
         return self._encoded(tuple(self._distinct(name) if c else None for name, c in pairs), None)
 
     def encoding_for(self, route: tuple[Move, ...]) -> Encoding:
-        """Blocks that can be sent along a way; those that are there already, if possible."""
+        """Blocks that can be sent along a way, existing ones if possible."""
         splits = [move.splits for move in route if isinstance(move, Descend)]
         for encoding in reversed(self._encodings):
             if all(encoding.resolves(s) for s in splits):
@@ -224,7 +222,7 @@ class SparkTable(RecordsDoor):
 
 
 def _distinct_values(batches: Iterable[pa.RecordBatch], *, attribute: Attribute) -> Iterator[pa.RecordBatch]:
-    """Different values of the only column, as the bits of floats; too many are cut off one past the limit."""
+    """Different values of the only column, as the bits of floats, up to one more than the limit."""
     found = np.empty(0)
     for batch in batches:
         known = np.union1d(found, replaced_column(batch.column(0), attribute) + 0.0)  # no -0.0

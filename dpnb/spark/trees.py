@@ -1,4 +1,4 @@
-"""Cohorts of a Spark table: bags of records on their way down a tree."""
+"""Cohorts of a Spark table, which are bags of records on their way down a tree."""
 
 from __future__ import annotations
 
@@ -111,12 +111,13 @@ def _count_values(cohort: Cohort, *, asked: Ints, most: int) -> Counted:
 
 
 class Answer(NamedTuple):
-    """What the last pass told about the values in each node of a level.
+    """The counts of the last pass for the values in each node of a level.
 
     Parameters
     ----------
-    encoding : what the codes mean.
-    of : node, attribute → codes and their counts by class (codes, classes), or None if this was not asked.
+    encoding : encoding that says what the codes mean.
+    of : mapping from a node and an attribute to codes and their counts by class (codes, classes), or None if this was
+        not asked.
     """
 
     encoding: Encoding
@@ -126,8 +127,8 @@ class Answer(NamedTuple):
 class SparkCohort(CohortDoor):
     """A bag of records of a :class:`SparkTable` on its way down a tree.
 
-    It holds no records, only the way that they took. A question is one pass over the blocks; the class counts of new
-    children follow from the counts that split their parents, without a pass.
+    It holds no records, only the way that they took. A question takes one pass over the blocks. The class counts of new
+    children follow from the counts by which their parents were split, without a pass.
     """
 
     node_edges: Any = OnlyInMemory()
@@ -220,7 +221,7 @@ class SparkCohort(CohortDoor):
         self._route = (*self._route, Descend(splits, first_slot))
 
     def _children(self, splits: Splits, first_slot: Ints) -> Floats | None:
-        """Class counts of the children, from the counts that the parents' splits were chosen by."""
+        """Class counts of the children, from the counts by which the parents' splits were chosen."""
         if self._answer is None:
             return None
         branches = splits.n_branches(self._table.domain.cardinalities)

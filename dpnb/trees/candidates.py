@@ -1,8 +1,8 @@
-"""Candidate splits of a level's nodes with what a score needs of them: pure functions of counts.
+"""Candidate splits of a level's nodes, with the counts that a score needs; all are pure functions of counts.
 
-A *question* is "this attribute at this node?". Binary candidates of a continuous attribute are the intervals of
-thresholds between the values that occur at the node: the score is constant on each. Those of a categorical
-attribute are its public values, each against the rest.
+A *question* is "this attribute at this node?". The binary candidates of a continuous attribute are the intervals of
+thresholds between the values that occur at the node, because the score is constant on each interval. Those of a
+categorical attribute are its public values, each against the rest.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class Candidates:
     question : (candidates,) number of the question.
     low, high : (candidates,) ends of an interval of thresholds; twice the code of a category.
     lattice : (questions,) public lattices of the thresholds.
-    measure : (candidates,) share of the lattice's points, 0 for intervals without one; of a category by the number of
-        categories.
-    left : (candidates, classes) counts of the first branch.
-    totals : (questions, classes) counts of the node of each question.
+    measure : (candidates,) share of the lattice's points in an interval, 0 for intervals without one; for a category,
+        its share among the categories.
+    left : (candidates, classes) class counts of the first branch.
+    totals : (questions, classes) class counts of the node of each question.
     """
 
     starts: Ints
@@ -88,14 +88,15 @@ def binary_candidates(
     lattice: Lattice,
     domain: Domain,
 ) -> Candidates:
-    """Candidates of every question, from the values that occur.
+    """Make the candidates of every question from the values that occur.
 
     Parameters
     ----------
     counts : counts by question, value and class.
     attributes : (questions,) attribute position of each question.
-    totals : (questions, classes) counts of each question's node, where they are known; else what ``counts`` add up to.
-    lattice : (attributes,) of the thresholds; its ends are public unless a reading leaks them.
+    totals : (questions, classes) counts of each question's node, where they are known; otherwise the sums of
+        ``counts``.
+    lattice : (attributes,) lattice of the thresholds; its ends are public unless a reading leaks them.
     domain : public domain.
     """
     continuous = domain.continuous[attributes]
@@ -114,7 +115,7 @@ def binary_candidates(
     # Left of interval k are the records of the first k values.
     below = np.zeros((len(counts.counts) + 1, domain.n_classes))
     for c, own in enumerate(counts.counts.T):
-        below[1:, c] = own.astype(np.intp).cumsum()  # whole numbers: far faster than sums of floats
+        below[1:, c] = own.astype(np.intp).cumsum()  # whole numbers are added up far faster than floats
     before = below.take(first_cell, axis=0)
     if totals is None:
         totals = below.take(first_cell + present, axis=0) - before
@@ -143,7 +144,7 @@ def binary_candidates(
 
 
 def multiway_scores(counts: ValueCounts, *, totals: Floats, score: Score) -> Floats:
-    """Score of splitting each question's node into one branch a value, (questions,)."""
+    """Score of splitting each question's node into a branch for each value, (questions,)."""
 
     def combine(parts: Floats) -> Floats:
         return np.bincount(counts.question, parts, minlength=len(totals)).astype(float)

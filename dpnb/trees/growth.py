@@ -1,4 +1,4 @@
-"""How trees grow: nodes end as leaves or are split, and hand their records down; the steps that papers share."""
+"""The growth of trees, whose nodes end as leaves or are split and hand their records down; steps that papers share."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ NOISES = ("geometric", "laplace")
 
 
 class TreeBuilder:
-    """Grows a tree on a bag of records, and keeps the ledger's node numbers equal to the tree's.
+    """Builder of a tree on a bag of records, which keeps the ledger's node numbers equal to the tree's.
 
     Parameters
     ----------
     domain : public domain.
     scope : the open ledger scope of this tree.
-    cohort : the bag, at the root.
+    cohort : the bag of records, at the root.
     depth_first : whether nodes are grown one at a time, first children first, instead of a level at a time.
 
     Attributes
     ----------
-    nodes : (nodes,) numbers of the nodes that are grown now.
-    cohort : their records.
+    nodes : (nodes,) numbers of the nodes that are growing now.
+    cohort : the records of these nodes.
     """
 
     def __init__(
@@ -63,8 +63,8 @@ class TreeBuilder:
 
         Parameters
         ----------
-        leaf : (nodes,) which of them.
-        values : (leaves, classes) what they predict: released.
+        leaf : (nodes,) which of the nodes become leaves.
+        values : (leaves, classes) released values by which the leaves predict.
 
         Returns
         -------
@@ -82,7 +82,7 @@ class TreeBuilder:
 
         Parameters
         ----------
-        splits : one for each node, none a leaf.
+        splits : one split for each node, none of them a leaf.
 
         Returns
         -------
@@ -95,7 +95,7 @@ class TreeBuilder:
             are released.
         """
         branches = splits.n_branches(self.domain.cardinalities)
-        most = MOST_NODES * 8 // (self.domain.n_classes + 6)  # a node takes six numbers, and one a class
+        most = MOST_NODES * 8 // (self.domain.n_classes + 6)  # a node takes six numbers and one per class
         if (size := len(self._depth) + int(branches.sum())) > most:
             depth = int(self._depth[self.nodes[0]]) + 1
             raise ValueError(
@@ -134,11 +134,11 @@ class TreeBuilder:
 
 
 def ranges_below(splits: Splits, parent: Ints, *, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Public ranges of the children: a threshold ends the range of one child and begins that of the other.
+    """Public ranges of the children; a threshold ends the range of one child and begins that of the other.
 
     Parameters
     ----------
-    splits : of the parents.
+    splits : splits of the parents.
     parent : (children,) position of each child's parent, from :meth:`TreeBuilder.split`.
     low, high : (parents, attributes) ranges of the parents.
     """
@@ -151,14 +151,14 @@ def ranges_below(splits: Splits, parent: Ints, *, low: Floats, high: Floats) -> 
 
 
 def select_offered(mechanism: Callable[..., Ints], scores: Floats, offered: Bools, **budget: Any) -> Ints:
-    """Choose one option for each node among those that it is offered.
+    """Choose one option for each node among the options that the node is offered.
 
     Parameters
     ----------
     mechanism : a curator's choice, such as :meth:`~dpnb.privacy.curator.Curator.permute_and_flip`.
-    scores : (nodes, options) larger is better.
-    offered : (nodes, options) public; at least one option for each node.
-    budget : what else the mechanism takes.
+    scores : (nodes, options) scores, of which larger ones are better.
+    offered : (nodes, options) public switches; each node is offered at least one option.
+    budget : other arguments of the mechanism.
 
     Returns
     -------
@@ -180,15 +180,15 @@ def noisy_counts(
     noise: str = "geometric",
     sensitivity: float = 1.0,
 ) -> Floats:
-    """Numbers of records of nodes with noise.
+    """Release numbers of records of nodes with noise.
 
     Parameters
     ----------
     counts : (nodes, ...) exact numbers.
     nodes : (nodes,) node numbers.
     epsilon : cost of a node, scalar or (nodes,).
-    what : purpose, for the ledger.
-    noise : ``"geometric"`` whole numbers, or ``"laplace"`` as the texts have it.
+    what : purpose of the release, for the ledger.
+    noise : ``"geometric"`` for whole numbers, or ``"laplace"`` as in the texts.
     sensitivity : Δ of all numbers of a node together.
 
     **Privacy**: ``epsilon``-DP for a record of each node.
@@ -201,14 +201,14 @@ def noisy_counts(
 def leaf_counts(
     curator: Curator, counts: Floats, *, nodes: Ints, epsilon: float | Floats, noise: str = "geometric"
 ) -> Floats:
-    """Noisy class counts of leaves.
+    """Release noisy class counts of leaves.
 
     Parameters
     ----------
     counts : (leaves, classes) exact class counts.
     nodes : (leaves,) node numbers.
     epsilon : cost of a leaf, scalar or (leaves,).
-    noise : as of :func:`noisy_counts`.
+    noise : as for :func:`noisy_counts`.
 
     **Privacy**: ``epsilon``-DP for a record of each leaf; a record is in one class, so Δ = 1 for all together.
     """
@@ -221,11 +221,11 @@ def leaf_counts(
 def leaf_labels(
     curator: Curator, counts: Floats, *, nodes: Ints, epsilon: float, monotone: bool = True
 ) -> Floats:
-    """A label for each leaf by permute-and-flip on its class counts: Algorithm 3 of eDPRF, equations (15) and (16).
+    """Release a label for each leaf by permute-and-flip on its class counts, by Algorithm 3 of eDPRF, (15) and (16).
 
     Parameters
     ----------
-    counts, nodes, epsilon : as of :func:`leaf_counts`.
+    counts, nodes, epsilon : as for :func:`leaf_counts`.
     monotone : whether to use the rate ε that monotone scores allow, instead of the paper's ε/2. With two classes,
         the larger of two noisy counts for ``epsilon`` errs more often than the former and less often than the
         latter, which costs half of ``epsilon`` under add or remove; at equal cost the label errs less often.

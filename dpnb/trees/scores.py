@@ -1,10 +1,10 @@
-"""Split scores: pure functions of contingency tables, each with its sensitivities.
+"""Split scores, which are pure functions of contingency tables, each with its sensitivities.
 
 A table has the shape (..., branches, classes). ``sensitivity`` holds for one record added or removed among any number
 of records, and for one replaced with one exception (information gain with at least three branches and three classes);
 ``sensitivity_at(n)`` is the exact value when the larger data set has n records, for two branches or two classes.
-``change_range`` is how far one record can move the scores of two candidates apart, which fixes the rate of a private
-choice (fact F1). Larger scores are better.
+``change_range`` says how far one record can move the scores of two candidates apart, and this fixes the rate of a
+private choice (fact F1). Larger scores are better.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..privacy.ledger import Neighbours
 
 @dataclass(frozen=True)
 class Score:
-    """A split score with what the privacy proofs need of it.
+    """A split score, with the numbers that the privacy proofs need.
 
     Parameters
     ----------
@@ -31,11 +31,11 @@ class Score:
     sensitivity : Δ, supremum over all data sets; ``inf`` if it grows with the number of records.
     sensitivity_at : exact largest change at n records (the larger data set), the same for add/remove and replace,
         for two branches or two classes.
-    monotone : adding a record never raises, or never lowers, the score of any split.
+    monotone : whether adding a record never raises, or never lowers, the score of any split.
     part : for scores that follow from a sum over branches, counts (..., classes) → contribution of a branch.
     of_sum : sum over branches (...), class counts of the node (..., classes) → score; None if the sum is the score.
-    apart : (branches, classes) → most by which one record added or removed moves two candidates' scores apart, as far
-        as a proof of ours goes; ``inf`` for tables that it does not cover, None if there is none.
+    apart : (branches, classes) → the most by which one record added or removed moves two candidates' scores apart,
+        where we have a proof; ``inf`` for tables that the proof does not cover, None if there is no proof.
     """
 
     name: str
@@ -60,9 +60,9 @@ class Score:
         Notes
         -----
         **Privacy**: a choice by the exponential mechanism or by permute-and-flip at rate ε/g is ε-DP under
-        ``neighbours`` (fact F1). Under add/remove g is Δ for a monotone score, and what is proved in chapter 5 for
-        |φ| and information gain; else 2Δ. A replacement is a removal and an addition, so twice that serves, and 2Δ
-        where Δ holds under replace.
+        ``neighbours`` (fact F1). Under add/remove g is Δ for a monotone score, and what is proved in chapter 5 for |φ|
+        and information gain; otherwise g is 2Δ. A replacement is a removal and an addition, so twice that number is
+        valid under replace, and so is 2Δ where Δ holds under replace.
         """
         proved = math.inf if self.apart is None else self.apart(branches, classes)
         once = self.sensitivity if self.monotone else min(2 * self.sensitivity, proved)
@@ -80,7 +80,7 @@ class Score:
 
         Parameters
         ----------
-        branches : (rows, classes) counts, one row a branch of some split.
+        branches : (rows, classes) counts, one row for each branch of some split.
         totals : (splits, classes) counts of the whole node of each split.
         combine : (rows,) contributions → (splits,) sums.
         """
@@ -95,7 +95,7 @@ def _xlogx(x: Floats) -> Floats:
 
 
 def _total(counts: Floats) -> Floats:
-    """Sum over the last axis; NumPy's own is slow where it is as short as two classes."""
+    """Sum over the last axis; NumPy's own sum is slow where this axis is as short as two classes."""
     return counts[..., 0] + counts[..., 1] if counts.shape[-1] == 2 else counts.sum(axis=-1)
 
 

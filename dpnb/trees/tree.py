@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Tree:
-    """A decision tree; nodes are numbered from the root 0, by level unless the algorithm goes in another order.
+    """A decision tree. Nodes are numbered from the root 0, by level unless the algorithm goes in another order.
 
     Parameters
     ----------
     splits : split of every node, ``LEAF`` at leaves.
     first_child : (nodes,) number of the first child; children are consecutive. -1 at leaves.
     depth : (nodes,) number of splits above the node.
-    value : (nodes, classes) what a leaf predicts: released counts or probabilities; NaN elsewhere.
+    value : (nodes, classes) released counts or probabilities by which a leaf predicts; NaN elsewhere.
     """
 
     splits: Splits
@@ -70,7 +70,7 @@ class Tree:
         return result
 
     def check(self, domain: Domain) -> None:
-        """Raise ValueError unless the arrays make a tree over a domain, which no record can get lost in."""
+        """Raise ValueError unless the arrays make a tree over a domain, in which no record can get lost."""
         (kind, attribute, cut), n = self.splits, self.n_nodes
         arrays = {
             "kind": kind,
@@ -141,12 +141,12 @@ class Tree:
         return ", ".join(f"{c}: {v:.4g}" for c, v in zip(domain.classes, self.value[node], strict=True))
 
     def export_text(self, domain: Domain, *, max_depth: int = 10) -> str:
-        """Draw the tree in text, one condition a line.
+        """Draw the tree in text, with one condition on each line.
 
         Parameters
         ----------
-        domain : domain that the tree was grown on, for names.
-        max_depth : levels below it are cut off and counted.
+        domain : domain on which the tree was grown, for names.
+        max_depth : depth below which levels are cut off and counted.
         """
         lines: list[str] = []
         pending = [(0, "")]
@@ -199,7 +199,7 @@ class Tree:
                 answer = ("yes", "no")[branch] if binary else test.split(" = ")[-1]
                 middle = ((position + x[child]) / 2, y - 0.5)
                 ax.annotate(
-                    literal(answer), middle, ha="center", va="center", backgroundcolor="white", fontsize=9
+                    literal(answer), middle, ha="center", va="center", backgroundcolor="white", fontsize=10
                 )
             if node in children:
                 text = children[node][0][0] if binary else domain.names[self.splits.attribute[node]]
@@ -222,8 +222,8 @@ def leaf_votes(counts: Floats, *, vote: str) -> Floats:
     Parameters
     ----------
     counts : (n, classes) noisy counts.
-    vote : ``"probability"`` share of the counts cut off at 0, uniform for empty leaves; ``"majority"`` one vote
-        for the largest noisy count.
+    vote : ``"probability"`` for shares of the counts, where negative counts are taken as 0 and empty leaves give
+        uniform votes, or ``"majority"`` for one vote for the largest noisy count.
     """
     classes = counts.shape[1]
     if vote == "majority":

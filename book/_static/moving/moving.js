@@ -60,7 +60,8 @@ window.moving = (() => {
     `<output for="${id}" aria-live="off">${text(value)}</output></p>`;
 
   const place = (name, { controls, plays }) => tag("div", { class: "moving-controls" },
-    controls.map((control, i) => knob(`moving-${name}-${i}`, control)), plays ? `<button type="button">${PLAY}</button>` : "");
+    controls.map((control, i) => knob(`moving-${name}-${i}`, control)),
+    plays ? `<button type="button">${PLAY}</button>` : "");
 
   // What a figure shows first, with room for its controls: the page of a reader without scripts, and of one whose
   // scripts have not run yet.
@@ -82,7 +83,7 @@ window.moving = (() => {
     return { input, set };
   };
 
-  // Steps a slider to its end. Nothing moves by itself, and nothing moves where a reader asks for less motion.
+  // Steps a slider to its end. Nothing moves by itself, and the button is hidden where a reader asks for less motion.
   const player = (button, { input, set }) => {
     let timer = null;
     const show = () => { button.innerHTML = timer ? `❚❚ Pause ${zh("暂停")}` : PLAY; };
@@ -110,8 +111,7 @@ window.moving = (() => {
     figure.querySelector(".moving-controls").outerHTML = place(name, figures[name]);
     const holders = figure.querySelectorAll(".moving-control"), button = figure.querySelector("button");
     const sliders = controls.map((control, i) => slider(holders[i], control, value => { values[i] = value; show(); }));
-    if (matchMedia("(prefers-reduced-motion: reduce)").matches) button?.remove();
-    else if (button) player(button, sliders[0]);
+    if (button) player(button, sliders[0]);
     figure.classList.add("moving-on");
     show();
   };

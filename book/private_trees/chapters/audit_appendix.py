@@ -289,8 +289,8 @@ def check_boxes(boxes: Mapping[str, Finding]) -> None:
 
 def check_twins(twins: pd.DataFrame) -> None:
     """Broken twins."""
-    observe("audit-separates", "each of the three instruments separates all of them: above 1 the broken, at most 1 the "
-            "correct", lambda x, b: (x[b] > 1).all() and (x[~b] <= 1 + 1e-9).all(),
+    observe("audit-separates", "each of the three instruments separates all of them. The broken ones are above 1, and "
+            "the correct ones are at most at 1", lambda x, b: (x[b] > 1).all() and (x[~b] <= 1 + 1e-9).all(),
             twins[["exact", "replay", "attack"]].to_numpy(), twins["truth"].eq("broken").to_numpy())
 
 

@@ -96,16 +96,16 @@ def check_finding(best: pd.DataFrame, pure_best: pd.DataFrame, means: pd.DataFra
     def few(clear: Sequence[int]) -> bool:
         return max(clear) < 4 and clear != [0, 0]
 
-    observe("board-first", "with all settings chosen in public it has the highest mean AUC on the board on all eight "
-            r"data sets at $\varepsilon=1$ and 5, and on {:.0f} at 0.1", all_eight, n, says=[n[0]])
-    observe("board-zh-first", r"在 $\varepsilon=1$ 与 5 时，各方法都用公开选定的参数时，"
-            "它在全部八个数据集上的平均 AUC 最高，0.1 时在 {:.0f} 个上最高", all_eight, n, says=[n[0]])
+    observe("board-first", "with all settings chosen in public it has the highest mean AUC of the methods compared "
+            r"here on all eight data sets at $\varepsilon=1$ and 5, and on {:.0f} at 0.1", all_eight, n, says=[n[0]])
+    observe("board-zh-first", r"各方法都用公开选定的参数，$\varepsilon=1$ 与 5 时它在全部八个数据集上的平均 AUC 最高，"
+            "0.1 时在 {:.0f} 个上最高", all_eight, n, says=[n[0]])
     observe("board-clear-first", "few of these leads over the best rival are clear ({:.0f} and {:.0f} at "
             r"$\varepsilon=1$ and 5)", few, clear, says=clear)
     observe("board-zh-clear", r"这些领先大多不显著（$\varepsilon=1$ 与 5 时仅 {:.0f} 个与 {:.0f} 个显著）", few, clear,
             says=clear)
-    observe("board-pure-first", "it is first among the pure methods on {:.0f}, {:.0f} and {:.0f} of eight at "
-            r"$\varepsilon=0.1$, 1 and 5", lambda n: min(n) > 4, pure_n, says=pure_n)
+    observe("board-pure-first", r"it is first among the methods without $\delta$ on {:.0f}, {:.0f} and {:.0f} of "
+            r"eight at $\varepsilon=0.1$, 1 and 5", lambda n: min(n) > 4, pure_n, says=pure_n)
     observe("board-zh-pure", r"在 $\varepsilon=0.1$、1、5 时，分别在 {:.0f}、{:.0f}、{:.0f} 个数据集上居首",
             says=pure_n)
     observe("board-sum-first", r"With $\delta=10^{{-5}}$ the booster is first by mean AUC on {:.0f}, {:.0f} and {:.0f} "
@@ -124,7 +124,8 @@ def check_price(means: pd.DataFrame) -> None:
         return bool(cost["little"] > cost["some"] > cost["much"] > 0)
 
     observe("board-cost", r"against the best learner without privacy the booster with $\delta$ loses {:.3f} of AUC on "
-            "average above 10 000 ({:.3f} to {:.3f}), {:.3f} from 1000 on, and {:.3f} below",
+            r"average where $n\varepsilon$ is above 10 000 ({:.3f} to {:.3f}), {:.3f} from 1000 to 10 000, and {:.3f} "
+            "below 1000",
             lambda cost, much: falls(cost) and much.max() > 5 * much.min(), cost, much, says=says)
     observe("board-cells", "{:.0f}", lambda n: n == 56, len(own), says=[len(own)])
     observe("board-zh-cost", r"与最好的非隐私模型相比，$n\varepsilon$ 超过一万时平均损失 AUC {:.3f}（{:.3f} 至 "
@@ -137,7 +138,7 @@ def check_board(fits: pd.DataFrame, changed: pd.DataFrame) -> None:
     full, few = fits[~synthetic], fits[synthetic]
     learners, rivals = (full.loc[full["rival"] == side, "method"].nunique() for side in (False, True))
     change = changed["auc without"] - changed["auc"]
-    observe("board-fits", "{:.0f} learners of this book and {:.0f} rivals ran here on {:.0f} data sets at {:.0f} "
+    observe("board-fits", "{:.0f} learners of this book and {:.0f} rivals on {:.0f} data sets at {:.0f} "
             "budgets with ten seeds", lambda seeds: (seeds == 10).all(), full.groupby(CELL)["seed"].nunique(),
             says=[learners, rivals, full["dataset"].nunique(), full["epsilon"].nunique()])
     observe("board-synthetic", "it ran on Adult and magic-telescope only, at three budgets with three seeds",
@@ -150,8 +151,8 @@ def check_board(fits: pd.DataFrame, changed: pd.DataFrame) -> None:
             lambda of: (of > 0).sum() == 1 and of["dp-xgboost"] == 0 < of["DP-EBM"]
             and sum("diffprivlib" in name for name in of.index) == 5,
             full[full["rival"]].groupby("method")["delta"].max())
-    observe("board-standin", "Without the stand-in {:.0f} of {:.0f} choices for Adult come out otherwise; these "
-            "learners' mean AUC on Adult then changes by {:.4f} on average, between {:.4f} and {:.4f}",
+    observe("board-standin", "Without the stand-in {:.0f} of {:.0f} choices for Adult come out differently, and "
+            "where they do the mean AUC on Adult changes by {:.4f} on average, between {:.4f} and {:.4f}",
             lambda c: c.abs().max() > 0, change, says=[len(change), on_adult.groupby(["method", "epsilon"]).ngroups,
                                                        change.mean(), change.min(), change.max()])
 
@@ -165,13 +166,13 @@ def check_leads(leads: pd.DataFrame, pure_leads: pd.DataFrame) -> None:
     def mostly_open(t: Any) -> bool:
         return bool(t["open"] > t["ahead"] > t["behind"])
 
-    observe("board-tally", "of {:.0f} comparisons with single methods, {:.0f} are clear leads after Holm's correction "
-            "for all of them, {:.0f} clear losses, and {:.0f} open", mostly_open, total,
+    observe("board-tally", "Of {:.0f} comparisons with single methods, {:.0f} are clear leads after Holm's correction "
+            "for all of them, {:.0f} are clear losses, and {:.0f} stay open", mostly_open, total,
             says=[total.sum(), total["ahead"], total["behind"], total["open"]])
     observe("board-synthetic-behind", "MST is behind in all six of its cells, by {:.2f} to {:.2f}; with three seeds "
             "none of these leads is clear", lambda few: len(few) == 6 and not (few["p_holm"] < 0.05).any(), few,
             says=[few["mean"].min(), few["mean"].max()])
-    observe("board-pure-tally", "Of the pure booster's {:.0f} comparisons {:.0f} are clear leads and {:.0f} clear "
+    observe("board-pure-tally", "Of the pure booster's {:.0f} comparisons {:.0f} are clear leads and {:.0f} are clear "
             "losses", mostly_open, pure_total, says=[pure_total.sum(), pure_total["ahead"], pure_total["behind"]])
     observe("board-small-eps", r"At $\varepsilon=0.05$, 0.1, 0.25 and 0.5 the booster is first on {:.0f}, {:.0f}, "
             "{:.0f} and {:.0f} data sets, and within one standard error of the first on {:.0f}, {:.0f}, {:.0f} and "
@@ -186,7 +187,7 @@ def check_ranks(rankings: Mapping[float, Ranking]) -> None:
     one, chances = rankings[1.0], [ranking.friedman for ranking in rankings.values()]
     others, close = len(one.mean) - 1, int((one.mean <= one.mean.iloc[0] + one.critical).sum()) - 1
     observe("board-friedman", r"Friedman's test tells the methods apart at each of the three $\varepsilon$, with $p$ "
-            "below {:.0e}", lambda p: max(p) < 1e-3, chances, says=[10.0 ** np.ceil(np.log10(max(chances)))])
+            "below $10^{{{:.0f}}}$", lambda p: max(p) < 1e-3, chances, says=[np.ceil(np.log10(max(chances)))])
     observe("board-rank", r"At $\varepsilon=1$ the best mean rank is {:.1f}, of {}",
             says=[one.mean.iloc[0], one.mean.index[0]])
     observe("board-within", "{:.0f} of the other {:.0f} methods lie within the critical difference of {:.1f}",
@@ -201,7 +202,7 @@ def check_metrics(by_metric: Mapping[str, pd.DataFrame], gaps: pd.DataFrame) -> 
     own = gaps.T[OURS].tolist()
     observe("board-accuracy", r"at $\varepsilon=1$ the booster with $\delta$ has the best mean accuracy on {:.0f} and "
             "the least log loss on {:.0f} of the eight data sets", says=ahead)
-    observe("board-accuracy-clear", "with an interval that excludes 0 on {:.0f} and {:.0f}",
+    observe("board-accuracy-clear", "the interval of its lead excludes 0 on {:.0f} and {:.0f} of them",
             lambda c: c["accuracy"] < c["log_loss"], clear, says=list(clear.values()))
     observe("board-calibrated", r"Its stated probabilities are off by {:.3f} on average at $\varepsilon=0.1$, {:.3f} "
             "at 1 and {:.3f} at 5", lambda gap: gap[0] > gap[1] > gap[2], own, says=own)
@@ -233,7 +234,7 @@ def check_stress(harder: pd.DataFrame) -> None:
     observe("board-noise", "With fifty attributes of noise the booster changes by {:+.3f}, logistic regression by "
             "{:+.3f}, and DPAda-R by {:+.3f}", lambda n: n["logistic regression, δ"] < n[OURS] < n["DPAda-R, δ"] < 0,
             noisy, says=[noisy[method] for method in others])
-    observe("board-few", "With a sixteenth of the records these are {:+.3f}, {:+.3f} and {:+.3f}",
+    observe("board-few", "With a sixteenth of the records these changes are {:+.3f}, {:+.3f} and {:+.3f}",
             says=[few[method] for method in others])
 
 
@@ -253,11 +254,11 @@ def check_hindsight(hindsight: pd.DataFrame, best: pd.DataFrame) -> None:
     gaps = (-behind["mean"]).tolist()
     observe("board-hindsight", "Then the booster is first on {:.0f}, {:.0f}, {:.0f} and {:.0f} of the eight at "
             r"$\varepsilon=0.5$, 1, 2 and 5", lambda first: first == sorted(first) and first[1] < 8, first, says=first)
-    observe("board-hindsight-gaps", "At 1 logistic regression is ahead of it by {:.4f} and {:.4f} on credit-default "
-            "and robot", lambda gaps, who: min(gaps) > 0
+    observe("board-hindsight-gaps", r"At $\varepsilon=1$ logistic regression is ahead of it by {:.4f} and {:.4f} on "
+            "credit-default and robot", lambda gaps, who: min(gaps) > 0
             and who == [(s, "logistic regression, δ") for s in ("credit-default", "robot")],
             gaps, list(behind["method"].items()), says=gaps)
-    observe("board-hindsight-public", "At its publicly chosen settings it is behind on both",
+    observe("board-hindsight-public", "At the settings chosen in public logistic regression is behind on both",
             lambda leads: min(leads) > 0 and len(leads) == 2,
             best.loc[(best["epsilon"] == 1) & best["dataset"].isin(behind.index), "mean"].tolist())
 
@@ -273,10 +274,10 @@ def check_deficits(best: pd.DataFrame, pure_best: pd.DataFrame, means: pd.DataFr
         return counts[1] > counts[0] / 2
 
     observe("board-behind", r"with $\delta$ the booster's mean is below that of the best other method in {:.0f} of "
-            r"{:.0f} pairs of a data set and an $\varepsilon$, in {:.0f} of them at $n\varepsilon$ below 5000",
+            r"{:.0f} pairs of a data set and an $\varepsilon$, and {:.0f} of these have $n\varepsilon$ below 5000",
             more_than_half, [len(behind), little], says=[len(behind), len(best), little])
-    observe("board-behind-pure", r"Without $\delta$ it is behind in {:.0f}, in {:.0f} of them on the two sets of four "
-            "classes", more_than_half, [len(pure_behind), four], says=[len(pure_behind), four])
+    observe("board-behind-pure", r"Without $\delta$ it is behind in {:.0f}, and {:.0f} of these are on the two sets "
+            "of four classes", more_than_half, [len(pure_behind), four], says=[len(pure_behind), four])
 
 
 def check_reasons(means: pd.DataFrame) -> None:
@@ -289,14 +290,15 @@ def check_reasons(means: pd.DataFrame) -> None:
     at_five = [without_privacy, mean[ADDITIVE, "nursery", 5.0], mean[OURS, "nursery", 5.0]]
     pays = (mean[OURS] - mean[ADDITIVE] > 0).groupby(level="epsilon").agg(["sum", "size"])
     late, early = pays[pays.index >= 1].sum(), pays[pays.index < 1].sum()
-    observe("board-many", r"With pure $\varepsilon=1$ on nursery the booster reaches {:.3f}, eDPRF-R {:.3f}",
+    observe("board-many", r"With pure $\varepsilon=1$ on nursery the booster reaches {:.3f} and eDPRF-R {:.3f}",
             lambda two: two[1] > two[0], nursery, says=nursery)
     observe("board-chance", r"Below $n\varepsilon=200$ no method has a mean AUC above {:.2f} on two classes",
             lambda auc: auc.max() < 0.6, low, says=[np.ceil(100 * low.max()) / 100])
     observe("board-shoppers", "on online-shoppers a single Pearson tree is ahead of the pure booster at "
             r"$\varepsilon=5$, {:.3f} against {:.3f}", lambda two: two[0] > two[1], shoppers, says=shoppers)
     observe("board-interactions", "On nursery, where {:.3f} is reached without privacy, the additive booster stays at "
-            r"{:.3f} at $\varepsilon=5$, with groups at {:.3f}", lambda a: a[0] > a[2] > a[1], at_five, says=at_five)
+            r"{:.3f} at $\varepsilon=5$ and the one with groups reaches {:.3f}", lambda a: a[0] > a[2] > a[1],
+            at_five, says=at_five)
     observe("board-additive", "With groups the mean is higher than without in {:.0f} of {:.0f} pairs of a data set and "
             r"an $\varepsilon$ from 1 on, and in {:.0f} of {:.0f} below",
             lambda late, early: late["sum"] / 24 > early["sum"] / 32, late, early, says=[*late, *early])
@@ -315,7 +317,7 @@ def check_elsewhere(elsewhere: pd.DataFrame, means: pd.DataFrame, folder: Path) 
             margin, says=margin.tolist())
     observe("board-xgboost", r"on Adult at $\varepsilon=1$ it reached {:.3f} here and {:.3f} there",
             lambda auc: auc[0] < auc[1], xgboost, says=xgboost)
-    observe("board-lumberjack", r"Of Lumberjack a third harness has an AUC of {:.3f} at $\varepsilon=1$ and {:.3f} at "
+    observe("board-lumberjack", r"A third harness gives Lumberjack an AUC of {:.3f} at $\varepsilon=1$ and {:.3f} at "
             r"5 on Adult, where the booster with $\delta$ has {:.3f} and {:.3f}", lambda two: (two[0] < two[1]).all(),
             [lumberjack, ours], says=[*lumberjack, *ours])
 
@@ -323,19 +325,24 @@ def check_elsewhere(elsewhere: pd.DataFrame, means: pd.DataFrame, folder: Path) 
 def check_written(beside: pd.DataFrame) -> None:
     """As written."""
     gain, dpada = beside["written"] - beside["repaired"], beside["method"] == "DPAda, Improved"
-    observe("board-written", "{:.0f} of {:.0f} means as written are below that of the paper's repair; the other {:.0f} "
-            "are DPAda's, whose three seeds differ by up to {:.3f}",
+    observe("board-written", "{:.0f} of the {:.0f} means as written are below that of the paper's repair, and the "
+            "other {:.0f} are DPAda's, whose three seeds differ by up to {:.3f}",
             lambda two: min(two["DPAda"]) < 0 < max(two["DPAda"]) and max(two["others"]) < 0,
             {"DPAda": gain[dpada].tolist(), "others": gain[~dpada].tolist()},
             says=[(gain <= 0).sum(), len(gain), (gain > 0).sum(), beside.loc[dpada, "spread"].max()])
-    observe("board-written-booster", r"None reaches the booster's with $\delta$", lambda short: min(short) > 0,
-            (beside["booster"] - beside["written"]).tolist())
+    observe("board-written-booster", r"None reaches the mean of the booster with $\delta$",
+            lambda short: min(short) > 0, (beside["booster"] - beside["written"]).tolist())
 
 
-def check_inside(spent: Mapping[str, float], age: Sequence[float], gain: Sequence[float], *, budget: float) -> None:
-    """Inside a fitted booster: its ledger, and the shapes of two attributes."""
-    observe("board-tight", r"Followed one by one the releases cost $\varepsilon={:.3f}$; added up by zCDP the same "
-            "releases would cost {:.3f}", lambda spent: spent["tight"] <= budget < spent["zCDP"], spent,
+def check_inside(
+    called: Mapping[int, int], spent: Mapping[str, float], age: Sequence[float], gain: Sequence[float], *, budget: float
+) -> None:
+    """What is left of one patient; inside a fitted booster: its ledger, and the shapes of two attributes."""
+    observe("board-her", "Of 400 models {:.0f} call a patient of 73 ill if the 73-year-old is in the table, and "
+            "{:.0f} do if she is not", lambda called: called[9] < called[10] < np.e * called[9], called,
+            says=[called[10], called[9]])
+    observe("board-tight", r"Followed one by one, the releases cost $\varepsilon={:.3f}$; added up by zCDP, the "
+            "same releases would cost {:.3f}", lambda spent: spent["tight"] <= budget < spent["zCDP"], spent,
             says=list(spent.values()))
     observe("board-age", "the score rises with age from 20 to 40 by {:.1f} and falls from 50 to 70 by {:.1f}",
             lambda age: age[0] < age[1] < age[2] and age[3] > age[5], age, says=[age[2] - age[0], age[3] - age[5]])
@@ -380,7 +387,7 @@ def check_settings(log: pd.DataFrame, judged: pd.DataFrame) -> None:
     less = lost["stumps of few 40 %"][few & (epsilon < 1)].mean()
     observe("board-few-stumps", r"With 40 % for stumps, as for many records, it falls by {:.0f} on a thousand records "
             r"at $\varepsilon=0.1$", lambda fall: fall > 0, less, says=[less])
-    observe("board-passes", "One stump a pass changes it by {:+.1f}, and a count for each halving by {:+.1f}",
+    observe("board-passes", "A pass for each stump changes it by {:+.1f}, and a count for each halving by {:+.1f}",
             lambda two: two.max() < 0.004, at_once, says=(1000 * at_once).tolist())
     observe("board-leave", "With any one data set left out {:.0f} of the {:.0f} mean changes keep their sign",
             says=[same, len(judged)])
@@ -406,12 +413,12 @@ def check_deep(log: pd.DataFrame) -> None:
     trees, free = mean.loc[list(corners.DEEP_TREES), deep].to_numpy().max(axis=0), mean.loc["gradient boosting", deep]
     pure = mean.loc[[PURE_BOOSTER, f"{PURE_BOOSTER}, additive"], ["made-xor", "made-parity"]].to_numpy()
     observe("board-deep", r"at $\varepsilon=1$ the booster with $\delta$ has {:.3f} on parity, {:.3f} on the ball and "
-            "{:.3f} on exclusive or, where without groups it has {:.3f}, {:.3f} and {:.3f}, the best private tree or "
-            "forest of this book {:.3f}, {:.3f} and {:.3f}, and gradient boosting without privacy {:.3f}, {:.3f} and "
-            "{:.3f}", lambda ours, additive: (ours[::2] > additive[::2] + 0.1).all(), ours, additive,
+            "{:.3f} on exclusive or. Without groups it has {:.3f}, {:.3f} and {:.3f}. The best private tree or "
+            "forest of this book has {:.3f}, {:.3f} and {:.3f}, and gradient boosting without privacy has {:.3f}, "
+            "{:.3f} and {:.3f}", lambda ours, additive: (ours[::2] > additive[::2] + 0.1).all(), ours, additive,
             says=[*ours, *additive, *trees, *free.to_numpy()])
-    observe("board-deep-pure", r"With pure $\varepsilon=1$ it has {:.3f} on exclusive or, and {:.3f} by stumps alone; "
-            "parity stays out of reach, at {:.3f}", lambda two: two[0] > two[1], pure[:, 0],
+    observe("board-deep-pure", r"With pure $\varepsilon=1$ the booster has {:.3f} on exclusive or, and {:.3f} by "
+            "stumps alone, but parity stays out of reach at {:.3f}", lambda two: two[0] > two[1], pure[:, 0],
             says=[*pure[:, 0], pure[0, 1]])
 
 
@@ -422,7 +429,7 @@ def check_few(log: pd.DataFrame) -> None:
     observe("board-few-logistic", r"the mean AUC of the booster with $\delta$ over the sets is above that of "
             r"logistic regression by {:.3f} at $\varepsilon=0.1$, {:.3f} at 1 and {:.3f} at 3",
             lambda gain: gain.min() > 0, mean, says=[mean[epsilon] for epsilon in (0.1, 1.0, 3.0)])
-    observe("board-few-behind", "It is behind in {:.0f} of {:.0f} cells, by {:.3f} at most, all of them on "
+    observe("board-few-behind", "It is behind in {:.0f} of {:.0f} cases, by {:.3f} at most, and all of these are on "
             "german-credit, nursery and robot", lambda names: set(names) == {"german-credit", "nursery", "robot"},
             list(behind.index),
             says=[len(behind), len(gain), -behind.min()])
@@ -444,10 +451,10 @@ def check_history(history: pd.DataFrame, fits: pd.DataFrame) -> None:
 
 def check_tuning(lost: pd.DataFrame, blind: pd.DataFrame) -> None:
     """On the private records: tuning against the booster as it comes, and against a blind draw."""
-    observe("board-tuned-loses", "tuning has the lower mean in {:.0f} of six cells against the booster as it comes, "
-            "clearly so in {:.0f}; the differences are between {:.1f} and {:.1f} thousandths",
+    observe("board-tuned-loses", "in {:.0f} of six cases tuning has a lower mean than the booster as it comes, clearly "
+            "so in {:.0f}; the differences are between {:.1f} and {:.1f} thousandths",
             lambda gain: (gain < 0).sum() > (gain > 0).sum(), lost["gain"].to_numpy(),
             says=[(lost["gain"] < 0).sum(), (lost["gain"] < -lost["error"]).sum(), lost["gain"].min(),
                   lost["gain"].max()])
-    observe("board-blind", "Against a blind draw it is clearly better in {:.0f} cells and clearly worse in {:.0f}",
+    observe("board-blind", "Against a blind draw it is clearly better in {:.0f} cases and clearly worse in {:.0f}",
             says=[(blind["gain"] > blind["error"]).sum(), (blind["gain"] < -blind["error"]).sum()])

@@ -114,9 +114,9 @@ def speedups(at: Seconds, *, sizes: Sequence[int], models: Sequence[str]) -> pd.
 def check_finding(measured: pd.DataFrame, largest: pd.DataFrame, blocks: Sequence[Floats], records: int) -> None:
     """The finding, and the first picture."""
     numbers = [largest["pass_s"].min(), largest["pass_s"].max(), measured["all_mb"].max() / 1024]
-    observe("scale-pass", "On ten million records and two cores a pass takes {:.2f} to {:.2f} s, the largest fit "
-            "{:.1f} GB", says=numbers)
-    observe("scale-zh-pass", "扫描一遍需要 {:.2f} 至 {:.2f} 秒，最大的一次训练占用 {:.1f} GB 内存", says=numbers)
+    observe("scale-pass", "On ten million records and two cores one reading of them takes {:.2f} to {:.2f} s, the "
+            "largest fit needs {:.1f} GB", says=numbers)
+    observe("scale-zh-pass", "通读一遍需要 {:.2f} 至 {:.2f} 秒，最大的一次训练占用 {:.1f} GB 内存", says=numbers)
     observe("scale-records", "30 162 records in seven blocks", lambda n, of: n == 30_162 and of == 7, records,
             len(blocks))
 
@@ -137,7 +137,7 @@ def check_driver(full: pd.DataFrame) -> None:
 def check_sums(sums: Mapping[str, Floats], raw: Floats, fixed_point: Floats) -> None:
     """Weights that add up exactly."""
     different = {name: len(set(values.tolist())) for name, values in sums.items()}
-    observe("scale-orders", "{:.0f} different sums of the weights as computed, and a single one of the rounded weights",
+    observe("scale-orders", "{:.0f} different sums of the weights as computed, but a single sum of the rounded weights",
             lambda d: d["multiples of 2⁻²⁸"] == 1 < d["as computed"], different, says=[different["as computed"]])
     observe("scale-half-unit", "Rounding moves a weight by at most half a unit", lambda units: 0.4 < units <= 0.5,
             float(np.abs(raw - fixed_point).max()) * losses.FIXED_POINT)
@@ -149,8 +149,8 @@ def check_passes(passes: Mapping[str, Floats], largest: pd.DataFrame) -> None:
     observe("scale-levels", "the Pearson tree's slowest takes {:.2f} times as long as its fastest, and it is the first "
             "one", lambda levels: levels.argmax() == 0, levels, says=[levels.max() / levels.min()])
     number, seconds = largest["passes"], largest["pass_s"]
-    observe("scale-delta", "With δ the booster takes {:.0f} passes where 20 rounds without it take {:.0f}, and a pass "
-            "in the middle is {:.2f} times as long",
+    observe("scale-delta", "With δ the booster takes {:.0f} passes where 20 rounds without it take {:.0f}, and its "
+            "median pass is {:.2f} times as long",
             says=[number["booster with δ"], number["booster"], seconds["booster with δ"] / seconds["booster"]])
 
 

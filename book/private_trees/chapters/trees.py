@@ -109,7 +109,7 @@ def check_cut(
     density: Mapping[str, Floats], points: Floats, *, ends: Floats, chance: Floats, hers: Floats, with_chance: float
 ) -> None:
     """Where to cut: ``chance`` of each interval between the ``ends``, and the midpoints that are ``hers`` alone."""
-    loss = np.log(density["with her"] / density["without her"])
+    loss = np.log(density["D, with her"] / density["D′, without her"])
     observe("foundations-histogram", "the histogram follows the density with her",
             lambda x, y: np.abs(x - y).max() < 0.003, np.histogram(points, ends)[0] / len(points), chance)
     observe("foundations-inside", r"the loss stays strictly within $\pm1$", lambda x: np.abs(x).max() < 1, loss)

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 
 from dpnb.arrays import Floats
 
+from .colours import readable
 from .common import (
     HATCHES,
     LEAK,
@@ -92,11 +93,10 @@ def plot_climbing(table: pd.DataFrame, truth: Mapping[str, float], *, claim: flo
         one = mine[mine["audit"] == 0]
         axis.plot(one["runs"], one["bound"], LINES[i], color=f"C{i}", label=f"{name} coin", linewidth=2.2)
         axis.axhline(value, color=f"C{i}", linestyle="--", linewidth=1)
-        axis.annotate(f"true ε = {value:g}", (10, value), (0, 3), textcoords="offset points", fontsize=SIZE)
+        beside: dict[str, Any] = {"transform": axis.get_yaxis_transform(), "va": "center", "fontsize": SIZE}
+        axis.text(1.02, value, f"true\nε = {value:g}", color=readable(f"C{i}"), **beside)
     axis.axhspan(claim, 1.15 * max(truth.values()), color="0.93", zorder=0)
-    axis.annotate(
-        "claim refuted", (10, claim), (0, 22), textcoords="offset points", fontsize=SIZE, color="0.25"
-    )
+    axis.text(0.97, (claim + max(truth.values())) / 2, "claim refuted", ha="right", **beside)
     axis.set(xscale="log", xlabel="runs", ylabel="lower bound for ε, 95 %")
     axis.set_ylim(0, 1.15 * max(truth.values()))
     axis.legend(loc="lower right")
@@ -222,22 +222,24 @@ def plot_canaries(
     bounds : of :func:`private_trees.audits.canary_bounds`.
     ceiling : canaries → bound if all guesses are right.
     """
-    figure = plt.figure(figsize=(WIDTH, 5.6))
-    halves: Any = figure.subfigures(2, 1, height_ratios=(1, 1.25))
-    top, below = halves
-    for axis, (name, sides) in zip(top.subplots(1, len(scores), sharey=True), scores.items(), strict=True):
+    layout = [list(scores), ["bounds"] * len(scores)]
+    figure, axes = plt.subplot_mosaic(layout, figsize=(WIDTH, 5.6), height_ratios=(1, 1.25))
+    tops = [axes[name] for name in scores]
+    for axis, (name, sides) in zip(tops, scores.items(), strict=True):
+        axis.sharey(tops[0])
         for i, (label, values) in enumerate(zip(("in", "out"), sides, strict=True)):
             _shares(axis, values, np.arange(-6.5, 7.5), i, label)
         axis.set(title=name, xlabel="count in its leaf")
-    top.axes[0].set_ylabel("share of canaries")
-    top.axes[0].legend()
-    axis = below.subplots()
+    tops[0].set_ylabel("share of canaries")
+    tops[0].legend()
+    axis = axes["bounds"]
     for i, (which, mine) in enumerate(bounds.groupby("name", sort=False)):
         look: dict[str, Any] = {"color": f"C{i + 2}", "markersize": 7, "alpha": 0.8}
         axis.plot(mine["canaries"], mine["bound"], MARKERS[i], label=str(which), **look)
     axis.plot(list(ceiling), list(ceiling.values()), color="black", label="all guesses right")
     dotted(axis, y=1)
     axis.set(xscale="log", xlabel="canaries in one run", ylabel="lower bound for ε, 95 %")
+    axis.set_ylim(0, 1.5 * max(ceiling.values()))  # room for the legend
     axis.legend(loc="upper left", fontsize=SIZE)
     return figure
 

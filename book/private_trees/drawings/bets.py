@@ -29,7 +29,8 @@ def plot_games(games: pd.DataFrame, *, enough: float) -> Figure:
     figure, axis = plt.subplots(figsize=(WIDTH, 3.9))
     for i, (name, own) in enumerate(games.groupby("name", sort=False)):
         paths = own.pivot(index="runs", columns="game", values="wealth")
-        axis.plot(paths.index, paths.to_numpy(), color=f"C{i}", alpha=0.15, linewidth=0.8)
+        few = paths.iloc[::4]  # as many points as thin lines show
+        axis.plot(few.index, few.to_numpy(), color=f"C{i}", alpha=0.15, linewidth=0.8)
         axis.plot(
             paths.index, paths.median(axis=1), LINES[i], color=f"C{i}", linewidth=2.6, label=f"{name}, median"
         )
@@ -133,7 +134,7 @@ def plot_subjects(broken: pd.DataFrame, *, most: float, beyond: float) -> Figure
         sharex=True,
         squeeze=False,
         height_ratios=sizes,
-        figsize=(WIDTH, 0.09 * sum(sizes) + 1.5),
+        figsize=(WIDTH, 0.09 * sum(sizes) + 3),
     )
     powers = [10.0**k for k in range(1, math.ceil(math.log10(beyond)))]
     for axis, (origin, own) in zip(axes.flat, panels, strict=True):
@@ -159,7 +160,7 @@ def plot_subjects(broken: pd.DataFrame, *, most: float, beyond: float) -> Figure
                 **place,
             )
         dotted(axis, x=most)
-        axis.set(xscale="log", ylabel=f"{origin} programs")
+        axis.set(xscale="log", ylabel=f"{origin}\nprograms")
         if np.isinf(broken["fits"]).any():
             ticks(axis, x=[*powers, beyond], last="∞")
     axes[-1, 0].set_xlabel(f"fits to conviction, on both data sets; dotted: {most:g}")

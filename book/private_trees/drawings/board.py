@@ -14,7 +14,6 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from ..board.standings import Ranking
 from .common import (
     HATCHES,
-    MARKERS,
     SMALLER,
     WIDTH,
     epsilon_axis,
@@ -22,12 +21,20 @@ from .common import (
     look_of,
     panel_grid,
     small,
+    wrapped,
 )
 
+NAMED = 3  # methods with a colour of their own where lines are many
 
-def _by_method(methods: Sequence[str], **other: Any) -> dict[str, dict[str, Any]]:
-    """Colour, line and marker of each method."""
-    return {m: look_of(i % 10, marker=MARKERS[i % len(MARKERS)], **other) for i, m in enumerate(methods)}
+
+def _by_method(methods: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Look and name of each method: the first few have their own, the others are grey and have one together."""
+    others = methods[NAMED:]
+    grey = {"color": "0.6", "linewidth": 1, "zorder": 1.5}
+    looks = {m: grey | {"label": f"{len(others)} other methods" if m == others[0] else None} for m in others}
+    return looks | {
+        m: look_of(i, label=m, markersize=3.5, linewidth=1.3) for i, m in enumerate(methods[:NAMED])
+    }
 
 
 def plot_losses(table: pd.DataFrame, methods: Sequence[str], *, label: str) -> Figure:
@@ -36,7 +43,7 @@ def plot_losses(table: pd.DataFrame, methods: Sequence[str], *, label: str) -> F
     Parameters
     ----------
     table : columns dataset, method, epsilon, loss and ``error``.
-    methods : in the order of the legend.
+    methods : the first few have a colour and a name.
     label : of the vertical axes.
     """
     sets = sorted(table["dataset"].unique())
@@ -44,13 +51,10 @@ def plot_losses(table: pd.DataFrame, methods: Sequence[str], *, label: str) -> F
     looks = _by_method(methods)
     for axis, name in zip(axes.ravel(), sets, strict=False):
         panel = table[table["dataset"] == name]
-        for method in methods:
+        for method, look in looks.items():
             line = panel[panel["method"] == method].sort_values("epsilon")
-            look = looks[method] | {"markersize": 3.5, "linewidth": 1.3}
             if len(line):
-                axis.errorbar(
-                    line["epsilon"], line["loss"], line["error"], label=method, elinewidth=0.8, **look
-                )
+                axis.errorbar(line["epsilon"], line["loss"], line["error"], elinewidth=0.8, **look)
         epsilon_axis(axis, table["epsilon"].unique(), "")
         small(axis, title=name, pad=3)
         axis.set_yscale("log")
@@ -64,12 +68,12 @@ def plot_losses(table: pd.DataFrame, methods: Sequence[str], *, label: str) -> F
         axis.set_xlabel("ε", fontsize="small")
     for axis in axes[:, 0]:
         axis.set_ylabel(label, fontsize=SMALLER)
-    legend_below(figure, 2, order=methods, fontsize=SMALLER)
+    legend_below(figure, 2, fontsize="small")
     return figure
 
 
 def plot_leads(best: pd.DataFrame, epsilons: Sequence[float], *, label: str) -> Figure:
-    """Leads with 95 % intervals over the best other method, a row a data set, a panel an ε.
+    """Leads with 95 % intervals over the best other method, which stands below the data set of the row; a panel an ε.
 
     Parameters
     ----------
@@ -78,22 +82,18 @@ def plot_leads(best: pd.DataFrame, epsilons: Sequence[float], *, label: str) -> 
     label : of the horizontal axis.
     """
     sets = sorted(best["dataset"].unique(), reverse=True)
-    figure, axes = panel_grid(len(epsilons), 1, (WIDTH, 0.7 + 0.25 * len(sets)), sharey=True)
+    figure, axes = panel_grid(len(epsilons), 1, (WIDTH, 0.7 + 0.34 * len(sets)))
     for axis, epsilon in zip(axes[:, 0], epsilons, strict=True):
         rows = best[best["epsilon"] == epsilon]
         at = rows["dataset"].map(sets.index)
         axis.axvline(0, color="black", linewidth=0.9)
         axis.errorbar(rows["mean"], at, xerr=rows["half"], fmt="o", color="C0", markersize=4.5, capsize=2)
-        how: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": SMALLER}
-        for y, end, name in zip(at, rows["mean"] + rows["half"], rows["method"], strict=True):
-            axis.annotate(f"over {name}", (end, y), xytext=(6, 0), **how)
-        axis.set_yticks(range(len(sets)), sets, fontsize="small")
+        names = dict(zip(at, rows["dataset"] + "\nover " + rows["method"], strict=True))
+        axis.set_yticks(range(len(sets)), [names.get(i, "") for i in range(len(sets))], fontsize=SMALLER)
         axis.set_ylim(-0.6, len(sets) - 0.4)
-        axis.grid(visible=False, axis="y")  # its lines would strike the names through
-        low, high = (rows["mean"] - rows["half"]).min(), (rows["mean"] + rows["half"]).max()
-        axis.set_xlim(low - 0.03 * (high - low), high + 1.0 * (high - low))  # room for the names
-        axis.set_xlabel(f"{label}, ε = {epsilon:g}", fontsize="small")
+        axis.set_title(f"ε = {epsilon:g}", fontsize="small", pad=3)
         axis.tick_params(axis="x", labelsize=SMALLER)
+        axis.set_xlabel(wrapped(label, 26), fontsize="small")
     return figure
 
 
@@ -113,28 +113,26 @@ def plot_ranks(rankings: Mapping[float, Ranking]) -> Figure:
     critical = next(iter(rankings.values())).critical
     top = len(names) - 0.2
     axis.plot([1, 1 + critical], [top, top], color="black", linewidth=3, solid_capstyle="butt")
-    axis.annotate("critical difference", (1 + critical, top), xytext=(5, 0), fontsize=SMALLER, va="center",
-                  textcoords="offset points")  # fmt: skip
+    axis.text(1 + critical / 2, top + 0.2, "critical difference", ha="center", va="bottom", fontsize=SMALLER)
     axis.set_yticks(range(len(names)), names, fontsize="small")
-    axis.set(xlabel="mean rank (1 is best)", ylim=(-0.6, len(names) + 0.2))
+    axis.set(xlabel="mean rank (1 is best)", ylim=(-0.6, len(names) + 0.9))
     legend_below(figure, len(rankings))
     return figure
 
 
 def plot_costs(table: pd.DataFrame, *, panels: Mapping[str, str], label: str) -> Figure:
-    """Loss against cost, a marker a method, a panel a cost.
+    """Costs as dots, a row a method with its loss beside its name, the least loss on top; a panel a cost.
 
     Parameters
     ----------
     table : a row a method, with the columns of the panels and ``loss``.
     panels : column → label of its axis.
-    label : of the vertical axis.
+    label : of the loss.
     """
-    figure, axes = panel_grid(1, len(panels), (WIDTH / len(panels), 4.6), sharey=True)
-    looks = _by_method(list(table.index), linestyle="none", markersize=6)
+    rows = table.sort_values("loss", ascending=False)
+    figure, axes = panel_grid(1, len(panels), (WIDTH / len(panels), 1.0 + 0.25 * len(rows)), sharey=True)
     for axis, (column, name) in zip(axes[0], panels.items(), strict=True):
-        for method, row in table.iterrows():
-            axis.plot(row[column], row["loss"], label=method, **looks[str(method)])
+        axis.plot(rows[column], range(len(rows)), "o", color="C0", markersize=5)
         axis.axvline(1, color="black", linewidth=0.8, linestyle=":")
         if table[column].max() > 5 * table[column].min():
             axis.set_xscale("log")
@@ -143,8 +141,9 @@ def plot_costs(table: pd.DataFrame, *, panels: Mapping[str, str], label: str) ->
             axis.xaxis.set_major_formatter("{x:g}")
             axis.xaxis.set_minor_formatter(NullFormatter())
         small(axis, x=name)
-    small(axes[0, 0], y=label)
-    legend_below(figure, 2, fontsize=SMALLER)
+    names = [f"{method}  {loss:.2f}" for method, loss in rows["loss"].items()]
+    axes[0, 0].set_yticks(range(len(rows)), names, fontsize=SMALLER)
+    axes[0, 0].set_ylabel(f"method, {label}", fontsize="small")
     return figure
 
 
@@ -160,8 +159,8 @@ def plot_stress(table: pd.DataFrame, groups: Mapping[str, Sequence[str]], *, lab
     figure, axes = panel_grid(1, len(groups), (WIDTH / len(groups), 3.0), sharey=True)
     looks = _by_method(list(map(str, table.columns)))
     for axis, (kind, stresses) in zip(axes[0], groups.items(), strict=True):
-        for method, line in table.reindex(list(stresses)).items():
-            axis.plot(range(len(stresses)), line, label=str(method), **looks[str(method)])
+        for method, look in looks.items():
+            axis.plot(range(len(stresses)), table[method].reindex(list(stresses)), **look)
         axis.axhline(0, color="black", linewidth=0.8)
         words = [
             stress.replace(" of the records", "").replace(" attributes of noise", "") for stress in stresses

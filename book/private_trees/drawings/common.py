@@ -10,11 +10,14 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.patches import FancyBboxPatch
 from matplotlib.text import Text
 from numpy.typing import NDArray
 
 from dpnb.arrays import Floats
+
+from .colours import readable
 
 WIDTH = 5.3  # inches of a figure: a telephone of 390 px shows no less than 60 % of it
 SIZE = 10  # points of the text in a drawing, and of what stands beside axes
@@ -156,6 +159,61 @@ def legend_below(
     names = [name for name in order or found if name in found]
     handles = [found[name] for name in names]
     figure.legend(handles, names, loc="outside lower center", ncols=columns, fontsize=fontsize)
+
+
+def label_ends(figure: Figure, *, length: int = 15) -> None:
+    """Write the names of lines at their right ends, moved apart so that they do not touch, in place of a legend.
+
+    Parameters
+    ----------
+    figure : its panels stand below each other.
+    length : letters of a line of a name.
+    """
+    for axis in figure.axes:
+        axis.autoscale_view()
+        lines = zip(*axis.get_legend_handles_labels(), strict=True)
+        ends = {name: getattr(handle, "lines", [handle])[0] for handle, name in lines}
+        low_to_high = sorted(ends, key=lambda name: _end(ends[name])[1])
+        names = [wrapped(name, length) for name in low_to_high]
+        heights = np.array([(name.count("\n") + 1) * 10.5 for name in names])  # points
+        room = 72 * figure.get_figheight() * axis.get_position().height
+        wanted = [axis.transData.transform(_end(ends[name])) for name in low_to_high]
+        at = _apart(room * axis.transAxes.inverted().transform(wanted)[:, 1], heights)
+        for name, key, y in zip(names, low_to_high, at / room, strict=True):
+            colour = readable(ends[key].get_color())
+            lead = {
+                "arrowstyle": "-",
+                "color": colour,
+                "linewidth": 0.8,
+                "shrinkA": 1,
+                "shrinkB": 0,
+                "relpos": (0, 0.5),
+            }
+            axis.annotate(
+                name, _end(ends[key]), (1.05, y), textcoords="axes fraction", va="center", fontsize=SMALLER,
+                color=colour, arrowprops=lead, linespacing=1.0,
+            )  # fmt: skip
+
+
+def _end(line: Line2D) -> Point:
+    """The last point of a line; a line across the panel ends at the panel's edge."""
+    points, axis = np.asarray(line.get_xydata(), float), line.axes
+    x, y = points[~np.isnan(points).any(axis=1)][-1]
+    across = line.get_transform() != axis.transData
+    return (axis.get_xlim()[1] if across else float(x)), float(y)
+
+
+def _apart(wanted: Floats, heights: Floats) -> Floats:
+    """Heights near those wanted, increasing, at which boxes of these heights do not touch."""
+    gaps = np.concatenate([[0.0], np.cumsum((heights[1:] + heights[:-1]) / 2)])
+    # Without the gaps the order is all that is asked for: the mean of least squares of each pool of neighbours.
+    pools: list[list[float]] = []
+    for value in wanted - gaps:
+        pools.append([value])
+        while len(pools) > 1 and np.mean(pools[-2]) > np.mean(pools[-1]):
+            pools[-2:] = [pools[-2] + pools[-1]]
+    found: Floats = np.concatenate([np.full(len(pool), np.mean(pool)) for pool in pools]) + gaps
+    return found
 
 
 def dotted(axis: Axes, *, x: float | None = None, y: float | None = None) -> None:

@@ -27,6 +27,7 @@ from .common import (
     draw_dots,
     draw_levels,
     epsilon_axis,
+    label_ends,
     legend_below,
     look_of,
     panel_grid,
@@ -278,10 +279,10 @@ def plot_depths(table: pd.DataFrame, *, floor: float) -> Figure:
             panel = points[(points["method"] == method) & (points["utility"] == score)]
             for i, (depth, curve) in enumerate(panel.groupby("max_depth")):
                 draw_curve(axis, curve, index=i, label=f"depth {depth}")
-            axis.axhline(floor, color="black", linestyle=":", linewidth=1, label="majority class")
+            axis.axhline(floor, color="black", linestyle=":", linewidth=1)
             axis.set_title(f"{method},\n{UTILITIES[score]}", fontsize=SIZE)
             epsilon_axis(axis, every_other, "claimed ε" if method == methods[-1] else "")
-        row[0].set_ylabel("test accuracy")
+        row[0].set_ylabel("test accuracy;\ndotted: majority class")
     legend_below(figure, 3)
     return figure
 
@@ -304,5 +305,5 @@ def plot_beside(table: pd.DataFrame, *, levels: Mapping[str, Mapping[str, float]
         axis.set_ylabel(_METRICS[metric])
         epsilon_axis(axis, rows["epsilon"].unique(), "")
     axes[-1, 0].set_xlabel("claimed ε")
-    legend_below(figure, 2)
+    label_ends(figure)
     return figure

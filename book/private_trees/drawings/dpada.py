@@ -34,6 +34,7 @@ from .common import (
     draw_dots,
     draw_levels,
     epsilon_axis,
+    label_ends,
     legend_below,
     say,
     sheet,
@@ -123,7 +124,8 @@ def plot_rounds(rounds: Sequence[Round], alphas: Mapping[str, Floats]) -> Figure
     rounds : of :func:`three_rounds` on ``NINE.first``.
     alphas : ``"D"`` and ``"D′"`` → α₁ of many runs.
     """
-    figure, axes = plt.subplots(2, 2, figsize=(WIDTH, 5.9))
+    figure, axes = plt.subplots(2, 2, figsize=(WIDTH, 6.1), layout="constrained")
+    figure.get_layout_engine().set(h_pad=0.12)  # inches: a step stands below its own panel
     X, y = NINE.first
     points, signs = X.to_numpy(), np.where(y == 1, 1, -1)
     for number, (axis, seen) in enumerate(zip(axes.flat, rounds, strict=False), 1):
@@ -244,16 +246,16 @@ def plot_sizes(sizes: Mapping[str, float]) -> Figure:
     ----------
     sizes : name → size, drawn from top to bottom; names with "noise" have the colour of noise.
     """
-    figure, axis = plt.subplots(figsize=(WIDTH, 2.4))
+    figure, axis = plt.subplots(figsize=(WIDTH, 2.9))
     for i, (name, size) in enumerate(sizes.items()):
         noise = "noise" in name
-        axis.plot(size, -i, MARKERS[int(noise)], color=LEAK if noise else "C0", markersize=10)
+        axis.plot(size, -i, MARKERS[int(noise)], color=LEAK if noise else "C0", markersize=8)
         axis.annotate(
-            f"{size:.2g}", (size, -i), xytext=(0, 9), textcoords="offset points", ha="center", fontsize=10
+            f"{size:.2g}", (size, -i), xytext=(0, 7), textcoords="offset points", ha="center", fontsize=10
         )
     axis.set_yticks(-np.arange(len(sizes)), list(sizes))
     axis.set(xscale="log", xlabel="size", ylim=(0.7 - len(sizes), 0.8))
-    axis.set_xlim(min(sizes.values()) / 5, max(sizes.values()) * 5)
+    axis.set_xlim(min(sizes.values()) / 20, max(sizes.values()) * 5)
     return figure
 
 
@@ -338,7 +340,7 @@ def plot_budgets(points: pd.DataFrame, *, levels: Mapping[str, Mapping[str, floa
         draw_levels(axis, lines)
         axis.set(title=dataset, ylabel="test accuracy")
         epsilon_axis(axis, panel["epsilon"].unique(), "claimed ε")
-    legend_below(figure, 2)
+    label_ends(figure)
     return figure
 
 
@@ -361,11 +363,11 @@ def plot_by_schedule(points: pd.DataFrame, *, levels: Mapping[str, float]) -> Fi
             panel = points[(points["schedule"] == schedule) & (points["dataset"] == dataset)]
             for i, (m, curve) in enumerate(panel.groupby("n_rounds")):
                 draw_curve(axis, curve, index=i, label=f"m = {m}")
-            draw_levels(axis, {"majority class": level})
+            draw_levels(axis, {"_majority class": level})
             axis.set_title(f"{dataset}, {schedule}", fontsize=11)
             epsilon_axis(axis, few, "claimed ε" if schedule == schedules[-1] else "")
     for axis in axes[0]:
-        axis.set_ylabel("test accuracy")
+        axis.set_ylabel("test accuracy;\ndashed: majority class")
     legend_below(figure, 3)
     return figure
 

@@ -20,6 +20,7 @@ from .common import (
     INK,
     LEAK,
     MARKERS,
+    SIZE,
     SMALLER,
     WIDTH,
     Look,
@@ -27,6 +28,7 @@ from .common import (
     box,
     draw_levels,
     epsilon_axis,
+    label_ends,
     legend_below,
     look_of,
     panel_grid,
@@ -114,19 +116,19 @@ def draw_dataflow() -> Figure:
         "leaf": (0.79, 0.46, "label by\npermute-and-flip,\nall that is left, (10)", noisy),
         "forest": (0.555, 0.05, "published: edges of bins, attributes, leaves, labels", records),
     }
-    drawn = {key: box(axis, (x, y), words, look, size=9.5) for key, (x, y, words, look) in boxes.items()}
+    drawn = {key: box(axis, (x, y), words, look, size=SIZE) for key, (x, y, words, look) in boxes.items()}
     for words, y in (("one more record:\nanother one moves", 0.80), ("no noise", 0.63), ("no noise", 0.44)):
-        axis.text(0.5, y, words, color=LEAK, fontsize=9.5, fontweight="bold", va="center")
+        axis.text(0.5, y, words, color=LEAK, fontsize=SIZE, fontweight="bold", va="center")
     ways = [("records", "parts"), ("parts", "one"), ("one", "bins"), ("bins", "split"), ("one", "leaf")]
     for first, second in ways:
         arrow(axis, drawn[first], drawn[second])
     for first in ("split", "leaf"):  # straight down
         arrow(axis, drawn[first], drawn["forest"], onto=(boxes[first][0], boxes["forest"][1]))
-    axis.text(0.60, 0.565, "yes", fontsize=9.5)
-    axis.text(0.245, 0.56, "no", fontsize=9.5, ha="right", va="center")
+    axis.text(0.60, 0.565, "yes", fontsize=SIZE)
+    axis.text(0.245, 0.56, "no", fontsize=SIZE, ha="right", va="center")
     axis.plot([0.155, 0.05, 0.05], [0.28, 0.28, 0.63], color=INK, linewidth=1.4)
     arrow(axis, (0.05, 0.63), (0.19, 0.63), linewidth=1.2, shrinkB=0)
-    axis.text(0.03, 0.685, "next level", fontsize=9.5, ha="left", va="center")
+    axis.text(0.03, 0.685, "next level", fontsize=SIZE, ha="left", va="center")
     return figure
 
 
@@ -137,7 +139,7 @@ def draw_bins(rows: Mapping[str, tuple[Floats, Sequence[int], Floats]]) -> Figur
     ----------
     rows : name → values of the records, their classes 0 and 1, and the edges between the bins.
     """
-    figure, axes = panel_grid(len(rows), 1, (WIDTH, 1.05), sharex=True)
+    figure, axes = panel_grid(len(rows), 1, (WIDTH, 1.3), sharex=True)
     for axis, (name, (x, y, edges)) in zip(axes[:, 0], rows.items(), strict=True):
         for edge in edges:
             axis.axvline(edge, color=LEAK, linestyle="--", linewidth=1.3)
@@ -149,7 +151,7 @@ def draw_bins(rows: Mapping[str, tuple[Floats, Sequence[int], Floats]]) -> Figur
         axis.set_title(name, fontsize="small")
     axes[-1, 0].set_xlabel("x; dashed: edges of the five bins", fontsize="small")
     axes[-1, 0].tick_params(labelsize="small")
-    axes[0, 0].legend(loc="center right")
+    legend_below(figure, 2)
     return figure
 
 
@@ -219,7 +221,7 @@ def draw_parts(
         for t, records in enumerate(parts):
             x = left + 1.7 * t
             axis.add_patch(Rectangle((x, 0.4), 1.4, 3.0, facecolor="white", edgecolor="0.4"))
-            say(axis, x + 0.7, 0.0, f"tree {t + 1}", fontsize=9)
+            say(axis, x + 0.7, 0.0, f"tree {t + 1}", fontsize=SIZE)
             for k, name in enumerate(records):
                 colour = {new: LEAK, moved: "C1"}.get(name, "0.85")
                 axis.add_patch(Circle((x + 0.7, 0.95 + 0.9 * k), 0.38, facecolor=colour, alpha=0.75))
@@ -239,7 +241,7 @@ def draw_roots(forests: Mapping[str, Sequence[int]]) -> Figure:
     figure, axis = _canvas((1.6 * most + 2.8, 1.9 * len(forests)), WIDTH)
     for row, (name, sizes) in enumerate(forests.items()):
         y = -1.9 * row
-        axis.text(0, y, name, ha="left", va="center", fontsize=9.5)
+        axis.text(0, y, name, ha="left", va="center", fontsize=SIZE)
         for t, size in enumerate(sizes):
             x = 3.4 + 1.6 * t
             for k in range(size - 1 if size > 1 else 0):
@@ -261,8 +263,8 @@ def plot_forests(points: pd.DataFrame, levels: Mapping[str, Mapping[str, float]]
     levels : data set → name → height of a horizontal line.
     """
     labels = list(points["label"].unique())
-    figure, axes = panel_grid(-(-(len(levels) + 1) // 2), 2, (WIDTH / 2, 2.5))
-    for axis, (dataset, lines) in zip(axes.ravel(), levels.items(), strict=False):
+    figure, axes = panel_grid(len(levels), 1, (WIDTH, 2.5))
+    for axis, (dataset, lines) in zip(axes[:, 0], levels.items(), strict=True):
         for i, label in enumerate(labels):
             line = points[(points["dataset"] == dataset) & (points["label"] == label)].sort_values("epsilon")
             look = look_of(i, linewidth=1.3, markersize=4)
@@ -270,10 +272,7 @@ def plot_forests(points: pd.DataFrame, levels: Mapping[str, Mapping[str, float]]
         draw_levels(axis, lines)
         epsilon_axis(axis, points["epsilon"].unique(), "")
         small(axis, title=dataset, x="claimed ε", y="test accuracy", pad=3)
-    spare = axes.ravel()[len(levels) :]
-    for axis in spare:
-        axis.axis("off")
-    spare[0].legend(*axes[0, 0].get_legend_handles_labels(), loc="center", fontsize=SMALLER)
+    label_ends(figure)
     return figure
 
 
@@ -319,13 +318,13 @@ def plot_ablations(points: pd.DataFrame, *, levels: Mapping[str, float]) -> Figu
             axis.plot(line["epsilon"], line["mean"], label=f"treeDepth {depth}", **look)
             ends = line["mean"] - line["error"], line["mean"] + line["error"]
             axis.fill_between(line["epsilon"], *ends, color=f"C{i}", alpha=0.2)
-        draw_levels(axis, {"majority class": levels[name]})
+        draw_levels(axis, {"_majority class": levels[name]})
         every = points[points["dataset"] == name]
         axis.set_ylim((every["mean"] - every["error"]).min(), (every["mean"] + every["error"]).max())
         epsilon_axis(axis, points["epsilon"].unique(), "")
         small(axis, title=f"{name}, {label}", y="test accuracy", size=SMALLER, pad=3)
     for axis in axes[-1]:
-        small(axis, x="claimed ε")
+        small(axis, x="claimed ε; dashed:\nmajority class")
     legend_below(figure, 3)
     return figure
 
@@ -345,9 +344,10 @@ def plot_budgets(points: pd.DataFrame, steps: Sequence[str]) -> Figure:
             100 * points[points["dataset"] == name].pivot_table("mean", "method", "epsilon").loc[list(steps)]
         )
         low, high = table.min().min(), table.max().max()
-        axis.imshow(
-            table, cmap="Blues", aspect="auto", vmin=low, vmax=2 * high - low
-        )  # light: the text is black
+        # Light, for black text; rectangles and not a raster, whose colours the dark could not change.
+        ground: dict[str, Any] = {"cmap": "Blues", "vmin": low, "vmax": 2 * high - low}
+        axis.pcolormesh(np.arange(table.shape[1]), np.arange(len(steps)), table, shading="nearest", **ground)
+        axis.invert_yaxis()
         for (row, column), value in np.ndenumerate(table.to_numpy()):
             say(axis, column, row, f"{value:.1f}", fontsize=9)
         axis.set_xticks(range(table.shape[1]), [f"{eps:g}" for eps in table], fontsize="small")

@@ -17,6 +17,7 @@ from dpnb.arrays import Ints
 
 from .common import (
     LEAK,
+    SIZE,
     SMALLER,
     WIDTH,
     Look,
@@ -27,6 +28,7 @@ from .common import (
     draw_dots,
     draw_levels,
     epsilon_axis,
+    label_ends,
     legend_below,
     look_of,
     panel_grid,
@@ -88,7 +90,7 @@ def _cells(axis: Axes, rows: Mapping[str, Any], blocks: Sequence[Ints], *, new: 
                     look |= {"edgecolor": LEAK, "linewidth": 2.5, "zorder": 3}
                 left = _left(int(i), block)
                 axis.add_patch(Rectangle((left, height), 1, 1, **look))
-                how: dict[str, Any] = {"fontsize": SMALLER, "zorder": 4}
+                how: dict[str, Any] = {"fontsize": SIZE, "zorder": 4}
                 tone = "white" if values[i] else "black"
                 say(axis, left + 0.5, height + 0.48, str(values[i]), color=tone, **how)
 
@@ -97,7 +99,7 @@ def _coefficients(
     axis: Axes, blocks: Sequence[Ints], scores: Sequence[float], *, height: float, name: str
 ) -> None:
     """The coefficient of an attribute below each block, and their mean at the end."""
-    how: dict[str, Any] = {"va": "center", "fontsize": SMALLER}
+    how: dict[str, Any] = {"va": "center", "fontsize": SIZE}
     axis.text(-0.4, height + 0.4, f"|φ| of {name}", ha="right", **how)
     for block, (members, score) in enumerate(zip(blocks, scores, strict=True)):
         middle = (_left(int(members[0]), block) + _left(int(members[-1]), block) + 1) / 2
@@ -150,8 +152,7 @@ def _join(
 ) -> None:
     """Boxes, and the arrows between them."""
     drawn = {
-        words: box(axis, (x, y), words, _BORDERS[kind], size=SMALLER, pad=0.4)
-        for words, (x, y, kind) in boxes.items()
+        words: box(axis, (x, y), words, _BORDERS[kind], pad=0.4) for words, (x, y, kind) in boxes.items()
     }
     for first, second in arrows:
         arrow(axis, drawn[first], drawn[second], linewidth=linewidth)
@@ -240,25 +241,22 @@ def plot_curves(
 
 
 def plot_sets(points: pd.DataFrame, *, levels: Mapping[str, Mapping[str, float]]) -> Figure:
-    """Accuracy against ε, a line for each method, a panel for each data set, two in a row.
+    """Accuracy against ε, a line for each method, a panel for each data set.
 
     Parameters
     ----------
     points : columns dataset, label, epsilon, mean, error.
     levels : data set → name → height of horizontal lines.
     """
-    figure, axes = panel_grid(-(-len(levels) // 2), 2, (WIDTH / 2, 2.5))
-    panels = axes.ravel()
-    for axis, (dataset, lines) in zip(panels, levels.items(), strict=False):
+    figure, axes = panel_grid(len(levels), 1, (WIDTH, 2.5))
+    for axis, (dataset, lines) in zip(axes[:, 0], levels.items(), strict=True):
         panel = points[points["dataset"] == dataset]
         for i, label in enumerate(points["label"].unique()):
             draw_curve(axis, panel[panel["label"] == label], index=i, label=label)
         draw_levels(axis, lines)
         epsilon_axis(axis, panel["epsilon"].unique(), "")
         small(axis, title=dataset, x="claimed ε", y="test accuracy", pad=3)
-    for axis in panels[len(levels) :]:
-        figure.delaxes(axis)
-    legend_below(figure, 2, fontsize=SMALLER)
+    label_ends(figure)
     return figure
 
 

@@ -2,7 +2,7 @@
 
 The functions draw what they are given. They compute nothing about the data, draw no random numbers, and return
 the figure. Colours are safe for colour-blind readers, and no figure relies on colour alone. The background is
-opaque white, so that a page in dark mode shows them as they are.
+white; a page in the dark gives every colour another value.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpnb.arrays import Floats
 
 from ..studies.scale import PassCost
+from .colours import readable
 from .common import ERROR_BARS, HATCHES, LINES, MARKERS, legend_below, look_of, panel_grid, ticks
 
 UTILITIES = {"info_gain": "information gain", "max": "max-class sum", "gini": "Gini"}
@@ -31,12 +32,15 @@ def use_style() -> None:
     sns.set_theme(
         context="notebook",
         style="whitegrid",
-        palette="colorblind",
+        palette=[readable(colour, 3) for colour in sns.color_palette("colorblind").as_hex()],
+        font="DejaVu Sans",  # pages bring it along
         rc={
             "figure.dpi": 110,
             "figure.facecolor": "white",
             "figure.constrained_layout.use": True,
+            "figure.constrained_layout.w_pad": 0.1,  # inches: room for half of a tick's label
             "savefig.facecolor": "white",
+            "path.simplify_threshold": 0.5,  # points: a figure is part of its page
             "axes.titlesize": "medium",
             "axes.labelsize": "medium",
             "legend.fontsize": "small",
@@ -168,7 +172,7 @@ def plot_selection(
         )
     axis.set_xticks(at, [f"{score:g}" for score in np.asarray(scores, float)])
     axis.set(xlabel="score of the candidate", ylabel="probability of being chosen")
-    axis.legend()
+    legend_below(figure, 3)
     return figure
 
 

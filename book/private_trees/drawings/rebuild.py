@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.special import expit
 
-from .common import LINES, SIZE, WIDTH, legend_below, look_of, ticks
+from .common import LINES, WIDTH, label_ends, look_of, ticks
 
 NONE = 1_000.0  # where ε = ∞ is drawn
 
@@ -34,7 +34,7 @@ def plot_rebuilt(leaks: pd.DataFrame, guesses: pd.DataFrame) -> Figure:
     below.set(xscale="log", ylim=(45, 104))
     finite = sorted(e for e in set(leaks.index.get_level_values("epsilon")) if np.isfinite(e))
     ticks(below, x=[*finite, NONE], last="none")
-    legend_below(figure, 2, order=below.get_legend_handles_labels()[1], fontsize=SIZE)
+    label_ends(figure)
     return figure
 
 

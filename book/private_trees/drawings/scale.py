@@ -32,19 +32,17 @@ def draw_one_pass(
     tree : the tree.
     names : of the two values and of the attribute that is counted.
     """
-    figure = plt.figure(figsize=(WIDTH, 5.6))
-    halves: Any = figure.subfigures(2, 1, height_ratios=(1, 1))
-    top, below = halves
-    left, right = top.subplots(1, 2)
+    figure, axes = plt.subplot_mosaic("ab;cc", figsize=(WIDTH, 5.6))
+    left, right = axes["a"], axes["b"]
     bottom = np.zeros(counts.shape[1])
     for b, own in enumerate(counts):
         right.bar(np.arange(len(own)), own, bottom=bottom, color=f"C{b}", width=1.0, linewidth=0)
         bottom = bottom + own
-    left.scatter(values[:, 0], values[:, 1], s=2.5, linewidths=0, c=[f"C{b}" for b in block])
+    some = slice(None, None, 1 + len(values) // 2500)  # what a panel has room for
+    left.scatter(*values[some].T, s=4, linewidths=0, c=[f"C{b}" for b in block[some]], rasterized=True)
     left.set(title="records, in blocks", xlabel=names[0], ylabel=names[1])
     right.set(title="counts, added up", xlabel=f"bin of {names[2]}", ylabel="records")
-    axis = below.subplots()
-    draw_tree(axis, tree, domain)
+    draw_tree(axes["c"], tree, domain)
     return figure
 
 
@@ -57,7 +55,9 @@ def draw_tree(axis: Axes, tree: Tree, domain: Domain) -> None:
     boxes = {}
     for node, (x, y) in places.items():
         (condition, _), _ = tree.children(node, domain)
-        boxes[node] = box(axis, (x, y), condition.replace(" = ", " =\n"), KINDS["noisy"])
+        boxes[node] = box(
+            axis, (x, y), condition.replace(" = ", " =\n").replace(" ≤ ", "\n≤ "), KINDS["noisy"]
+        )
     for node, side, answer in ((left, "right", "yes  "), (right, "left", "  no")):
         arrow(axis, boxes[0], boxes[node])
         axis.text((5 + places[node][0]) / 2, 0.7, answer, ha=side, fontsize=SIZE)

@@ -17,7 +17,7 @@ from .answers import judge
 
 @judge
 def check_holm(mine: Callable[[list[float]], ArrayLike]) -> str:
-    """Compare a correction for many comparisons with Holm's, in the order of the p-values given."""
+    """Check a function of a list of p-values that returns the corrected ones by Holm's rule, in the same order."""
     lists = ([0.01, 0.04, 0.03], [0.5, 0.5], [0.001, 0.2, 0.06], [0.04], [0.9, 0.4, 0.6])
     for given in lists:
         said, right = np.asarray(mine(list(given)), float), holm(np.array(given))
@@ -28,7 +28,9 @@ def check_holm(mine: Callable[[list[float]], ArrayLike]) -> str:
 
 @judge
 def check_take(mine: Callable[..., str], choice: pd.DataFrame) -> str:
-    """Compare a look-up in the decision table with the table itself, on both sides of every limit.
+    """Check a function of n, epsilon, allows_delta and needs_shapes that returns a method of the decision table.
+
+    The cases lie on both sides of every limit of n·ε.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from .answers import judge
 
 @judge
 def check_sum(your_function: Callable[[Floats], float]) -> str:
-    """Check a sum of weights that is the same in any order and adds up over parts.
+    """Check a function of weights that returns a number, their sum, the same in any order and over any parts.
 
     Parameters
     ----------
@@ -34,8 +34,8 @@ def check_sum(your_function: Callable[[Floats], float]) -> str:
     for parts in (2, 7, 50):
         added = sum(your_function(part) for part in np.array_split(weights, parts))
         assert added == whole, (
-            f"{parts} parts: their sums add up to {abs(added - whole):.1e} more or less than the whole; a sum "
-            "that is rounded at the end, as math.fsum is, adds up no better: round the weights"
+            f"{parts} parts: their sums differ from the sum of the whole by {abs(added - whole):.1e}; a sum that "
+            "is rounded at the end, as math.fsum is, adds up no better, so round the weights"
         )
     # All rounded down, or all up, weights of these sizes are off by nearly two halves of a step.
     near = {f"weights of {size:g} · 2⁻²⁸": np.full(len(weights), size * 2.0**-28) for size in (0.99, 1.01)}
@@ -65,7 +65,7 @@ class Attempt(NamedTuple):
 
 @judge
 def check_total(your_function: Callable[[Sequence[Attempt]], Ints]) -> str:
-    """Check a sum of tables over tasks, some of which failed or ran twice.
+    """Check a function of attempts, some failed or run twice, that returns an array with the counts of all records.
 
     Parameters
     ----------
@@ -81,6 +81,7 @@ def check_total(your_function: Callable[[Sequence[Attempt]], Ints]) -> str:
     total = np.array([3, 3])
     for case, attempts in all_attempts.items():
         yours = np.asarray(your_function(attempts))
+        assert yours.shape == total.shape, f"{case}: expected {len(total)} counts, one a cell, got {yours}"
         why = (
             "some records count more than once, and so would one of them in the noise's sensitivity"
             if yours.sum() > total.sum()
@@ -94,7 +95,7 @@ def check_total(your_function: Callable[[Sequence[Attempt]], Ints]) -> str:
 
 @judge
 def check_shards(your_function: Callable[[NDArray[np.uint64], int], Ints]) -> str:
-    """Check a rule that gives each record its shard.
+    """Check a function of keys and m that returns an array with the shard of each key, 0 to m − 1.
 
     Parameters
     ----------
@@ -118,4 +119,4 @@ def check_shards(your_function: Callable[[NDArray[np.uint64], int], Ints]) -> st
     assert sizes.max() <= 1.5 * len(keys) / m, (
         f"shards hold {sizes.tolist()} records: expected about {len(keys) // m} each"
     )
-    return f"Shards follow from the key alone and hold {sizes.min()} to {sizes.max()} records"
+    return f"shards follow from the key alone and hold {sizes.min()} to {sizes.max()} records"

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from io import StringIO
+
 import matplotlib.pyplot as plt
 import numpy as np
+from IPython.display import display
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_hex
@@ -12,26 +16,59 @@ from matplotlib.lines import Line2D
 
 from dpnb.arrays import Floats
 
+from .narrow import narrow, pixels
+from .words import unreadable
+
 
 class FigureError(ValueError):
     """A figure that would mislead; the message lists every fault."""
 
 
+NARROW = "narrow"  # in an output's metadata: the layout for telephones
+
+
 def show() -> None:
-    """Show the current figure, if :func:`faults` finds none.
+    """Show the current figure as SVG, if :func:`faults` finds none; beside it, its layout for telephones.
 
     Raises
     ------
     FigureError
-        If there are any.
+        If there are any, in either layout.
     """
-    if found := faults(plt.gcf()):
+    figure = plt.gcf()
+    wide = {"text/plain": str(figure), "image/svg+xml": _checked(figure)}
+    other = {NARROW: _checked(figure)} if narrow(figure) else {}
+    plt.close(figure)
+    display(wide, metadata=other, raw=True)  # type: ignore[no-untyped-call]
+
+
+def _checked(figure: Figure) -> str:
+    if found := faults(figure):
         raise FigureError("This figure would mislead: " + "; ".join(found))
-    plt.show()
+    return svg(figure)
+
+
+def svg(figure: Figure) -> str:
+    """A figure as SVG whose text is text, the same from run to run; without what a page does not need."""
+    file = StringIO()
+    with plt.rc_context({"svg.fonttype": "none", "svg.hashsalt": "private trees"}):
+        figure.savefig(
+            file, format="svg", dpi=120, metadata=dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        )
+    text = file.getvalue()
+    text = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>|<style.*?</style>", "", text, flags=re.DOTALL)
+    text = text[text.index("<svg") :].replace("<svg", '<svg stroke-linejoin="round"', 1)
+    used = set(re.findall(r"#([\w-]+)[)\"]", text))
+    text = re.sub(r' id="([\w-]+)"', lambda found: found[0] if found[1] in used else "", text)
+    return re.sub(r"<[^>]*>", lambda tag: re.sub(r"\d+\.\d{3,}", _short, tag[0]), text).strip()
+
+
+def _short(number: re.Match[str]) -> str:
+    return f"{float(number[0]):.2f}".rstrip("0").rstrip(".")
 
 
 def faults(figure: Figure) -> list[str]:
-    """List what in a figure's artists would mislead: lines that turn back, bands off their line, looks used twice."""
+    """List what would mislead: lines that turn back, bands off their line, looks used twice, words that are hidden."""
     found = []
     for number, axis in enumerate(figure.axes):
         if not axis.axison:  # a drawing
@@ -42,7 +79,7 @@ def faults(figure: Figure) -> list[str]:
         found += [f"{place}: a band of colour {band}" for band in _stray_bands(axis, lines)]
         found += [f"{place}: {twins} look the same" for twins in _same_looks(axis)]
         found += [f"{place}: no label on the axis {name}" for name in _bare_axes(axis)]
-    return found + _unnamed(figure)
+    return found + _unnamed(figure) + unreadable(figure, pixels=pixels(figure))
 
 
 def _points(line: Line2D) -> Floats:
@@ -116,12 +153,15 @@ def _bare_axes(axis: Axes) -> list[str]:
 
 
 def _unnamed(figure: Figure) -> list[str]:
-    """Colours of curves that no legend of the figure explains, where there is more than one colour."""
+    """Colours of curves that neither a legend nor words at an end explain, where there is more than one colour."""
     named = set()
+    legends = [*figure.legends, *filter(None, (axis.get_legend() for axis in figure.axes))]
+    said = {text.get_text() for legend in legends for text in legend.get_texts()}
     for axis in figure.axes:
-        handles, _ = axis.get_legend_handles_labels()
-        named |= {to_hex(line.get_color()) for line in map(_line_of, handles) if line is not None}
-    explained = bool(figure.legends) or any(axis.get_legend() is not None for axis in figure.axes)
+        at_ends = {text.get_text().replace("\n", " ") for text in axis.texts}
+        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
+            if (line := _line_of(handle)) is not None and label in said | at_ends:
+                named.add(to_hex(line.get_color()))
     drawn = {
         to_hex(line.get_color())
         for axis in figure.axes
@@ -129,7 +169,7 @@ def _unnamed(figure: Figure) -> list[str]:
         for line in axis.lines
         if _is_curve(line)
     }
-    missing = drawn if not explained else drawn - named
+    missing = drawn - named
     return (
         [f"no legend explains the colours {', '.join(sorted(missing))}"] if missing and len(drawn) > 1 else []
     )

@@ -21,9 +21,10 @@ from dpnb.data.datasets import load
 from dpnb.files import write_whole
 from dpnb.privacy import laws
 
+from ..board import price
 from .pdf import new_page
 
-FIGURES = ("noise", "selection", "lost-record", "path-budget", "audit", "shapes")
+FIGURES = ("noise", "selection", "lost-record", "path-budget", "audit", "shapes", "choose")
 ROOT = Path(__file__).resolve().parents[3]
 SCRIPTS = ROOT / "book" / "_static" / "moving"
 STILLS = ROOT / "book" / "_stills"
@@ -77,6 +78,11 @@ def age_shapes() -> dict[str, Any]:
     }
 
 
+def price_curves() -> dict[str, Any]:
+    """What the booster loses by n·ε, from the stored results."""
+    return dict(price.curves(ROOT / "results"))
+
+
 def written(data: dict[str, Any]) -> str:
     """JSON of a figure's data, as short as it can be."""
     return json.dumps(data, separators=(",", ":")) + "\n"
@@ -121,6 +127,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     write_whole(STILLS / "audit.json", written(audit_counts()))
     write_whole(STILLS / "shapes.json", written(age_shapes()))
+    write_whole(STILLS / "choose.json", written(price_curves()))
     write_stills()
 
 

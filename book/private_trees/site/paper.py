@@ -66,10 +66,9 @@ def title(page: Tag) -> str:
 
 
 def document(site: Path, body: Tag, own: str) -> str:
-    """An HTML document with the book's styles, one of its own, and MathJax if pages need it; it lies in ``book/``."""
+    """An HTML document with the book's styles and one of its own; it lies in ``book/``."""
     page = BeautifulSoup((site / f"{FRONT}.html").read_text(encoding="utf-8"), "html.parser")
     head = [str(link) for link in page.select("head link[rel=stylesheet]")]
-    head += [str(script) for script in page.select("head script") if "mathjax" in str(script).lower()]
     return (
         "<!DOCTYPE html><html lang='en' data-theme='light' data-mode='light'><head><meta charset='utf-8'>"
         f"<title>{escape(page.title.text)}</title>{''.join(head)}{own}</head>"  # type: ignore[union-attr]

@@ -45,14 +45,13 @@ def new_page() -> Iterator[Page]:
 
 
 def show(page: Page, site: Path, html: str) -> None:
-    """Show a document whose links start from ``book/``, as for printing, once all formulas and pictures are there."""
+    """Show a document whose links start from ``book/``, as for printing, once all pictures are there."""
     with NamedTemporaryFile("w", dir=site / "book", suffix=".html", encoding="utf-8") as sheet:
         sheet.write(html)
         sheet.flush()
-        page.set_default_timeout(60_000 * 15)  # until a slow machine has set all formulas
+        page.set_default_timeout(60_000 * 15)  # a slow machine takes its time
         page.emulate_media(media="print", color_scheme="light")
         page.goto(Path(sheet.name).resolve().as_uri())
-        page.evaluate("window.MathJax && MathJax.startup && MathJax.startup.promise")
         page.evaluate("Promise.all([...document.images].map(image => image.decode().catch(() => 0)))")
 
 

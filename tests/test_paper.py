@@ -118,13 +118,13 @@ def sparse(path: Path) -> list[int]:
 
 @cache
 def main_lines() -> list[str]:
-    """Findings, in pieces between formulas, and the numbers of theorems outside of what is folded, of all chapters."""
+    """Pieces of the chapters' findings, and numbers of theorems and definitions that are not folded."""
     found = []
     for name in paper.chapters(ROOT):
         page = paper.article(SITE, name)
         finding = next(p for p in page.find_all("p") if p.text.startswith("The finding."))
         found += [words(str(piece)) for piece in finding.find_all(string=True, recursive=False)]
-        theorems = page.select(".proof.theorem:not(.dropdown *, details *) .caption-number")
+        theorems = page.select(".proof:is(.theorem, .definition):not(.dropdown *, details *) .caption-number")
         found += [words(number.text) for number in theorems]
     return found
 
@@ -284,9 +284,9 @@ def test_links_lead_within_or_to_the_web(little: Path) -> None:
 
 
 def test_sentences_end_at_their_points() -> None:
-    text = "<p><strong>So.</strong> At <i>n</i> (et al. 2016) it is 0.5. Then <b data-after='.'>x.</b> And so? Yes.</p>"
+    text = "<p><strong>So.</strong> At <i>n</i> it is 0.5. Then <b data-after='.'>x.</b> And so? <a>Yes</a>, et al. <i>x</i>.</p>"
     found = ["".join(part.text for part in one).strip() for one in slides.sentences(paper.fragment(text))]
-    assert found == ["At n (et al. 2016) it is 0.5.", "Then x.", "And so?", "Yes."]
+    assert found == ["At n it is 0.5.", "Then x.", "And so?", "Yes, et al. x."]
 
 
 def test_a_slide_that_finds_nothing_says_so() -> None:

@@ -23,7 +23,8 @@ DROPPED = {
     "proofs": "[class='proof admonition']",
     "checks": ".marks, .checks, sup.of-defaults",
     "stubs and solutions": "#exercises .cell, .exercise [class*=highlight-], .solution",
-    "for a screen": "svg.narrow, .headerlink, .sd-summary-state-marker, .toctree-wrapper, .claim-filter, script",
+    "for a screen": ".headerlink, .sd-summary-state-marker, .toctree-wrapper, .claim-filter, script, svg.narrow",
+    "shown under a pointer": "span.definition",
     "how to use a page": "#claims-and-verdicts > p",
     "labels of a list": ".citation .label",
 }

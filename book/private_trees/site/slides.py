@@ -57,7 +57,7 @@ SLIDES = (
     Slide("notebooks/07_edprf", CODE, number=1),
     Slide("notebooks/08_audit", PICTURE, FINDING, slice(1, 3)),
     Slide("notebooks/08_audit", CODE),
-    Slide("notebooks/09_leaderboard", TABLE, FINDING, slice(1)),
+    Slide("notebooks/09_leaderboard", TABLE, FINDING, slice(1, 2)),
     Slide("notebooks/09_leaderboard", CODE, number=1),
     Slide("notebooks/10_scale", PICTURE, FINDING, slice(2)),
     Slide("notebooks/10_scale", CODE, number=1),
@@ -115,10 +115,12 @@ def sentences(paragraph: Tag) -> list[list[PageElement]]:
                 found[-1].append(copy(node))
             ends = str(node.get("data-after", "")).endswith((".", "?", "!"))
         else:
-            first, *others = END.split(str(node))
-            found[-1].append(NavigableString(first))
-            found += [[NavigableString(f" {other}")] for other in others]
+            after = node.next_sibling.text[:1] if node.next_sibling else ""
+            pieces = END.split(f"{node}{after}")
+            pieces[-1] = pieces[-1].removesuffix(after)
+            found[-1].append(NavigableString(pieces[0]))
+            found += [[NavigableString(f" {piece}")] for piece in pieces[1:]]
             ends = False
         if ends:
             found.append([])
-    return [sentence for sentence in found if any(str(part).strip() for part in sentence)]
+    return [sentence for sentence in found if any(part.text.strip() for part in sentence)]

@@ -675,7 +675,7 @@ def test_only_a_tree_with_nodes_has_branches() -> None:
 
 def test_coins_after_the_best_one_are_grey() -> None:
     grey = [
-        text.get_text() for text in drawn("edprf.draw_orders").axes[0].texts if text.get_color() == "0.55"
+        text.get_text() for text in drawn("edprf.draw_orders").axes[0].texts if text.get_color() == "0.45"
     ]
     assert sorted(grey) == ["B", "B", "B", "C", "C", "C"]
 

@@ -741,8 +741,8 @@ SAID = [
     ),
     Said(
         "book/reproduce.md",
-        "`make test` lets one thing differ",
-        lambda n: n == 1,
+        "`make test` lets two things differ",
+        lambda n: n == 2,
         lambda: [(ROOT / "notebooks" / "sanitize.cfg").read_text(encoding="utf-8").count("regex:")],
     ),
     Said(

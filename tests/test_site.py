@@ -636,7 +636,7 @@ def unmarked(page: BeautifulSoup) -> list[str]:
     """List checks whose sentence stands in the text without a mark, and links that lead nowhere."""
     checks = page.select(".checks li")
     sentences = {str(check["id"]): observations.plain(check.text.partition(": ")[2]) for check in checks}
-    for part in page.select(".checks, .definition"):
+    for part in page.select(".checks, .meaning"):
         part.extract()
     text = observations.plain(page.text.replace("✓", ""))
     marks = {str(link["href"])[1:] for link in page.select(".marks a")}
@@ -694,7 +694,7 @@ def test_terms_are_defined_on_all_pages_but_one(site: str) -> None:
     assert [problem for name, page in chapters.items() for problem in defined(name, page)] == []
     assert defined("twin", glossary) == ["twin: no terms"]
     (name, twin), *_ = chapters.items()
-    twin.select(".definition")[0].extract()
+    twin.select(".meaning")[0].extract()
     twin.h1.append(twin.select("a.defined")[1].extract())
     assert len(defined(name, twin)) == 2
 
@@ -709,6 +709,7 @@ def test_a_definition_is_shown_whole_and_hidden_by_escape(
     links = page.locator("article a.defined")
     for number in range(links.count()):
         link = links.nth(number)
+        link.evaluate("link => link.scrollIntoView({behavior: 'instant', block: 'center'})")
         link.focus()
         shown = page.locator(f"#{link.get_attribute('aria-describedby')}")
         box = shown.bounding_box()
@@ -720,7 +721,7 @@ def test_a_definition_is_shown_whole_and_hidden_by_escape(
         page.keyboard.press("Escape")
         assert not shown.is_visible()
     links.first.hover()
-    assert page.locator(".definition:visible").count() == 1
+    assert page.locator(".meaning:visible").count() == 1
 
 
 SHOWN = "() => [...document.querySelectorAll('details.claim')].filter(row => row.checkVisibility()).length"

@@ -70,7 +70,7 @@ def test_a_figure_is_the_same_from_run_to_run_and_has_what_a_page_needs() -> Non
     assert references == set(re.findall(r' id="([\w-]+)"', text))
 
 
-def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *bundles: tuple[str, str | None]) -> BeautifulSoup:
+def page(tmp_path: Path, *bundles: tuple[str, str | None]) -> BeautifulSoup:
     """The body of a page that shows the figures of a notebook."""
     notebook(tmp_path, *bundles)
     names = [f"{vectors.sha256(wide.encode()).hexdigest()}.svg" for wide, _ in bundles]
@@ -83,11 +83,9 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *bundles: tuple[str, s
     return BeautifulSoup(context["body"], "html.parser")
 
 
-def test_figures_of_a_page_have_names_sizes_and_ids_of_their_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_figures_of_a_page_have_names_sizes_and_ids_of_their_own(tmp_path: Path) -> None:
     figure = drawn()
-    soup = page(tmp_path, monkeypatch, (figure, figure), (figure, None))
+    soup = page(tmp_path, (figure, figure), (figure.replace("share", "part"), None))
     found = soup.select("svg.vector-figure")
     assert [tag["class"][1] for tag in found] == ["wide", "narrow", "only"]
     assert {(tag["role"], tag["aria-label"], tag["width"], tag["height"]) for tag in found} == {
@@ -114,6 +112,7 @@ def faint(text: str, ground: str, value: dict[str, str]) -> list[str]:
         opacity = float(style.get("opacity", style.get("stroke-opacity", "1")))
         least = (LETTERS if letters else LINES) - 0.05
         inked = colour.startswith("#") and opacity > 0.5 and colour not in GROUNDS
+        inked = inked and (letters or colour != style.get("fill"))  # a band has no edge of its own
         if inked and contrast(value.get(colour, colour), ground) < least:
             found.append(f"{colour} on {ground}")
     return found
@@ -124,7 +123,9 @@ GROUNDS = {"#ffffff", "#cccccc", "#000000"}  # paper and its letters on colours,
 
 def committed() -> list[str]:
     paths = sorted((ROOT / "notebooks").glob("*.ipynb"))
-    return [text for path in paths for pair in vectors.bundles(path) for text in pair if text]
+    found = [text for path in paths for pair in vectors.bundles(path) for text in pair if text]
+    assert len(found) > 100
+    return found
 
 
 def dark_values(text: str) -> dict[str, str]:
@@ -168,7 +169,9 @@ def test_the_font_has_the_letters_of_the_figures_and_no_others(tmp_path: Path) -
     vectors.write_font(font, "aε≤", tmp_path / "part.woff")
     from fontTools.ttLib import TTFont
 
-    assert set(TTFont(tmp_path / "part.woff").getBestCmap()) == {ord(letter) for letter in "aε≤"}
+    has = set(TTFont(tmp_path / "part.woff").getBestCmap())
+    assert {ord(letter) for letter in "aε≤"} <= has
+    assert len(has) < 6  # a letter may bring its mirror image
     assert (tmp_path / "part.woff").stat().st_size < 5000 < font.stat().st_size
     whole = get_font(str(font))
     text = "".join(re.findall(r">([^<]+)<", "".join(committed())))

@@ -18,7 +18,9 @@ from sphinx.application import Sphinx
 GLOSSARY = "book/glossary"
 LONGEST = 200  # letters of a definition, and of its first sentence
 TEXT = ("p", "li", "dd")
-ELSEWHERE = "a, code, pre, table, figure, details, summary, label, h1, h2, h3, h4, h5, h6, .math, .cell, .admonition-title"
+ELSEWHERE = (
+    "a, code, pre, table, figure, details, .dropdown, label, h1, h2, h3, h4, .math, .cell, .admonition-title"
+)
 
 
 class Entry(NamedTuple):
@@ -75,7 +77,7 @@ def define(soup: BeautifulSoup, known: dict[str, Entry], glossary: str) -> list[
         used.append(term)
         entry, name = known[term], f"definition-{len(used)}"
         shown.append(
-            f'<span class="definition" hidden="" id="{name}" role="tooltip">{escape(entry.definition)} '
+            f'<span class="meaning" hidden="" id="{name}" role="tooltip">{escape(entry.definition)} '
             f'<span lang="zh">{escape(entry.chinese)}</span></span>'
         )
         address = f"{glossary}#{entry.place}"

@@ -1,11 +1,10 @@
 /* Shows what a word means while the pointer or the focus is on it, or on what is shown; Escape hides it. */
 (() => {
+  let link = null;
   let shown = null;
   const hide = () => { if (shown) shown.hidden = true; shown = null; };
-  const show = (link) => {
-    hide();
-    shown = document.getElementById(link.getAttribute("aria-describedby"));
-    shown.hidden = false;
+  const place = () => {
+    if (!shown) return;
     const word = link.getClientRects()[0];
     const { width, height } = shown.getBoundingClientRect();
     const room = document.documentElement.clientWidth - width - 8;
@@ -16,12 +15,17 @@
   const defined = (event) => event.target.closest?.("a.defined");
   for (const begin of ["pointerover", "focusin"]) {
     addEventListener(begin, (event) => {
-      const link = defined(event);
-      if (link) show(link);
-      else if (!event.target.closest?.(".definition")) hide();
+      const next = defined(event);
+      // A pointer that rests, while the page scrolls below it, does not hide what the focus shows.
+      if (event.target.closest?.(".meaning") || (!next && begin === "pointerover" && link === document.activeElement)) return;
+      hide();
+      link = next;
+      shown = link && document.getElementById(link.getAttribute("aria-describedby"));
+      if (shown) shown.hidden = false;
+      place();
     });
   }
-  addEventListener("focusout", (event) => { if (defined(event)) hide(); });
+  addEventListener("focusout", hide);
   addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });
-  addEventListener("scroll", hide, { passive: true });
+  addEventListener("scroll", place, { passive: true });
 })();

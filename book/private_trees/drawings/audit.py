@@ -222,7 +222,8 @@ def plot_canaries(
     bounds : of :func:`private_trees.audits.canary_bounds`.
     ceiling : canaries → bound if all guesses are right.
     """
-    layout = [list(scores), ["bounds"] * len(scores)]
+    layout: Any = [list(scores), ["bounds"] * len(scores)]
+    figure: Figure
     figure, axes = plt.subplot_mosaic(layout, figsize=(WIDTH, 5.6), height_ratios=(1, 1.25))
     tops = [axes[name] for name in scores]
     for axis, (name, sides) in zip(tops, scores.items(), strict=True):

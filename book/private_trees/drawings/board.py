@@ -30,7 +30,7 @@ NAMED = 3  # methods with a colour of their own where lines are many
 def _by_method(methods: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Look and name of each method: the first few have their own, the others are grey and have one together."""
     others = methods[NAMED:]
-    grey = {"color": "0.6", "linewidth": 1, "zorder": 1.5}
+    grey = {"color": "0.55", "linewidth": 1, "zorder": 1.5}
     looks = {m: grey | {"label": f"{len(others)} other methods" if m == others[0] else None} for m in others}
     return looks | {
         m: look_of(i, label=m, markersize=3.5, linewidth=1.3) for i, m in enumerate(methods[:NAMED])

@@ -198,6 +198,7 @@ def label_ends(figure: Figure, *, length: int = 15) -> None:
 def _end(line: Line2D) -> Point:
     """The last point of a line; a line across the panel ends at the panel's edge."""
     points, axis = np.asarray(line.get_xydata(), float), line.axes
+    assert axis is not None
     x, y = points[~np.isnan(points).any(axis=1)][-1]
     across = line.get_transform() != axis.transData
     return (axis.get_xlim()[1] if across else float(x)), float(y)

@@ -124,8 +124,8 @@ def plot_rounds(rounds: Sequence[Round], alphas: Mapping[str, Floats]) -> Figure
     rounds : of :func:`three_rounds` on ``NINE.first``.
     alphas : ``"D"`` and ``"D′"`` → α₁ of many runs.
     """
-    figure, axes = plt.subplots(2, 2, figsize=(WIDTH, 6.1), layout="constrained")
-    figure.get_layout_engine().set(h_pad=0.12)  # inches: a step stands below its own panel
+    figure, axes = plt.subplots(2, 2, figsize=(WIDTH, 6.1))
+    figure.set_layout_engine("constrained", h_pad=0.12)  # inches: a step stands below its own panel
     X, y = NINE.first
     points, signs = X.to_numpy(), np.where(y == 1, 1, -1)
     for number, (axis, seen) in enumerate(zip(axes.flat, rounds, strict=False), 1):

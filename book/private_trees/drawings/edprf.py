@@ -79,7 +79,7 @@ def draw_orders(heads: Sequence[float], names: Sequence[str]) -> Figure:
             if j:
                 arrow(
                     axis, (centre[0] - 0.78, y), (centre[0] - 0.42, y),
-                    color=INK if reached else "0.75", linewidth=1.2, shrinkB=0,
+                    color=INK if reached else "0.55", linewidth=1.2, shrinkB=0,
                 )  # fmt: skip
             reached = reached and heads[q] < 1
     axis.set(xlim=(0, 2.4 * len(heads) + 1.2), ylim=(-1.15 * (-(-len(orders) // 2) - 1) - 0.6, 0.6))
@@ -98,7 +98,7 @@ def _coin(axis: Axes, centre: tuple[float, float], heads: float, name: str, *, l
     if live:
         wedge = Wedge(centre, 0.4, 90 - 360 * heads, 90, facecolor="C0", edgecolor="none", alpha=0.45)
         axis.add_patch(wedge)
-    say(axis, *centre, name, fontsize=11, color="black" if live else "0.55")
+    say(axis, *centre, name, fontsize=11, color="black" if live else "0.45")
 
 
 def draw_dataflow() -> Figure:

@@ -38,7 +38,7 @@ CLASSES = (("C0", "white"), ("C1", "black"))  # colour of a class's records, and
 KINDS: dict[str, dict[str, Any]] = {
     "private": {"facecolor": "#dff1e8", "edgecolor": "C2", "linewidth": 1.2},
     "leak": {"facecolor": "#fbe3d6", "edgecolor": LEAK, "linewidth": 2, "linestyle": "--"},
-    "public": {"facecolor": "#f2f2f2", "edgecolor": "0.6", "linewidth": 1.2},
+    "public": {"facecolor": "#f2f2f2", "edgecolor": "0.55", "linewidth": 1.2},
 }
 ARROW: dict[str, Any] = {"color": "0.35", "linewidth": None, "mutation_scale": 12}
 

@@ -39,7 +39,9 @@ def draw_one_pass(
         right.bar(np.arange(len(own)), own, bottom=bottom, color=f"C{b}", width=1.0, linewidth=0)
         bottom = bottom + own
     some = slice(None, None, 1 + len(values) // 2500)  # what a panel has room for
-    left.scatter(*values[some].T, s=4, linewidths=0, c=[f"C{b}" for b in block[some]], rasterized=True)
+    left.scatter(
+        values[some, 0], values[some, 1], s=4, linewidths=0, c=[f"C{b}" for b in block[some]], rasterized=True
+    )
     left.set(title="records, in blocks", xlabel=names[0], ylabel=names[1])
     right.set(title="counts, added up", xlabel=f"bin of {names[2]}", ylabel="records")
     draw_tree(axes["c"], tree, domain)

@@ -44,19 +44,19 @@ def narrow(figure: Figure) -> bool:
         _shorten_names(axis)
     figure.canvas.draw()
     _fit(figure)
-    figure.set_figheight(figure.get_figheight() + sum(map(_lacking, panels)))
+    figure.set_figheight(figure.get_figheight() + sum(_lacking(figure, axis) for axis in panels))
     figure.canvas.draw()
     for axis in panels:
         _fold(axis.title, axis.bbox.width)
         _fold(axis.xaxis.label, axis.bbox.width)
         _fold(axis.yaxis.label, axis.bbox.height)
-        _thin(axis.xaxis)
+        _thin(figure, axis.xaxis)
     return True
 
 
 def _stack(figure: Figure, panels: list[Axes]) -> None:
     """Put panels that stand side by side below each other, each as high as it was, with its own labels."""
-    specs = [axis.get_subplotspec() for axis in panels]
+    specs = [spec for axis in panels if (spec := axis.get_subplotspec()) is not None]
     grid = specs[0].get_gridspec()
     if grid.ncols == 1 or any(spec.get_gridspec() is not grid for spec in specs):
         return
@@ -81,7 +81,7 @@ def _fit(figure: Figure) -> None:
     legends = [*own, *figure.legends]
     if not legends:
         return
-    size = min(text.get_fontsize() for legend in legends for text in legend.get_texts())
+    size = min(float(text.get_fontsize()) for legend in legends for text in legend.get_texts())
     names = [text.get_text() for legend in legends for text in legend.get_texts()]
     for legend in legends:
         legend.remove()
@@ -97,12 +97,12 @@ def _shorten_names(axis: Axes) -> None:
     """Names of rows in more lines."""
     labels = axis.get_yticklabels()
     if any(label.get_text()[:1].isalpha() for label in labels):
-        size = labels[0].get_fontsize()
+        size = float(labels[0].get_fontsize())
         names = [_lines(label.get_text(), LONGEST * WIDTH * 72 / size / 0.6) for label in labels]
         axis.set_yticks(axis.get_yticks(), names, fontsize=size)
 
 
-def _lacking(axis: Axes) -> float:
+def _lacking(figure: Figure, axis: Axes) -> float:
     """Inches by which a panel is too low for the names of its rows."""
     lines = [label.get_text().count("\n") + 1 for label in axis.get_yticklabels()]
     if len(lines) < 2 or max(lines) == 1:
@@ -110,11 +110,8 @@ def _lacking(axis: Axes) -> float:
     pair = max(first + second for first, second in pairwise(lines)) / 2
     low, high = sorted(axis.get_ylim())
     rows = (high - low) / np.abs(np.diff(axis.get_yticks())).min()
-    return max(0.0, rows * pair * 1.3 * axis.get_yticklabels()[0].get_fontsize() / 72 - _inches(axis))
-
-
-def _inches(axis: Axes) -> float:
-    return float(axis.bbox.height / axis.get_figure(root=True).dpi)
+    needed = rows * pair * 1.3 * float(axis.get_yticklabels()[0].get_fontsize()) / 72
+    return max(0.0, float(needed - axis.bbox.height / figure.dpi))
 
 
 def _fold(text: Text, room: float) -> None:
@@ -133,14 +130,14 @@ def _lines(words: str, letters: float) -> str:
     )
 
 
-def _thin(axis: Axis) -> None:
+def _thin(figure: Figure, axis: Axis) -> None:
     """Leave out labels of ticks that would touch the one before, or that would leave the canvas."""
-    figure, end = axis.get_figure(root=True), -inf
+    end = -inf
     labels = axis.get_ticklabels(which="both")
     for label in sorted(labels, key=lambda label: label.get_window_extent().x0):
         box = label.get_window_extent()
         slanted = label.get_rotation() != 0
-        width = 1.8 * label.get_fontsize() * figure.dpi / 72 if slanted else box.width + 3
+        width = 1.8 * float(label.get_fontsize()) * figure.dpi / 72 if slanted else box.width + 3
         if label.get_text():
             kept = box.x1 - width >= end and box.x1 <= figure.bbox.width
             label.set_visible(kept)

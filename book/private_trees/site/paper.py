@@ -24,7 +24,7 @@ DROPPED = {
     "checks": ".marks, .checks, sup.of-defaults",
     "stubs and solutions": "#exercises .cell, .exercise [class*=highlight-], .solution",
     "for a screen": ".headerlink, .sd-summary-state-marker, .toctree-wrapper, .claim-filter, script, svg.narrow",
-    "shown under a pointer": "span.definition",
+    "shown under a pointer": ".meaning",
     "how to use a page": "#claims-and-verdicts > p",
     "labels of a list": ".citation .label",
 }

@@ -33,14 +33,18 @@ def unreadable(figure: Figure, *, pixels: float) -> list[str]:
     small = sorted({f"'{words}'" for words, size, _ in drawn.texts.values() if size < least - 0.05})
     found = [f"smaller than {least:.1f} points: {', '.join(small)}"] if small else []
     for number, (words, _, quad) in drawn.texts.items():
-        if not box.contains_points(quad.vertices, radius=0).all():
+        if not box.contains_points(_points(quad)).all():
             found.append(f"'{words}' leaves the canvas")
         if any(drawn.strikes(stroke, number, quad) for stroke in drawn.near(quad)):
             found.append(f"'{words}' is struck through")
     for (_, (first, _, a)), (_, (second, _, b)) in combinations(drawn.texts.items(), 2):
-        if _overlap(a.vertices, b.vertices):
+        if _overlap(_points(a), _points(b)):
             found.append(f"'{first}' is on '{second}'")
     return found
+
+
+def _points(path: Path) -> Floats:
+    return np.asarray(path.vertices, float)
 
 
 def _overlap(a: Floats, b: Floats) -> bool:
@@ -98,7 +102,7 @@ class _Drawn(RendererBase):
         opaque = rgbFace is not None and min([gc.get_alpha(), *rgbFace[3:]]) == 1
         if line or opaque:
             flat = path.cleaned(transform=transform, remove_nans=True, curves=False)
-            placed = Path(flat.vertices[:-1], flat.codes[:-1])  # without the mark of its end
+            placed = Path(_points(flat)[:-1], np.asarray(flat.codes)[:-1])  # without the mark of its end
             seen = placed.get_extents()
             if (clip := gc.get_clip_rectangle()) is not None:
                 seen = Bbox.intersection(seen, clip) or Bbox.null()
@@ -135,9 +139,8 @@ class _Drawn(RendererBase):
 
     def strikes(self, stroke: _Shape, text: int, quad: Path) -> bool:
         """Whether a line is seen across words: it meets their box, and nothing opaque lies between them."""
-        if not (
-            stroke.path.intersects_path(quad, filled=False) or quad.contains_point(stroke.path.vertices[0])
-        ):
+        inside = quad.contains_points(_points(stroke.path)[:1]).any()
+        if not (inside or stroke.path.intersects_path(quad, filled=False)):
             return False
         papers = (s for s in self.shapes if s.opaque and stroke.number < s.number < text)
-        return not any(paper.path.contains_points(quad.vertices).all() for paper in papers)
+        return not any(paper.path.contains_points(_points(quad)).all() for paper in papers)

@@ -31,7 +31,7 @@ help:  ## show this list
 book: .venv/.installed  ## build the book in _build/html, with warnings as errors
 	$(BIN)/jupyter-book build . --all -W -n --keep-going --quiet
 
-pdf: book  ## print the whole book to _build/pdf/private-trees.pdf; needs Chromium or Chrome
+pdf: book  ## print the reading edition and the slides of a lecture to _build/pdf; needs Chromium or Chrome
 	$(BIN)/python -m private_trees.site.pdf
 
 test: .venv/.installed $(if $(SPARK),.venv/.spark)  ## run everything that CI runs: lint, book, unit tests, notebooks, the site in a browser

@@ -1,4 +1,4 @@
-"""What stands around the chapters: the front page, heads of pages, scripts, search, the PDF, the Colab cell."""
+"""What stands around the chapters: the front page, heads of pages, scripts, search, the Colab cell."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bs4 import BeautifulSoup
 from docutils import nodes
 from sphinx.errors import ExtensionError
 
-from private_trees.site import claims, glance, pdf
+from private_trees.site import claims, glance
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -354,36 +354,6 @@ def test_lines_wrap_but_for_columns_and_drawings() -> None:
     assert {text: wraps(text, "cell_output") for text in output} == output
     assert wraps("def f():\n    return  1", "cell_input")
     assert not wraps("door  |  records", "highlight-text")
-
-
-# --- the book on paper ------------------------------------------------------------------------------------------
-
-
-def test_assembled_pages_keep_their_links(tmp_path: Path) -> None:
-    shell = "<html><body><article>{}</article></body></html>"
-    (tmp_path / "a").mkdir()
-    bodies = {
-        "a/one": "<h1 id='x'>1</h1><a href='two.html#x'>2</a><a href='#x'>1</a><a href='https://o.org/#x'>o</a>",
-        "a/two": "<h1 id='x'>2</h1><a href='../a/one.html'>1</a><a href='three.html'>3</a>",
-    }
-    for name, body in bodies.items():
-        (tmp_path / f"{name}.html").write_text(shell.format(body), encoding="utf-8")
-    page = soup(pdf.assemble(tmp_path, list(bodies)))
-    ids = [tag["id"] for tag in page.find_all(id=True)]
-    links = [str(link["href"]) for link in page.find_all("a")]
-    assert len(ids) == len(set(ids)) == 4
-    listed = ["#a-one--", "#a-two--"]
-    assert links == ["#a-two--x", "#a-one--x", "https://o.org/#x", *listed, "#a-one--", "three.html"]
-    assert [entry.text for entry in page.find_all("li")] == ["1", "2"]
-    assert {link[1:] for link in links if link[0] == "#"} <= set(ids)
-    with pytest.raises(FileNotFoundError, match=r"no page a/four .* run `make book`"):
-        pdf.assemble(tmp_path, ["a/four"])
-
-
-def test_all_pages_are_printed() -> None:
-    names = pdf.contents(ROOT)
-    assert names[0] == "book/intro"
-    assert {f"notebooks/{path.stem}" for path in NOTEBOOKS} <= set(names)
 
 
 # --- Binder and Colab -------------------------------------------------------------------------------------------

@@ -112,10 +112,11 @@ FIGURES = {
             "试一试：把 n 设为你的记录数，找出损失尚可接受的最小 ε。",
         ),
         (
-            "Left: the most that one record can give away with pure ε, under add-remove. Right: dots are the eight data "
-            "sets of chapter 9, curves are medians where at least four of them have data, the two bars go from the "
-            "least to the largest loss at your n·ε; δ = 10⁻⁵.",
-            "左：纯 ε 在增删关系下，一条记录至多泄露多少。右：圆点为第 9 章的八个数据集，曲线为中位数（至少四个数据集有数据处），"
+            "Left: the most that one record can give away with pure ε, under add-remove. Right: dots are the "
+            "eight data sets of chapter 9, curves are medians where at least four of them have data, the two bars "
+            "go from the least to the largest loss at your n·ε; δ = 10⁻⁵.",
+            "左：纯 ε 在增删关系下，一条记录至多泄露多少。"
+            "右：圆点为第 9 章的八个数据集，曲线为中位数（至少四个数据集有数据处），"
             "两条竖线从你的 n·ε 处最小的损失到最大的损失；δ = 10⁻⁵。",
         ),
     ),

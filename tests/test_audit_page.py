@@ -46,7 +46,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_every_block_is_run() -> None:
-    assert [kind for kind, _ in BLOCKS] == ["python", "text", "bash", "yaml", "python"]
+    assert [kind for kind, _ in BLOCKS] == ["bash", "python", "text", "bash", "yaml", "python"]
 
 
 def test_the_test_fails_as_the_page_shows(mine: Path) -> None:
@@ -66,10 +66,19 @@ def test_the_test_passes_for_an_honest_estimator(mine: Path) -> None:
     space["test_it_keeps_its_promise"]()
 
 
+@pytest.mark.parametrize(("leak", "status"), [("", 0), (", random_state=0", 1)])
+def test_the_booster_is_audited_as_the_page_says(mine: Path, leak: str, status: int) -> None:
+    lines = blocks("bash")[0].replace("delta=1e-6)", f"delta=1e-6{leak})")
+    command = lines.replace("python -m", f"{sys.executable} -W ignore -m").replace("> audit", "--runs 40 > audit")
+    assert subprocess.run(command, shell=True, check=False, capture_output=True).returncode == status
+    text = (mine.parent / "audit.txt").read_text(encoding="utf-8")
+    assert text.count("no violation found") == (2 if status == 0 else 0)
+
+
 @pytest.mark.parametrize(("content", "status"), [(LEAKS, 1), (HONEST, 0)])
 def test_the_command_says_so_by_its_status(mine: Path, content: str, status: int) -> None:
     mine.write_text(content, encoding="utf-8")
-    program, *arguments = shlex.split(blocks("bash")[0])
+    program, *arguments = shlex.split(blocks("bash")[1])
     assert program == "python"
     done = subprocess.run(
         [sys.executable, *arguments, *["--runs", "40"]], capture_output=True, text=True, check=False

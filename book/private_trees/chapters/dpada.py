@@ -129,13 +129,14 @@ def check_nine_points(first: Mapping[str, Floats]) -> None:
             *seen, says=[value for side in seen for value in side])
 
 
-def check_clinic(ill: Sequence[int], repaired: Sequence[int]) -> None:
+def check_clinic(ill: Sequence[int], repaired: Sequence[int], *, epsilon: float) -> None:
     """Models of 200 that call a 73-year-old ill, without her and with her among the ten people of a clinic."""
     observe("dpada-clinic", "{:.0f} of 200 models without her call a 73-year-old ill, and {:.0f} of 200 models with "
             "her do", lambda without, there: without == 0 and 50 < there < 150, *ill, says=ill)
     observe("dpada-clinic-repaired", "{:.0f} of 200 models without her and {:.0f} of 200 models with her say *ill* "
             "at 73",
-            lambda without, there: 0 < without < there < min(100, np.e * without), *repaired, says=repaired)
+            lambda without, there, epsilon: 0 < without < there < min(100, np.exp(epsilon) * without),
+            *repaired, epsilon, says=repaired)
 
 
 def check_weights(by_hand: Floats, seen: Floats) -> None:

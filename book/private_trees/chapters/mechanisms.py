@@ -132,9 +132,9 @@ def check_rates(lost: pd.DataFrame) -> None:
             lambda x: np.allclose(x, epsilon), pf_general)
     observe("foundations-em-less", r"EM loses less, from {:.2f} to {:.2f} of $\varepsilon$ here",
             lambda x: ((x > 0) & (x < 1)).all(), share, says=[share.min(), share.max()])
-    observe("foundations-half", r"the usual rate $\varepsilon/2$ costs $\varepsilon/2$",
+    observe("foundations-half", r"PF with the usual rate $\varepsilon/2$ costs $\varepsilon/2$",
             lambda x: np.allclose(x, epsilon / 2), half)
-    observe("foundations-whole", r"The rate $\varepsilon$ costs $\varepsilon$",
+    observe("foundations-whole", r"PF with the rate $\varepsilon$ costs $\varepsilon$",
             lambda x: np.allclose(x, epsilon), whole)
 
 

@@ -126,9 +126,9 @@ def check_misses(missed: pd.DataFrame, at_six: pd.DataFrame) -> None:
     times = missed["PF"] / missed["least"]
     of_many: Any = at_six.loc[1000, ["PF", "least"]]
     factor = [2 / (1 - np.expm1(epsilon / 2) ** 2) for epsilon in (0.1, 0.5)]
-    observe("foundations-twice", "PF misses at most {:.3f} times as often as every private choice must",
+    observe("foundations-twice", "PF misses at most {:.3f} times as often as the best possible private choice",
             lambda t: t.min() > 0.999 and t.max() < factor[0], times, says=[times.max()])
-    observe("foundations-two", "with two candidates not more often at all",
+    observe("foundations-two", "With two candidates it *is* the best possible",
             lambda t: np.allclose(t, 1), times[missed["candidates"] == 2].to_numpy())
     observe("foundations-em-larger", "EM needs a larger lead than PF throughout",
             lambda t: (t["EM"] > t["PF"]).all(), missed[["PF", "EM"]])
@@ -143,13 +143,14 @@ def check_regret(regret: pd.DataFrame, most: float) -> None:
     far = part[part["ruler"] > 3]["left"].to_numpy()
     wake = part[part["ruler"].between(0.5, 2)].sort_values("records")[["records", "epsilon", "left"]].to_numpy()
     late = part.set_index(["records", "epsilon"])["left"].loc[[(3000, 1.0), (30162, 0.1)]].to_numpy()
-    observe("foundations-random", "There its regret is at least {:.2f} of the random one",
-            lambda x: (x > 0.9).all() and (x <= 1).all() and len(x) == 6, far, says=[np.floor(100 * far.min()) / 100])
+    observe("foundations-random", "PF keeps at least {:.0f} % of that regret",
+            lambda x: (x > 0.9).all() and (x <= 1).all() and len(x) == 6, far, says=[np.floor(100 * far.min())])
     observe("foundations-wakes", r"at 1 000 records for $\varepsilon=1$ and at 10 000 for $\varepsilon=0.1$",
             lambda w: w[:, :2].tolist() == [[1000, 1.0], [10000, 0.1]], wake)
     observe("foundations-begins", "the regret of PF is {:.2f} and {:.2f} of the random one",
             lambda w: (w[:, 2] < 0.6).all() and (w[:, 2] > 0.1).all(), wake, says=list(wake[:, 2]))
-    observe("foundations-left", "With three times as many records almost nothing is left of it, at most {:.3f}",
+    observe("foundations-left", "With three times as many records almost nothing is left, since PF keeps at "
+            "most {:.3f} of the random regret",
             lambda x: (x < 0.01).all() and (x > 0).all(), late, says=[late.max()])
     observe("foundations-her-root", "weights that differ by less than a fifth",
             lambda m: 1 < np.exp(m * 1.0 / (6 * 2)) < 1.2, most)

@@ -69,7 +69,9 @@ def test_the_test_passes_for_an_honest_estimator(mine: Path) -> None:
 @pytest.mark.parametrize(("leak", "status"), [("", 0), (", random_state=0", 1)])
 def test_the_booster_is_audited_as_the_page_says(mine: Path, leak: str, status: int) -> None:
     lines = blocks("bash")[0].replace("delta=1e-6)", f"delta=1e-6{leak})")
-    command = lines.replace("python -m", f"{sys.executable} -W ignore -m").replace("> audit", "--runs 40 > audit")
+    command = lines.replace("python -m", f"{sys.executable} -W ignore -m").replace(
+        "> audit", "--runs 40 > audit"
+    )
     assert subprocess.run(command, shell=True, check=False, capture_output=True).returncode == status
     text = (mine.parent / "audit.txt").read_text(encoding="utf-8")
     assert text.count("no violation found") == (2 if status == 0 else 0)

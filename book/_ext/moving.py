@@ -108,7 +108,8 @@ FIGURES = {
     "choose": Words(
         ("What an ε gives to both sides", "一个 ε 给双方什么"),
         (
-            "Try: set n to a public estimate of the number of your records, and ε to the largest that you can answer for; read the loss.",
+            "Try: set n to a public estimate of the number of your records, and ε to the largest that you can answer "
+            "for; read the loss.",
             "试一试：把 n 设为记录数的公开估计，把 ε 设为你能负责的最大值，再读出损失。",
         ),
         (

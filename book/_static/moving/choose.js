@@ -64,7 +64,7 @@
       height: 216,
       alt: `Bars: a belief of 50 % and one of 1 % before and after. Dots: a hundred guesses, of which ${(50 + more).toFixed(1)} are right at most.`,
     }, bar(22, 0.5), bar(68, 0.01),
-    text(12, 112, `100 guesses 猜测: 50 → ${(50 + more).toFixed(1)} right 正确`, { class: "strong" }),
+    text(12, 112, `100 guesses 猜测: ${(50 + more).toFixed(1)} right 正确`, { class: "strong" }),
     Array.from({ length: 100 }, (_, i) => tag("circle", {
       class: kind(i), cx: 20 + 15.2 * (i % 20), cy: 128 + 17 * Math.floor(i / 20), r: 5,
     })));

@@ -20,8 +20,7 @@ from sphinx.errors import ExtensionError
 from private_trees.site import claims, glance
 
 ROOT = Path(__file__).resolve().parent.parent
-NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-CHAPTERS = [path for path in NOTEBOOKS if path.stem != "solutions"]  # which have parameters
+CHAPTERS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 EXTENSIONS = {path.stem: runpy.run_path(str(path)) for path in (ROOT / "book" / "_ext").glob("*.py")}
 TOOLS, HEAD, SEARCH, FIXES, NUMBERS, MARKS, FORMULAS, TERMS = (

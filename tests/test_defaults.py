@@ -19,7 +19,7 @@ from private_trees.site.observations import plain
 from test_observations import observations
 
 ROOT = Path(__file__).resolve().parent.parent
-NOTEBOOKS = [path for path in sorted((ROOT / "notebooks").glob("*.ipynb")) if path.stem != "solutions"]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 QUICK = ROOT / "notebooks" / "01_foundations.ipynb"
 
 Notebook = Any  # nbformat is not typed

@@ -22,8 +22,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from papermill.exceptions import PapermillExecutionError
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parent.parent / "notebooks").glob("*.ipynb"))
-SOLUTIONS = "solutions"  # the only notebook that computes nothing which a parameter could change
-CHAPTERS = [path for path in NOTEBOOKS if path.stem != SOLUTIONS]
+SOLUTIONS = "solutions"
 LINES, MEDIAN = 16, 8  # longest code cell, and what half of the cells do not exceed
 TRACES = {
     "path": re.compile(
@@ -177,9 +176,7 @@ CHECKS = (
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebook(path: Path, check: Check) -> None:
-    found = check(nbformat.read(path, as_version=4))
-    none = ["code cells tagged 'parameters': []"]
-    assert found == (none if path.stem == SOLUTIONS and check is wrong_parameters else [])
+    assert check(nbformat.read(path, as_version=4)) == []
 
 
 def test_every_exercise_is_solved_in_one_notebook() -> None:
@@ -299,7 +296,7 @@ def refusal(path: Path, **parameters: object) -> tuple[str, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_bad_parameters_stop_the_run(path: Path) -> None:
     names = list(papermill.inspect_notebook(path))
     name = "epsilon" if "epsilon" in names else names[0]

@@ -90,8 +90,8 @@ def scores_table(
     """Mean scores, a column for each metric and ε."""
     table = rows.pivot_table("value", by, ["metric", "epsilon"])[list(metrics)]
     pairs: Any = table.columns
-    names = [f"{metric.replace('auc', 'AUC')}, ε = {epsilon:g}" for metric, epsilon in pairs]
-    table.columns = pd.Index(names)
+    names = [(metric.replace("auc", "AUC"), f"ε = {epsilon:g}") for metric, epsilon in pairs]
+    table.columns = pd.MultiIndex.from_tuples(names)
     table.index.names = [None] * table.index.nlevels
     return table
 

@@ -121,7 +121,8 @@ def steps_table(ladder: pd.DataFrame) -> pd.DataFrame:
     """Accuracy and AUC after each step, by data set and ε."""
     steps = ladder.pivot_table(["mean", "auc"], "method", ["dataset", "epsilon"])
     steps.index = pd.Index([f"{step} ({grids.STEPS[step][1]})" for step in steps.index])
-    return steps.rename(columns={"mean": "accuracy"}).rename_axis(["", "", ""], axis=1)
+    steps = steps.rename(columns="ε = {:g}".format, level="epsilon")
+    return steps.rename(columns={"mean": "accuracy", "auc": "AUC"}).rename_axis(["", "", ""], axis=1)
 
 
 def rates_table(rated: pd.DataFrame) -> pd.DataFrame:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bs4 import BeautifulSoup, Tag
+from matplotlib import get_data_path
 
 from dpnb.domain.yaml_text import parse
 
@@ -31,6 +32,12 @@ DROPPED = {
 SHORT_CODE = range(3, 9)  # lines of code that are printed after a chapter's opening, where all are
 ROWS, COLUMNS = 12, 10  # of the largest table that is printed
 NAMED = "[id]:not(svg, svg *)"  # a drawing keeps its own names
+FACES = {
+    "": "400 normal",
+    "Italic": "400 italic",
+    "Bol": "700 normal",
+    "BolIta": "700 italic",
+}  # weight, style
 ELSEWHERE = "<p class='elsewhere'>{} stands <a href='{}'>on the web</a>.</p>"
 
 
@@ -66,13 +73,23 @@ def title(page: Tag) -> str:
     return " ".join(page.select_one("h1").text.removesuffix("#").split())  # type: ignore[union-attr]
 
 
+def faces() -> str:
+    """CSS of the serif that comes with Matplotlib: pages are of one length on every machine."""
+    folder = Path(get_data_path()) / "fonts" / "ttf"
+    return "".join(
+        f"@font-face {{ font-family: STIXGeneral; font-weight: {look.split()[0]}; font-style: {look.split()[1]};"
+        f" src: url({(folder / f'STIXGeneral{name}.ttf').as_uri()}) }}"
+        for name, look in FACES.items()
+    )
+
+
 def document(site: Path, body: Tag, own: str) -> str:
     """An HTML document with the book's styles and one of its own; it lies in ``book/``."""
     page = BeautifulSoup((site / f"{FRONT}.html").read_text(encoding="utf-8"), "html.parser")
     head = [str(link) for link in page.select("head link[rel=stylesheet]")]
     return (
         "<!DOCTYPE html><html lang='en' data-theme='light' data-mode='light'><head><meta charset='utf-8'>"
-        f"<title>{escape(page.title.text)}</title>{''.join(head)}{own}</head>"  # type: ignore[union-attr]
+        f"<title>{escape(page.title.text)}</title>{''.join(head)}<style>{faces()}</style>{own}</head>"  # type: ignore[union-attr]
         f"<body>{body}</body></html>"
     )
 

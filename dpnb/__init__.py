@@ -1,6 +1,7 @@
 """Differentially private decision trees, forests and boosting: the helper package of Private Trees."""
 
 from .boosting.booster import PrivateBooster
+from .boosting.regressor import PrivateBoosterRegressor
 from .data.datasets import load
 from .domain import Categorical, Continuous, Domain
 from .errors import DataError, DomainError, FewRecordsWarning, PrivacyLeakWarning
@@ -21,6 +22,7 @@ __all__ = [
     "Ledger",
     "PrivacyLeakWarning",
     "PrivateBooster",
+    "PrivateBoosterRegressor",
     "load",
     "read",
 ]

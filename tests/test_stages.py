@@ -357,7 +357,7 @@ def test_residuals_and_curvatures_keep_their_bounds(n_classes: int) -> None:
     score[1:, :1000] = 0.0
     labels = rng.integers(n_classes, size=5000)
     labels[:1000] = 0
-    r, h = loss.residuals(score, labels), loss.curvatures(score)
+    r, h = loss.residuals(score, labels), loss.curvatures(score, labels)
     assert (fixed(r) == r).all()
     assert (fixed(h) == h).all()
     slack = n_classes * 2.0**-28
@@ -388,9 +388,10 @@ def test_residuals_follow_from_the_record_alone(
     score, labels = rng.normal(0, 2, (loss.n_problems, 300)), rng.integers(n_classes, size=300)
 
     def alone() -> bool:
-        every = loss.residuals(score, labels), loss.curvatures(score)
+        every = loss.residuals(score, labels), loss.curvatures(score, labels)
         each = [
-            (loss.residuals(score[:, [i]], labels[[i]]), loss.curvatures(score[:, [i]])) for i in range(300)
+            (loss.residuals(score[:, [i]], labels[[i]]), loss.curvatures(score[:, [i]], labels[[i]]))
+            for i in range(300)
         ]
         return all(
             np.array_equal(found, np.concatenate(parts, axis=1))

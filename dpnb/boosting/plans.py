@@ -20,6 +20,12 @@ ROUNDS = (20, 30, 45, 70, 100, 150)  # numbers of stumps for a problem, each for
 # Records times ε from which on there are more stumps, and more groups of attributes; no run chose them.
 MORE_STUMPS = tuple(400 * 1.5**i for i in range(1, len(ROUNDS)))
 MORE_GROUPS = tuple(900.0 * 4**i for i in range(4))
+NARROWED = (
+    3,
+    1,
+    1,
+)  # times that the loss of a number is narrowed: before the stumps, before the sweeps, at the end
+STEP_OF_A_NUMBER = 0.4  # of the step for classes, in widths of the loss; no stored run chose it
 MOST_CELLS_OF_A_GROUP = 128  # larger groups are not offered; no run chose it
 
 
@@ -50,11 +56,13 @@ class Plan(NamedTuple):
 class Settings(NamedTuple):
     """Numbers that are the same for all data; the run ``settings`` compares them with others on public data sets.
 
-    It does not compare ``of_counts``, ``of_curvatures``, ``crowded`` and ``of_fine``, which no stored run chose.
+    It does not compare ``of_counts``, ``of_curvatures``, ``of_spread``, ``crowded`` and ``of_fine``, which no stored
+    run chose.
 
     Parameters
     ----------
     of_counts, of_thresholds, of_curvatures : shares of the budget for counts, thresholds and curvatures.
+    of_spread : share for the width of the loss, where the target is a number.
     halvings, halvings_at_once : largest number of halvings of a crowded bin, at most 8, and how many of them come
         before its parts are counted again.
     crowded : share of the records that makes a bin crowded.
@@ -71,6 +79,7 @@ class Settings(NamedTuple):
     of_counts: float = 0.02
     of_thresholds: float = 0.04
     of_curvatures: float = 0.04
+    of_spread: float = 0.05
     halvings: int = 8
     halvings_at_once: int = 2
     crowded: float = 1 / 16
@@ -156,7 +165,8 @@ class Planner(NamedTuple):
         stumps = self.n_rounds or plan.stumps
         size = {"n_problems": self.n_problems, "n_attributes": self.domain.n_attributes}
         at_once = self.settings.of_a_pass(stumps, **size)
-        plan = plan._replace(stumps=stumps, step=self.learning_rate or plan.step, at_once=at_once)
+        step = plan.step * (STEP_OF_A_NUMBER if self.domain.response is not None else 1.0)
+        plan = plan._replace(stumps=stumps, step=self.learning_rate or step, at_once=at_once)
         if self.additive or not pairs_of(self.domain):
             plan = plan._replace(groups=0, of_groups=0.0)
         return plan if self.domain.continuous.any() else plan._replace(fine=0, of_fine=0.0)
@@ -169,13 +179,19 @@ class Planner(NamedTuple):
         """Place of a plan among the declared plans."""
         return self.declared().index(self._shares(plan))
 
+    @property
+    def of_spread(self) -> float:
+        """Share of the budget for the width of the loss of a number."""
+        return self.settings.of_spread if self.domain.response is not None else 0.0
+
     def _shares(self, plan: Plan) -> tuple[Share, ...]:
         """Shares of noisy counts, of choices, and of the noise that the rest of the budget pays for."""
         settings, d = self.settings, self.domain.n_attributes
-        first = settings.of_counts + settings.of_thresholds * (settings.halvings > 0)
+        first = settings.of_counts + settings.of_thresholds * (settings.halvings > 0) + self.of_spread
+        asked = 2 * sum(NARROWED) if self.of_spread else 0
         questions = (plan.sweeps + 1) * self.n_problems + 1
         shares = (
-            noise_share(first, entries=d * (1 + settings.halvings // settings.halvings_at_once)),
+            noise_share(first, entries=d * (1 + settings.halvings // settings.halvings_at_once) + asked),
             Share("selection", plan.of_stumps, plan.stumps),
             Share("selection", plan.of_fine, max(plan.fine, 1)),
             Share("selection", plan.of_groups, max(plan.groups, 1)),

@@ -22,7 +22,16 @@ from ..records.doors import ScoredDoor
 from ..records.grid import grid_of, public_cuts
 from ..records.losses import FIXED_POINT, fixed
 from ..records.shapes import Axis, Block, Cuts, Layout, Shapes, category_axis, interval_axis, layout_of
-from .plans import MOST_CELLS_OF_A_GROUP, STEPS_A_SCALE, Plan, Planner, Settings, evidence
+from .plans import (
+    MOST_CELLS_OF_A_GROUP,
+    NARROWED,
+    STEP_OF_A_NUMBER,
+    STEPS_A_SCALE,
+    Plan,
+    Planner,
+    Settings,
+    evidence,
+)
 
 SHRINKS_TO = 0.2  # last step as a share of the first, from which steps shrink linearly; no run chose it
 HALVINGS = 8  # largest number for a crowded bin
@@ -34,6 +43,8 @@ MORE_CUTS = 4  # largest number of further cuts of an attribute in a pair, where
 MOST_COMBINED = 14  # attributes of triples, and of products with pure ε, which stumps moved most
 PUBLICLY = {"uniform": 3, "geometric": 3}  # cuts of an attribute in products with pure ε; no run chose them
 SHARED = 2  # number of common attributes of two groups that say much the same
+WIDTHS = 1.25  # of the spread of residuals that the loss of a number is wide; no stored run chose it
+WHOLE = Layout((Block((interval_axis(0, np.empty(0)),)),))  # a single cell of all records
 NOTHING = 1.0  # score of no group, in square roots of the number of records
 
 
@@ -144,6 +155,42 @@ class Stages:
             cuts[a] = finer
         return sd
 
+    # --- The width of the loss of a number ---------------------------------------------------------------------
+
+    def narrow(self, n: float, times: int, total: Callable[[Floats, str], tuple[float, float]]) -> float:
+        """Move the scores to the middle of the numbers, and narrow the loss to a multiple of their spread.
+
+        Each time the spread is measured with numbers cut to the width before. A width w that stays is Huber's second
+        proposal for a scale, where the mean of min(r²/w², 1) is one over the square of WIDTHS.
+
+        Parameters
+        ----------
+        n : noisy number of records, at least 1.
+        total : release of a sum over all records.
+
+        Returns
+        -------
+        The spread, as a root of a mean of squares, in units of the score.
+
+        **Privacy**: a record changes each sum by its residual, or the residual's square, which is 1 at most.
+        """
+        layout, spread = WHOLE, 1.0
+        for _ in range(times):
+            slope, sd = total(self.data.residuals(layout), "residuals")
+            shift = fixed([self.loss.width * np.clip(slope / (n + 2 * sd), -1, 1)])
+            self.data.move(layout, np.zeros((1, 1)), shift)
+            self.constant += shift
+            square, sd = total(self.data.squares(layout), "squares of residuals")
+            spread = self.loss.width * math.sqrt(min(max(square / n, 0.0), 1.0))
+            above = self.loss.width * math.sqrt(max(square + 2 * sd, sd) / n)
+            self.data.widen(min(WIDTHS * above, self.loss.width))
+        return spread
+
+    def noisy_total(self, values: Floats, what: str) -> tuple[float, float]:
+        """A sum over all records for its part of the budget, which :func:`boost` sets aside, and its noise."""
+        rho = self.settings.of_spread * self.rho / (2 * sum(NARROWED))
+        return float(self.noisy(WHOLE, values, rho, 1.0, np.ones(1), what)[0, 0]), 1 / math.sqrt(2 * rho)
+
     # --- Stumps ---------------------------------------------------------------------------------------------
 
     def stumps(self, plan: Plan) -> None:
@@ -156,7 +203,7 @@ class Stages:
         """
         rho = self._spend(plan.of_stumps)
         epsilon = math.sqrt(8 * rho / plan.stumps)
-        steps = shrinking(plan.step, plan.stumps)
+        steps = shrinking(plan.step * self.loss.width, plan.stumps)
         self.take_stumps(steps, self.curator.exponential, epsilon, at_once=plan.at_once)
 
     def take_stumps(
@@ -387,9 +434,9 @@ class Stages:
         table = np.zeros_like(curvature)
         for step in self.settings.first_sweep * np.linspace(1, SHRINKS_TO, plan.sweeps):
             slope = self.noisy(layout, self.data.residuals(layout), rho, reach, shares, "residuals by cell")
-            newton = slope / np.where(stiff > 0, stiff, np.inf)
+            newton = self.loss.width * slope / np.where(stiff > 0, stiff, np.inf)
             newton -= _mean(layout, newton, curvature) * (curvature > 0)
-            constant = _common(layout, slope, curvature, sd, ridge=self.settings.ridge)
+            constant = self.loss.width * _common(layout, slope, curvature, sd, ridge=self.settings.ridge)
             added, shift = fixed(step * newton), fixed(step * constant)
             self.data.move(layout, added, shift)
             table += added
@@ -542,21 +589,29 @@ def boost(
     epsilon: float,
     uniform: int,
     geometric: int,
-) -> list[Shapes]:
-    """Run all stages with a budget of ``rho``; other parameters are those of :class:`~dpnb.PrivateBooster`."""
+) -> tuple[list[Shapes], float]:
+    """Run all stages with a budget of ``rho``, and return the spread of the residuals of a number too.
+
+    Other parameters are those of :class:`~dpnb.PrivateBooster`.
+    """
     stages = Stages(data, curator, planner.domain, rho, planner.settings)
     n = stages.thresholds(uniform=uniform, geometric=geometric)
     plan = planner.plan(evidence(n, epsilon))
     curator.ledger.follow(planner.number(plan))
+    first, second, last = NARROWED if planner.domain.response else (0, 0, 0)
+    stages.left -= planner.of_spread
+    stages.narrow(n, first, stages.noisy_total)
     stages.stumps(plan)
+    stages.narrow(n, second, stages.noisy_total)
     more = stages.fine_attributes(plan) + stages.groups(plan)
     stages.sweeps(plan, more)
-    return stages.models()
+    return stages.models(), stages.narrow(n, last, stages.noisy_total)
 
 
 # --- Pure ε ---------------------------------------------------------------------------------------------------
 
 OF_NUMBER = 0.02  # share of ε for the number of records; no run chose it
+OF_SPREAD = 0.05  # share of ε for the width of the loss of a number; no run chose it
 OF_PRODUCTS = 0.25  # share of the rounds in which products are candidates; no stored run chose it
 
 
@@ -584,7 +639,7 @@ def boost_purely(
     n_rounds: int | None,
     learning_rate: float | None,
     products_from: float,
-) -> list[Shapes]:
+) -> tuple[list[Shapes], float]:
     """Release a noisy number of records, choose stumps by permute-and-flip, and products of two in the last rounds.
 
     There are products if records times ε are many enough. Other parameters are those of :class:`~dpnb.PrivateBooster`.
@@ -595,13 +650,25 @@ def boost_purely(
     stages = Stages(data, curator, domain, 0.0, Settings())
     stages.grid = grid
     exact = data.counts(Layout(layout_of(grid).blocks[:1])).sum()
-    n = curator.geometric(exact, epsilon=OF_NUMBER * epsilon, sensitivity=1.0, what="number of records")
-    known = evidence(float(n), epsilon)
+    n = float(
+        curator.geometric(exact, epsilon=OF_NUMBER * epsilon, sensitivity=1.0, what="number of records")
+    )
+    known = evidence(n, epsilon)
+    first, _, last_time = NARROWED if domain.response else (0, 0, 0)
+    of_spread = OF_SPREAD if domain.response else 0.0
+
+    def total(values: Floats, what: str) -> tuple[float, float]:
+        of_one = of_spread * epsilon / (2 * (first + last_time))
+        noisy = curator.geometric(values, epsilon=of_one, sensitivity=1.0, what=what, unit=1 / FIXED_POINT)
+        return float(noisy[0, 0]), math.sqrt(2) / of_one
+
+    stages.narrow(max(n, 1.0), first, total)
     rounds, step = rounds_purely(known, n_problems=data.loss.n_problems)
-    steps = shrinking(learning_rate or step, n_rounds or rounds)
-    each = (1 - OF_NUMBER) * epsilon / len(steps)
+    step *= STEP_OF_A_NUMBER if domain.response else 1.0
+    steps = shrinking((learning_rate or step) * data.loss.width, n_rounds or rounds)
+    each = (1 - OF_NUMBER - of_spread) * epsilon / len(steps)
     last = round(OF_PRODUCTS * len(steps)) if known >= products_from and len(grid.kind) else 0
     stages.take_stumps(steps[: len(steps) - last], curator.permute_and_flip, each, at_once=1)
     if last:
         stages.take_products(steps[-last:], each)
-    return stages.models()
+    return stages.models(), stages.narrow(max(n, 1.0), last_time, total)

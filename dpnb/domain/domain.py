@@ -46,6 +46,7 @@ class Domain:
     attributes : the ``A`` attributes, in the order of the encoded columns; names are unique.
     classes : the class labels, each once; at least two. Their order gives their codes.
     target : name of the label column; not the name of an attribute.
+    response : the number to predict with its public bounds, in place of classes and target.
 
     Raises
     ------
@@ -61,8 +62,9 @@ class Domain:
     """
 
     attributes: tuple[Attribute, ...]
-    classes: tuple[Hashable, ...]
+    classes: tuple[Hashable, ...] = ()
     target: str = "class"
+    response: Continuous | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.attributes, Continuous | Categorical):
@@ -70,7 +72,10 @@ class Domain:
                 f"attributes must be a list of attributes, got one, {self.attributes.name!r}; write [...]"
             )
         object.__setattr__(self, "attributes", tuple(self.attributes))
-        object.__setattr__(self, "classes", check_values(self.classes, of="classes"))
+        if self.response is None:
+            object.__setattr__(self, "classes", check_values(self.classes, of="classes"))
+        else:
+            self._check_response()
         check_name(self.target)
         if not self.attributes:
             raise DomainError("a domain needs at least one attribute, got none; keep or list one")
@@ -84,10 +89,25 @@ class Domain:
             raise DomainError(f"attribute names must be unique, repeated: {listed(repeats)}; rename one")
         if self.target in self.names:
             raise DomainError(f"target {self.target!r} is also the name of an attribute; rename one of them")
-        if len(self.classes) < 2:
+        if self.response is None and len(self.classes) < 2:
             raise DomainError(
                 f"a domain needs at least two classes, got one class: {self.classes!r}; list all that can occur"
             )
+
+    def _check_response(self) -> None:
+        """Raise DomainError unless the target is a number, and has no classes beside that."""
+        response = self.response
+        if not isinstance(response, Continuous) or response.is_date or response.missing:
+            raise DomainError(
+                f"response must be Continuous, without dates and missing values, got {response!r}; write "
+                "Continuous(name, low, high)"
+            )
+        if len(self.classes) or self.target not in ("class", response.name):
+            raise DomainError(
+                f"a domain with response {response.name!r} has no classes and no other target, got {self.classes!r} "
+                f"and {self.target!r}; leave them out"
+            )
+        object.__setattr__(self, "target", response.name)
 
     def __deepcopy__(self, memo: object) -> Self:
         """The domain itself, because nothing in it changes, and every clone of an estimator asks for a copy."""
@@ -268,7 +288,9 @@ class Domain:
         """Values that fit and are odd, in words; parameters and privacy are those of :meth:`check`."""
         pairs = zip(self.attributes, self._columns(X), strict=True)
         found = [note for attribute, column in pairs for note in notes(attribute, column)]
-        if y is not None:
+        if y is not None and self.response is not None:
+            found += [*notes(self.response, as_series(y)), *notes_on_index(as_frame(X), y)]
+        elif y is not None:
             counts = np.bincount(self.replaced_labels(y), minlength=self.n_classes)
             never = [repr(label) for label, n in zip(self.classes, counts, strict=True) if not n]
             found += [f"no record has the class {', '.join(never)}"] if never and counts.any() else []
@@ -318,24 +340,35 @@ class Domain:
             columns[attribute.name] = column
         return pd.DataFrame(columns, index=X.index)
 
-    def encode_labels(self, y: ArrayLike | pd.Series[Any]) -> NDArray[np.intp]:
-        """Labels (n,) as their positions in ``classes``.
+    def encode_labels(self, y: ArrayLike | pd.Series[Any]) -> NDArray[Any]:
+        """Labels (n,) as their positions in ``classes``, numbers to predict as they are.
 
         Raises
         ------
         DomainError
-            If ``y`` is not one-dimensional, or a label is missing or not one of the classes.
+            If ``y`` is not one-dimensional, or a label is missing, not one of the classes, or outside the bounds.
         """
         labels = as_series(y)
+        if self.response is not None:
+            numbers, misfit = encoded(labels, self.response, bounds=True)
+            if misfit is not None:
+                named = "the numbers to predict" if misfit.kind == "missing" else self.response
+                raise DomainError(misfit.text(named, total=len(labels)))
+            return numbers
         codes, misfit = positions(labels, self.classes)
         if misfit is not None:
             of = "the labels" if misfit.kind == "missing" else self.classes
             raise DomainError(misfit.text(of, total=len(labels)))
         return codes
 
-    def replaced_labels(self, y: ArrayLike | pd.Series[Any]) -> NDArray[np.intp]:
-        """Labels as by :meth:`encode_labels`; a label that is missing or unknown counts as the first class."""
+    def replaced_labels(self, y: ArrayLike | pd.Series[Any]) -> NDArray[Any]:
+        """Labels as by :meth:`encode_labels`; a label that is missing or unknown counts as the first class.
+
+        A number outside the bounds counts as the nearest bound, and one that is missing as the middle.
+        """
         y = objects(y) if isinstance(y, list | tuple) else y  # a label that is a list is an unknown one
+        if self.response is not None:
+            return replaced(as_series(y), self.response)
         return replaced_positions(as_series(y), self.classes, stand_in=0, missing=0)
 
     def clip(self, X: pd.DataFrame | ArrayLike) -> pd.DataFrame:
@@ -415,7 +448,9 @@ class Domain:
         return pd.DataFrame(binned)
 
     @classmethod
-    def infer(cls, X: pd.DataFrame | ArrayLike, y: ArrayLike | pd.Series[Any]) -> Domain:
+    def infer(
+        cls, X: pd.DataFrame | ArrayLike, y: ArrayLike | pd.Series[Any], *, numbers: bool = False
+    ) -> Domain:
         """Learn a domain from records. This leaks; use it only where privacy does not matter.
 
         Parameters
@@ -423,7 +458,8 @@ class Domain:
         X : DataFrame or array (n, attributes), n ≥ 1. Numeric columns become continuous, all others categorical; a
             column with a single number gets bounds 0.5 (or more, for huge numbers) to either side. An array's
             columns are called x0, x1, ...
-        y : (n,) labels.
+        y : (n,) labels, or numbers to predict.
+        numbers : whether ``y`` holds numbers to predict.
 
         Raises
         ------
@@ -444,23 +480,28 @@ class Domain:
         if not len(labels) or not len(next(iter(columns.values()))):
             raise DomainError("cannot infer a domain from no records; give a Domain")
         attributes = tuple(_infer_attribute(name, column) for name, column in columns.items())
-        classes = distinct(labels, of="the labels")
+        name = getattr(y, "name", None)
+        target = str(name) if name is not None and str(name) not in columns else "class"
+        while target in columns:
+            target += "_"
+        response = _infer_attribute(target, labels) if numbers else None
+        if isinstance(response, Categorical):
+            raise DomainError("the numbers to predict hold something else; convert them")
         learnt = [
             f"{what} of {', '.join(a.name for a in attributes if isinstance(a, kind))}"
             for what, kind in (("bounds", Continuous), ("categories", Categorical))
             if any(isinstance(a, kind) for a in attributes)
         ]
         warnings.warn(
-            f"learnt from the records and treated as public: {'; '.join([*learnt, 'classes'])}. "
+            "learnt from the records and treated as public: "
+            f"{'; '.join([*learnt, 'bounds of the target' if numbers else 'classes'])}. "
             "This is not differentially private; give a Domain made from public knowledge",
             PrivacyLeakWarning,
             stacklevel=2,
         )
-        name = getattr(y, "name", None)
-        target = str(name) if name is not None and str(name) not in columns else "class"
-        while target in columns:
-            target += "_"
-        return cls(attributes, classes, target)
+        if response is not None:
+            return cls(attributes, response=response)
+        return cls(attributes, distinct(labels, of="the labels"), target)
 
     def document(self) -> dict[str, Any]:
         """The domain in the form of a YAML or JSON document, see :meth:`to_yaml`.
@@ -470,6 +511,10 @@ class Domain:
         DomainError
             If a value or class is not a str, int, float or bool.
         """
+        target: dict[str, Any] = {"target": self.target, "classes": list(self.classes)}
+        if self.response is not None:
+            written = _written(self.response)
+            target = {"target": {"name": self.target, "range": written.pop("continuous")} | written}
         everything = [
             *self.classes,
             *(v for a in self.attributes if isinstance(a, Categorical) for v in a.values),
@@ -479,11 +524,7 @@ class Domain:
                 f"such documents hold only str, int, float and bool values, got {listed(bad)}; "
                 "name them by texts"
             )
-        return {
-            "target": self.target,
-            "classes": list(self.classes),
-            "attributes": [_written(attribute) for attribute in self.attributes],
-        }
+        return target | {"attributes": [_written(attribute) for attribute in self.attributes]}
 
     @classmethod
     def from_document(cls, document: Any) -> Domain:
@@ -505,7 +546,10 @@ class Domain:
         attributes = tuple(
             _read_attribute(entry, place) for place, entry in enumerate(document["attributes"], 1)
         )
-        domain = cls(attributes, document["classes"], document.get("target", "class"))
+        if "classes" in document:
+            domain = cls(attributes, document["classes"], document.get("target", "class"))
+        else:
+            domain = cls(attributes, response=_read_response(document["target"]))
         domain.document()  # what YAML has beside plain values, such as dates, cannot be written again
         return domain
 
@@ -536,6 +580,10 @@ class Domain:
               categorical: [Female, Male]
               missing: true
               unknown: other
+
+        Where a number is to be predicted, there are no classes, and the target has a range::
+
+            target: {name: price, range: [0.0, 20000.0], unit: dollars}
         """
         from .yaml_text import dump
 
@@ -646,8 +694,10 @@ def _written(attribute: Attribute) -> dict[str, object]:
 
 def _entries(document: dict[str, Any]) -> Iterator[tuple[str, list[object]]]:
     """Lists of a document that a draft leaves open, each with what it is for."""
-    if isinstance(document["classes"], list):
+    if isinstance(document.get("classes"), list):
         yield "classes", document["classes"]
+    if isinstance(document.get("target"), dict) and isinstance(document["target"].get("range"), list):
+        yield "the range of the target", document["target"]["range"]
     for entry in document["attributes"]:
         for kind in KINDS:
             if isinstance(entry, dict) and isinstance(entry.get(kind), list):
@@ -666,7 +716,8 @@ def _check_keys(document: object) -> None:
         close = closest(unknown[0], keys)
         hint = f"did you mean {close!r}? " if close else ""
         raise DomainError(f"it has an unknown key {unknown[0]!r}: {hint}{expected.capitalize()}")
-    if lacks := [key for key in keys[1:] if key not in document]:
+    needed = keys[2:] if isinstance(document.get("target"), dict) else keys[1:]
+    if lacks := [key for key in needed if key not in document]:
         raise DomainError(f"it lacks {', '.join(map(repr, lacks))}: {expected}")
 
 
@@ -707,6 +758,17 @@ def _read_attribute(entry: object, place: int) -> Attribute:
             f"unit of {name!r} is 'date', got {value}: write bounds as [2001-01-01, 2026-12-31]"
         )
     return attribute
+
+
+def _read_response(entry: dict[str, Any]) -> Continuous:
+    """The number to predict."""
+    bounds = entry.get("range")
+    known = ("name", "range", "clip", "unit")
+    if not {"name", "range"} <= set(entry) <= set(known) or not isinstance(bounds, list) or len(bounds) != 2:
+        raise DomainError(
+            f"target reads {_short(entry)}: expected {{name: ..., range: [low, high]}}, and unit or clip if you like"
+        )
+    return Continuous(low=bounds[0], high=bounds[1], **{k: v for k, v in entry.items() if k != "range"})
 
 
 def _short(value: object) -> str:

@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from os import PathLike
 from typing import Any, ClassVar, Self
@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, _clone_parametrized
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _clone_parametrized
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
@@ -95,8 +95,8 @@ class _Strictness:
     strict: bool = False
 
 
-class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Base of the estimators, with parameters ``epsilon``, ``delta``, ``domain``, ``neighbours``, ``random_state``.
+class PrivateEstimator(_Strictness, BaseEstimator):  # type: ignore[misc]
+    """Base of all estimators, with parameters ``epsilon``, ``delta``, ``domain``, ``neighbours``, ``random_state``.
 
     An estimator is a dataclass of its parameters, and its method :meth:`_fit` says how it learns.
 
@@ -114,7 +114,7 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
     Attributes
     ----------
     ledger_ : :class:`~dpnb.privacy.ledger.Ledger` with the claimed and the true ε.
-    domain_, classes_, n_features_in_ : as usual.
+    domain_, n_features_in_ : as usual.
 
     Notes
     -----
@@ -130,7 +130,6 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
         Mapping[str, tuple[Any, ...]]
     ] = {}  # parameter -> values that may cost more than epsilon
 
-    two_classes: ClassVar[bool] = False  # whether it takes only two classes
     discrete_only: ClassVar[bool] = False  # whether it takes only discrete attributes
     _released: ClassVar[tuple[str, ...]] = ()  # attributes of a fitted model from which predictions follow
 
@@ -160,8 +159,9 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
         X : table (n, attributes) of any library, array (positions are keys), or encoded
             :class:`~dpnb.records.memory.Records` (without ``y``). The index labels of a pandas frame are the record
             keys.
-        y : (n,) labels in the domain's classes. A NumPy array of numbers where no class is a number holds codes of the
-            sorted classes, as scikit-learn's meta-estimators pass them on; the model then speaks of these.
+        y : (n,) labels in the domain's classes, or numbers for a regressor. A NumPy array of numbers where no class is
+            a number holds codes of the sorted classes, as scikit-learn's meta-estimators pass them on; the model then
+            speaks of these.
         others : nothing, or ``sample_weight=None``. If weights had a name of their own, BaggingClassifier would pass
             its draws as weights.
 
@@ -180,21 +180,27 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
         self._check_parameters()
         self._read_off = self.domain is None and not isinstance(X, RecordsDoor)
         records, curator = self._open(X, y)
-        classes, name = self.domain_.n_classes, type(self).__name__
-        if self.two_classes and classes != 2:
-            why = f"{classes} classes: {name} is for two; PrivateBooster takes any number"
-            raise ValueError(f"Only binary classification is supported. {why}")
+        self._check_target()
         self._fit(records, curator)
         if not any(True for _ in curator.ledger.root.events()):
             raise RuntimeError(
-                f"{name} learnt without its curator, and its ledger would say ε = 0: expected a release at least; call "
-                "the curator's mechanisms in _fit, or curator.exact(value, why=...) for what gets no noise"
+                f"{type(self).__name__} learnt without its curator, and its ledger would say ε = 0: expected a release "
+                "at least; call the curator's mechanisms in _fit, or curator.exact(value, why=...) for what gets no "
+                "noise"
             )
         self.ledger_ = curator.ledger
         return self
 
     def _fit(self, records: RecordsDoor, curator: Curator) -> None:
         """Learn the model from the records, with all releases through the curator."""
+        raise NotImplementedError
+
+    def _inferred(self, X: Any, y: Any) -> Callable[[], Domain]:
+        """Check the target, and return what reads a domain off the records."""
+        raise NotImplementedError
+
+    def _check_target(self) -> None:
+        """Raise ValueError unless the domain's target is one that the estimator takes."""
         raise NotImplementedError
 
     def _check_parameters(self) -> None:
@@ -219,18 +225,17 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
         X = as_frame(X)
         if y is None:
             raise ValueError(
-                "a classifier requires y to be passed, but the target y is None: pass a label for each record"
+                "the estimator requires y to be passed, but the target y is None: pass one for each record"
             )
         if self.domain is None:
             columns_of(X)
             if not isinstance(y, np.ndarray | pd.DataFrame):
                 y = as_series(y).infer_objects()
             y = y if isinstance(y, pd.Series) else column_or_1d(y, warn=True)
-            distinct(as_series(y), of="the labels")
+            inferred = self._inferred(X, y)
             validate_data(self, X, skip_check_array=True)
-            check_classification_targets(y)
             why = "no domain given: bounds, categories and classes read off the records"
-            self.domain_ = curator.exact(Domain.infer(X, y), why=why)
+            self.domain_ = curator.exact(inferred(), why=why)
         else:
             check_domain(self.domain)
             self.domain_ = _for_codes(self.domain) if _are_codes(y, self.domain) else self.domain
@@ -239,7 +244,6 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
                 self.feature_names_in_ = np.array(self.domain_.names, dtype=object)
         given = self.domain is not None
         records = Records(X, y, domain=self.domain_, strict=self.strict or not given, by_content=given)
-        self.classes_ = np.array(self.domain_.classes)
         return records, curator
 
     def _open_records(self, records: RecordsDoor, y: object) -> RecordsDoor:
@@ -256,7 +260,6 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
                 "domain differs from the one that the records were encoded with: leave it None, or encode them on it"
             )
         self.domain_ = records.domain
-        self.classes_ = np.array(self.domain_.classes)
         self.n_features_in_ = self.domain_.n_attributes
         self.feature_names_in_ = np.array(self.domain_.names, dtype=object)
         return records
@@ -329,9 +332,7 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = not self.two_classes
-        # Noise may hide what there is to learn, and scikit-learn's checks pass arrays of real numbers.
-        tags.classifier_tags.poor_score = math.isfinite(self.epsilon)
+        # Scikit-learn's checks pass arrays of real numbers.
         tags.input_tags.categorical = True
         tags.input_tags.two_d_array = not self.discrete_only
         tags.input_tags.allow_nan = self.domain is not None and not self.strict
@@ -391,6 +392,66 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
         rho = gaussian_rho(epsilon=float(self.epsilon), delta=self.delta)
         return Cost(math.inf, rho / (4 if self.neighbours == "replace" else 1))
 
+    def _asked(self, X: pd.DataFrame | ArrayLike) -> Floats:
+        """Records to predict for, as numbers."""
+        check_is_fitted(self)
+        if isinstance(X, np.ndarray) and X.ndim == 1:
+            raise ValueError("X is one-dimensional. Reshape your data: X.reshape(1, -1) for one record")
+        if self.domain is None:
+            validate_data(self, as_frame(X), skip_check_array=True, reset=False)
+        return self._codes(X)
+
+    def _codes(self, X: pd.DataFrame | ArrayLike) -> Floats:
+        """Records as numbers, with misfits replaced as by ``fit``, and refused where ``fit`` refuses them."""
+        if self.strict or getattr(self, "_read_off", False):
+            return self.domain_.encode(X, strict=self.strict)
+        codes, misfits = self.domain_.replaced_and_misfits(X)
+        if misfits:
+            warnings.warn(f"moved into the domain, as by fit: {joined(misfits)}", stacklevel=3)
+        return codes
+
+    def _check_revived(self) -> None:
+        """Raise DataError unless the model of a document predicts; any fault shows here."""
+        raise NotImplementedError
+
+
+class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
+    """Base of the classifiers, whose method :meth:`_votes` says how a fitted one decides.
+
+    Attributes
+    ----------
+    classes_ : the domain's classes.
+    """
+
+    two_classes: ClassVar[bool] = False  # whether it takes only two classes
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The domain's classes, in the order of the columns of :meth:`predict_proba`."""
+        return np.array(self.domain_.classes)
+
+    def _check_target(self) -> None:
+        classes, name = self.domain_.n_classes, type(self).__name__
+        if self.domain_.response is not None:
+            raise ValueError(
+                f"the domain's target {self.domain_.target!r} is a number, and {name} is for classes: "
+                "PrivateBoosterRegressor is for numbers"
+            )
+        if self.two_classes and classes != 2:
+            why = f"{classes} classes: {name} is for two; PrivateBooster takes any number"
+            raise ValueError(f"Only binary classification is supported. {why}")
+
+    def _inferred(self, X: Any, y: Any) -> Callable[[], Domain]:
+        distinct(as_series(y), of="the labels")
+        check_classification_targets(y)
+        return partial(Domain.infer, X, y)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = not self.two_classes
+        tags.classifier_tags.poor_score = math.isfinite(self.epsilon)  # noise may hide what there is to learn
+        return tags
+
     def _votes(self, codes: Floats) -> Floats:
         """Unnormalised class scores of encoded records, (n, classes)."""
         raise NotImplementedError
@@ -410,21 +471,7 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
 
         **Privacy**: post-processing of the released model, free.
         """
-        check_is_fitted(self)
-        if isinstance(X, np.ndarray) and X.ndim == 1:
-            raise ValueError("X is one-dimensional. Reshape your data: X.reshape(1, -1) for one record")
-        if self.domain is None:
-            validate_data(self, as_frame(X), skip_check_array=True, reset=False)
-        return self._probabilities(self._codes(X))
-
-    def _codes(self, X: pd.DataFrame | ArrayLike) -> Floats:
-        """Records as numbers, with misfits replaced as by ``fit``, and refused where ``fit`` refuses them."""
-        if self.strict or getattr(self, "_read_off", False):
-            return self.domain_.encode(X, strict=self.strict)
-        codes, misfits = self.domain_.replaced_and_misfits(X)
-        if misfits:
-            warnings.warn(f"moved into the domain, as by fit: {joined(misfits)}", stacklevel=3)
-        return codes
+        return self._probabilities(self._asked(X))
 
     def _probabilities(self, codes: Floats) -> Floats:
         """Class probabilities of encoded records, (n, classes)."""
@@ -438,9 +485,52 @@ class PrivateClassifier(_Strictness, ClassifierMixin, BaseEstimator):  # type: i
         result: NDArray[Any] = self.classes_[chosen]
         return result
 
+    def _check_revived(self) -> None:
+        shares = self._probabilities(np.nan_to_num(self.domain_.lows)[None])
+        if shares.shape != (1, self.domain_.n_classes) or not np.isfinite(shares).all():
+            raise DataError(f"its model has no probabilities for {self.domain_.n_classes} classes")
 
-def read(path: str | PathLike[str]) -> PrivateClassifier:
-    """Read a model that :meth:`PrivateClassifier.release` wrote. The model predicts the same, to the bit.
+
+class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
+    """Base of the regressors, whose method :meth:`_numbers` says what a fitted one predicts."""
+
+    def _check_target(self) -> None:
+        if self.domain_.response is None:
+            raise ValueError(
+                f"the domain's target {self.domain_.target!r} is a class, and {type(self).__name__} is for numbers: "
+                "PrivateBooster is for classes; a number has a range, Domain(attributes, response=Continuous(...))"
+            )
+
+    def _inferred(self, X: Any, y: Any) -> Callable[[], Domain]:
+        return partial(Domain.infer, X, y, numbers=True)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = math.isfinite(self.epsilon)  # noise may hide what there is to learn
+        return tags
+
+    def _numbers(self, codes: Floats) -> Floats:
+        """Predictions for encoded records, (n,)."""
+        raise NotImplementedError
+
+    def predict(self, X: pd.DataFrame | ArrayLike) -> Floats:
+        """The number predicted for every record, (n,), in the target's unit and inside of its range.
+
+        Parameters
+        ----------
+        X : (n, attributes) records; misfits are treated as by :meth:`PrivateClassifier.predict_proba`.
+
+        **Privacy**: post-processing of the released model, free.
+        """
+        return self._numbers(self._asked(X))
+
+    def _check_revived(self) -> None:
+        if not np.isfinite(self._numbers(np.nan_to_num(self.domain_.lows)[None])).all():
+            raise DataError("its model predicts no finite number")
+
+
+def read(path: str | PathLike[str]) -> PrivateEstimator:
+    """Read a model that :meth:`PrivateEstimator.release` wrote. The model predicts the same, to the bit.
 
     Parameters
     ----------
@@ -457,7 +547,7 @@ def read(path: str | PathLike[str]) -> PrivateClassifier:
         raise DataError(f"{path} {error}; fetch it again, or release the model again") from error
 
 
-def _revived(document: dict[str, Any]) -> PrivateClassifier:
+def _revived(document: dict[str, Any]) -> PrivateEstimator:
     """The model of a document; any fault raises a DataError in words that say what the document is."""
     try:
         with warnings.catch_warnings():
@@ -470,7 +560,7 @@ def _revived(document: dict[str, Any]) -> PrivateClassifier:
         raise DataError(f"is damaged: {type(error).__name__}: {why}") from error
 
 
-def _made_of(document: dict[str, Any]) -> PrivateClassifier:
+def _made_of(document: dict[str, Any]) -> PrivateEstimator:
     kind = find_class(document["estimator"], ESTIMATORS)
     domain = domain_of(document["domain"])
     released = dict(document["model"])
@@ -479,7 +569,7 @@ def _made_of(document: dict[str, Any]) -> PrivateClassifier:
         raise DataError(f"a {kind.__name__} has {', '.join(kind._released)}")
     if unknown := sorted(set(document["parameters"]) - set(inspect.signature(kind).parameters)):
         raise DataError(f"a {kind.__name__} has no parameter {unknown[0]!r}")
-    model: PrivateClassifier = kind(
+    model: PrivateEstimator = kind(
         domain=domain, **{name: unplain(value, domain) for name, value in document["parameters"].items()}
     )
     model._check_parameters()
@@ -490,18 +580,18 @@ def _made_of(document: dict[str, Any]) -> PrivateClassifier:
     for name, value in released.items():
         found = unplain(value, domain)
         for part in found if isinstance(found, list) else [found]:
-            part.check(domain)
+            if not isinstance(part, float):
+                part.check(domain)
         setattr(model, name, found)
-    model.domain_, model.classes_ = domain, np.array(domain.classes)
+    model.domain_ = domain
     model.n_features_in_ = domain.n_attributes
     model.ledger_ = ledger
-    shares = model._probabilities(np.nan_to_num(domain.lows)[None])  # any fault shows here
-    if shares.shape != (1, domain.n_classes) or not np.isfinite(shares).all():
-        raise DataError(f"its model has no probabilities for {domain.n_classes} classes")
+    model._check_target()
+    model._check_revived()
     return model
 
 
-def _check_alike(model: PrivateClassifier, ledger: Ledger) -> None:
+def _check_alike(model: PrivateEstimator, ledger: Ledger) -> None:
     """Raise DataError unless the ledger may come from a fit with the model's parameters."""
     if not ledger.epsilon > 0:
         raise DataError("its ledger says that nothing was released, ε = 0, beside a model")
@@ -572,7 +662,7 @@ class PrivateForest(PrivateClassifier):
         return votes
 
 
-def register(estimator: type[PrivateClassifier]) -> None:
+def register(estimator: type[PrivateEstimator]) -> None:
     """Give an estimator of your own a name in documents, so that its models can be released and read.
 
     Whoever reads such a document has to import the module that makes this call.

@@ -51,6 +51,7 @@ ESTIMATORS = {
     "LogisticRegression": ".papers.baselines_logistic",
     "PearsonTree": ".papers.pearson",
     "PrivateBooster": ".boosting.booster",
+    "PrivateBoosterRegressor": ".boosting.regressor",
     "RandomSplitForest": ".papers.baselines_forest",
     "RandomTrees": ".papers.baselines_forest",
 }
@@ -227,7 +228,8 @@ def domain_of(document: Mapping[str, Any]) -> Domain:
         If there are too many classes, or one is too long; if it is no domain.
     """
     domain = Domain.from_document(document)
-    if domain.n_classes > MOST.classes or max(len(str(c)) for c in domain.classes) > MOST.letters:
+    longest = max((len(str(c)) for c in domain.classes), default=0)
+    if domain.n_classes > MOST.classes or longest > MOST.letters:
         raise DataError(f"more than {MOST.classes} classes, or one of more than {MOST.letters} characters")
     return domain
 

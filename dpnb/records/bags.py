@@ -20,7 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import poisson
 
-from ..arrays import Floats, Ints, cells_of
+from ..arrays import Floats, cells_of
 from ..privacy.ledger import Cost, Ledger, Scope
 
 Keys = NDArray[np.uint64]
@@ -79,19 +79,20 @@ def _is_unicode(text: str) -> bool:
         return False
 
 
-def record_keys(labels: Keys, columns: Iterable[Floats], classes: Ints) -> Keys:
+def record_keys(labels: Keys, columns: Iterable[Floats], classes: NDArray[Any]) -> Keys:
     """64-bit key of every record, from its label, its encoded values and its class; no other record plays a part.
 
     Parameters
     ----------
     labels : (n,) from :func:`label_keys`.
     columns : (n,) values of each attribute.
-    classes : (n,) class codes.
+    classes : (n,) class codes, or numbers to predict.
     """
     keys = labels
     for column in columns:
         keys = _mix(keys ^ (column + 0.0).view(np.uint64))  # -0.0 becomes 0.0
-    return _mix(keys ^ classes.astype(np.uint64))
+    numbers = classes.dtype.kind == "f"
+    return _mix(keys ^ ((classes + 0.0).view(np.uint64) if numbers else classes.astype(np.uint64)))
 
 
 def numbered(keys: Keys) -> Keys:

@@ -270,5 +270,8 @@ class ScoredDoor(Protocol):
         constant : (problems,) the same.
         """
 
+    def widen(self, width: float) -> None:
+        """Give the loss another width, see :class:`~dpnb.records.losses.Huber`."""
+
     def keep(self, layout: Layout) -> None:
         """Say that a layout will be asked about often."""

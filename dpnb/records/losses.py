@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from functools import reduce
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import Floats, Ints
 
@@ -23,17 +23,19 @@ class Loss(Protocol):
     absolute : largest sum of a record's absolute residuals over the problems.
     square : largest sum of their squares.
     curvature : largest L2 norm of a record's curvatures.
+    width : how far a score has to move for the residual to move by 1, where the curvature is 1.
     """
 
     n_problems: int
     absolute: float
     square: float
     curvature: float
+    width: float
 
-    def residuals(self, score: Floats, labels: Ints) -> Floats:
-        """Residuals (problems, n) at scores (problems, n) and class codes (n,)."""
+    def residuals(self, score: Floats, labels: NDArray[Any]) -> Floats:
+        """Residuals (problems, n) at scores (problems, n) and class codes, or numbers, (n,)."""
 
-    def curvatures(self, score: Floats) -> Floats:
+    def curvatures(self, score: Floats, labels: NDArray[Any]) -> Floats:
         """Curvatures (problems, n)."""
 
 
@@ -41,13 +43,13 @@ class Margins:
     """MadaBoost's loss of two classes, ``y = ±1``, where the residual is ``y · min(1, exp(−y F))``."""
 
     n_problems = 1
-    absolute = square = curvature = 1.0
+    absolute = square = curvature = width = 1.0
 
     def residuals(self, score: Floats, labels: Ints) -> Floats:
         sign = np.where(labels == 1, 1.0, -1.0)
         return sign * bounded_weights(sign * score)
 
-    def curvatures(self, score: Floats) -> Floats:
+    def curvatures(self, score: Floats, labels: Ints) -> Floats:
         return fixed(np.exp(-np.abs(score)))
 
 
@@ -64,6 +66,7 @@ class Softmax:
     """
 
     curvature = 0.4
+    width = 1.0
 
     def __init__(self, n_classes: int) -> None:
         self.n_problems = n_classes
@@ -74,7 +77,7 @@ class Softmax:
         own = labels == np.arange(self.n_problems)[:, None]
         return fixed(own - softmax(score))
 
-    def curvatures(self, score: Floats) -> Floats:
+    def curvatures(self, score: Floats, labels: Ints) -> Floats:
         p = softmax(score)
         return fixed(p * (1 - p))
 
@@ -101,6 +104,41 @@ class Clipped(Softmax):
             own = (labels == np.arange(self.n_problems)[:, None]) - softmax(score)
         long = np.sqrt(_of_each(own**2)) / self.length
         return fixed(own / np.maximum(long, 1.0))
+
+
+class Huber:
+    """Huber's loss of a number, which grows like a square up to ``width`` and linearly beyond it.
+
+    The target's public range is [-1, 1] here. The residual is the distance of target and score in widths, cut to
+    [-1, 1]; it is 1 at most for any width, which may change as long as it follows from what was released.
+
+    References
+    ----------
+    Huber (1964), Robust estimation of a location parameter.
+    """
+
+    n_problems = 1
+    absolute = square = curvature = 1.0
+
+    def __init__(self, low: float, high: float) -> None:
+        self.low, self.high, self.width = low, high, 1.0
+
+    def _distance(self, score: Floats, labels: Floats) -> Floats:
+        share = (labels - self.low) / (self.high - self.low)
+        distance: Floats = (fixed(2 * share - 1) - score) / self.width
+        return distance
+
+    def residuals(self, score: Floats, labels: Floats) -> Floats:
+        return fixed(np.clip(self._distance(score, labels), -1, 1))
+
+    def curvatures(self, score: Floats, labels: Floats) -> Floats:
+        inside: Floats = (np.abs(self._distance(score, labels)) < 1).astype(float)
+        return inside
+
+    def numbers(self, score: Floats) -> Floats:
+        """The numbers that scores stand for, inside of the target's range."""
+        share = (np.clip(score, -1, 1) + 1) / 2
+        return self.low + share * (self.high - self.low)
 
 
 def softmax(score: Floats) -> Floats:

@@ -393,7 +393,11 @@ class ScoredRecords(ScoredDoor):
         return self._sums(layout, fixed(self._residuals**2))
 
     def curvatures(self, layout: Layout) -> Floats:
-        return self._sums(layout, self.loss.curvatures(self._score))
+        return self._sums(layout, self.loss.curvatures(self._score, self._labels))
+
+    def widen(self, width: float) -> None:
+        self.loss.width = width
+        self._residuals = self.loss.residuals(self._score, self._labels)
 
     def move(self, layout: Layout, table: Floats, constant: Floats) -> None:
         changed = np.unique(layout.block_of[table.any(axis=0)]).tolist()

@@ -72,7 +72,7 @@ def _squares(scores: FixedPointScores, records: EncodedRecords) -> Floats:
 
 
 def _curvatures(scores: FixedPointScores, records: EncodedRecords) -> Floats:
-    return scores.loss.curvatures(scores.of(records))
+    return scores.loss.curvatures(scores.of(records), records.labels)
 
 
 def _cells(block: Block, records: EncodedRecords) -> Ints:
@@ -123,6 +123,9 @@ class SparkScored(ScoredDoor):
 
     def curvatures(self, layout: Layout) -> Floats:
         return self._ask(_curvatures, layout)
+
+    def widen(self, width: float) -> None:
+        self.loss.width = width
 
     def move(self, layout: Layout, table: Floats, constant: Floats) -> None:
         self._scores = self._scores.plus(self._code(layout), table, constant)

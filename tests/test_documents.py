@@ -338,7 +338,9 @@ def test_every_part_of_documents_is_among_those_of_version_1() -> None:
     """So that a change of any of them shows here; their names were modules and classes."""
     text = "".join(line for line in LINES if line not in TUNED)
     assert {name for _, name in re.findall(r'"object": "([\w.]+):(\w+)"', text)} == set(PARTS) - {"Cost"}
-    assert {name for _, name in re.findall(r'"estimator": "([\w.]+):(\w+)"', text)} == set(ESTIMATORS)
+    assert {name for _, name in re.findall(r'"estimator": "([\w.]+):(\w+)"', text)} == set(ESTIMATORS) - {
+        "PrivateBoosterRegressor"
+    }
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -12,7 +12,7 @@ from ..privacy.curator import Curator
 from ..records.doors import RecordsDoor
 from ..records.losses import Huber
 from ..records.shapes import Shapes
-from .booster import Boosted
+from .boosted import Boosted
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

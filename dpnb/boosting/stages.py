@@ -33,6 +33,10 @@ from .plans import (
     evidence,
 )
 
+Total = Callable[
+    [Floats, str], tuple[float, float]
+]  # a sum over all records, and what it is → noisy sum, its noise
+
 SHRINKS_TO = 0.2  # last step as a share of the first, from which steps shrink linearly; no run chose it
 HALVINGS = 8  # largest number for a crowded bin
 RESOLUTIONS = (256, 2048)  # bins of a fine attribute; no run chose them
@@ -44,6 +48,7 @@ MOST_COMBINED = 14  # attributes of triples, and of products with pure ε, which
 PUBLICLY = {"uniform": 3, "geometric": 3}  # cuts of an attribute in products with pure ε; no run chose them
 SHARED = 2  # number of common attributes of two groups that say much the same
 WIDTHS = 1.25  # of the spread of residuals that the loss of a number is wide; no stored run chose it
+NARROWEST = 2.0**-12  # width of the loss, in halves of the target's range; no run chose it
 WHOLE = Layout((Block((interval_axis(0, np.empty(0)),)),))  # a single cell of all records
 NOTHING = 1.0  # score of no group, in square roots of the number of records
 
@@ -157,7 +162,7 @@ class Stages:
 
     # --- The width of the loss of a number ---------------------------------------------------------------------
 
-    def narrow(self, n: float, times: int, total: Callable[[Floats, str], tuple[float, float]]) -> float:
+    def narrow(self, n: float, times: int, total: Total) -> float:
         """Move the scores to the middle of the numbers, and narrow the loss to a multiple of their spread.
 
         Each time the spread is measured with numbers cut to the width before. A width w that stays is Huber's second
@@ -166,7 +171,7 @@ class Stages:
         Parameters
         ----------
         n : noisy number of records, at least 1.
-        total : release of a sum over all records.
+        total : release of a sum over all records, which tells the standard deviation of its noise too.
 
         Returns
         -------
@@ -183,7 +188,7 @@ class Stages:
             square, sd = total(self.data.squares(layout), "squares of residuals")
             spread = self.loss.width * math.sqrt(min(max(square / n, 0.0), 1.0))
             above = self.loss.width * math.sqrt(max(square + 2 * sd, sd) / n)
-            self.data.widen(min(WIDTHS * above, self.loss.width))
+            self.data.widen(max(min(WIDTHS * above, self.loss.width), NARROWEST))
         return spread
 
     def noisy_total(self, values: Floats, what: str) -> tuple[float, float]:
@@ -612,6 +617,7 @@ def boost(
 
 OF_NUMBER = 0.02  # share of ε for the number of records; no run chose it
 OF_SPREAD = 0.05  # share of ε for the width of the loss of a number; no run chose it
+ASKED_PURELY = 2 * (NARROWED[0] + NARROWED[2])  # sums that are released for it
 OF_PRODUCTS = 0.25  # share of the rounds in which products are candidates; no stored run chose it
 
 
@@ -621,11 +627,21 @@ def rounds_purely(known: float, *, n_problems: int) -> tuple[int, float]:
     return round(rounds * math.sqrt(n_problems)), min(2.7 / math.sqrt(rounds), 0.6)
 
 
-def most_purely(epsilon: float, *, n_rounds: int | None, n_problems: int) -> Cost:
+def most_purely(epsilon: float, *, n_rounds: int | None, n_problems: int, of_spread: float) -> Cost:
     """The most that :func:`boost_purely` may cost; its ρ is that of the fewest rounds, which are the dearest."""
     rounds = n_rounds or rounds_purely(0.0, n_problems=n_problems)[0]
-    parts = (OF_NUMBER * epsilon) ** 2 + ((1 - OF_NUMBER) * epsilon) ** 2 / rounds
-    return Cost(epsilon, parts / 2)
+    squares = OF_NUMBER**2 + (1 - OF_NUMBER - of_spread) ** 2 / rounds + of_spread**2 / ASKED_PURELY
+    return Cost(epsilon, squares * epsilon**2 / 2)
+
+
+def _purely(curator: Curator, epsilon: float) -> Total:
+    """Release of a sum over all records, of which one changes it by at most 1, at ε."""
+
+    def total(values: Floats, what: str) -> tuple[float, float]:
+        noisy = curator.geometric(values, epsilon=epsilon, sensitivity=1.0, what=what, unit=1 / FIXED_POINT)
+        return float(noisy[0, 0]), math.sqrt(2) / epsilon
+
+    return total
 
 
 def boost_purely(
@@ -639,12 +655,14 @@ def boost_purely(
     n_rounds: int | None,
     learning_rate: float | None,
     products_from: float,
+    of_spread: float,
 ) -> tuple[list[Shapes], float]:
     """Release a noisy number of records, choose stumps by permute-and-flip, and products of two in the last rounds.
 
     There are products if records times ε are many enough. Other parameters are those of :class:`~dpnb.PrivateBooster`.
 
-    **Privacy**: one more record changes the number by 1, and moves a score ½ Σ r h by at most ½ either way.
+    **Privacy**: one more record changes the number by 1, and moves a score ½ Σ r h by at most ½ either way. For a
+    number to predict, a share ``of_spread`` of ε pays for the sums of :meth:`Stages.narrow`.
     """
     grid = grid_of(domain, public_cuts(domain, uniform=uniform, geometric=geometric))
     stages = Stages(data, curator, domain, 0.0, Settings())
@@ -654,21 +672,15 @@ def boost_purely(
         curator.geometric(exact, epsilon=OF_NUMBER * epsilon, sensitivity=1.0, what="number of records")
     )
     known = evidence(n, epsilon)
-    first, _, last_time = NARROWED if domain.response else (0, 0, 0)
-    of_spread = OF_SPREAD if domain.response else 0.0
-
-    def total(values: Floats, what: str) -> tuple[float, float]:
-        of_one = of_spread * epsilon / (2 * (first + last_time))
-        noisy = curator.geometric(values, epsilon=of_one, sensitivity=1.0, what=what, unit=1 / FIXED_POINT)
-        return float(noisy[0, 0]), math.sqrt(2) / of_one
-
+    first, _, final = NARROWED if of_spread else (0, 0, 0)
+    total = _purely(curator, of_spread * epsilon / ASKED_PURELY)
     stages.narrow(max(n, 1.0), first, total)
     rounds, step = rounds_purely(known, n_problems=data.loss.n_problems)
-    step *= STEP_OF_A_NUMBER if domain.response else 1.0
+    step *= STEP_OF_A_NUMBER if of_spread else 1.0
     steps = shrinking((learning_rate or step) * data.loss.width, n_rounds or rounds)
     each = (1 - OF_NUMBER - of_spread) * epsilon / len(steps)
     last = round(OF_PRODUCTS * len(steps)) if known >= products_from and len(grid.kind) else 0
     stages.take_stumps(steps[: len(steps) - last], curator.permute_and_flip, each, at_once=1)
     if last:
         stages.take_products(steps[-last:], each)
-    return stages.models(), stages.narrow(max(n, 1.0), last_time, total)
+    return stages.models(), stages.narrow(max(n, 1.0), final, total)

@@ -1,0 +1,156 @@
+"""PrivateBoosterRegressor: its loss, the width that is bought, the target's range and unit, and what it spends."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import check_estimator
+
+from dpnb import Categorical, Continuous, Domain, PrivateBoosterRegressor
+from dpnb.arrays import Floats
+from dpnb.boosting import stages
+from dpnb.boosting.plans import Settings
+from dpnb.boosting.stages import WIDTHS, Stages
+from dpnb.records.losses import FIXED_POINT, Huber
+from dpnb.records.memory import Records
+
+DELTAS = (None, 1e-6)
+
+
+def domain_to(low: float, high: float) -> Domain:
+    attributes = (Continuous("x", 0, 10), Categorical("c", ("a", "b")))
+    return Domain(attributes, response=Continuous("cost", low, high, unit="euros"))
+
+
+def sample(n: int = 4000) -> tuple[pd.DataFrame, pd.Series[Any]]:
+    """Numbers between 0 and 64 that follow from x and c, with noise on a lattice."""
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame({"x": rng.uniform(0, 10, n), "c": rng.choice(["a", "b"], n)})
+    y = 3 * X["x"] + 10 * (X["c"] == "b") + rng.integers(-8, 9, n) / 4
+    return X, pd.Series(np.rint(np.clip(y, 0, 64) * 4) / 4, name="cost")
+
+
+def learner(**how: Any) -> PrivateBoosterRegressor:
+    return PrivateBoosterRegressor(**{"epsilon": 5.0, "domain": domain_to(0, 64), "random_state": 0} | how)
+
+
+@pytest.mark.parametrize("delta", DELTAS)
+def test_scikit_learn_takes_it(delta: float | None) -> None:
+    check_estimator(PrivateBoosterRegressor(epsilon=10.0, delta=delta, random_state=0))
+
+
+@pytest.mark.parametrize("delta", DELTAS)
+def test_it_learns(delta: float | None) -> None:
+    X, y = sample()
+    model = learner(delta=delta).fit(X, y)
+    assert model.score(X, y) > 0.85
+    assert model.ledger_.epsilon <= 5
+    assert model.spread_ == pytest.approx(np.sqrt(np.mean((y - model.predict(X)) ** 2)), rel=0.3)
+    shuffled = y.sample(frac=1, random_state=0).set_axis(y.index)
+    assert learner(delta=delta).fit(X, shuffled).score(X, y) < 0.2  # broken twin: nothing to learn
+
+
+def test_residuals_are_cut_on_the_lattice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For any number, score and width; 2⁻²⁸ is the lattice, so that sums are exact."""
+
+    def largest() -> float:
+        rng, found = np.random.default_rng(0), 0.0
+        for width in 2.0 ** rng.uniform(-12, 0, 200):
+            loss = Huber(-3.0, 7.0)
+            loss.width = width
+            score, numbers = rng.uniform(-4, 4, (1, 50)), rng.uniform(-3, 7, 50)
+            r, h = loss.residuals(score, numbers), loss.curvatures(score, numbers)
+            assert np.array_equal(r * FIXED_POINT, np.rint(r * FIXED_POINT))
+            assert set(np.unique(h)) <= {0.0, 1.0}
+            found = max(found, float(np.abs(r).max()))
+        return found
+
+    assert largest() == 1
+    monkeypatch.setattr("dpnb.records.losses.np.clip", lambda values, *_: values)
+    assert largest() > 1  # broken twin
+
+
+def narrowed(times: int) -> tuple[float, float, Floats]:
+    """Width and constant after narrowing without noise, and the numbers in halves of the range."""
+    X, y = sample()
+    data = Records(X, y, domain=domain_to(0, 64)).scored((), Huber(0.0, 64.0))
+    made = Stages(data, None, domain_to(0, 64), math.inf, Settings())  # type: ignore[arg-type]
+    made.narrow(len(y), times, lambda values, what: (float(values.sum()), 0.0))
+    return data.loss.width, float(made.constant[0]), y.to_numpy() / 32 - 1
+
+
+def test_the_width_is_hubers_second_proposal(monkeypatch: pytest.MonkeyPatch) -> None:
+    width, middle, numbers = narrowed(60)
+    cut = np.clip((numbers - middle) / width, -1, 1)
+    assert np.mean(cut**2) == pytest.approx(1 / WIDTHS**2, rel=1e-3)
+    assert np.mean(cut) == pytest.approx(0, abs=1e-3)
+    monkeypatch.setattr(stages, "WIDTHS", 2 * WIDTHS)
+    assert narrowed(60)[0] > 1.5 * width  # broken twin
+
+
+@pytest.mark.parametrize("delta", DELTAS)
+def test_another_unit_is_another_unit(delta: float | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twice the numbers in twice the range are twice the predictions, shapes and spread, to the bit."""
+    X, y = sample(500)
+
+    def doubled() -> bool:
+        one = learner(delta=delta).fit(X, y)
+        two = learner(delta=delta, domain=domain_to(0, 128)).fit(X, 2 * y)
+        pairs = ((m.predict(X), m.shape("x").score, m.spread_, m.explain(X)) for m in (one, two))
+        return all(np.array_equal(2 * a, b) for a, b in zip(*pairs, strict=True))
+
+    assert doubled()
+    monkeypatch.setattr(PrivateBoosterRegressor, "_half", property(lambda self: 32.0))
+    assert not doubled()  # broken twin
+
+
+def test_parts_add_up_to_the_prediction() -> None:
+    X, y = sample()
+    model = learner(delta=1e-6).fit(X, y)
+    score = model.explain(X).sum(axis=1)
+    assert np.allclose(model.predict(X), np.clip(score, 0, 64), atol=1e-9)
+    assert not np.allclose(model.predict(X), np.clip(score + 0.01, 0, 64), atol=1e-9)  # broken twin
+    with pytest.raises(ValueError, match="label='b': expected None, because 'cost' is a number"):
+        model.shape("x", label="b")
+
+
+@pytest.mark.parametrize("odd", [1e9, -5.0, math.nan, "much"])
+def test_a_number_outside_of_the_range_is_moved_into_it(odd: Any) -> None:
+    X, y = sample(300)
+    inside = {1e9: 64.0, -5.0: 0.0}.get(odd, 32.0)
+    fitted = [
+        learner().fit(X, pd.Series([first, *y[1:]], dtype=object)).models_[0].table for first in (odd, inside)
+    ]
+    assert np.array_equal(*fitted)
+    with pytest.raises(ValueError, match="cost"):
+        domain_to(0, 64).check(X, pd.Series([1e9, *y[1:]]))
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+@pytest.mark.parametrize("delta", DELTAS)
+@pytest.mark.parametrize("how", [{}, {"n_rounds": 3}, {"n_rounds": 900}, {"additive": True}])
+def test_it_spends_what_it_claims(neighbours: Any, delta: float | None, how: dict[str, Any]) -> None:
+    X, y = sample(300)
+    model = learner(epsilon=1.0, delta=delta, neighbours=neighbours, **how).fit(X, y)
+    assert 0.9 < model.ledger_.epsilon <= 1 + 1e-9
+    names = [event.what for event in model.ledger_.events]
+    asked = sum(stages.NARROWED) if delta else stages.ASKED_PURELY // 2
+    assert names.count("squares of residuals") == names.count("residuals") == asked
+
+
+def test_a_budget_without_end_gives_no_noise() -> None:
+    X, y = sample(1000)
+    for number in (y, y * 0 + 5):  # also numbers that are all the same, which have no spread
+        model = learner(epsilon=math.inf, delta=1e-6).fit(X, number)
+        assert np.abs(model.predict(X) - number).mean() < 1.5
+
+
+def test_weights_are_refused() -> None:
+    X, y = sample(50)
+    with pytest.raises(TypeError, match="weight"):
+        clone(learner()).fit(X, y, sample_weight=np.ones(50))

@@ -115,9 +115,7 @@ def test_loads_a_number_to_predict(write: Write) -> None:
     whole = [f"{i}" for i in range(60)]
     assert everything(read(write(days(*whole), domain=NUMBER)))["label"].dtype == np.float64
     assert pd.read_csv("own.csv")["ill"].dtype == np.int64  # broken twin: the type comes from the records
-    with pytest.raises(
-        DomainError, match="must hold numbers, got '\\?'"
-    ):  # broken twin: nothing marks what is missing
+    with pytest.raises(DomainError, match=r"must hold numbers, got '\?'"):  # broken twin: nothing marks a gap
         read(write(days("?"), domain=NUMBER))
 
 

@@ -22,8 +22,8 @@ from matplotlib.font_manager import fontManager
 from playwright.sync_api import sync_playwright
 
 import dpnb
-from dpnb import Categorical, Continuous, Domain, PrivateBooster
-from dpnb.estimators.base import PrivateClassifier
+from dpnb import Categorical, Continuous, Domain, PrivateBooster, PrivateBoosterRegressor
+from dpnb.estimators.base import PrivateClassifier, PrivateEstimator
 from dpnb.papers.baselines_logistic import LogisticRegression
 from dpnb.papers.dpada import DPAda
 from dpnb.records.grid import Shape
@@ -353,6 +353,85 @@ def test_names_in_chinese_are_drawn_or_a_font_is_asked_for(
     plt.close("all")
 
 
+# --- Numbers ----------------------------------------------------------------------------------------------------------
+
+PRICED = Domain(DOMAIN.attributes, response=Continuous("price", 0, 20_000, unit="$_{"))
+
+
+@pytest.fixture(scope="module")
+def priced() -> PrivateBoosterRegressor:
+    """Thousands for a diagnosis, hundreds for a year, and nothing for a balance."""
+    X, _ = admissions(20_000)
+    price = 2000 + 100 * X["age"] + 4000 * X["diagnosis"].isin(["K03", "K07"])
+    price += np.random.default_rng(1).normal(0, 500, len(X))
+    return PrivateBoosterRegressor(domain=PRICED, epsilon=4.0, delta=1e-5, random_state=0).fit(X, price)
+
+
+def axes_of(model: PrivateEstimator) -> tuple[list[str], list[str]]:
+    """Words under the pictures, and the labels of their axes."""
+    words, labels = [], []
+    for figure, told in pictures.of_model(model):
+        figure.canvas.draw()
+        words.append(told)
+        labels += [label for axis in figure.axes for label in (axis.get_xlabel(), axis.get_ylabel())]
+    plt.close("all")
+    return words, labels
+
+
+def test_shapes_of_a_number_are_in_its_unit(priced: PrivateBoosterRegressor, model: PrivateBooster) -> None:
+    words, labels = axes_of(priced)
+    assert (
+        "What age adds to price, against the mean; faint where noisy counts do not tell of any record."
+        in words
+    )
+    assert r"added to price, \$_{" in labels
+    assert not any("score" in text for text in (*words, *labels))
+    twin = axes_of(model)  # broken twin: a class has a score
+    assert "added to the score" in twin[1]
+    assert all("the score of class yes" in text for text in twin[0])
+    age = next(figure for figure, told in pictures.of_model(priced) if told.startswith("What age adds"))
+    low, high = age.axes[0].get_ylim()
+    plt.close("all")
+    assert high - low > 5000  # the score itself goes from -1 to 1
+    assert "added to price" in axes_of(unitless(priced))[1]
+
+
+def unitless(model: PrivateBoosterRegressor) -> PrivateBoosterRegressor:
+    """The model, whose target has no unit."""
+    other = copy(model)
+    other.domain_ = Domain(DOMAIN.attributes, response=Continuous("price", 0, 20_000))
+    return other
+
+
+def test_a_card_of_a_number_says_what_is_public_and_how_far_off_it_is(
+    priced: PrivateBoosterRegressor,
+) -> None:
+    text = card.page(priced, versions={})
+    said = (
+        "Card of a model: PrivateBoosterRegressor for price",
+        "<h2>What moves price</h2>",
+        "each attribute adds to price, as shares",
+        "&#x27;price&#x27; is a number in the public range from 0 to 20000 $_{, and so is a prediction.",
+        "A number outside counts as the next bound, and what is missing or no number counts as the middle.",
+        f"Predictions for the training records are off by {priced.spread_:.6g} $_{{. This is the noisy root",
+        "no bound for any single record",
+    )
+    assert [part for part in said if part not in text] == []
+    assert "the score" not in text
+    assert "Classes of" not in text
+    assert 300 < priced.spread_ < 1000
+    X, _ = admissions(500)
+    pure = PrivateBoosterRegressor(domain=PRICED, n_rounds=9, random_state=0).fit(X, 100 * X["age"])
+    assert "Which attributes matter most is not shown" in card.page(pure, versions={})
+
+
+def test_a_card_of_classes_says_nothing_of_numbers(model: PrivateBooster) -> None:
+    text = card.page(model, versions={})
+    assert "<h2>What moves the score</h2>" in text
+    assert "Classes of" in text
+    assert not any(part in text for part in ("public range", "are off by", "counts as the middle"))
+
+
 # --- Cards ------------------------------------------------------------------------------------------------------------
 
 
@@ -387,7 +466,11 @@ def test_a_card_says_when_and_what_for(model: PrivateBooster) -> None:
     assert not any(word in bare for word in ("Written on", "Data:", "Purpose:"))
 
 
-def test_a_card_is_one_screen_and_prints_whole(model: PrivateBooster, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["model", "priced"])
+def test_a_card_is_one_screen_and_prints_whole(
+    name: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    model = request.getfixturevalue(name)
     path = next(filter(None, map(shutil.which, pdf.BROWSERS)), None)
     if path is None:
         pytest.skip("no browser")

@@ -13,9 +13,10 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb import Categorical, Continuous, Domain, PrivateBooster
+from dpnb import Categorical, Continuous, Domain, PrivateBooster, PrivateBoosterRegressor
 from dpnb.domain import Misfit, hints
 from dpnb.errors import DomainError
+from dpnb.papers.edprf import EDPRF
 from dpnb.release.commands import main
 
 DOMAIN = Domain(
@@ -132,6 +133,50 @@ def test_a_few_that_an_option_lets_pass_are_not_odd() -> None:
     assert LOOSE.check(few, Y) == FITS
 
 
+PRICED = Domain(DOMAIN.attributes, response=Continuous("price", 0, 1e5, unit="dollars"))
+PRICES = X["income"].rename("price")
+# What a fit moves in silence: what the check says of it, and what the fit takes it for.
+MISFITS: dict[str, tuple[Any, str, float]] = {
+    "NaN": (np.nan, "values of column 'price' hold NaN in 1 of 400 records; drop these records", 5e4),
+    "None": (None, "values of column 'price' hold NaN in 1 of 400", 5e4),
+    "text": ("much", "column 'price' must hold numbers, got 'much' in 1 of 400 records; convert them", 5e4),
+    "beyond": (2e5, r"'price' lies outside \[0 dollars, 100000 dollars\] in 1 .*: 200000 dollars; write `clip", 1e5),
+    "below": (-1.0, "'price' lies outside .* in 1 of 400 records: -1 dollars", 0.0),
+    "inf": (np.inf, "column 'price' holds inf in 1 of 400 records; write `clip: true`", 1e5),
+    "-inf": (-np.inf, "column 'price' holds inf in 1 of 400", 0.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MISFITS)
+def test_a_number_to_predict_that_a_fit_moves_is_told(name: str) -> None:
+    value, message, moved = MISFITS[name]
+    y = PRICES.astype(object)
+    y[7] = value
+    told = answers(PRICED, X, y)
+    assert re.search(message, told), told
+    assert PRICED.check(X, PRICES) == FITS
+    model = PrivateBoosterRegressor(domain=PRICED, epsilon=1e4, n_rounds=9, random_state=0)
+    found, same, twin = (model.fit(X, PRICES.where(X.index != 7, z)).predict(X) for z in (value, moved, 33.0))
+    np.testing.assert_array_equal(found, same)
+    assert not np.array_equal(found, twin)  # broken twin: it is taken for another number
+
+
+def test_odd_numbers_to_predict_are_noted() -> None:
+    assert re.search("all values of column 'price' lie from .*less than 1%", PRICED.check(X, PRICES / 1000))
+    clipped = Domain(PRICED.attributes, response=Continuous("price", 0, 1e5, clip=True))
+    assert "which count as a bound" in clipped.check(X, PRICES * 1000)
+    assert clipped.check(X, PRICES) == FITS
+
+
+def test_classes_and_numbers_are_told_apart() -> None:
+    with pytest.raises(ValueError, match=r"'price' is a number, .* PrivateBoosterRegressor is for numbers"):
+        PrivateBooster(domain=PRICED).fit(X, PRICES)
+    with pytest.raises(ValueError, match=r"'class' is a class, .* PrivateBooster is for classes"):
+        PrivateBoosterRegressor(domain=DOMAIN).fit(X, Y)
+    with pytest.raises(ValueError, match="'price' is a number, and EDPRF is for classes"):
+        EDPRF(domain=PRICED).fit(X, PRICES)
+
+
 def test_hints_that_see_nothing_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Broken twins: an order that is never another one, shares that count no misfit."""
     domain, reversed_, y, _ = SILENT["an array reversed"]
@@ -169,6 +214,36 @@ def test_the_command_tells_the_same(
     with pytest.raises(SystemExit):
         main(["domain", "check", "d.yml", f"t.{suffix}"])
     assert "codes of what is listed" in capsys.readouterr().err
+
+
+NUMBER_FILE = DOMAIN_FILE.replace(
+    "target: class\nclasses: [no, yes]", "target: {name: price, range: [0, 100000]}"
+)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_the_command_tells_of_numbers_to_predict(
+    suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("d.yml").write_text(NUMBER_FILE, encoding="utf-8")
+    words = ["domain", "check", "d.yml", f"t.{suffix}"]
+
+    def written(prices: pd.Series[Any]) -> None:
+        table = X.assign(price=prices)
+        table.to_csv("t.csv", index=False) if suffix == "csv" else table.to_parquet("t.parquet")
+
+    written(PRICES)
+    assert main(words) == 0
+    assert capsys.readouterr().out == "all 400 records fit d.yml\n"
+    for prices, said in (
+        (PRICES.where(X.index != 7), "values of column 'price' hold NaN in 1 of 400 records; drop these"),
+        (PRICES * 2, "column 'price' lies outside"),
+    ):
+        written(prices)
+        with pytest.raises(SystemExit):
+            main(words)
+        assert said in capsys.readouterr().err
 
 
 def test_a_fit_takes_labels_by_position_whatever_their_index() -> None:

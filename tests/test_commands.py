@@ -143,6 +143,23 @@ def test_types_of_a_draft() -> None:
     assert kinds == ["continuous", "categorical", "categorical", "continuous", "continuous", "categorical"]
 
 
+@pytest.mark.parametrize("name", ["price", "a: b", "[", "x, y: {", "1"])
+def test_a_draft_of_a_number_to_predict_has_a_range(name: str) -> None:
+    records = pd.DataFrame({"rooms": [3, 4], name: [101.5, 202.5]})
+    text = drafts.draft(records, name="data.csv", target=name, number=True)
+    found = parse(text)
+    assert found["target"] == {"name": name, "range": ["FILL IN", "FILL IN"]}
+    assert "classes" not in found
+    assert values_in(text, records[[name]]) == []
+    with pytest.raises(dpnb.DomainError, match="filled in for 'the range of the target', 'rooms'"):
+        dpnb.Domain.from_document(found)
+    filled = dpnb.Domain.from_document(parse(text.replace('"FILL IN", "FILL IN"', "0, 1000")))
+    assert filled.response == dpnb.Continuous(name, 0, 1000)
+    classes = parse(drafts.draft(records, name="data.csv", target=name))  # broken twin: a class
+    assert classes["target"] == name
+    assert len(classes["classes"]) == 2
+
+
 def test_an_unfilled_draft_is_told_by_name(call: Call, folder: Path) -> None:
     assert call("domain", "draft", "data.csv", "--target", "default", "--out", "draft.yml")[0] == 0
     status, _, err = call("domain", "check", "draft.yml", "data.csv")
@@ -452,6 +469,54 @@ def test_a_model_from_the_command_line_learns_from_all_records(call: Call, folde
     assert status == 1
     assert "cannot write new.json: there is such a file, name another" in err
     assert (folder / "new.json").read_bytes() == before
+
+
+NUMBER = DOMAIN.replace(
+    'target: default\nclasses: ["no", "yes"]', "target: {name: debt, range: [0, 9000], unit: euros}"
+)
+
+
+def test_a_number_from_the_command_line(call: Call, folder: Path) -> None:
+    """Draft, check, fit, predict and card; the last record has no number, and one lies in a row of its own."""
+    (folder / "number.yml").write_text(NUMBER, encoding="utf-8")
+    records = table().drop(columns="default")
+    debt = (records["income"] / 30).astype(object)
+    debt[299] = "?"
+    records.assign(debt=debt).to_csv("debt.csv", index=False)
+    status, out, _ = call("domain", "draft", "debt.csv", "--target", "debt", "--number")
+    assert (status, parse(out)["target"]["name"]) == (0, "debt")
+    assert call("domain", "check", "number.yml", "debt.csv")[1].startswith(
+        "all 299 records fit number.yml; 1 more lack"
+    )
+    how = ("--domain", "number.yml", "--epsilon", "50", "--out", "number.json")
+    status, out, err = call("fit", "debt.csv", *how)
+    model = dpnb.read(folder / "number.json")
+    assert (status, out) == (0, f"{model.ledger_}\n")
+    assert "all 299 records fit the domain" in err
+    assert isinstance(model, dpnb.PrivateBoosterRegressor)
+    assert isinstance(dpnb.read(folder / "model.json"), dpnb.PrivateBooster)  # broken twin: a class
+    records.assign(**{"probability yes": 1}).to_csv("new.csv", index=False)
+    status, out, err = call("predict", "number.json", "new.csv")
+    assert (status, err) == (0, "")
+    found = pd.read_csv(io.StringIO(out))
+    assert found.columns.tolist() == [*records.columns, "probability yes", "prediction"]
+    domain, _ = dpnb.domain.read_domain_file(folder / "number.yml")
+    X = domain.spelt(records.astype(str), missing=("",))
+    np.testing.assert_array_equal(found["prediction"], model.predict(X))
+    assert np.corrcoef(found["prediction"], records["income"])[0, 1] > 0.9
+    records.assign(prediction=1).to_csv("taken.csv", index=False)
+    assert "has a column 'prediction' already" in call("predict", "number.json", "taken.csv")[2]
+    assert "has a column 'probability yes' already" in call("predict", "model.json", "new.csv")[2]
+    assert call("card", "number.json", "--report", "card.html")[0] == 0
+
+
+def test_a_number_that_does_not_fit_spends_nothing(call: Call, folder: Path) -> None:
+    (folder / "number.yml").write_text(NUMBER, encoding="utf-8")
+    table().rename(columns={"default": "debt"}).to_csv("wrong.csv", index=False)
+    status, _, err = call("fit", "wrong.csv", "--domain", "number.yml", "--epsilon", "1", "--out", "new.json")
+    assert status == 1
+    assert "column 'debt' must hold numbers, got 'no', 'yes' in 300 of 300 records; convert them" in err
+    assert not (folder / "new.json").exists()
 
 
 def test_a_table_that_does_not_fit_spends_nothing(call: Call, folder: Path) -> None:

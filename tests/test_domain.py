@@ -263,6 +263,58 @@ attributes:
     )
 
 
+PRICED = Domain(DOMAIN.attributes, response=Continuous("price", 0, 20_000, unit="dollars", clip=True))
+
+
+def test_a_number_to_predict_comes_back_from_a_file(tmp_path: Any) -> None:
+    path = tmp_path / "domain.yml"
+    PRICED.to_yaml(path)
+    text = path.read_text(encoding="utf-8")
+    assert "target:\n  name: price\n  range: [0.0, 20000.0]\n  clip: true\n  unit: dollars\n" in text
+    again = Domain.from_yaml(path)
+    assert again == PRICED
+    assert hash(again) == hash(PRICED)
+    assert (again.target, again.classes) == ("price", ())
+    path.write_text(text.replace("  clip: true\n", ""), encoding="utf-8")
+    assert Domain.from_yaml(path) != PRICED  # broken twin: an option is lost
+
+
+RANGE = {"name": "price", "range": [0, 1]}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"target": RANGE | {"range": [1, 0]}}, "bounds of 'price' must be low < high, .*; swap them"),
+        ({"target": RANGE | {"range": [1, 1]}}, "bounds of 'price' must be low < high"),
+        ({"classes": [0, 1]}, "a number, which has no classes: leave out one of both"),
+        ({"classes": None}, "a number, which has no classes: leave out one of both"),
+        (
+            {"target": RANGE | {"range": ["2001-01-01", "2002-01-01"]}},
+            r"without dates and missing .* \{name: ..., range: \[low, high\]\}",
+        ),
+        ({"target": RANGE | {"unit": "date"}}, "without dates and missing values"),
+        (
+            {"target": RANGE | {"missing": True}},
+            r"target reads .* expected \{name: ..., range: \[low, high\]\}",
+        ),
+        ({"target": {"range": [0, 1]}}, "target reads .* expected"),
+        ({"target": {"name": "price"}}, "target reads .* expected"),
+        ({"target": RANGE | {"range": [0]}}, "target reads .* expected"),
+        ({"target": RANGE | {"range": "0 to 1"}}, "target reads .* expected"),
+        ({"target": RANGE | {"range": [0, "much"]}}, "bounds of 'price' must be two numbers"),
+        ({"target": RANGE | {"name": "age"}}, "target 'age' is also the name of an attribute"),
+        ({"target": RANGE | {"name": ["price"]}}, "name"),
+        ({"target": "price"}, "lacks 'classes'"),
+    ],
+)
+def test_a_number_without_a_range_is_refused(change: dict[str, Any], message: str) -> None:
+    document = {"target": RANGE, "attributes": [{"name": "age", "continuous": [0, 100]}]}
+    assert Domain.from_document(document).response == Continuous("price", 0, 1)  # broken twin
+    with pytest.raises(DomainError, match=message):
+        Domain.from_document(document | change)
+
+
 # Hypothesis: random domains with random records that fit them, the same ones in every run.
 REPEATABLE = settings(max_examples=300, deadline=None, derandomize=True)
 NAMES = st.text(string.ascii_letters + "-._ é", min_size=1, max_size=8)

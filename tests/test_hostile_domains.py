@@ -15,6 +15,7 @@ from dpnb.domain import Continuous, yaml_text
 B = b"target: y\nclasses: [a, b]\nattributes:\n"
 X = b"- {name: x, continuous: [0, 1]}\n"
 G = B + X
+A = b"attributes:\n" + X
 C = b"attributes:\n" + X + b"classes: "
 TENS = b"".join(b" %c: &%c [%s],\n" % (98 + i, 98 + i, b",".join([b"*%c" % (97 + i)] * 10)) for i in range(8))
 BOMB = b"csv: {a: &a [x,x,x,x,x,x,x,x,x,x],\n" + TENS + b"}"  # *i is a thousand million letters
@@ -81,6 +82,20 @@ REFUSED: dict[str, bytes] = {
     "values huge ints": B+b"- {name: x, categorical: [9007199254740993, 9007199254740992]}\n",
     "values 10^5000": B+b"- {name: x, categorical: [1, 1"+b"0"*5000+b"]}\n",
     "value null": B+b"- {name: x, categorical: [!!null '', a]}\n",
+    "target list": A+b"target: [price, 0, 1]\n",
+    "range upside down": A+b"target: {name: p, range: [1, 0]}\n",
+    "range .nan": A+b"target: {name: p, range: [.nan, 1]}\n",
+    "range 1e999": A+b"target: {name: p, range: [0, 1e999]}\n",
+    "range 10^5000": A+b"target: {name: p, range: [0, 1"+b"0"*5000+b"]}\n",
+    "range of dates": A+b"target: {name: p, range: [2001-01-01, 2002-01-01]}\n",
+    "range dict": A+b"target: {name: p, range: {0: 1}}\n",
+    "range recursive": A+b"target: {name: p, range: &r [0, *r]}\n",
+    "range beside classes": C + b"[a, b]\ntarget: {name: p, range: [0, 1]}\n",
+    "range beside a number of classes": C + b"2\ntarget: {name: p, range: [0, 1]}\n",
+    "range and missing": A+b"target: {name: p, range: [0, 1], missing: true}\n",
+    "range without a name": A+b"target: {range: [0, 1]}\n",
+    "range key list": A+b"target: {name: p, range: [0, 1], ? [a] : 3}\n",
+    "range name dict": A+b"target: {name: {a: b}, range: [0, 1]}\n",
     "regex redos": B+b"- {name: x, continuous: [0, "+b"1"*4000+b"e"+b"1"*4000+b"x]}\n",
 }  # fmt: skip
 
@@ -91,6 +106,8 @@ READ: dict[str, bytes] = {  # odd ones that are domains
     "dates far": B+b"- {name: x, continuous: [0001-01-01, 9999-12-31], missing: true}\n",
     "timestamp bounds": B+b"- {name: x, continuous: [!!timestamp 2001-01-01, !!timestamp 2002-01-01 10:00:00Z]}\n",
     "control": B+b'- {name: "\\0", continuous: [0, 1]}\n',
+    "range tiny": A+b"target: {name: p, range: [0, 5e-324]}\n",
+    "range of texts": A+b"target: {name: p, range: ['0', '1e3'], unit: '\\0'}\n",
     "csv list": G+b"csv: [3]\n",
     "csv number": G+b"csv: 3\n",
 }  # fmt: skip

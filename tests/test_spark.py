@@ -27,7 +27,16 @@ from pyspark import TaskContext, cloudpickle
 from pyspark.sql import SparkSession
 
 import dpnb
-from dpnb import Categorical, Continuous, DataError, Domain, DomainError, PrivateBooster, spark
+from dpnb import (
+    Categorical,
+    Continuous,
+    DataError,
+    Domain,
+    DomainError,
+    PrivateBooster,
+    PrivateBoosterRegressor,
+    spark,
+)
 from dpnb.boosting import stages
 from dpnb.boosting.plans import Planner
 from dpnb.domain import Misfit
@@ -196,6 +205,67 @@ def test_sums_of_tables() -> None:
     assert counts.tolist() == [7, 2, 2**60]
     assert [len(part) for part in blocks.add_up([])] == [0, 0]
     assert [len(part) for part in blocks.add_up([(ints([]), ints([]))])] == [0, 0]
+
+
+# --- Numbers --------------------------------------------------------------------------------------------------
+
+
+def priced() -> tuple[pd.DataFrame, pd.Series[Any], Domain]:
+    """Prices in place of classes, some of them misfits."""
+    X, _, domain = three_classes()
+    rng = np.random.default_rng(2)
+    y = pd.Series(100 + 400 * X["x"] + 200 * (X["c"] == "red") + rng.normal(0, 60, N), name="price")
+    y[[1, 2, 3, 4]] = np.nan, np.inf, -5.0, 9000.0
+    return X, y, Domain(domain.attributes, response=Continuous("price", 0, 800, unit="dollars"))
+
+
+@pytest.mark.parametrize("how", [{"n_rounds": 6}, {"delta": 1e-5}], ids=["pure", "with δ"])
+def test_a_regressor_is_the_same_to_the_bit(session: SparkSession, how: dict[str, Any]) -> None:
+    X, y, domain = priced()
+    make = partial(PrivateBoosterRegressor, epsilon=8.0, **how)
+    records = partial(Records, X, domain=domain, strict=False)
+    table = spark.SparkTable(table_of(session, X, y, parts=3), domain, key="id")
+    check_equal(make, records(y), table)
+    rounded = make(random_state=3).fit(records(y.round()))  # broken twin: labels are kept as whole numbers
+    assert parts_of(rounded) != parts_of(make(random_state=3).fit(table))
+
+
+def test_numbers_are_predicted_in_spark(session: SparkSession) -> None:
+    X, y, domain = priced()
+    make = partial(PrivateBoosterRegressor, domain=domain, epsilon=8.0, n_rounds=6)
+    model, twin = (make(random_state=seed).fit(X, y) for seed in (0, 1))
+    wide = X.assign(id=X.index, probability=0.5)
+    found = spark.predict(model, session.createDataFrame(wide).repartition(3)).toPandas().set_index("id")
+    assert found.columns.tolist() == [*X.columns, "probability", "prediction"]
+    assert found["prediction"].dtype == np.float64
+    np.testing.assert_array_equal(found["prediction"].loc[X.index], model.predict(X))
+    assert not np.array_equal(found["prediction"].loc[X.index], twin.predict(X))
+    with pytest.raises(DomainError, match="has a column prediction already"):
+        spark.predict(model, session.createDataFrame(found))
+
+
+def test_numbers_that_do_not_fit_are_told_as_in_memory(session: SparkSession) -> None:
+    X, y, domain = priced()
+    frame = table_of(session, X, y, parts=2)
+    typed = {kind: frame.withColumn("price", frame["price"].cast(kind)) for kind in ("int", "string")}
+    spark.SparkTable(typed["int"], domain)
+    with pytest.raises(DomainError, match="'price' must hold numbers, but its Spark type is string; cast it"):
+        spark.SparkTable(typed["string"], domain)
+    with pytest.raises(DomainError, match="'price' hold NaN in 1 of 900 records; drop these") as here:
+        Records(X, y, domain=domain)
+    with pytest.raises(DomainError) as there:
+        PrivateBoosterRegressor().fit(spark.SparkTable(frame, domain, strict=True))
+    assert str(here.value) == str(there.value)
+
+
+def test_a_target_of_another_kind_is_refused_in_spark(session: SparkSession, three: Any) -> None:
+    (X, y, domain), (_, label, classes) = priced(), three
+    numbers = spark.SparkTable(table_of(session, X, y, parts=1), domain)
+    words = spark.SparkTable(table_of(session, X, label, parts=1), classes)
+    with pytest.raises(ValueError, match=r"'price' is a number, .* PrivateBoosterRegressor is for numbers"):
+        PrivateBooster().fit(numbers)
+    with pytest.raises(ValueError, match=r"'label' is a class, .* PrivateBooster is for classes"):
+        PrivateBoosterRegressor().fit(words)
 
 
 # --- Failures -------------------------------------------------------------------------------------------------

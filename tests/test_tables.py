@@ -95,6 +95,52 @@ def test_loads(write: Write) -> None:
         assert len(data.domain.encode_labels(y)) == len(X)
 
 
+NUMBER = DOMAIN.replace("target: ill\nclasses: [no, yes]", "target: {name: ill, range: [0, 300], unit: days}")
+
+
+def days(*cells: str) -> list[str]:
+    """The same records with numbers to predict, the first of them as given."""
+    numbers = [*cells, *(f"{i}.25" for i in range(len(cells), 60))]
+    return [f"{old.rsplit(',', 1)[0]},{number}" for old, number in zip(ROWS, numbers, strict=True)]
+
+
+def test_loads_a_number_to_predict(write: Write) -> None:
+    data = read(write(days("7", "1e2", " -0", "?"), domain=NUMBER + '  missing: "?"\n'))
+    assert data.domain.response == Continuous("ill", 0, 300, unit="days")
+    assert (data.domain.target, data.domain.classes) == ("ill", ())
+    labels = everything(data)["label"]
+    assert labels.dtype == np.float64
+    assert labels.iloc[:4].tolist() == [7, 100, 0, 4.25]  # the record without a number is left out
+    assert labels.index[:4].tolist() == [0, 1, 2, 4]
+    whole = [f"{i}" for i in range(60)]
+    assert everything(read(write(days(*whole), domain=NUMBER)))["label"].dtype == np.float64
+    assert pd.read_csv("own.csv")["ill"].dtype == np.int64  # broken twin: the type comes from the records
+    with pytest.raises(DomainError, match=r"must hold numbers, got '\?'"):  # broken twin: nothing marks a gap
+        read(write(days("?"), domain=NUMBER))
+
+
+@pytest.mark.parametrize(
+    ("cell", "message"),
+    [
+        ("", "values of column 'ill' hold NaN in 1 of 60 records; drop these records. If a value marks what"),
+        ("much", "column 'ill' must hold numbers, got 'much' in 1 of 60 records; convert them. If"),
+        ("7,5", "column 'ill' must hold numbers, got '7,5' .*; convert them. Are these decimal commas"),
+        ("1_0", "must hold numbers, got '1_0'"),
+        (
+            "300.5",
+            r"column 'ill' lies outside \[0 days, 300 days\] in 1 of 60 records: 300.5 days; write `clip: true`",
+        ),
+        ("inf", "column 'ill' holds inf in 1 of 60 records; write `clip: true` in the domain"),
+    ],
+)
+def test_a_number_to_predict_that_does_not_fit_is_told(write: Write, cell: str, message: str) -> None:
+    with pytest.raises(DomainError, match=message) as error:
+        read(write(days(f'"{cell}"'), domain=NUMBER))
+    assert "categorical" not in str(error.value)
+    assert "missing: true" not in str(error.value)
+    read(write(days("300"), domain=NUMBER))  # broken twin: one that fits
+
+
 def test_types_come_from_the_domain_not_from_the_records(write: Write) -> None:
     text = DOMAIN.replace("[1, 2, 3]", "[1, 2, unknown]").replace("[no, yes]", "['0', '1', '?']")
     rows = ["a,30,true,1,0", "b,31.5,false,2.0,1"] * 20

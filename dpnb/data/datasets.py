@@ -43,8 +43,9 @@ class Dataset:
     Parameters
     ----------
     name : name by which :func:`load` knows the data set.
-    train, test : attributes, in the order of ``domain``, and labels. The index labels are the records' keys: unique,
-        and the same for the same record whatever rows or columns the options of :func:`load` leave out.
+    train, test : attributes, in the order of ``domain``, and labels, or numbers to predict. The index labels are the
+        records' keys: unique, and the same for the same record whatever rows or columns the options of :func:`load`
+        leave out.
     domain : public domain.
     """
 

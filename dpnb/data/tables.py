@@ -12,6 +12,10 @@ The domain file has the format of :meth:`Domain.to_yaml <dpnb.Domain.to_yaml>`, 
       test_share: 0.3     # probability that a record is held back for testing
       split_seed: 0       # another seed, another split
 
+Where a number is to be predicted, the target has a range, and there are no classes::
+
+    target: {name: price, range: [0, 20000], unit: dollars}
+
 Nothing is learnt from the records, not even whether a column holds numbers.
 """
 
@@ -49,8 +53,9 @@ def load_csv(
 ) -> tuple[pd.DataFrame, pd.DataFrame, Domain]:
     """Training part, test part and domain of a CSV file; :func:`dpnb.load` calls this for the name ``csv:FILE``.
 
-    The parts have attributes and labels, indexed by the records' keys. Continuous attributes are float64; all others,
-    and the labels, have the type of the public values, so that a cell ``1.0`` is the value ``1``.
+    The parts have attributes and labels, indexed by the records' keys. Continuous attributes, and numbers to predict,
+    are float64; all others, and class labels, have the type of the public values, so that a cell ``1.0`` is the value
+    ``1``.
 
     Parameters
     ----------
@@ -116,5 +121,5 @@ def _records(table: pd.DataFrame, *, domain: Domain, layout: CsvSection, file: P
     codes, labels, index = encode_cells(table, domain=domain, layout=layout, file=file)
     assert labels is not None
     columns: dict[str, Any] = {a.name: decoded(codes[:, j], a) for j, a in enumerate(domain.attributes)}
-    columns[domain.target] = decoded(labels, Categorical(domain.target, domain.classes))
+    columns[domain.target] = decoded(labels, domain.response or Categorical(domain.target, domain.classes))
     return pd.DataFrame(columns, index=index)

@@ -21,7 +21,6 @@ from ..errors import DataError, DomainError, closest
 from ..files import unreadable
 from .attributes import Categorical, listed
 from .domain import Domain, read_domain_file
-from .encoding import spelt_values
 from .misfits import lacking
 
 # With a header, pandas would rename columns that repeat, and would take a surplus column for an index.
@@ -231,10 +230,11 @@ def check_keys(tables: Sequence[pd.DataFrame], *, key: str | None) -> None:
 
 def encode_cells(
     table: pd.DataFrame, *, domain: Domain, layout: CsvSection, file: Path
-) -> tuple[Floats, NDArray[np.intp] | None, pd.Index]:
+) -> tuple[Floats, NDArray[Any] | None, pd.Index]:
     """Codes of the records, codes of their labels if there are some, and the index of the records that are kept.
 
     Records without a value are left out where the domain allows no missing value, if the layout says what marks one.
+    A number to predict is its own code.
 
     Parameters
     ----------
@@ -258,10 +258,10 @@ def encode_cells(
         problems.append(str(error))
     try:
         if with_labels:
-            spelt = spelt_values(cells[domain.target], domain.classes)
+            spelt = domain.spelt_labels(cells[domain.target])
             labels = domain.encode_labels(spelt if "" in domain.classes else spelt.mask(spelt == "", None))
     except DomainError as error:
-        problems.append(f"column {domain.target!r}: {error}")
+        problems.append(str(error) if domain.response else f"column {domain.target!r}: {error}")
     if problems:
         way_out = "If a value marks what is missing, list it under csv: missing in the domain file"
         raise DomainError(f"{file}: " + "\n".join(problems) + f". {way_out}")

@@ -34,7 +34,7 @@ from .attributes import (
 from .encoding import decoded, distinct, encoded, positions, replaced, replaced_positions, spelt_values
 from .frames import as_frame, as_series, columns_of, is_table, objects
 from .hints import another_order, notes, notes_on_index
-from .misfits import joined, lacking, raise_misfits
+from .misfits import Misfit, joined, lacking, raise_misfits
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Domain:
         if not isinstance(response, Continuous) or response.is_date or response.missing:
             raise DomainError(
                 f"response must be Continuous, without dates and missing values, got {response!r}; write "
-                "Continuous(name, low, high)"
+                "Continuous(name, low, high), or in a file {name: ..., range: [low, high]}"
             )
         if len(self.classes) or self.target not in ("class", response.name):
             raise DomainError(
@@ -349,17 +349,20 @@ class Domain:
             If ``y`` is not one-dimensional, or a label is missing, not one of the classes, or outside the bounds.
         """
         labels = as_series(y)
-        if self.response is not None:
-            numbers, misfit = encoded(labels, self.response, bounds=True)
-            if misfit is not None:
-                named = "the numbers to predict" if misfit.kind == "missing" else self.response
-                raise DomainError(misfit.text(named, total=len(labels)))
-            return numbers
-        codes, misfit = positions(labels, self.classes)
+        codes: NDArray[Any]
+        if self.response is None:
+            codes, misfit = positions(labels, self.classes)
+        else:
+            codes, misfit = encoded(labels, self.response, bounds=True)
         if misfit is not None:
-            of = "the labels" if misfit.kind == "missing" else self.classes
-            raise DomainError(misfit.text(of, total=len(labels)))
+            raise DomainError(self.misfit_text(misfit, total=len(labels)))
         return codes
+
+    def misfit_text(self, misfit: Misfit, *, total: int) -> str:
+        """What is wrong with labels, or numbers to predict, and the way out; ``total`` is the number of all records."""
+        if self.response is not None:
+            return misfit.text_of_target(self.response, total=total)
+        return misfit.text(self.classes, total=total)
 
     def replaced_labels(self, y: ArrayLike | pd.Series[Any]) -> NDArray[Any]:
         """Labels as by :meth:`encode_labels`; a label that is missing or unknown counts as the first class.
@@ -370,6 +373,10 @@ class Domain:
         if self.response is not None:
             return replaced(as_series(y), self.response)
         return replaced_positions(as_series(y), self.classes, stand_in=0, missing=0)
+
+    def spelt_labels(self, y: pd.Series[Any]) -> pd.Series[Any]:
+        """Labels with the classes that texts spell, as by :meth:`spelt`; numbers to predict are left alone."""
+        return spelt_values(y, self.classes) if self.response is None else y
 
     def clip(self, X: pd.DataFrame | ArrayLike) -> pd.DataFrame:
         """A copy of the records with continuous values moved into the bounds.
@@ -546,10 +553,11 @@ class Domain:
         attributes = tuple(
             _read_attribute(entry, place) for place, entry in enumerate(document["attributes"], 1)
         )
-        if "classes" in document:
-            domain = cls(attributes, document["classes"], document.get("target", "class"))
+        target = document.get("target", "class")
+        if isinstance(target, dict):
+            domain = cls(attributes, response=_read_response(document))
         else:
-            domain = cls(attributes, response=_read_response(document["target"]))
+            domain = cls(attributes, document["classes"], target)
         domain.document()  # what YAML has beside plain values, such as dates, cannot be written again
         return domain
 
@@ -760,8 +768,13 @@ def _read_attribute(entry: object, place: int) -> Attribute:
     return attribute
 
 
-def _read_response(entry: dict[str, Any]) -> Continuous:
+def _read_response(document: dict[str, Any]) -> Continuous:
     """The number to predict."""
+    entry = document["target"]
+    if "classes" in document:
+        raise DomainError(
+            f"target reads {_short(entry)}, a number, which has no classes: leave out one of both"
+        )
     bounds = entry.get("range")
     known = ("name", "range", "clip", "unit")
     if not {"name", "range"} <= set(entry) <= set(known) or not isinstance(bounds, list) or len(bounds) != 2:

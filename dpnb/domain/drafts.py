@@ -16,7 +16,6 @@ from ..errors import DataError, DomainError
 from ..files import unreadable, write_whole
 from .attributes import UNFILLED
 from .cells import check_columns, check_keys, encode_cells, read_cells, read_layout, read_typed
-from .encoding import spelt_values
 from .misfits import lacking
 from .yaml_text import dump
 
@@ -41,7 +40,7 @@ _END = """\
 """
 
 
-def draft(table: pd.DataFrame, *, name: str, target: str) -> str:
+def draft(table: pd.DataFrame, *, name: str, target: str, number: bool = False) -> str:
     """Skeleton of a domain file, with names and types of the columns, and no bounds, values or classes.
 
     Parameters
@@ -49,6 +48,7 @@ def draft(table: pd.DataFrame, *, name: str, target: str) -> str:
     table : the data holder's records.
     name : name of the table, for the heading.
     target : name of the column to predict.
+    number : whether it is a number, which has a range instead of classes.
 
     Raises
     ------
@@ -65,12 +65,11 @@ def draft(table: pd.DataFrame, *, name: str, target: str) -> str:
         raise DomainError(
             f"no column {target!r} to predict: {name} {lacking([target], columns)}; --target names one"
         )
-    lines = [
-        _HEAD.format(name=name, UNFILLED=UNFILLED),
-        f"target: {_word(target)}",
-        f'classes: ["{UNFILLED}", "{UNFILLED}"]  # all classes',
-        "attributes:",
-    ]
+    two = f'["{UNFILLED}", "{UNFILLED}"]'
+    predicted = [f"target: {_word(target)}", f"classes: {two}  # all classes"]
+    if number:
+        predicted = ["target:", f"  name: {_word(target)}", f"  range: {two}  # {notes['continuous']}"]
+    lines = [_HEAD.format(name=name, UNFILLED=UNFILLED), *predicted, "attributes:"]
     for column in columns:
         if column != target:
             kind = _kind(table[column])
@@ -111,6 +110,7 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m dpnb.
     drafting = commands.add_parser("draft", help="write a skeleton: names and types, no bounds and no values")
     drafting.add_argument("table", type=Path, help="CSV or Parquet file")
     drafting.add_argument("--target", required=True, help="column to predict")
+    drafting.add_argument("--number", action="store_true", help="it is a number, and no class")
     drafting.add_argument("--out", type=Path, help="file to write (default: print)")
     checking = commands.add_parser("check", help="tell everything in a table that does not fit, with values")
     checking.add_argument("domain", type=Path, help="domain file")
@@ -120,7 +120,7 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m dpnb.
         if options.command == "check":
             return _check(options.domain, options.table)
         table = _parquet(options.table) if options.table.suffix == ".parquet" else read_typed(options.table)
-        text = draft(table, name=options.table.name, target=options.target)
+        text = draft(table, name=options.table.name, target=options.target, number=options.number)
         if options.out is None:
             sys.stdout.write(text)
         elif options.out.exists():
@@ -144,7 +144,7 @@ def _check(domain_file: Path, table_file: Path) -> int:
         check_keys([table.set_axis(table[layout.key])], key=layout.key)
     kept = len(table)
     records = domain.spelt(table[list(domain.names)], missing=("", *map(str, layout.missing)))
-    labels = spelt_values(table[domain.target], domain.classes) if domain.target in table else None
+    labels = domain.spelt_labels(table[domain.target]) if domain.target in table else None
     if typed:
         domain.check(records, labels)
     else:

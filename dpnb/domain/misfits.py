@@ -50,6 +50,12 @@ class Misfit:
         """
         return f"{self.what(of, total=total)}; {self._way_out(of)}{self.hint(of, total=total)}"
 
+    def text_of_target(self, response: Continuous, *, total: int) -> str:
+        """The same for the numbers to predict, which are never missing and never categories."""
+        way_out = {"missing": "drop these records", "no number": "convert them"}.get(self.kind)
+        what, hint = self.what(response, total=total), self.hint(response, total=total)
+        return f"{what}; {way_out or self._way_out(response)}{hint}"
+
     def what(self, of: Attribute | tuple[object, ...] | str, *, total: int) -> str:
         """What is wrong; parameters are those of :meth:`text`."""
         name, share = _name_of(of), f"{self.count} of {total} records"

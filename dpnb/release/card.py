@@ -19,9 +19,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from ..boosting.regressor import PrivateBoosterRegressor
 from ..domain import Attribute, Continuous, Domain
 from ..errors import DataError
-from ..estimators.base import PrivateClassifier, PrivateForest, read
+from ..estimators.base import PrivateEstimator, PrivateForest, read
 from ..estimators.documents import read_document
 from ..files import unreadable, write_whole
 from ..privacy.curator import REAL_NOISE
@@ -91,7 +92,7 @@ summary h2 { display: inline; }
 
 
 def page(
-    model: PrivateClassifier,
+    model: PrivateEstimator,
     *,
     versions: dict[str, str],
     audit: str = "",
@@ -120,7 +121,7 @@ def page(
         _identity(document, {"Written on": str(day or ""), "Data:": data, "Purpose:": purpose}),
         _total(model),
         *_cautions(model),
-        _sides([*private, promises], [_section("What moves the score", [first])]),
+        _sides([*private, promises], [_section(f"What moves {_moved(model)}", [first])]),
         _section("Signed", [_signature()]),
         '<div class="folds">',
         _folded("What was released", [_releases(model)]),
@@ -183,7 +184,7 @@ def _identity(document: Path | None, words: dict[str, str]) -> str:
     return f"<p>{' '.join(parts)}</p>"
 
 
-def _total(model: PrivateClassifier) -> str:
+def _total(model: PrivateEstimator) -> str:
     ledger = model.ledger_
     delta = f", δ = {ledger.delta:g}" if ledger.delta else ""
     claim = f"ε = {shown_number(ledger.epsilon)}{delta}"
@@ -206,7 +207,7 @@ def _total(model: PrivateClassifier) -> str:
     return total + _digits(model) + _paragraph(alone)
 
 
-def _cautions(model: PrivateClassifier) -> Iterator[str]:
+def _cautions(model: PrivateEstimator) -> Iterator[str]:
     """The weak points of a promise that a reader should know."""
     ledger = model.ledger_
     found = []
@@ -232,7 +233,7 @@ def _cautions(model: PrivateClassifier) -> Iterator[str]:
         yield f'<p class="caution"><strong>Caution</strong>: {escape(words)}.</p>'
 
 
-def _digits(model: PrivateClassifier) -> str:
+def _digits(model: PrivateEstimator) -> str:
     """The caution about noise in floating-point numbers."""
     found = [event.what for event in model.ledger_.events if event.mechanism in REAL_NOISE]
     if not found:
@@ -248,7 +249,7 @@ def _unit() -> list[str]:
     return [_paragraph("The unit of protection is one record of the training table.")]
 
 
-def _releases(model: PrivateClassifier) -> str:
+def _releases(model: PrivateEstimator) -> str:
     ledger, rows = model.ledger_, []
     by_rho = ledger.rule != "pure" and math.isfinite(ledger.rho)  # then no ε of a part adds up to the total
     for depth, times, entry in _entries(ledger.root.children, 0):
@@ -312,15 +313,23 @@ def _domain(domain: Domain) -> str:
         f"<tr><td>{', '.join(escape(a.name) for a in group)}</td><td>{escape(public)}</td><td>{escape(rule)}</td></tr>"
         for (public, rule), group in alike
     )
-    classes = ", ".join(map(str, domain.classes))
     return (
-        _paragraph(
-            f"Classes of {domain.target!r}: {classes}. A label that is none of them counts as the first."
-        )
+        _paragraph(_target(domain))
         + '<div class="wide" role="group" aria-label="Public domain" tabindex="0"><table><thead><tr>'
         + '<th scope="col">attribute</th><th scope="col">public values</th>'
         + f'<th scope="col">a record that does not fit</th></tr></thead><tbody>{rows}</tbody></table></div>'
     )
+
+
+def _target(domain: Domain) -> str:
+    """What is public of the target, and what becomes of a record that does not fit."""
+    if domain.response is not None:
+        return (
+            f"{domain.target!r} is a number in the public range from {domain.response.span}, and so is a prediction. "
+            "A number outside counts as the next bound, and what is missing or no number counts as the middle."
+        )
+    classes = ", ".join(map(str, domain.classes))
+    return f"Classes of {domain.target!r}: {classes}. A label that is none of them counts as the first."
 
 
 def _public(attribute: Attribute) -> str:
@@ -338,7 +347,7 @@ def _rule(attribute: Attribute) -> str:
     return f"unknown: {stand_in}; missing: {attribute.levels[attribute.missing_code]}"
 
 
-def _drawn(model: PrivateClassifier) -> tuple[str, list[str]]:
+def _drawn(model: PrivateEstimator) -> tuple[str, list[str]]:
     """The importances, and the other pictures."""
     try:
         from . import pictures
@@ -356,11 +365,16 @@ def _drawn(model: PrivateClassifier) -> tuple[str, list[str]]:
             )
         else:
             words = (
-                "Mean absolute deviation of what each attribute adds to the score, as shares of their sum, over "
-                "records that lie where the model's noisy counts say."
+                f"Mean absolute deviation of what each attribute adds to {_moved(model)}, as shares of their sum, "
+                "over records that lie where the model's noisy counts say."
             )
             first = _picture(figure, words)
         return first, [_picture(*drawn) for drawn in pictures.of_model(model)]
+
+
+def _moved(model: PrivateEstimator) -> str:
+    """What attributes move."""
+    return "the score" if model.domain_.response is None else model.domain_.target
 
 
 def _picture(figure: Any, words: str) -> str:
@@ -376,14 +390,20 @@ def _picture(figure: Any, words: str) -> str:
     )
 
 
-def _looks(model: PrivateClassifier, pictures: list[str]) -> Iterator[str]:
+def _looks(model: PrivateEstimator, pictures: list[str]) -> Iterator[str]:
+    if isinstance(model, PrivateBoosterRegressor):
+        yield _paragraph(
+            f"Predictions for the training records are off by {model._response.shown(model.spread_)}. This is the "
+            "noisy root of the mean of squares, in which a distance counts up to the width of the loss only. New "
+            "records may lie further away, and it is no bound for any single record."
+        )
     yield f'<div class="pictures">{"".join(pictures)}</div>'
     if isinstance(model, PrivateForest):
         yield "<h3>The first tree in words</h3>"
         yield f"<pre>{escape(model.trees_[0].export_text(model.domain_, max_depth=6))}</pre>"
 
 
-def _made(model: PrivateClassifier, versions: dict[str, str]) -> str:
+def _made(model: PrivateEstimator, versions: dict[str, str]) -> str:
     parameters = model.get_params(deep=False)
     rows = {name: value for name, value in parameters.items() if name not in ("domain", "random_state")}
     rows |= {f"version of {package}": number for package, number in versions.items()}

@@ -15,12 +15,13 @@ from typing import Any, Self
 import pandas as pd
 
 from ..boosting.booster import PrivateBooster
+from ..boosting.regressor import PrivateBoosterRegressor
 from ..data.datasets import load
 from ..domain import drafts
 from ..domain.cells import check_head, csv_problem, read_parts
 from ..domain.misfits import lacking
 from ..errors import DataError, DomainError
-from ..estimators.base import PrivateClassifier, read
+from ..estimators.base import PrivateEstimator, PrivateRegressor, read
 from ..files import check_new, check_writable, unreadable
 from ..privacy.ledger import Neighbours
 from . import card
@@ -40,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(required=True, metavar="fit | predict | card | domain")
     commands.add_parser("card", help="write the card of a released model")
     commands.add_parser("domain", help="draft or check a domain file")
-    fitting = commands.add_parser("fit", help="fit a PrivateBooster to a CSV file and release it")
+    fitting = commands.add_parser("fit", help="fit a booster to a CSV file and release it")
     fitting.add_argument("table", type=Path, help="CSV file; all of its records are learnt from")
     fitting.add_argument(
         "--domain", type=Path, required=True, help="domain file: what is public of the table"
@@ -50,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     fitting.add_argument("--neighbours", default="add-remove", help="add-remove (default) or replace")
     fitting.add_argument("--out", type=Path, required=True, help="document to write")
     predicting = commands.add_parser(
-        "predict", help="append classes and probabilities to a table, in a stream"
+        "predict", help="append classes and probabilities, or numbers, to a table, in a stream"
     )
     predicting.add_argument("model", type=Path, help="document that model.release() wrote")
     predicting.add_argument("table", nargs="?", help="CSV or Parquet file (default: CSV from standard input)")
@@ -79,7 +80,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def fit(
     table: Path, *, domain: Path, out: Path, epsilon: float, delta: float | None, neighbours: Neighbours
 ) -> None:
-    """Fit a :class:`~dpnb.PrivateBooster` to all records of a CSV file, release it, and print its ledger.
+    """Fit a booster to all records of a CSV file, release it, and print its ledger.
+
+    It is a :class:`~dpnb.PrivateBoosterRegressor` where the domain's target is a number, and a
+    :class:`~dpnb.PrivateBooster` where it is a class.
 
     Parameters
     ----------
@@ -100,20 +104,24 @@ def fit(
     **Privacy**: as for the booster; everything that is written and printed follows from the released model.
     """
     check_new(out)
-    model = PrivateBooster(epsilon=epsilon, delta=delta, neighbours=neighbours)
-    model.worst_cost()  # raises for a parameter out of range
+    how: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "neighbours": neighbours}
+    PrivateBooster(**how).worst_cost()  # raises for a parameter out of range
     data = load(f"csv:{table}", domain=domain)
     (X, y), (more, labels) = data.train, data.test
     X, y = pd.concat([X, more]), pd.concat([y, labels])
     print(data.domain.check(X, y), file=sys.stderr)  # for the data holder: it is not private
-    model.set_params(domain=data.domain).fit(X, y).release(out)
+    kind = PrivateBooster if data.domain.response is None else PrivateBoosterRegressor
+    model = kind(**how, domain=data.domain).fit(X, y)
+    model.release(out)
     print(model.ledger_)
 
 
 def predict(
-    model: PrivateClassifier, table: str | None, *, out: str | None, missing: tuple[str, ...] = ("",)
+    model: PrivateEstimator, table: str | None, *, out: str | None, missing: tuple[str, ...] = ("",)
 ) -> None:
     """Append a column ``prediction``, and for each class a column ``probability CLASS``, to a table, part by part.
+
+    A regressor has no classes, so that its numbers are all that is appended.
 
     Parameters
     ----------
@@ -145,23 +153,31 @@ def _is_read(out: Path, table: str | None) -> bool:
         return False
 
 
-def _predicted(model: PrivateClassifier, part: pd.DataFrame, *, missing: tuple[str, ...]) -> pd.DataFrame:
+def _predicted(model: PrivateEstimator, part: pd.DataFrame, *, missing: tuple[str, ...]) -> pd.DataFrame:
     domain = model.domain_
     if problem := lacking(domain.names, part):
         raise DomainError(f"the table {problem}")
-    if taken := [name for name in map(str, part) if name == "prediction" or name.startswith("probability ")]:
+    added = ("prediction", "probability ") if domain.classes else ("prediction",)
+    if taken := [name for name in map(str, part) if name == added[0] or name.startswith(added[1:])]:
         raise DomainError(
             f"the table has a column {taken[0]!r} already, which is to be added: rename or remove it"
         )
     records = domain.spelt(part[list(domain.names)], missing=missing)
     with warnings.catch_warnings(record=True) as moves:
         warnings.simplefilter("always")
-        probabilities = model.predict_proba(records)
+        more = _added(model, records)
     for each in moves:  # what was moved into the domain, in a line of its own
         print(each.message, file=sys.stderr)
-    more = {"prediction": model.classes_[probabilities.argmax(axis=1)]}
-    more |= {f"probability {label}": probabilities[:, k] for k, label in enumerate(domain.classes)}
     return part.assign(**more)
+
+
+def _added(model: PrivateEstimator, records: pd.DataFrame) -> dict[str, Any]:
+    """The columns that are appended."""
+    if isinstance(model, PrivateRegressor):
+        return {"prediction": model.predict(records)}
+    probabilities = model.predict_proba(records)
+    shares = {f"probability {label}": probabilities[:, k] for k, label in enumerate(model.domain_.classes)}
+    return {"prediction": model.classes_[probabilities.argmax(axis=1)]} | shares
 
 
 def _parts(table: str | None) -> Iterator[pd.DataFrame]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from functools import reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -18,8 +18,9 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, fontManager, get_font
 
 from ..arrays import Bools, Floats
+from ..boosting.regressor import PrivateBoosterRegressor
 from ..domain import Attribute, Continuous
-from ..estimators.base import PrivateClassifier, PrivateForest
+from ..estimators.base import PrivateEstimator, PrivateForest
 from ..records.grid import Additive, Shape
 from ..records.shapes import GroupShape, Shapes
 from ..trees.tree import literal
@@ -27,15 +28,20 @@ from ..trees.tree import literal
 FAINT = 0.3  # opacity where no record may lie
 
 
+class _What(NamedTuple):
+    """A score, in the words of a sentence, and in those of an axis."""
+
+    words: str
+    label: str
+
+
 @contextmanager
-def drawn_names(model: PrivateClassifier) -> Iterator[None]:
+def drawn_names(model: PrivateEstimator) -> Iterator[None]:
     """Draw with fonts that have the characters of a model's names and values; warn once if none is installed."""
-    attributes = model.domain_.attributes
-    words = [
-        *model.domain_.names,
-        *model.domain_.classes,
-        *(a.unit for a in attributes if isinstance(a, Continuous)),
-    ]
+    domain = model.domain_
+    attributes = [*domain.attributes, *([] if domain.response is None else [domain.response])]
+    words = [a.name for a in attributes] + list(domain.classes)
+    words += [a.unit for a in attributes if isinstance(a, Continuous)]
     words += [level for a in attributes if not isinstance(a, Continuous) for level in a.levels]
     families = _families("".join(map(str, words)))
     with warnings.catch_warnings(), plt.rc_context({"font.family": families}):
@@ -74,6 +80,7 @@ def plot_shapes(
     bars: int | None = None,
     columns: int = 2,
     empty: Mapping[str, Bools] | None = None,
+    added: str = "added to the score",
 ) -> Figure:
     """Plot the parts of a score that attributes add, as steps over a continuous domain, or bars for categories.
 
@@ -85,6 +92,7 @@ def plot_shapes(
     columns : number of panels in a row.
     empty : mapping from panel titles to the places where a shape is drawn faintly, as
         :meth:`~dpnb.records.shapes.Shapes.empty` says.
+    added : label of the axis of the parts.
     """
     rows, size = -(-len(shapes) // columns), (4.75 * columns, 3.2 * -(-len(shapes) // columns))
     figure, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
@@ -92,6 +100,7 @@ def plot_shapes(
         faint = (empty or {}).get(title, np.zeros(len(shape.score), bool))
         if isinstance(attribute, Continuous):
             _plot_steps(axis, attribute, shape, faint, log=title in log)
+            axis.set_ylabel(literal(added))
         else:
             shown = np.sort(np.lexsort((-np.abs(shape.score), faint))[:bars])
             names = [literal(attribute.levels[k]) for k in shown]
@@ -100,7 +109,7 @@ def plot_shapes(
             axis.invert_yaxis()
             axis.axvline(0, color="black", linewidth=0.8)
             some = f", {len(shown)} of {len(attribute.levels)}" if len(shown) < len(attribute.levels) else ""
-            axis.set(xlabel="added to the score", ylabel=literal(f"{attribute.name}{some}"))
+            axis.set(xlabel=literal(added), ylabel=literal(f"{attribute.name}{some}"))
         axis.set_title(literal(title))
     for axis in axes.flat[len(shapes) :]:
         figure.delaxes(axis)
@@ -128,7 +137,7 @@ def _plot_steps(axis: Axes, attribute: Continuous, shape: Shape, faint: Bools, *
     if log:
         least = max(float(np.diff(edges).min()), attribute.high * 1e-5)  # five decades are drawn at most
         axis.set_xscale("symlog", linthresh=10.0 ** np.ceil(np.log10(least)))
-    axis.set(xlabel=literal(f"{attribute.name}, from {attribute.span}"), ylabel="added to the score")
+    axis.set_xlabel(literal(f"{attribute.name}, from {attribute.span}"))
 
 
 def _days(attribute: Continuous) -> tuple[list[float], list[str]]:
@@ -142,7 +151,13 @@ def _days(attribute: Continuous) -> tuple[list[float], list[str]]:
     return ticks, [word.removesuffix("-01-01") if years else word for word in words]
 
 
-def plot_group(names: Sequence[Attribute], group: GroupShape, *, empty: Bools | None = None) -> Figure:
+def plot_group(
+    names: Sequence[Attribute],
+    group: GroupShape,
+    *,
+    empty: Bools | None = None,
+    added: str = "added to the score",
+) -> Figure:
     """Plot the parts of a score that the cells of two or three attributes add, as a heat map, or one for each bin.
 
     Parameters
@@ -150,6 +165,7 @@ def plot_group(names: Sequence[Attribute], group: GroupShape, *, empty: Bools | 
     names : the public attributes. Of three, the one with the fewest bins has a panel for each bin.
     group : thresholds or codes of each attribute, and scores.
     empty : cells that are drawn faintly.
+    added : label of the scale of the parts.
     """
     # The attribute with the fewest bins has a panel for each of them.
     least = int(np.argmin(group.score.shape)) if group.score.ndim > 2 else 0
@@ -179,7 +195,7 @@ def plot_group(names: Sequence[Attribute], group: GroupShape, *, empty: Bools | 
             axis.set_ylabel(literal(names[-2].name))
     for axis in axes.flat[len(panels) :]:
         axis.set_visible(False)
-    figure.colorbar(image, ax=axes, label="added to the score")
+    figure.colorbar(image, ax=axes, label=literal(added))
     return figure
 
 
@@ -211,17 +227,18 @@ def plot_importances(shares: Mapping[str, float], *, xlabel: str, width: float =
     return figure
 
 
-def of_importances(model: PrivateClassifier) -> Figure | None:
+def of_importances(model: PrivateEstimator) -> Figure | None:
     """Bars of the attributes' importances; None if the model released no counts that say where records lie."""
     models = getattr(model, "models_", [])
     if not models or not all(isinstance(one, Shapes) and one.counted for one in models):
         return None
     sizes = np.sum([one.importances() for one in models], axis=0)
     shares = dict(zip(model.domain_.names, (sizes / max(float(sizes.sum()), 1e-300)).tolist(), strict=True))
-    return plot_importances(shares, xlabel="share of what attributes move the score by", width=4.75)
+    moved = "the score" if model.domain_.response is None else literal(model.domain_.target)
+    return plot_importances(shares, xlabel=f"share of what attributes move {moved} by", width=4.75)
 
 
-def of_model(model: PrivateClassifier) -> Iterator[tuple[Figure, str]]:
+def of_model(model: PrivateEstimator) -> Iterator[tuple[Figure, str]]:
     """Pictures of a fitted model, each with its words: the six largest shapes and three groups, or the first tree.
 
     **Privacy**: post-processing, free.
@@ -231,30 +248,45 @@ def of_model(model: PrivateClassifier) -> Iterator[tuple[Figure, str]]:
         model.trees_[0].plot(model.domain_, ax=axis, max_depth=2)
         yield figure, "The upper levels of the first tree."
         return
-    boosters = getattr(model, "models_", None) or [getattr(model, "model_", None)]
-    for booster, label in zip(boosters, model.classes_[-len(boosters) :], strict=True):
+    for booster, what in _scores(model):
         if not isinstance(booster, Additive | Shapes):
             return
         sizes = booster.importances()
         least = 0.01 * float(sizes.sum())  # an attribute that moves the score by less is not drawn
         largest = sorted(np.flatnonzero(sizes > least).tolist(), key=lambda a: -sizes[a])[:6]
         for a in sorted(largest):
-            yield _of_attribute(booster, a, label)
+            yield _of_attribute(booster, a, what)
         if isinstance(booster, Shapes):
-            yield from _of_groups(booster, label, least=least, most=3)
+            yield from _of_groups(booster, what, least=least, most=3)
 
 
-def _of_attribute(booster: Additive | Shapes, attribute: int, label: object) -> tuple[Figure, str]:
+def _scores(model: PrivateEstimator) -> Iterator[tuple[Any, _What]]:
+    """The scores that a model adds up, each with its words."""
+    if isinstance(model, PrivateBoosterRegressor):
+        yield model._model(None), _What(model.domain_.target, _added(model))
+        return
+    boosters = getattr(model, "models_", None) or [getattr(model, "model_", None)]
+    for booster, label in zip(boosters, model.classes_[-len(boosters) :], strict=True):
+        yield booster, _What(f"the score of class {label}", "added to the score")
+
+
+def _added(model: PrivateBoosterRegressor) -> str:
+    """The label of an axis in the target's unit."""
+    response = model._response
+    return f"added to {response.name}" + (f", {response.unit}" if response.unit else "")
+
+
+def _of_attribute(booster: Additive | Shapes, attribute: int, what: _What) -> tuple[Figure, str]:
     own, (at, score) = booster.domain.attributes[attribute], booster.shape(attribute)
     mean, empty = score.mean(), np.zeros(len(score), bool)
     if isinstance(booster, Shapes) and booster.counted:
         mean, empty = booster.shares(attribute, at) @ score, booster.empty(attribute, at)
-    words = f"What {own.name} adds to the score of class {label}, against the mean{_faint(empty)}."
+    words = f"What {own.name} adds to {what.words}, against the mean{_faint(empty)}."
     shape = {own.name: (own, Shape(at, score - mean))}
-    return plot_shapes(shape, bars=12, columns=1, empty={own.name: empty}), words
+    return plot_shapes(shape, bars=12, columns=1, empty={own.name: empty}, added=what.label), words
 
 
-def _of_groups(booster: Shapes, label: object, *, least: float, most: int) -> Iterator[tuple[Figure, str]]:
+def _of_groups(booster: Shapes, what: _What, *, least: float, most: int) -> Iterator[tuple[Figure, str]]:
     """Groups that add something to the parts that their attributes add by themselves."""
     sizes = [
         (booster.interaction(block, score)[-1] if booster.counted else float(np.ptp(score)) / 2, block, score)
@@ -267,8 +299,9 @@ def _of_groups(booster: Shapes, label: object, *, least: float, most: int) -> It
             each = [booster.empty(axis.attribute, axis.at) for axis in block.axes]
             empty = reduce(np.logical_or.outer, each)
         named = " and ".join([", ".join(one.name for one in own[:-1]), own[-1].name])
-        words = f"What {named} add together to the score of class {label}{_faint(empty)}."
-        yield plot_group(own, GroupShape(tuple(axis.at for axis in block.axes), score), empty=empty), words
+        words = f"What {named} add together to {what.words}{_faint(empty)}."
+        group = GroupShape(tuple(axis.at for axis in block.axes), score)
+        yield plot_group(own, group, empty=empty, added=what.label), words
 
 
 def _faint(empty: Bools) -> str:

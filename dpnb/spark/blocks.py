@@ -97,7 +97,7 @@ class Encoder:
                 cuts = self.cuts[a]
                 values.append(numbers)
                 codes[a] = numbers if cuts is None else np.searchsorted(cuts, numbers)
-        labels, misfit = label_column(columns[self.domain.target], self.domain.classes, strict=self.strict)
+        labels, misfit = label_column(columns[self.domain.target], self.domain, strict=self.strict)
         if misfit is not None:
             misfits[-1] = misfit
         named: Keys = np.empty(0, np.uint64)
@@ -135,7 +135,8 @@ class EncodedRecords(Records):
 
     def __init__(self, row: dict[str, Any], encoder: Encoder) -> None:
         self.domain = encoder.domain
-        self.labels = np.frombuffer(row["labels"], _label_type(encoder.domain)).astype(np.intp)
+        kept = np.frombuffer(row["labels"], _label_type(encoder.domain))
+        self.labels = kept.astype(np.intp) if encoder.domain.response is None else kept
         self.keys = np.frombuffer(row.get("keys", b""), np.uint64)
         self.columns = np.frombuffer(row["codes"], encoder.dtype).reshape(-1, row["n"])
         self.sizes = sizes_of(encoder)
@@ -149,7 +150,8 @@ class EncodedRecords(Records):
 
 
 def _label_type(domain: Domain) -> np.dtype[Any]:
-    return np.min_scalar_type(domain.n_classes - 1)
+    """How a block holds labels, which are codes of classes, or numbers to predict."""
+    return np.min_scalar_type(domain.n_classes - 1) if domain.response is None else np.dtype(np.float64)
 
 
 def sizes_of(encoder: Encoder) -> Ints:
@@ -252,7 +254,7 @@ class Encoding:
                 found[place] = misfit.joined(found.get(place))
         labels = found.pop(-1, None)
         raise_misfits([found[a].text(domain.attributes[a], total=n) for a in sorted(found)])
-        raise_misfits([] if labels is None else [labels.text(domain.classes, total=n)])
+        raise_misfits([] if labels is None else [domain.misfit_text(labels, total=n)])
         if repeated := sum(row["repeated"] for row in rows):
             raise ValueError(f"column {self._encoder.key!r} has at least {repeated} repeated keys: {ONE_KEY}")
 

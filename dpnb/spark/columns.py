@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
+from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
-from ..arrays import Floats, Ints
+from ..arrays import Floats
 from ..domain import Attribute, Categorical, Continuous, Domain, Misfit
-from ..domain.encoding import encoded, positions, replaced, replaced_positions
+from ..domain.encoding import encoded, positions, replaced
 from ..errors import DomainError
 
 SHOWN = 3  # values that an error names
+NUMERIC = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")  # how types of numbers begin
 
 
 def check_columns(frame: DataFrame, domain: Domain, *, more: Iterable[str] = ()) -> None:
@@ -30,20 +32,24 @@ def check_columns(frame: DataFrame, domain: Domain, *, more: Iterable[str] = ())
         )
     for attribute in domain.attributes:
         found = types[attribute.name]
-        numeric = found.startswith(("tinyint", "smallint", "int", "bigint", "float", "double", "decimal"))
         if isinstance(attribute, Continuous) and attribute.is_date:
             if not found.startswith(("date", "timestamp", "string")):
                 raise DomainError(
                     f"column {attribute.name!r} must hold dates, but its Spark type is {found}; cast it"
                 )
-        elif isinstance(attribute, Continuous) and not numeric:
+        elif isinstance(attribute, Continuous) and not found.startswith(NUMERIC):
             raise DomainError(
                 f"column {attribute.name!r} must hold numbers, but its Spark type is {found}; cast it, or make the "
                 "attribute Categorical"
             )
         if isinstance(attribute, Categorical):
             _check_type(f"column {attribute.name!r}", attribute.values, found)
-    if domain.target in more:
+    if domain.target in more and domain.response is not None:
+        if not types[domain.target].startswith(NUMERIC):
+            raise DomainError(
+                f"the target {domain.target!r} must hold numbers, but its Spark type is {types[domain.target]}; cast it"
+            )
+    elif domain.target in more:
         _check_type(f"the target {domain.target!r}", domain.classes, types[domain.target])
 
 
@@ -67,13 +73,14 @@ def replaced_column(column: pa.Array, attribute: Attribute) -> Floats:
     return replaced(column.to_pandas(), attribute)
 
 
-def label_column(
-    column: pa.Array, classes: tuple[Hashable, ...], *, strict: bool
-) -> tuple[Ints, Misfit | None]:
-    """Codes of the labels, moved into the domain or, if ``strict``, as they are; or the misfits."""
-    if strict:
-        return positions(column.to_pandas(), classes)
-    return replaced_positions(column.to_pandas(), classes, stand_in=0, missing=0), None
+def label_column(column: pa.Array, domain: Domain, *, strict: bool) -> tuple[NDArray[Any], Misfit | None]:
+    """Labels as the domain encodes them, moved into it or, if ``strict``, as they are; or the misfits."""
+    labels = column.to_pandas()
+    if not strict:
+        return domain.replaced_labels(labels), None
+    if domain.response is not None:
+        return encoded(labels, domain.response, bounds=True)
+    return positions(labels, domain.classes)
 
 
 def key_column(column: pa.Array) -> Any:

@@ -12,6 +12,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
+from ..arrays import Floats
+from ..domain import Domain
 from ..domain.misfits import raise_misfits
 from ..errors import DomainError
 from .columns import check_columns, encode_column, replaced_column
@@ -20,7 +22,7 @@ TYPES = {bool: "boolean", int: "bigint", float: "double", str: "string"}
 
 
 def predict(model: Any, frame: DataFrame) -> DataFrame:
-    """Append the most probable class and the class probabilities to a Spark table, in one pass.
+    """Append the most probable class and the class probabilities, or the number, to a Spark table, in one pass.
 
     Parameters
     ----------
@@ -29,10 +31,10 @@ def predict(model: Any, frame: DataFrame) -> DataFrame:
 
     Returns
     -------
-    The table with two more columns: ``prediction``, and ``probability``, an array in the order of ``classes_``. The
-    table is computed when Spark needs it. Misfits are moved into the domain, or raise an error if the model is
-    ``strict``, as by ``model.predict_proba`` in memory. There is no warning, because Spark does not pass on the
-    warnings of its tasks.
+    The table with two more columns: ``prediction``, and ``probability``, an array in the order of ``classes_``. A
+    regressor adds only ``prediction``, a double. The table is computed when Spark needs it. Misfits are moved into the
+    domain, or raise an error if the model is ``strict``, as in memory. There is no warning, because Spark does not pass
+    on the warnings of its tasks.
 
     Raises
     ------
@@ -42,21 +44,28 @@ def predict(model: Any, frame: DataFrame) -> DataFrame:
     """
     domain = model.domain_
     check_columns(frame, domain)
-    if taken := {"prediction", "probability"} & set(frame.columns):
+    more = StructType.fromDDL(_added(domain))
+    if taken := {*more.names} & {*frame.columns}:
         raise DomainError(f"the table has a column {', '.join(sorted(taken))} already: rename it")
-    kinds = {type(label) for label in domain.classes}
-    if len(kinds) > 1 or not kinds <= set(TYPES):
-        known = ", ".join(kind.__name__ for kind in TYPES)
-        raise DomainError(f"classes {domain.classes!r}: a Spark column needs labels of one type, of {known}")
     slim = copy(model)
     slim.ledger_ = slim.random_state = None  # neither is needed, and both may be large or secret
-    more = StructType.fromDDL(f"prediction {TYPES[kinds.pop()]}, probability array<double>")
     schema = StructType([*frame.schema.fields, *more.fields])
     return frame.mapInArrow(partial(_predict_batches, model=slim), schema)
 
 
+def _added(domain: Domain) -> str:
+    """The columns that are appended, with their types."""
+    if domain.response is not None:
+        return "prediction double"
+    kinds = {type(label) for label in domain.classes}
+    if len(kinds) > 1 or not kinds <= set(TYPES):
+        known = ", ".join(kind.__name__ for kind in TYPES)
+        raise DomainError(f"classes {domain.classes!r}: a Spark column needs labels of one type, of {known}")
+    return f"prediction {TYPES[kinds.pop()]}, probability array<double>"
+
+
 def _predict_batches(batches: Iterable[pa.RecordBatch], *, model: Any) -> Iterator[pa.RecordBatch]:
-    domain, labels = model.domain_, pa.array(list(model.domain_.classes))
+    domain = model.domain_
     for batch in batches:
         codes = np.empty((batch.num_rows, domain.n_attributes))
         for a, attribute in enumerate(domain.attributes):
@@ -66,8 +75,16 @@ def _predict_batches(batches: Iterable[pa.RecordBatch], *, model: Any) -> Iterat
                 raise_misfits([] if misfit is None else [misfit.text(attribute, total=batch.num_rows)])
             else:
                 codes[:, a] = replaced_column(column, attribute)
-        shares = model._probabilities(codes)
-        ends = np.arange(0, shares.size + 1, shares.shape[1], dtype=np.int32)
-        probability = pa.ListArray.from_arrays(ends, shares.reshape(-1))
-        columns = [*batch.columns, labels.take(pa.array(shares.argmax(axis=1))), probability]
-        yield pa.RecordBatch.from_arrays(columns, names=[*batch.schema.names, "prediction", "probability"])
+        more = _predicted(model, codes)
+        columns = [*batch.columns, *more.values()]
+        yield pa.RecordBatch.from_arrays(columns, names=[*batch.schema.names, *more])
+
+
+def _predicted(model: Any, codes: Floats) -> dict[str, pa.Array]:
+    """The columns that are appended for encoded records."""
+    if model.domain_.response is not None:
+        return {"prediction": pa.array(model._numbers(codes))}
+    shares = model._probabilities(codes)
+    ends = np.arange(0, shares.size + 1, shares.shape[1], dtype=np.int32)
+    labels = pa.array(list(model.domain_.classes)).take(pa.array(shares.argmax(axis=1)))
+    return {"prediction": labels, "probability": pa.ListArray.from_arrays(ends, shares.reshape(-1))}

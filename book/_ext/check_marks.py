@@ -16,6 +16,9 @@ from private_trees.site.observations import LINE, TRUE, plain
 
 BLOCKS = ("p", "li", "dd", "td", "caption", "figcaption")
 FORMULA = re.compile(r"\$([^$]+)\$")
+CODE = re.compile(r"`([^`]+)`")
+SLANTED = re.compile(r"(?<![\w^])\*([^*]+)\*")
+REFERENCE = re.compile(r"\{prf:ref\}`([^`]+)`")
 
 
 def blocks(soup: BeautifulSoup) -> list[tuple[Tag, str]]:
@@ -37,16 +40,25 @@ def mark(soup: BeautifulSoup) -> None:
         if not lines or len(lines) < len(output.text.strip().splitlines()):
             continue
         points = []
-        for outcome, name, sentence in lines:
+        for outcome, name, said in lines:
+            sentence = REFERENCE.sub(lambda label: _words(soup, label[1]), said)
             holding = holders(found, sentence)
             for number, block in enumerate(holding):
                 _add(soup, block, name, first=not number)
             label = f'<a href="#said-{name}">{name}</a>' if holding else name
-            formulas = FORMULA.sub(
-                r'<span class="math notranslate nohighlight">\\(\1\\)</span>', escape(sentence)
-            )
-            points.append(f'<li id="check-{name}">{outcome} {label}: {formulas}</li>')
+            points.append(f'<li id="check-{name}">{outcome} {label}: {_shown(sentence)}</li>')
         output.replace_with(BeautifulSoup(f'<ul class="checks">{"".join(points)}</ul>', "html.parser"))
+
+
+def _words(soup: BeautifulSoup, label: str) -> str:
+    """What the page writes for a reference."""
+    return next(link.text for link in soup.select(f'a[href$="#{label}"]') if link.text.strip("#"))
+
+
+def _shown(sentence: str) -> str:
+    """HTML of a sentence with formulas, code and slanted words."""
+    slanted = SLANTED.sub(r"<em>\1</em>", CODE.sub(r"<code>\1</code>", escape(sentence)))
+    return FORMULA.sub(r'<span class="math notranslate nohighlight">\\(\1\\)</span>', slanted)
 
 
 def _add(soup: BeautifulSoup, block: Tag, name: str, *, first: bool) -> None:

@@ -50,6 +50,10 @@ AFTER = re.compile(r"(?:[’'][a-z]+|[a-z]{1,3}\b|-|[,.;:!?)\]”’…%，。�
 BEFORE = re.compile(r"[(\[“（《「『]+$")
 SHORT = 56  # letters of the source of a formula that one line of a table has room for
 # Columns, and drawings in text, whose lines must not wrap.
+LONG = 40  # letters of a cell that a telephone does not squeeze
+NUMBER = re.compile(r"[\d.]+e-\d+")
+# Where a line would end inside a number.
+INSIDE_NUMBER = re.compile(r"(?<=\d) (?=\d{3}(?!\d)|%)|(?<=±) (?=\d)")
 COLUMNS = re.compile(r"\S {2,}\S|[─-╿]|^ +\S", re.MULTILINE)
 
 
@@ -95,6 +99,18 @@ def reachable(soup: BeautifulSoup) -> None:
     for formula in soup.select("div.math"):
         number = formula.select_one(".eqno")
         reach(formula, f"Formula {number.find(string=True)}" if number else "Formula")
+
+
+def join(soup: BeautifulSoup) -> None:
+    """Keep numbers in a line, with their per cent, and give room to cells with much text."""
+    for text in soup.find_all(string=INSIDE_NUMBER):
+        if type(text) is NavigableString and not text.find_parent(["pre", "code", "script", "svg"]):
+            text.replace_with(INSIDE_NUMBER.sub("\N{NO-BREAK SPACE}", text))
+    for cell in soup.select("tbody :is(th, td)"):
+        if len(cell.text) > LONG:
+            cell["class"] = [*cell.get("class", []), "long"]
+        elif NUMBER.fullmatch(cell.text):
+            cell["class"] = [*cell.get("class", []), "number"]
 
 
 def keep(soup: BeautifulSoup) -> None:
@@ -201,6 +217,7 @@ def mend(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any],
     fold(soup)
     gather(soup)
     headed(soup)
+    join(soup)
     keep(soup)
     reachable(soup)
     context["body"] = str(soup)

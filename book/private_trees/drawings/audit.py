@@ -96,7 +96,7 @@ def plot_climbing(table: pd.DataFrame, truth: Mapping[str, float], *, claim: flo
         beside: dict[str, Any] = {"transform": axis.get_yaxis_transform(), "va": "center", "fontsize": SIZE}
         axis.text(1.02, value, f"true\nε = {value:g}", color=readable(f"C{i}"), **beside)
     axis.axhspan(claim, 1.15 * max(truth.values()), color="0.93", zorder=0)
-    axis.text(0.97, (claim + max(truth.values())) / 2, "claim refuted", ha="right", **beside)
+    axis.text(0.97, 0.75 * claim + 0.25 * max(truth.values()), "claim refuted", ha="right", **beside)
     axis.set(xscale="log", xlabel="runs", ylabel="lower bound for ε, 95 %")
     axis.set_ylim(0, 1.15 * max(truth.values()))
     axis.legend(loc="lower right")
@@ -200,12 +200,17 @@ def plot_ceiling(attacks: pd.DataFrame, curve: pd.DataFrame, groups: Mapping[str
     groups : label → what its methods begin with.
     """
     figure, axis = plt.subplots(figsize=(WIDTH, 3.9))
-    axis.plot(curve["runs"], curve["bound"], color="black", linewidth=1.6, label="ceiling")
+    axis.plot(curve["runs"], curve["bound"], color="black", linewidth=1.6)
+    start = tuple(curve[["runs", "bound"]].iloc[0])
+    axis.annotate("ceiling", start, (0, 18), textcoords="offset points", fontsize=SIZE)
     for i, (label, starts) in enumerate(groups.items()):
         mine = attacks[attacks["method"].str.startswith(tuple(starts))]
         axis.plot(mine["runs"], mine["lower_95"], MARKERS[i], color=f"C{i}", label=label, markersize=8)
     axis.set(
-        xscale="log", xlabel="runs on each data set", ylabel="lower bound for ε, 95 %", ylim=(-0.3, None)
+        xscale="log",
+        xlabel="runs on each data set",
+        ylabel="lower bound for ε, 95\N{NO-BREAK SPACE}%",
+        ylim=(-0.3, None),
     )
     legend_below(figure, 2, fontsize=SIZE)
     return figure
@@ -253,8 +258,8 @@ def plot_twins(table: pd.DataFrame, *, beyond: float) -> Figure:
     table : of :func:`private_trees.audits.twin_table`.
     beyond : where infinite losses are drawn.
     """
-    figure, axis = plt.subplots(figsize=(WIDTH, 6.2))
-    height = rows(axis, table["mechanism"], length=22)
+    figure, axis = plt.subplots(figsize=(WIDTH, 6.8))
+    height = rows(axis, table["mechanism"], length=18)
     for i, name in enumerate(("exact", "replay", "attack")):
         values = np.where(np.isinf(table[name]), beyond, table[name])
         axis.plot(values, height + 0.22 * (1 - i), MARKERS[i], color=f"C{i}", label=name, markersize=6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -24,6 +25,7 @@ SIZE = 10  # points of the text in a drawing, and of what stands beside axes
 INK = "0.25"  # grey of arrows
 LEAK = "C3"  # colour of what leaves without noise
 SMALLER = "x-small"  # size of the text in narrow panels
+NO_BREAK = "\N{NO-BREAK SPACE}"
 ERROR_BARS = 2.0  # standard errors
 LINES = ("-", "--", "-.", ":")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<")
@@ -246,14 +248,19 @@ def rows(axis: Axes, names: Iterable[str], *, length: int | None = None) -> Floa
     return height
 
 
+def together(name: str) -> str:
+    """A name with NO_BREAK around "=", after numbers and before a last one, where no line should end."""
+    return re.sub(r"(?<==) | (?==)|(?<=\d) (?=[a-z%])| (?=\d+$)", NO_BREAK, name)
+
+
 def wrapped(name: str, length: int) -> str:
     """A name in lines of about so many letters."""
     lines = [""]
-    for word in name.split():
+    for word in together(name).split(" "):
         if lines[-1] and len(lines[-1]) + len(word) >= length:
             lines.append("")
         lines[-1] = f"{lines[-1]} {word}".strip()
-    return "\n".join(lines)
+    return "\n".join(lines).replace(NO_BREAK, " ")
 
 
 def say(axis: Axes, x: float, y: float, words: str, **look: Any) -> Text:

@@ -340,7 +340,7 @@ def plot_budgets(points: pd.DataFrame, *, levels: Mapping[str, Mapping[str, floa
         draw_levels(axis, lines)
         axis.set(title=dataset, ylabel="test accuracy")
         epsilon_axis(axis, panel["epsilon"].unique(), "claimed ε")
-    label_ends(figure)
+    label_ends(figure, length=18)
     return figure
 
 

@@ -178,6 +178,7 @@ def draw_points(points: Mapping[str, ArrayLike]) -> Figure:
         axis.annotate(
             f"published: {values.mean():.4f}", (values.mean(), len(values) - 1.5), xytext=(8, 0),
             textcoords="offset points", fontsize="small", color=LEAK, va="center",
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
         )  # fmt: skip
         axis.set(yticks=[], ylim=(-1, len(values)), xlim=(0.08, 0.22))
         axis.set_title(name, fontsize="small", loc="left", pad=2)

@@ -35,12 +35,18 @@ def draw_one_pass(
     figure, axes = plt.subplot_mosaic("ab;cc", figsize=(WIDTH, 5.6))
     left, right = axes["a"], axes["b"]
     bottom = np.zeros(counts.shape[1])
+    colours = [f"C{k}" for k in (0, 1, 2, 3, 4, 5, 7)]  # C6 looks like C4
     for b, own in enumerate(counts):
-        right.bar(np.arange(len(own)), own, bottom=bottom, color=f"C{b}", width=1.0, linewidth=0)
+        right.bar(np.arange(len(own)), own, bottom=bottom, color=colours[b], width=1.0, linewidth=0)
         bottom = bottom + own
     some = slice(None, None, 1 + len(values) // 2500)  # what a panel has room for
     left.scatter(
-        values[some, 0], values[some, 1], s=4, linewidths=0, c=[f"C{b}" for b in block[some]], rasterized=True
+        values[some, 0],
+        values[some, 1],
+        s=4,
+        linewidths=0,
+        c=[colours[b] for b in block[some]],
+        rasterized=True,
     )
     left.set(title="records, in blocks", xlabel=names[0], ylabel=names[1])
     right.set(title="counts, added up", xlabel=f"bin of {names[2]}", ylabel="records")

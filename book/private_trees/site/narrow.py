@@ -5,6 +5,7 @@ Letters keep their size. A drawing without axes has one layout, which a telephon
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from math import inf
 from textwrap import wrap
@@ -16,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
 from matplotlib.text import Text
 
-from ..drawings.common import legend_below
+from ..drawings.common import NO_BREAK, legend_below, together
 
 WIDTH = 3.7  # inches
 WIDEST = 5.5  # inches of a drawing that a telephone shows as a whole; a wider one scrolls
@@ -94,11 +95,12 @@ def _fit(figure: Figure) -> None:
 
 
 def _shorten_names(axis: Axes) -> None:
-    """Names of rows in more lines."""
+    """Names of rows in more lines; a line that starts with a small letter goes on from the one above it."""
     labels = axis.get_yticklabels()
     if any(label.get_text()[:1].isalpha() for label in labels):
         size = float(labels[0].get_fontsize())
-        names = [_lines(label.get_text(), LONGEST * WIDTH * 72 / size / 0.6) for label in labels]
+        whole = [re.sub(r"\n(?=[a-z])", " ", label.get_text()) for label in labels]
+        names = [_lines(name, LONGEST * WIDTH * 72 / size / 0.6) for name in whole]
         axis.set_yticks(axis.get_yticks(), names, fontsize=size)
 
 
@@ -124,9 +126,9 @@ def _fold(text: Text, room: float) -> None:
 
 def _lines(words: str, letters: float) -> str:
     return "\n".join(
-        line
+        line.replace(NO_BREAK, " ")
         for part in words.split("\n")
-        for line in wrap(part, max(int(letters), 6), break_long_words=False)
+        for line in wrap(together(part), max(int(letters), 6), break_long_words=False, break_on_hyphens=False)
     )
 
 

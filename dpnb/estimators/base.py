@@ -225,7 +225,8 @@ class PrivateEstimator(_Strictness, BaseEstimator):  # type: ignore[misc]
         X = as_frame(X)
         if y is None:
             raise ValueError(
-                "the estimator requires y to be passed, but the target y is None: pass one for each record"
+                "the estimator requires y to be passed, but the target y is None: pass a label for each record, or a "
+                "number"
             )
         if self.domain is None:
             columns_of(X)

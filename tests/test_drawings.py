@@ -319,6 +319,7 @@ FIGURES = [
         log=("gain",),
     ),
     partial(board.plot_losses, BOARD, ["a", "b"], label="loss"),
+    partial(board.plot_numbers, points(dataset=TWO, label=["a", "b"], epsilon=EPSILONS), levels=LEVELS),
     partial(board.plot_leads, LEADS, [0.1, 1.0], label="lead"),
     partial(board.plot_ranks, {0.1: RANKING, 1.0: RANKING}),
     partial(
@@ -554,6 +555,16 @@ def test_points_of_draws_are_densities() -> None:
     points = drawn("plots.plot_noise").axes[1].containers[0].lines[0]  # type: ignore[attr-defined]
     shares = [(DRAWS.round() == k).mean() for k in range(-2, 3)]
     np.testing.assert_allclose(np.asarray(points.get_ydata()), shares)
+
+
+def test_lines_that_end_below_0_have_no_name() -> None:
+    made = points(dataset=["one"], label=["a", "b"], epsilon=EPSILONS)
+    below = made.assign(mean=made["mean"].mask(made["label"] == "b", -3.0))
+    named = [board.plot_numbers(table, levels={"one": {"floor": 0.6}}) for table in (below, made)]
+    assert [sorted(texts(figure)[0]) for figure in named] == [
+        ["a", "floor"],
+        ["a", "b", "floor"],
+    ]  # the second: twin
 
 
 def test_comparisons_need_two_sides() -> None:

@@ -36,7 +36,7 @@ from dpnb.privacy.curator import Curator, open_curator
 from dpnb.privacy.ledger import Cost, Event, Ledger, zcdp_epsilon
 from dpnb.records.bags import Bags
 from dpnb.trees.scores import PHI_RANGE
-from private_trees.board import price, rivals
+from private_trees.board import price, regression, rivals
 from private_trees.board.settings import PUBLIC
 from private_trees.board.tuning import DEFAULTS, PURE, TUNED
 from private_trees.experiments import GRIDS
@@ -288,7 +288,7 @@ def a_fit_a_row() -> list[Any]:
     files = sorted((ROOT / "results").glob("*.csv"))
     found = [f.stem for f in files if header(f)[: len(FIT)] == FIT and header(f) != COLUMNS]
     live = rivals.board_study(rivals.choices(read(rivals.TUNING, ROOT / "results")))
-    studies = [*(grid() for grid in GRIDS.values()), live]
+    studies = [*(grid() for grid in GRIDS.values()), live, regression.peers_grid()]
     return [found, sorted(study.name for study in studies if study.row_a_cell)]
 
 
@@ -758,10 +758,15 @@ SAID = [
     ),
     Said(
         "book/reproduce.md",
-        "Six tables, `board.csv`, `board_peers.csv`, `board_written.csv`, `deep.csv`, `few.csv` and `settings.csv`, "
-        "have one fit a row instead",
+        "Eight tables, `board.csv`, `board_peers.csv`, `board_written.csv`, `deep.csv`, `few.csv`, `regression.csv`, "
+        "`regression_peers.csv` and `settings.csv`, have one fit a row instead",
         lambda found, said: (
-            found == said == ["board", "board_peers", "board_written", "deep", "few", "settings"]
+            found
+            == said
+            == [
+                *("board", "board_peers", "board_written", "deep", "few"),
+                *("regression", "regression_peers", "settings"),
+            ]
         ),
         a_fit_a_row,
     ),

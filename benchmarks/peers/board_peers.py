@@ -1,7 +1,9 @@
 """Measure other people's private classifiers on the data sets of the board, with settings that are chosen in public.
 
+With ``--numbers`` it measures their private regressors, as they come, on the data sets with a number to predict.
 Runs in environments of its own (see ``README.md`` beside this file). What is measured stands in
-:mod:`private_trees.board.rivals`, the scores in :mod:`private_trees.studies.scores`; here is what fits each rival.
+:mod:`private_trees.board.rivals` and :mod:`private_trees.board.regression`, the scores in
+:mod:`private_trees.studies.scores`; here is what fits each rival.
 A rival is imported where it is used, so that one that cannot be installed leaves the others alone.
 """
 
@@ -14,7 +16,7 @@ import platform
 import sys
 import time
 import warnings
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache, partial
 from importlib.metadata import version
 from pathlib import Path
@@ -25,7 +27,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
-from dpnb import Domain
+from dpnb import Continuous, Domain
+from private_trees.board import regression
 from private_trees.board.costs import OutOfTimeError, costly
 from private_trees.board.rivals import (
     BOARD,
@@ -37,9 +40,9 @@ from private_trees.board.rivals import (
     choices,
     tuning_study,
 )
-from private_trees.studies.runs import PACKAGES, Cell, missing, read, run
-from private_trees.studies.scores import class_scores
-from private_trees.studies.sets import SETS, split_of
+from private_trees.studies.runs import PACKAGES, Cell, Study, missing, read, run
+from private_trees.studies.scores import class_scores, number_scores
+from private_trees.studies.sets import NUMBERS, SETS, split_of
 
 SCRIPT = "python benchmarks/peers/board_peers.py"
 INNER_SHARE = 0.2  # of a training part, held back to compare settings
@@ -70,6 +73,13 @@ def one_hot(codes: Floats, domain: Domain) -> Floats:
     return np.hstack(columns)
 
 
+def without_first(codes: Floats, domain: Domain) -> Floats:
+    """:func:`one_hot` without each attribute's first category, so that no columns add up to a constant."""
+    widths = np.where(domain.continuous, 1, domain.cardinalities)
+    first = (np.cumsum(widths) - widths)[~domain.continuous]
+    return np.delete(one_hot(codes, domain), first, axis=1)
+
+
 def in_ball(codes: Floats, domain: Domain) -> Floats:
     """:func:`one_hot` with a column of ones, scaled so that no record has a norm above 1."""
     X = one_hot(codes, domain)
@@ -95,14 +105,14 @@ class Task(NamedTuple):
     Parameters
     ----------
     X : prepared records.
-    y : codes of the classes.
+    y : codes of the classes, or numbers.
     domain : what is public.
     epsilon, delta : of the claim.
     seed : for the rival's own generator, where it has one.
     """
 
     X: Any
-    y: NDArray[np.intp]
+    y: NDArray[Any]
     domain: Domain
     epsilon: float
     delta: float
@@ -172,6 +182,11 @@ def bayes(task: Task) -> Any:
 def booster(task: Task, **setting: Any) -> Any:
     from interpret.privacy import DPExplainableBoostingClassifier
 
+    return DPExplainableBoostingClassifier(**_public(task), **setting).fit(task.X, task.y)
+
+
+def _public(task: Task) -> dict[str, Any]:
+    """What DP-EBM is told."""
     domain = task.domain
     types = [
         "continuous" if c else [str(v) for v in range(n)]
@@ -180,16 +195,15 @@ def booster(task: Task, **setting: Any) -> Any:
     inside = {
         name: (domain.lows[j], domain.highs[j]) for j, name in enumerate(domain.names) if domain.continuous[j]
     }
-    return DPExplainableBoostingClassifier(
-        feature_names=list(domain.names),
-        feature_types=types,
-        privacy_bounds=inside,
-        epsilon=task.epsilon,
-        delta=task.delta,
-        random_state=task.seed,
-        n_jobs=1,
-        **setting,
-    ).fit(task.X, task.y)
+    return {
+        "feature_names": list(domain.names),
+        "feature_types": types,
+        "privacy_bounds": inside,
+        "epsilon": task.epsilon,
+        "delta": task.delta,
+        "random_state": task.seed,
+        "n_jobs": 1,
+    }
 
 
 SAMPLED = 0.1  # share of the records that a tree of dp-xgboost sees
@@ -201,24 +215,28 @@ def budget_per_tree(epsilon: float, n_trees: int) -> float:
 
 
 def boosted_trees(task: Task, *, n_trees: int, max_depth: int) -> Any:
+    return _trees(
+        task, task.y.astype(float), n_trees, {"objective": "binary:logistic", "max_depth": max_depth}
+    )
+
+
+def _trees(task: Task, y: Floats, n_trees: int, how: Mapping[str, Any]) -> Any:
     """Its noise is seeded with the second of the clock, not with ``seed``: fits wait for a second of their own."""
     dp_xgboost = _dp_xgboost()
     _next_second()
     lows, highs = bounds(task.domain)
     # Other types of numbers it would copy by a call that NumPy 2 refuses.
-    X, y = single(task.X), task.y.astype(float)
-    records = dp_xgboost.DMatrix(X, label=y, feature_min=lows, feature_max=highs)
+    records = dp_xgboost.DMatrix(single(task.X), label=y, feature_min=lows, feature_max=highs)
     options = {
-        "objective": "binary:logistic",
         "tree_method": "approxDP",
         "dp_epsilon_per_tree": budget_per_tree(task.epsilon, n_trees),
-        "max_depth": max_depth,
         "learning_rate": 0.3,
         "subsample": SAMPLED,
         "min_child_weight": 200,
         "nthread": 1,
         "seed": task.seed,
         "verbosity": 0,
+        **how,
     }
     return dp_xgboost.train(options, records, num_boost_round=n_trees)
 
@@ -289,8 +307,58 @@ def of_numbers(model: Any, X: Any, domain: Domain) -> Floats:
     return probabilities(model, numbers(X), domain)
 
 
+# --- Rivals for numbers -------------------------------------------------------------------------------------
+
+
+def range_of(domain: Domain) -> Continuous:
+    """The number to predict, with its public bounds."""
+    assert domain.response is not None
+    return domain.response
+
+
+def linear(task: Task) -> Any:
+    from diffprivlib.models import LinearRegression
+
+    target = range_of(task.domain)
+    return LinearRegression(
+        epsilon=task.epsilon,
+        bounds_X=(0.0, 1.0),
+        bounds_y=(target.low, target.high),
+        random_state=task.seed,
+    ).fit(task.X, task.y)
+
+
+def booster_of_numbers(task: Task) -> Any:
+    from interpret.privacy import DPExplainableBoostingRegressor
+
+    target = range_of(task.domain)
+    return DPExplainableBoostingRegressor(
+        privacy_target_min=target.low, privacy_target_max=target.high, **_public(task)
+    ).fit(task.X, task.y)
+
+
+def trees_of_numbers(task: Task, *, n_trees: int, max_depth: int) -> Any:
+    """With targets in [-1, 1], as in its examples."""
+    target = range_of(task.domain)
+    y = 2 * (task.y - target.low) / (target.high - target.low) - 1
+    how = {"objective": "reg:squarederror", "base_score": 0.0, "max_depth": max_depth}
+    return _trees(task, y, n_trees, how)
+
+
+def predicted(model: Any, X: Any, domain: Domain) -> Floats:
+    """Numbers that a rival predicts."""
+    return np.asarray(model.predict(X), float)
+
+
+def predicted_by_trees(model: Any, X: Any, domain: Domain) -> Floats:
+    """The same of dp-xgboost, from [-1, 1] back to the target's range."""
+    target = range_of(domain)
+    share = (np.asarray(model.predict(_dp_xgboost().DMatrix(single(X))), float) + 1) / 2
+    return target.low + share * (target.high - target.low)
+
+
 class Way(NamedTuple):
-    """How a rival is trained: what prepares records, what trains, and what states probabilities."""
+    """How a rival is trained: what prepares records, what trains, and what states probabilities or numbers."""
 
     prepare: Callable[[Floats, Domain], Any]
     train: Callable[..., Any]
@@ -307,18 +375,23 @@ WAYS: dict[str, Way] = {
     "dp-xgboost": Way(ordinal, boosted_trees, positive),
     "MST + gradient boosting": Way(named, synthetic, of_numbers),
 }
+NUMBER_WAYS: dict[str, Way] = {
+    "DP-EBM regressor": Way(named, booster_of_numbers, predicted),
+    "diffprivlib linear": Way(without_first, linear, predicted),
+    "dp-xgboost regressor": Way(ordinal, trees_of_numbers, predicted_by_trees),
+}
 
 
 # --- Measuring ----------------------------------------------------------------------------------------------
 
 
 class Parts(NamedTuple):
-    """Prepared records and codes of the classes, to train and to test on."""
+    """Prepared records and codes of the classes, or numbers, to train and to test on."""
 
     X: Any
-    y: NDArray[np.intp]
+    y: NDArray[Any]
     X_test: Any
-    y_test: NDArray[np.intp]
+    y_test: NDArray[Any]
     domain: Domain
 
 
@@ -337,7 +410,7 @@ def prepared(dataset: str, seed: int, inner: bool, prepare: Callable[[Floats, Do
 
 def measure(cell: Cell, *, inner: bool = False) -> dict[str, float]:
     """Test scores and costs of one fit in a process of its own; ``out_of_time`` alone where it did not end."""
-    rival, way = RIVALS[cell.method], WAYS[cell.method]
+    rival, way = (RIVALS | regression.RIVALS)[cell.method], (WAYS | NUMBER_WAYS)[cell.method]
     parts = prepared(cell.dataset, cell.seed, inner, way.prepare)
     seed = int(cell.random_state().integers(2**31 - 1))
     task = Task(parts.X, parts.y, parts.domain, cell.epsilon, rival.delta, seed)
@@ -349,7 +422,9 @@ def measure(cell: Cell, *, inner: bool = False) -> dict[str, float]:
         )
     except OutOfTimeError:
         return {"out_of_time": 1.0}
-    return class_scores(p, parts.y_test) | costs
+    response = parts.domain.response
+    scores = class_scores(p, parts.y_test) if response is None else number_scores(p, parts.y_test, response)
+    return scores | costs
 
 
 def measure_inner(cell: Cell) -> dict[str, float]:
@@ -361,7 +436,11 @@ def measure_inner(cell: Cell) -> dict[str, float]:
 
 
 def about(
-    name: str, folder: Path, now: Collection[str], chosen: pd.DataFrame | None = None
+    name: str,
+    folder: Path,
+    now: Collection[str],
+    chosen: pd.DataFrame | None = None,
+    learners: Mapping[str, Rival] | None = None,
 ) -> dict[str, Any]:
     """More about a run, for the provenance.
 
@@ -373,6 +452,7 @@ def about(
     folder : of the results.
     now : rivals that run now.
     chosen : settings that were chosen.
+    learners : the rivals of the study, by default those that classify.
     """
     path = folder / f"{name}.json"
     before = json.loads(path.read_text(encoding="utf-8"))["rivals"] if path.exists() else {}
@@ -381,7 +461,7 @@ def about(
         "rivals": {
             rival.name: described(rival)
             | (_environment(rival) if rival.name in now else _kept(before, rival))
-            for rival in RIVALS.values()
+            for rival in (learners or RIVALS).values()
         },
         "machine": {"system": platform.system(), "architecture": platform.machine(), "cores": os.cpu_count()},
     }
@@ -397,7 +477,7 @@ def described(rival: Rival) -> dict[str, Any]:
         "requirements": rival.requirements,
         "relation": "not stated",
         "delta": rival.delta,
-        "data": (WAYS[rival.name].prepare.__doc__ or "").partition("\n")[0],
+        "data": ((WAYS | NUMBER_WAYS)[rival.name].prepare.__doc__ or "").partition("\n")[0],
         "defaults": list(rival.defaults),
         "settings": {name: dict(setting) for name, setting in rival.settings.items()},
         "data sets": [name for name in rival.datasets if rival.takes(name)],
@@ -422,12 +502,13 @@ def wanted(cell: Cell, *, only: Sequence[tuple[str, str]]) -> bool:
 def one_of(text: str) -> tuple[str, str]:
     """A rival, or a rival and a data set after the last comma, of the command line."""
     method, _, name = text.rpartition(",")
-    if text in RIVALS:
+    known = RIVALS | regression.RIVALS
+    if text in known:
         return text, ""
-    if method not in RIVALS or name not in {*SETS, *PUBLIC}:
+    if method not in known or name not in {*SETS, *PUBLIC, *NUMBERS}:
         raise argparse.ArgumentTypeError(
-            f"{text!r}: expected a rival of {', '.join(map(repr, RIVALS))}, alone or with a comma and a data set of "
-            f"{', '.join(SETS)}"
+            f"{text!r}: expected a rival of {', '.join(map(repr, known))}, alone or with a comma and a data set of "
+            f"{', '.join((*SETS, *NUMBERS))}"
         )
     return method, name
 
@@ -443,31 +524,55 @@ def strict() -> None:
     warnings.filterwarnings("error", category=PrivacyLeakWarning)
 
 
+def run_classifiers(only: Sequence[tuple[str, str]], go: Mapping[str, Any]) -> None:
+    """Fill in what is missing of the tuning, then of the board."""
+    methods = {method for method, _ in only} or set(RIVALS)
+    tuning = tuning_study(measure_inner, learners=RIVALS)
+    now = {cell.method for cell in missing(tuning, read(TUNING, go["folder"]))} & methods
+    log = run(tuning, only=lambda cell: cell.method in now, about=about(TUNING, go["folder"], now), **go)
+    chosen = choices(log, learners=RIVALS)
+    run_board(board_study(chosen, measure, learners=RIVALS), RIVALS, only, go, chosen)
+
+
+def run_board(
+    board: Study,
+    learners: Mapping[str, Rival],
+    only: Sequence[tuple[str, str]],
+    go: Mapping[str, Any],
+    chosen: pd.DataFrame | None = None,
+) -> None:
+    """Fill in what is missing of a board, one rival after the other."""
+    methods = {method for method, _ in only} or set(learners)
+    for method in [name for name in learners if name in methods]:
+        run(
+            board,
+            only=lambda cell, method=method: cell.method == method and wanted(cell, only=only),
+            about=about(board.name, go["folder"], {method}, chosen, learners),
+            **go,
+        )
+    lacking = missing(board, read(board.name, go["folder"]))
+    print(f"{board.name}: {len(lacking)} of {len(board.cells)} cells are missing")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Command line: fill in what is missing of the tuning, then of the board."""
+    """Command line: fill in what is missing of the tuning and then of the board, or of the board for numbers."""
     parser = argparse.ArgumentParser(prog=SCRIPT, description=main.__doc__)
     parser.add_argument("--out", type=Path, required=True, help=f"folder of {BOARD}.csv and {TUNING}.csv")
     parser.add_argument(
         "--only", nargs="+", type=one_of, default=[], metavar="RIVAL[,DATASET]", help="what to run now"
     )
+    parser.add_argument(
+        "--numbers", action="store_true", help=f"run the regressors, for {regression.PEERS}.csv"
+    )
     parser.add_argument("--jobs", type=int, default=1, help="number of processes (default 1)")
     options = parser.parse_args(arguments)
     strict()
-    go: dict[str, Any] = {"folder": options.out, "jobs": options.jobs, "command": f"{SCRIPT} --out results"}
-    methods = {method for method, _ in options.only} or set(RIVALS)
-    tuning = tuning_study(measure_inner, learners=RIVALS)
-    now = {cell.method for cell in missing(tuning, read(TUNING, options.out))} & methods
-    log = run(tuning, only=lambda cell: cell.method in now, about=about(TUNING, options.out, now), **go)
-    chosen = choices(log, learners=RIVALS)
-    board = board_study(chosen, measure, learners=RIVALS)
-    for method in [name for name in RIVALS if name in methods]:
-        run(
-            board,
-            only=lambda cell, method=method: cell.method == method and wanted(cell, only=options.only),
-            about=about(BOARD, options.out, {method}, chosen),
-            **go,
-        )
-    print(f"{BOARD}: {len(missing(board, read(BOARD, options.out)))} of {len(board.cells)} cells are missing")
+    command = f"{SCRIPT} --out results{' --numbers' * options.numbers}"
+    go: dict[str, Any] = {"folder": options.out, "jobs": options.jobs, "command": command}
+    if options.numbers:
+        run_board(regression.peers_grid(measure), regression.RIVALS, options.only, go)
+    else:
+        run_classifiers(options.only, go)
     return 0
 
 

@@ -14,7 +14,7 @@ import pandas as pd
 
 from dpnb.errors import DataError
 
-from .board import corners, learners, references, settings, stress, tuning
+from .board import corners, learners, references, regression, settings, stress, tuning
 from .studies import (
     audit,
     auditor,
@@ -47,6 +47,7 @@ STUDIES = (
     settings,
     learners,
     references,
+    regression,
     stress,
     corners,
     subjects,

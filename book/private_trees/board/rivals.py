@@ -179,14 +179,15 @@ RIVALS: dict[str, Rival] = {
 }
 
 
-def _not_measured(cell: Cell) -> dict[str, float]:
+def not_measured(cell: Cell) -> dict[str, float]:
+    """Stands for what measures a rival, where it is not at hand."""
     raise NotImplementedError(
         f"{cell.method} runs in an environment of its own: see benchmarks/peers/README.md"
     )
 
 
 def tuning_study(
-    measure: Callable[[Cell], dict[str, float]] = _not_measured,
+    measure: Callable[[Cell], dict[str, float]] = not_measured,
     *,
     name: str = TUNING,
     learners: Mapping[str, Rival] = RIVALS,
@@ -234,7 +235,7 @@ def choices(log: pd.DataFrame, *, learners: Mapping[str, Rival] = RIVALS) -> pd.
 
 def board_study(
     chosen: pd.DataFrame,
-    measure: Callable[[Cell], dict[str, float]] = _not_measured,
+    measure: Callable[[Cell], dict[str, float]] = not_measured,
     *,
     name: str = BOARD,
     learners: Mapping[str, Rival] = RIVALS,

@@ -193,7 +193,12 @@ def losses(fits: pd.DataFrame, references: pd.DataFrame) -> pd.DataFrame:
 
 
 def leads(
-    fits: pd.DataFrame, *, metric: str = "auc", of: str = OURS, delta: float | None = None
+    fits: pd.DataFrame,
+    *,
+    metric: str = "auc",
+    of: str = OURS,
+    delta: float | None = None,
+    tested: float = TESTED,
 ) -> pd.DataFrame:
     """Leads of a method over every other one, paired by split and seed.
 
@@ -204,9 +209,10 @@ def leads(
     Parameters
     ----------
     fits : of :func:`board_fits`.
-    metric : what is compared; more is better, but for the log loss and the calibration error.
+    metric : what is compared; more is better, but for the log loss and errors.
     of : whose leads; others of its family, with the same first word, do not count.
     delta : largest δ of the others; by default that of the method.
+    tested : share of the records for testing.
 
     Returns
     -------
@@ -217,7 +223,7 @@ def leads(
     ----------
     Nadeau and Bengio (2003), Inference for the generalization error.
     """
-    sign = -1.0 if metric in ("log_loss", "calibration_error") else 1.0
+    sign = -1.0 if metric in ("log_loss", "calibration_error", "mae") else 1.0
     keys = ["dataset", "epsilon", "seed"]
     mine = fits.loc[fits["method"] == of, [*keys, metric]].rename(columns={metric: "own"})
     most = fits.loc[fits["method"] == of, "delta"].max() if delta is None else delta
@@ -227,7 +233,7 @@ def leads(
     both["lead"] = sign * (both["own"] - both[metric])
     found = both.groupby([*CELL, "rival"])["lead"].agg(["mean", "std", "count"]).reset_index()
     found = found.rename(columns={"count": "n"})
-    shared = np.where(found["dataset"].isin(ONE_SPLIT), 0.0, TESTED / (1 - TESTED))
+    shared = np.where(found["dataset"].isin(ONE_SPLIT), 0.0, tested / (1 - tested))
     error = found.pop("std") * np.sqrt(1 / found["n"] + shared)
     found["half"] = error * stats.t.ppf(0.975, found["n"] - 1)
     ratio = found["mean"] / error.clip(lower=1e-12)

@@ -16,7 +16,10 @@ from .common import (
     HATCHES,
     SMALLER,
     WIDTH,
+    draw_curve,
+    draw_levels,
     epsilon_axis,
+    label_ends,
     legend_below,
     look_of,
     panel_grid,
@@ -69,6 +72,31 @@ def plot_losses(table: pd.DataFrame, methods: Sequence[str], *, label: str) -> F
     for axis in axes[:, 0]:
         axis.set_ylabel(label, fontsize=SMALLER)
     legend_below(figure, 2, fontsize="small")
+    return figure
+
+
+def plot_numbers(points: pd.DataFrame, *, levels: Mapping[str, Mapping[str, float]]) -> Figure:
+    """R² against ε, a line for each method, a panel for each data set; what is below 0 is not shown.
+
+    Parameters
+    ----------
+    points : columns dataset, label, epsilon, mean and ``error``.
+    levels : data set → name → height of horizontal lines.
+    """
+    figure, axes = panel_grid(len(levels), 1, (WIDTH, 1.75), sharex=True)
+    looks = {label: i for i, label in enumerate(points["label"].unique())}
+    for axis, (dataset, lines) in zip(axes[:, 0], levels.items(), strict=True):
+        panel = points[points["dataset"] == dataset].sort_values("epsilon")
+        for label, i in looks.items():
+            curve = panel[panel["label"] == label]
+            if curve["mean"].iloc[-1] > 0:
+                draw_curve(axis, curve, index=i, label=label)
+        draw_levels(axis, lines)
+        epsilon_axis(axis, points["epsilon"].unique(), "")
+        small(axis, title=dataset, y="R²", pad=3)
+        axis.set_ylim(0, 1)
+    axes[-1, 0].set_xlabel("ε", fontsize="small")
+    label_ends(figure)
     return figure
 
 

@@ -39,7 +39,7 @@ from dpnb.files import write_whole
 from dpnb.records.memory import Records
 
 from .made import MADE
-from .sets import MORE, split_of
+from .sets import MORE, NUMBERS, split_of
 
 PACKAGES = ("numpy", "pandas", "scipy", "scikit-learn", "dpnb")
 INF = float("inf")
@@ -502,7 +502,7 @@ def data_of(name: str) -> Dataset:
     attributes in ten public bins.
     """
     base, _, variant = name.partition("/")
-    if base in (*MORE, *MADE) or variant == "few":
+    if base in (*MORE, *MADE, *NUMBERS) or variant == "few":
         return split_of(base, 0)
     if variant == "us":
         return load(base, us_only=True, drop=("fnlwgt",))

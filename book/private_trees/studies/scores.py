@@ -1,11 +1,12 @@
-"""Test scores of probabilities: one function for every learner of the board, the book's own and its rivals'."""
+"""Test scores of probabilities and of numbers: one function for every learner of the board, own and rival."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.metrics import log_loss, mean_absolute_error, r2_score, roc_auc_score
 
+from dpnb import Continuous
 from dpnb.arrays import Floats
 
 LEAST = 1e-9  # a probability that is stated enters the log loss as no less than this, and no more than 1 less this
@@ -66,3 +67,9 @@ def shares(p: Floats) -> Floats:
     p = np.clip(np.nan_to_num(p, nan=0.0, posinf=0.0), 0.0, None)
     total = p.sum(axis=1, keepdims=True)
     return np.where(total > 0, p / np.where(total > 0, total, 1.0), 1 / p.shape[1])
+
+
+def number_scores(predicted: Floats, truth: Floats, response: Continuous) -> dict[str, float]:
+    """R² and mean absolute error of predictions, each moved into the public range first."""
+    inside = np.clip(predicted, response.low, response.high)
+    return {"r2": float(r2_score(truth, inside)), "mae": float(mean_absolute_error(truth, inside))}

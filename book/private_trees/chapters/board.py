@@ -12,7 +12,7 @@ import pandas as pd
 
 from dpnb.arrays import Floats
 
-from ..board import corners, settings, standings, tuning
+from ..board import corners, regression, settings, standings, tuning
 from ..board.rivals import MANY_CLASSES
 from ..board.standings import CELL, OURS, Ranking
 from ..site.notebook import integer, positive, text
@@ -55,6 +55,14 @@ def calibration_gaps(fits: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame
     gaps = some.pivot_table("calibration_error", "method", "epsilon")[list(EPSILONS)]
     names = [f"ε = {epsilon:g}" for epsilon in EPSILONS]
     return gaps.set_axis(names, axis=1).sort_values("ε = 1").rename_axis(None)
+
+
+def numbers_at(means: pd.DataFrame, epsilon: float) -> pd.DataFrame:
+    """R² and mean absolute error of every method at one ε, and without privacy, two rows a data set."""
+    some = means[means["epsilon"].isin([epsilon, INF])].assign(epsilon=epsilon)
+    both = {name: regression.number_table(some, metric) for name, metric in (("R²", "r2"), ("MAE", "mae"))}
+    table = pd.concat(both).droplevel("epsilon").swaplevel().sort_index(level=0, sort_remaining=False)
+    return table.rename_axis(["", ""])
 
 
 def deficits(best: pd.DataFrame, pure_best: pd.DataFrame) -> pd.DataFrame:
@@ -350,6 +358,38 @@ def check_written(beside: pd.DataFrame) -> None:
             says=[(gain <= 0).sum(), len(gain), (gain > 0).sum(), beside.loc[dpada, "spread"].max()])
     observe("board-written-booster", r"None reaches the mean of the booster with $\delta$",
             lambda short: min(short) > 0, (beside["booster"] - beside["written"]).tolist())
+
+
+def check_numbers(
+    hers: Mapping[int, float], means: pd.DataFrame, judged: Mapping[str, pd.DataFrame]
+) -> None:
+    """Numbers instead of classes."""
+    observe("board-number-hers", "With a width of 60 days her part is {:.0f} days", lambda part: abs(part[60]) <= 60,
+            hers, says=[hers[60]])
+    observe("board-number-narrow", "With a width of 2 days her part is {:.0f}", lambda part: abs(part[2]) <= 2,
+            hers, says=[hers[2]])
+    r2 = means.pivot(index=["dataset", "epsilon"], columns="method", values="r2")
+    private = r2.drop(columns=regression.PLAIN).drop(index=INF, level="epsilon")
+    others = private.drop(columns=regression.OURS).max(axis=1)
+    observe("board-number-first", "the booster with $\\delta$ has the highest mean of the private methods in all "
+            "{:.0f} pairs of a table and an $\\varepsilon$", lambda lead: min(lead) > 0,
+            (private[regression.OURS] - others).tolist(), says=[len(private)])
+    clear = {metric: table.to_numpy().ravel().tolist() for metric, table in judged.items()}
+    observe("board-number-clear", "The lead over the best other method is clear in {:.0f} of them, after Holm's "
+            "correction", lambda words: "behind" not in words, clear["r2"], says=[clear["r2"].count("first")])
+    observe("board-number-mae", "By the mean absolute error (MAE) it is clear in {:.0f} of {:.0f}",
+            lambda words: "behind" not in words, clear["mae"], says=[clear["mae"].count("first"), len(clear["mae"])])
+    plain = r2[regression.PLAIN].xs(INF, level="epsilon")
+    lost = plain - r2[regression.OURS].xs(1.0, level="epsilon")
+    observe("board-number-lost", "At $\\varepsilon=1$ the booster with $\\delta$ lacks {:.3f} of $R^2$ on average "
+            "against gradient boosting, from {:.3f} on diamonds to {:.3f} on Beijing's fine dust",
+            lambda lost: lost["diamonds"] == min(lost.values()) and lost["beijing"] == max(lost.values()),
+            lost.to_dict(), says=[lost.mean(), lost.min(), lost.max()])
+    at_one = r2.xs(1.0, level="epsilon")
+    observe("board-number-pure", "Without $\\delta$ the mean $R^2$ of the booster at $\\varepsilon=1$ is {:.3f}",
+            lambda mean: 0 < mean < 1, at_one[regression.PURE].mean(), says=[at_one[regression.PURE].mean()])
+    observe("board-number-linear", "diffprivlib's linear regression stays below 0 on all five",
+            lambda below: max(below) < 0 and len(below) == 5, at_one["diffprivlib linear"].tolist())
 
 
 def check_inside(

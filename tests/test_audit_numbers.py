@@ -5,6 +5,7 @@ Each has a broken twin. Bets flag a private regressor with probability 1e-6 at m
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,16 +15,18 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from sklearn.utils.estimator_checks import check_estimator
 
 from dpnb import Continuous, Domain, Ledger, PrivateBoosterRegressor
-from dpnb.audit import PrivacyViolation, assert_private, attack, own_pair, pairs, replay
+from dpnb.audit import PrivacyViolation, assert_private, attack, own_pair, pairs, replay, scan_by_replay
 from dpnb.audit.__main__ import main
 from dpnb.audit.attack import BlackBox
 from dpnb.audit.neighbours import split_pair
 from dpnb.audit.pairs import KINDS, NEIGHBOURS, NUMBERS, families
 from dpnb.audit.replay import replay_estimator
+from dpnb.boosting import stages
 from dpnb.boosting.plans import Planner
-from dpnb.boosting.stages import Stages
+from dpnb.boosting.stages import Stages, most_purely, spread_purely
 from dpnb.privacy.curator import opening
 from dpnb.privacy.ledger import PlannedScope, Scope
 from dpnb.records.losses import Huber, fixed
@@ -213,8 +216,49 @@ def test_three_times_the_claim_is_refuted_by_a_replay() -> None:
 def test_the_most_that_a_fit_may_cost_is_what_it_costs_or_more(n_rounds: int) -> None:
     model = PrivateBoosterRegressor(domain=PRICES, **SMALL | {"n_rounds": n_rounds}, random_state=0)
     ledger = model.fit(*families(domain=PRICES)[0].first).ledger_
-    assert sum(event.worst.rho for event in ledger.events) <= ledger.rho * (1 + 1e-9)
+    spent = sum(event.worst.rho for event in ledger.events)
+    of_classes, of_numbers = (
+        most_purely(1.0, n_rounds=n_rounds, n_problems=1, of_spread=share)
+        for share in (0.0, spread_purely(PRICES))
+    )
+    assert spent <= of_numbers.rho * (1 + 1e-9)
+    assert (spent > of_classes.rho) == (n_rounds == 1000)  # broken twin: without the sums for the width
     assert sum(event.worst.epsilon for event in ledger.events) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("delta", [None, DELTA])
+def test_without_noise_the_width_may_shrink_to_nothing(
+    delta: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = pairs(domain=PRICES, kinds=["large"])[0].second
+    model = PrivateBoosterRegressor(epsilon=np.inf, delta=delta, domain=PRICES, **SMALL, random_state=0)
+    with np.errstate(invalid="raise"):
+        for number in (0.0, 10_000.0, 17_000.0):
+            assert model.fit(X, y * 0 + number).predict(X) == pytest.approx(number, abs=1)
+        monkeypatch.setattr(stages, "LEAST_WIDTH", 0.0)  # broken twin
+        with pytest.raises(FloatingPointError):
+            model.fit(X, y * 0 + 10_000.0)
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, np.inf])
+def test_scikit_learn_checks(epsilon: float) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check_estimator(PrivateBoosterRegressor(epsilon=epsilon, n_rounds=20, random_state=0))
+
+
+@pytest.mark.parametrize("relation", NEIGHBOURS)
+@pytest.mark.parametrize("delta", [None, DELTA])
+def test_a_fitted_regressor_holds_releases_only(delta: float | None, relation: Any) -> None:
+    class Twin(PrivateBoosterRegressor):
+        def _fit(self, records: Any, curator: Any) -> None:
+            super()._fit(records, curator)
+            self.largest_ = records.labels.max()
+
+    pair = families(relation, domain=PRICES)[0]
+    for kind, paths in ((PrivateBoosterRegressor, []), (Twin, ["model.largest_"])):
+        model = kind(domain=PRICES, delta=delta, neighbours=relation, **SMALL)
+        assert [found.path for found in scan_by_replay(model, pair.first, pair.second)] == paths
 
 
 # --- What one record changes of any question ------------------------------------------------------------------

@@ -25,7 +25,7 @@ from ..records.grid import Shape
 from ..records.losses import Loss, loss_of, softmax
 from ..records.shapes import GroupShape, Shapes
 from .plans import Planner, Settings
-from .stages import boost, boost_purely, finest_cuts, most_purely
+from .stages import boost, boost_purely, finest_cuts, most_purely, spread_purely
 
 
 def logistic(score: Floats) -> Floats:
@@ -72,7 +72,8 @@ class Boosted(PrivateEstimator):
         finest = finest_cuts(self.domain_, uniform=self.uniform, geometric=self.geometric)
         data, budget = records.scored(finest, self._loss()), self._budget
         if self.delta is None:
-            most = most_purely(budget, n_rounds=self.n_rounds, n_problems=data.loss.n_problems)
+            size: dict[str, Any] = {"n_rounds": self.n_rounds, "n_problems": data.loss.n_problems}
+            most = most_purely(budget, **size, of_spread=spread_purely(self.domain_))
             with curator.ledger.adaptive("booster", most=most):
                 how |= {"n_rounds": self.n_rounds, "learning_rate": self.learning_rate}
                 how["products_from"] = math.inf if self.additive else self._products_from

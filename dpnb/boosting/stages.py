@@ -44,6 +44,7 @@ MOST_COMBINED = 14  # attributes of triples, and of products with pure ε, which
 PUBLICLY = {"uniform": 3, "geometric": 3}  # cuts of an attribute in products with pure ε; no run chose them
 SHARED = 2  # number of common attributes of two groups that say much the same
 WIDTHS = 1.25  # of the spread of residuals that the loss of a number is wide; no stored run chose it
+LEAST_WIDTH = 1 / FIXED_POINT  # a step of the scores; at ε = ∞ the exact sums may be 0
 WHOLE = Layout((Block((interval_axis(0, np.empty(0)),)),))  # a single cell of all records
 NOTHING = 1.0  # score of no group, in square roots of the number of records
 
@@ -183,7 +184,7 @@ class Stages:
             square, sd = total(self.data.squares(layout), "squares of residuals")
             spread = self.loss.width * math.sqrt(min(max(square / n, 0.0), 1.0))
             above = self.loss.width * math.sqrt(max(square + 2 * sd, sd) / n)
-            self.data.widen(min(WIDTHS * above, self.loss.width))
+            self.data.widen(min(max(WIDTHS * above, LEAST_WIDTH), self.loss.width))
         return spread
 
     def noisy_total(self, values: Floats, what: str) -> tuple[float, float]:
@@ -615,16 +616,25 @@ OF_SPREAD = 0.05  # share of ε for the width of the loss of a number; no run ch
 OF_PRODUCTS = 0.25  # share of the rounds in which products are candidates; no stored run chose it
 
 
+ASKED_PURELY = 2 * (NARROWED[0] + NARROWED[2])  # sums for the width, and for the spread at the end
+
+
+def spread_purely(domain: Domain) -> float:
+    """Share of ε for the width of the loss."""
+    return 0.0 if domain.response is None else OF_SPREAD
+
+
 def rounds_purely(known: float, *, n_problems: int) -> tuple[int, float]:
     """Number of stumps and first step where there are only stumps."""
     rounds = min(max(0.26 * math.sqrt(known), 5.0), 100.0)  # no run that is stored chose these numbers
     return round(rounds * math.sqrt(n_problems)), min(2.7 / math.sqrt(rounds), 0.6)
 
 
-def most_purely(epsilon: float, *, n_rounds: int | None, n_problems: int) -> Cost:
+def most_purely(epsilon: float, *, n_rounds: int | None, n_problems: int, of_spread: float) -> Cost:
     """The most that :func:`boost_purely` may cost; its ρ is that of the fewest rounds, which are the dearest."""
     rounds = n_rounds or rounds_purely(0.0, n_problems=n_problems)[0]
-    parts = (OF_NUMBER * epsilon) ** 2 + ((1 - OF_NUMBER) * epsilon) ** 2 / rounds
+    before = (OF_NUMBER * epsilon) ** 2 + (of_spread * epsilon) ** 2 / ASKED_PURELY
+    parts = before + ((1 - OF_NUMBER - of_spread) * epsilon) ** 2 / rounds
     return Cost(epsilon, parts / 2)
 
 
@@ -655,10 +665,10 @@ def boost_purely(
     )
     known = evidence(n, epsilon)
     first, _, last_time = NARROWED if domain.response else (0, 0, 0)
-    of_spread = OF_SPREAD if domain.response else 0.0
+    of_spread = spread_purely(domain)
 
     def total(values: Floats, what: str) -> tuple[float, float]:
-        of_one = of_spread * epsilon / (2 * (first + last_time))
+        of_one = of_spread * epsilon / ASKED_PURELY
         noisy = curator.geometric(values, epsilon=of_one, sensitivity=1.0, what=what, unit=1 / FIXED_POINT)
         return float(noisy[0, 0]), math.sqrt(2) / of_one
 

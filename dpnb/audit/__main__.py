@@ -24,7 +24,7 @@ from typing import Any, NoReturn
 from ..domain import Domain
 from ..domain.cells import read_layout
 from ..errors import DataError, DomainError, closest
-from ..estimators.base import PrivateClassifier
+from ..estimators.base import PrivateEstimator
 from ..files import check_writable
 from .adapters import OnDomain
 from .attack import AttackError
@@ -197,6 +197,7 @@ class Audited:
     others : further findings.
     pair : the data sets of the first one.
     offered : all pairs.
+    domain : that they were made for.
     examined : what the instruments say of their work.
     """
 
@@ -204,6 +205,7 @@ class Audited:
     others: list[Finding]
     pair: Pair
     offered: list[Pair]
+    domain: Domain
     examined: Examination
 
     @property
@@ -237,7 +239,7 @@ def audited(factory: Callable[[], Any], options: argparse.Namespace) -> Audited:
             more = replayed(factory, structured, settings)
     except KeyboardInterrupt:  # what was found out counts without them
         found = replace(found, interrupted=True)
-    return Audited(ordered[0], [*ordered[1:], *more], pair, offered, found)
+    return Audited(ordered[0], [*ordered[1:], *more], pair, offered, domain, found)
 
 
 def _pairs(factory: Callable[[], Any], options: argparse.Namespace) -> tuple[Domain, list[Pair]]:
@@ -248,7 +250,7 @@ def _pairs(factory: Callable[[], Any], options: argparse.Namespace) -> tuple[Dom
             first, second, domain_file=options.domain, neighbours=options.neighbours, target=options.target
         )
         return pair.domain, [pair]
-    domain = read_layout(options.domain)[0] if options.domain else own_domain(factory()) or DOMAIN
+    domain = read_layout(options.domain)[0] if options.domain else own_domain(factory())
     return domain, pairs(options.neighbours, domain=domain, kinds=_kinds(options), seed=options.seed)
 
 
@@ -264,7 +266,7 @@ def _by_ledger(
 ) -> list[Finding]:
     """What the bets found, held against the ε at δ that the ledger of an estimator of this package states."""
     model = OnDomain(factory, pair.domain)()
-    if bets is None or not isinstance(model, PrivateClassifier):
+    if bets is None or not isinstance(model, PrivateEstimator):
         return []
     ledger = copy(model.fit(*pair.first).ledger_)
     relation: Any = settings.neighbours
@@ -346,7 +348,10 @@ def _code(options: argparse.Namespace, found: Audited) -> str:
         target = f", target={options.target!r}" if options.target else ""
         made = f"[own_pair({files}, domain_file={str(options.domain)!r}, neighbours={options.neighbours!r}{target})]"
     else:
-        domain = f", domain=read_domain_file({str(options.domain)!r})[0]" if options.domain else ""
+        domain = (
+            "" if found.domain == DOMAIN else f", domain=own_domain({options.factory.partition(':')[2]}())"
+        )
+        domain = f", domain=read_domain_file({str(options.domain)!r})[0]" if options.domain else domain
         kinds = f"kinds={_kinds(options)!r}, " if options.pairs or options.malformed else ""
         made = f"pairs({options.neighbours!r}{domain}, {kinds}seed={options.seed})"
     return again(found.finding, found.examined.bets, subject=options.factory, pairs=made)

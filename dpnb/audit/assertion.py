@@ -13,8 +13,8 @@ from sklearn.base import clone
 from ..checks import check_count, check_epsilon
 from ..domain import Domain
 from ..estimators.base import check_domain
-from .examine import examine
-from .pairs import DOMAIN, pairs
+from .examine import examine, own_domain
+from .pairs import pairs
 from .result import Finding
 from .settings import SURE, USUAL_RUNS, AuditSettings
 
@@ -39,7 +39,7 @@ def assert_private(
     delta: float = 0.0,
     gaussian: bool = False,
     neighbours: str = "add-remove",
-    domain: Domain = DOMAIN,
+    domain: Domain | None = None,
     kinds: Sequence[str] | None = None,
     runs: int = USUAL_RUNS,
     minutes: float = math.inf,
@@ -62,7 +62,8 @@ def assert_private(
         = 0. This claims more than (ε, δ). For example, randomised response keeps ε = 1 and any δ, but it is no such
         noise and fails.
     neighbours : ``"add-remove"`` or ``"replace"``.
-    domain : public domain of the records that the auditor makes up.
+    domain : public domain of the records that the auditor makes up; by default that of the subject, or two
+        attributes with two classes, or with a number for a regressor.
     kinds : kinds of pairs, as for :func:`~dpnb.audit.pairs.pairs`.
     runs : number of fits on each of two data sets, scouting included; a blatant leak takes some tens of them.
     minutes : time limit, for subjects that are slow; the verdict may then depend on the machine.
@@ -94,8 +95,9 @@ def assert_private(
         )
     check_epsilon(epsilon)
     check_count("runs", runs, low=1)
-    check_domain(domain)
     factory: Callable[[], Any] = partial(clone, subject) if is_model else subject
+    domain = own_domain(factory()) if domain is None else domain
+    check_domain(domain)
     settings = AuditSettings(
         claimed=epsilon,
         delta=delta,

@@ -18,6 +18,7 @@ from typing import Any, Unpack
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from sklearn.base import RegressorMixin
 
 from ..arrays import Floats
 from ..checks import check_count
@@ -41,13 +42,14 @@ class AttackError(RuntimeError):
 class BlackBox:
     """The view of a user of a fitted model, which is its answers to fixed queries.
 
-    Calling it with a model gives the class probabilities (codes of the labels where the model has none) of each
-    query, and the number of distinct answers.
+    Calling it with a model gives the class probabilities (codes of the labels where the model has none, and numbers
+    where it predicts numbers) of each query, and the number of distinct answers.
 
     Parameters
     ----------
     queries : records, in a form that the model takes.
-    classes : labels in a fixed order; a model that does not know a label answers NaN for it.
+    classes : labels in a fixed order; a model that does not know a label answers NaN for it. Empty if the
+        model predicts numbers.
     """
 
     queries: Any
@@ -55,7 +57,9 @@ class BlackBox:
 
     def __call__(self, model: Any) -> Floats:
         """Answers of a fitted model, (queries · classes + 1,)."""
-        if hasattr(model, "predict_proba"):
+        if not self.classes:
+            answers = np.asarray(model.predict(self.queries), float).reshape(-1, 1)
+        elif hasattr(model, "predict_proba"):
             known = list(getattr(model, "classes_", self.classes))
             table = np.asarray(model.predict_proba(self.queries), float)
             answers = np.full((len(table), len(self.classes)), np.nan)
@@ -73,7 +77,7 @@ class BlackBox:
         """Names of ``width`` observed numbers."""
         count = len(self.queries)
         if width == count + 1:
-            numbers = [f"label of query {i}" for i in range(count)]
+            numbers = [f"{'label' if self.classes else 'number'} of query {i}" for i in range(count)]
         else:
             numbers = [f"P({label} | query {i})" for i in range(count) for label in self.classes]
         return [*numbers, "number of distinct answers"]
@@ -490,7 +494,9 @@ def attack(
     asked = AuditSettings(**settings).about(subject=type(factory()).__name__)
     check_count("runs", asked.runs, low=MIN_RUNS)
     check_count("jobs", asked.jobs, low=1)
-    observe = black_box(first, second) if observe is None else observe
+    if observe is None:
+        box = black_box(first, second)
+        observe = replace(box, classes=()) if isinstance(factory(), RegressorMixin) else box
     samples = two_samples(factory, first, second, observe, failures=True)
     found = drawn(
         samples, [asked.runs, asked.runs], jobs=asked.jobs, seed=asked.seed, progress=asked.progress

@@ -26,7 +26,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..arrays import Bools
-from ..estimators.base import PrivateClassifier
+from ..estimators.base import PrivateEstimator
 
 Fact = NDArray[Any]
 Steps = Iterator[tuple[str, Any]]  # what is added to a path, and what is there
@@ -140,7 +140,7 @@ def _handed_out(model: Any) -> Steps:
         yield "len(pickle.dumps(model))", len(pickle.dumps(model))
     if callable(fitted := getattr(model, "__sklearn_is_fitted__", None)):
         yield "model.__sklearn_is_fitted__()", fitted()
-    for name in (*EXPORTS, *["release"] * isinstance(model, PrivateClassifier)):
+    for name in (*EXPORTS, *["release"] * isinstance(model, PrivateEstimator)):
         if not isinstance(model, type) and callable(export := getattr(model, name, None)):
             yield from ((f"model.{name}()", written) for written in _exported(export))
 

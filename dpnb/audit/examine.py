@@ -8,14 +8,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import RegressorMixin
 
 from ..domain import Domain
-from ..estimators.base import PrivateClassifier
+from ..estimators.base import PrivateEstimator
 from .adapters import OnDomain
 from .attack import NOTED, AttackError, Sample
 from .channels import generators
 from .hunt import Allowance, Bets, Hunt
-from .pairs import Pair
+from .pairs import DOMAIN, NUMBERS, Pair
 from .replay import replay
 from .result import Finding
 from .scan import scan
@@ -24,10 +25,12 @@ from .settings import AuditSettings, shared
 SUSPECTS = 20  # pairs that are scanned because nothing changed in something; chance ones cost six fits each
 
 
-def own_domain(model: Any) -> Domain | None:
-    """The domain that an estimator comes with."""
+def own_domain(model: Any) -> Domain:
+    """The domain that an estimator comes with, else the auditor's, which has a number to predict for a regressor."""
     domain = getattr(model, "domain", None)
-    return domain if isinstance(domain, Domain) else None
+    if isinstance(domain, Domain):
+        return domain
+    return NUMBERS if isinstance(model, RegressorMixin) else DOMAIN
 
 
 @dataclass(frozen=True)
@@ -192,7 +195,7 @@ def _shown(value: Any) -> str:
 
 def replayed(factory: Callable[[], Any], pairs: Sequence[Pair], settings: AuditSettings) -> list[Finding]:
     """The worst replay of an estimator of this package, none of others; an exact loss refutes a claim of pure ε."""
-    if not isinstance(factory(), PrivateClassifier):
+    if not isinstance(factory(), PrivateEstimator):
         return []
     how: Any = {"seed": settings.seed, "subject": settings.subject}
     found = [

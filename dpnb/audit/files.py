@@ -52,7 +52,9 @@ def own_pair(
         raise ValueError(f"neighbours={neighbours!r}: expected one of {', '.join(NEIGHBOURS)}")
     first, second = Path(first), Path(second)
     domain, layout = read_layout(Path(domain_file))
-    domain = domain if target is None else replace(domain, target=target)
+    if target is not None:
+        number = None if domain.response is None else replace(domain.response, name=target)
+        domain = replace(domain, target=target, response=number)
     parts = [_read(file, domain, layout) for file in (first, second)]
     own = own_rows(parts[0], parts[1], labels=layout.key is not None)
     _check_neighbours((first, second), parts, own, neighbours)
@@ -70,9 +72,9 @@ def _read(file: Path, domain: Domain, layout: CsvSection) -> Part:
     codes, labels, index = encode_cells(cells, domain=domain, layout=layout, file=file)
     assert labels is not None  # check_columns asks for them
     columns = {a.name: decoded(codes[:, j], a) for j, a in enumerate(domain.attributes)}
-    classes = decoded(labels, Categorical(domain.target, domain.classes))
+    y = decoded(labels, domain.response or Categorical(domain.target, domain.classes))
     X = pd.DataFrame(columns).set_axis(index, axis=0)
-    return X, pd.Series(classes, index=index, name=domain.target)
+    return X, pd.Series(y, index=index, name=domain.target)
 
 
 def _check_neighbours(

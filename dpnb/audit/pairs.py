@@ -1,14 +1,15 @@
 """Pairs of neighbours over any public domain, with shapes that are hard on trees, and places where leaks hide.
 
 A pair is made of *units*. A unit has a place in [0, 1] for each attribute, and a class. The domain turns units into
-records, so that every kind of pair exists for every domain.
+records, so that every kind of pair exists for every domain. Where a number is to be predicted, its lower end, its upper
+end and the middle stand for classes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -20,6 +21,7 @@ from .attack import BlackBox, black_box
 from .neighbours import Part, row_keys
 
 DOMAIN = Domain((Continuous("x", 0, 1), Categorical("c", (0, 1))), (0, 1), target="label")
+NUMBERS = Domain(DOMAIN.attributes, response=Continuous("number", 0, 1))
 NEIGHBOURS = ("add-remove", "replace")
 LARGE = (63, 256, 1_000)  # common records
 LONE = (500, 2_000)  # common records in the other half of the domain
@@ -88,18 +90,28 @@ def _codes(unit: Unit, domain: Domain) -> tuple[float, ...]:
     return (*places, unit.label)
 
 
+def targets(domain: Domain) -> tuple[Any, ...]:
+    """What labels of units stand for: classes, or the lower end, the upper end and the middle of a number's range."""
+    if domain.response is None:
+        return domain.classes
+    low, high = domain.response.low, domain.response.high
+    return low, high, low + (high - low) / 2
+
+
+def _last(domain: Domain) -> int:
+    """The label that is farthest from the first one."""
+    return domain.n_classes - 1 if domain.response is None else 1
+
+
 def part_of_units(units: Sequence[Unit], domain: Domain, index: Sequence[int]) -> Part:
     """The records of units; their columns have the same types however many there are."""
     labels = pd.Index(index, dtype=np.int64)
     codes = np.array([_codes(unit, domain)[:-1] for unit in units], float)
     codes = codes.reshape(len(units), domain.n_attributes)
     columns = {a.name: decoded(codes[:, j], a) for j, a in enumerate(domain.attributes)}
-    classes = decoded(
-        np.array([unit.label for unit in units], float), Categorical(domain.target, domain.classes)
-    )
-    return pd.DataFrame(columns).set_axis(labels, axis=0), pd.Series(
-        classes, index=labels, name=domain.target
-    )
+    known = Categorical(domain.target, targets(domain))
+    y = decoded(np.array([unit.label for unit in units], float), known)
+    return pd.DataFrame(columns).set_axis(labels, axis=0), pd.Series(y, index=labels, name=domain.target)
 
 
 def _unit(row: tuple[float, int, int], domain: Domain) -> Unit:
@@ -145,8 +157,9 @@ def pair_of(
     domain : public domain of the records.
     """
     x, c, label = record
-    opposite = domain.n_classes - 1 - label
-    opposite = opposite if opposite != label else (label + 1) % domain.n_classes
+    n = len(targets(domain))
+    opposite = (_last(domain) - label) % n
+    opposite = opposite if opposite != label else (label + 1) % n
     common = [_unit(row, domain) for row in rows]
     instead = _unit((x, 1 - c, opposite), domain)
     return neighbours_of(neighbours, domain, name, common, _unit(record, domain), instead=instead)
@@ -167,7 +180,7 @@ def random_pair(rng: np.random.Generator, *, neighbours: str = "add-remove", dom
     """A pair of 1 to 12 random common records and one more, on a coarse grid so that values tie."""
     n = int(rng.integers(1, 13))
     places = rng.integers(0, 11, n + 1) / 10
-    ends, labels = rng.integers(0, 2, n + 1), rng.integers(0, domain.n_classes, n + 1)
+    ends, labels = rng.integers(0, 2, n + 1), rng.integers(0, len(targets(domain)), n + 1)
     rows: Rows = [(float(x), int(c), int(label)) for x, c, label in zip(places, ends, labels, strict=True)]
     return pair_of(f"random, {n} common records", rows[1:], rows[0], neighbours=neighbours, domain=domain)
 
@@ -178,7 +191,7 @@ def _randoms(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[
     for n in (8, 30):
         units = [
             Unit(tuple(rng.random(domain.n_attributes).tolist()), int(label))
-            for label in rng.integers(0, domain.n_classes, n + 2)
+            for label in rng.integers(0, len(targets(domain)), n + 2)
         ]
         name = f"random over the whole domain, {n} common records"
         found.append(neighbours_of(neighbours, domain, name, units[2:], units[0], instead=units[1]))
@@ -187,7 +200,7 @@ def _randoms(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[
 
 def _ends(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pair]:
     """A record in the corner that is farthest from all others, of a class of its own."""
-    low, high = _unit((0.0, 0, 0), domain), _unit((1.0, 1, domain.n_classes - 1), domain)
+    low, high = _unit((0.0, 0, 0), domain), _unit((1.0, 1, _last(domain)), domain)
     name = "all records at the {} end, one at the other"
     return [
         neighbours_of(neighbours, domain, name.format(where), [near] * 6, far, instead=near)
@@ -210,7 +223,7 @@ def _duplicates(neighbours: str, domain: Domain, rng: np.random.Generator) -> li
 
 def _bounds(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pair]:
     """Several records on each end of the domain, and one more on the lower or the upper one."""
-    low, high = _unit((0.0, 0, 0), domain), _unit((1.0, 1, domain.n_classes - 1), domain)
+    low, high = _unit((0.0, 0, 0), domain), _unit((1.0, 1, _last(domain)), domain)
     between = [_unit((0.5, c, label), domain) for c in (0, 1) for label in (0, 1)]
     return [
         neighbours_of(
@@ -231,7 +244,7 @@ def _meeting(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[
     def unit(x: float, z: float, label: int) -> Unit:
         return Unit(tuple(z if j % 2 else x for j in range(domain.n_attributes)), label)
 
-    classes, found = (0, domain.n_classes - 1), []
+    classes, found = (0, _last(domain)), []
     # What goes with the lower end of the first attribute; where there is no second one both are the same.
     for apart in (0.0, 1.0)[: domain.n_attributes]:
         known = [(0.0, apart), (1.0, 1 - apart), (0.5, 0.0), (0.5, 1.0)]
@@ -240,8 +253,7 @@ def _meeting(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[
         found += [
             neighbours_of(
                 neighbours, domain,
-                f"common apart, together for once: {_words(record, domain)}, "
-                f"class {domain.classes[record.label]!r}",
+                f"common apart, together for once: {_words(record, domain)}, {_labelled(record.label, domain)}",
                 common, record, instead=unit(0.5, 0.0, 0),
             )
             for record in records
@@ -253,7 +265,7 @@ def _large(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pa
     """More records than the others have, at random on the coarse grid; the record of its own stands apart."""
     found = []
     for n in LARGE:
-        drawn = (rng.integers(0, most, n) for most in (15, 2, domain.n_classes))
+        drawn = (rng.integers(0, most, n) for most in (15, 2, len(targets(domain))))
         rows: Rows = [(0.1 + 0.05 * int(x), int(c), int(label)) for x, c, label in zip(*drawn, strict=True)]
         found.append(pair_of(f"{n} common records", rows, (0.95, 1, 1), neighbours=neighbours, domain=domain))
     return found
@@ -261,7 +273,7 @@ def _large(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pa
 
 def _lone(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pair]:
     """A lone record of its own class, in the half of the domain where none of many others is."""
-    record = Unit((0.9,) * domain.n_attributes, domain.n_classes - 1)
+    record = Unit((0.9,) * domain.n_attributes, _last(domain))
     found = []
     for n in LONE:
         common = [Unit(tuple(places), 0) for places in (rng.random((n, domain.n_attributes)) / 2).tolist()]
@@ -275,11 +287,11 @@ def _classes(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[
     domains = [replace(domain, classes=tuple(range(k))) for k in (3, 4)] if domain == DOMAIN else [domain]
     found = []
     for public in domains:
-        k = public.n_classes
+        k, what = len(targets(public)), "classes" if public.classes else "numbers"
         rows: Rows = [(0.1 + 0.8 * i / (3 * k), i % 2, i % k) for i in range(3 * k)]
         last = [k - 1] if domain == DOMAIN else list(range(min(k, 6)))
         found += [
-            pair_of(f"{k} classes, a record of class {public.classes[label]!r}", rows, (0.95, 1, label),
+            pair_of(f"{k} {what}, a record of {_labelled(label, public)}", rows, (0.95, 1, label),
                     neighbours=neighbours, domain=public)
             for label in last
         ]  # fmt: skip
@@ -301,7 +313,7 @@ def _rare(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pai
     instead = _unit((0.0, 0, 0), domain)
     known = {_codes(instead, domain)}
     for i, places in enumerate((strata + 0.5) / STRATA):
-        unit = Unit(tuple(places.tolist()), i % domain.n_classes)
+        unit = Unit(tuple(places.tolist()), i % len(targets(domain)))
         if _codes(unit, domain) not in known:
             known.add(_codes(unit, domain))
             name = f"a value of its own: {_words(unit, domain)}"
@@ -318,6 +330,11 @@ def _words(unit: Unit, domain: Domain) -> str:
         )
         shown.append(f"{attribute.name} = {value}")
     return ", ".join(shown[:SHOWN]) + (", …" if len(shown) > SHOWN else "")
+
+
+def _labelled(label: int, domain: Domain) -> str:
+    value = targets(domain)[label]
+    return f"class {value!r}" if domain.response is None else f"{domain.target} = {value:g}"
 
 
 def _empty(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pair]:
@@ -353,16 +370,7 @@ def _misfits(domain: Domain) -> list[tuple[str, str | None, object]]:
     continuous = next((a for a in domain.attributes if isinstance(a, Continuous)), None)
     categorical = next((a for a in domain.attributes if isinstance(a, Categorical)), None)
     if continuous is not None and not continuous.is_date:
-        name, width = continuous.name, continuous.high - continuous.low
-        found += [
-            (f"{name} is NaN", name, float("nan")),
-            (f"{name} is +∞", name, float("inf")),
-            (f"{name} is −∞", name, float("-inf")),
-            (f"{name} is below its bounds", name, continuous.low - 10 * width),
-            (f"{name} is above its bounds", name, continuous.high + 10 * width),
-            (f"{name} is a text", name, "n/a"),
-            (f"{name} is a number, written as a text", name, f"{continuous.low + width / 2:g}"),
-        ]
+        found += _no_numbers(continuous, continuous.name)
     if categorical is not None:
         whole = all(isinstance(v, int) for v in categorical.values)
         unknown = max(v for v in categorical.values if isinstance(v, int)) + 1 if whole else "none of these"
@@ -370,7 +378,23 @@ def _misfits(domain: Domain) -> list[tuple[str, str | None, object]]:
             (f"{categorical.name} is an unknown category", categorical.name, unknown),
             (f"{categorical.name} is missing", categorical.name, None),
         ]
+    if domain.response is not None:
+        return [*found, *_no_numbers(domain.response, None)]
     return [*found, ("the label is missing", None, None), ("the label is unknown", None, "none of these")]
+
+
+def _no_numbers(public: Continuous, column: str | None) -> list[tuple[str, str | None, object]]:
+    """What may be wrong with a number."""
+    name, width = public.name, public.high - public.low
+    return [
+        (f"{name} is NaN", column, float("nan")),
+        (f"{name} is +∞", column, float("inf")),
+        (f"{name} is −∞", column, float("-inf")),
+        (f"{name} is below its bounds", column, public.low - 10 * width),
+        (f"{name} is above its bounds", column, public.high + 10 * width),
+        (f"{name} is a text", column, "n/a"),
+        (f"{name} is a number, written as a text", column, f"{public.low + width / 2:g}"),
+    ]
 
 
 def _structured(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pair]:

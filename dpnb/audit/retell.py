@@ -76,6 +76,8 @@ def again(finding: Finding, bets: Bets | None, *, subject: str, pairs: str) -> s
     head = [f"from dpnb.audit import {tools}"]
     if "read_domain_file" in pairs:
         head += ["from dpnb.domain import read_domain_file"]
+    if "own_domain" in pairs:
+        head += ["from dpnb.audit.examine import own_domain"]
     head += [f"from {module} import {name.partition('.')[0]}", "", f"tried = {pairs}"]
     return "\n".join([*head, *body])
 

@@ -23,10 +23,9 @@ class PrivateBoosterRegressor(Boosted, PrivateRegressor):
     ----------
     domain : a domain with a ``response``, whose bounds are public. Numbers outside of them count as the next
         bound, and what is missing or no number counts as the middle.
+    delta, n_rounds, uniform, geometric, additive : as for :class:`~dpnb.PrivateBooster`.
     learning_rate : first step λ > 0 of the stumps, in widths of the loss; if None, it follows from the number of
         rounds.
-
-    The other parameters are those of :class:`~dpnb.PrivateBooster`.
 
     Attributes
     ----------

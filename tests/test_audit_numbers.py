@@ -26,7 +26,7 @@ from dpnb.audit.pairs import KINDS, NEIGHBOURS, NUMBERS, families
 from dpnb.audit.replay import replay_estimator
 from dpnb.boosting import stages
 from dpnb.boosting.plans import Planner
-from dpnb.boosting.stages import Stages, most_purely, spread_purely
+from dpnb.boosting.stages import OF_SPREAD, Stages, most_purely
 from dpnb.privacy.curator import opening
 from dpnb.privacy.ledger import PlannedScope, Scope
 from dpnb.records.losses import Huber, fixed
@@ -218,8 +218,7 @@ def test_the_most_that_a_fit_may_cost_is_what_it_costs_or_more(n_rounds: int) ->
     ledger = model.fit(*families(domain=PRICES)[0].first).ledger_
     spent = sum(event.worst.rho for event in ledger.events)
     of_classes, of_numbers = (
-        most_purely(1.0, n_rounds=n_rounds, n_problems=1, of_spread=share)
-        for share in (0.0, spread_purely(PRICES))
+        most_purely(1.0, n_rounds=n_rounds, n_problems=1, of_spread=share) for share in (0.0, OF_SPREAD)
     )
     assert spent <= of_numbers.rho * (1 + 1e-9)
     assert (spent > of_classes.rho) == (n_rounds == 1000)  # broken twin: without the sums for the width
@@ -235,7 +234,7 @@ def test_without_noise_the_width_may_shrink_to_nothing(
     with np.errstate(invalid="raise"):
         for number in (0.0, 10_000.0, 17_000.0):
             assert model.fit(X, y * 0 + number).predict(X) == pytest.approx(number, abs=1)
-        monkeypatch.setattr(stages, "LEAST_WIDTH", 0.0)  # broken twin
+        monkeypatch.setattr(stages, "NARROWEST", 0.0)  # broken twin
         with pytest.raises(FloatingPointError):
             model.fit(X, y * 0 + 10_000.0)
 

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import check_estimator
 
 from dpnb import Categorical, Continuous, Domain, PrivateBoosterRegressor
 from dpnb.arrays import Floats
@@ -37,11 +36,6 @@ def sample(n: int = 4000) -> tuple[pd.DataFrame, pd.Series[Any]]:
 
 def learner(**how: Any) -> PrivateBoosterRegressor:
     return PrivateBoosterRegressor(**{"epsilon": 5.0, "domain": domain_to(0, 64), "random_state": 0} | how)
-
-
-@pytest.mark.parametrize("delta", DELTAS)
-def test_scikit_learn_takes_it(delta: float | None) -> None:
-    check_estimator(PrivateBoosterRegressor(epsilon=10.0, delta=delta, random_state=0))
 
 
 @pytest.mark.parametrize("delta", DELTAS)

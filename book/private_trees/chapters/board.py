@@ -183,8 +183,8 @@ def check_board(fits: pd.DataFrame, changed: pd.DataFrame, choice: pd.DataFrame)
                                                        change.mean(), change.min(), change.max()])
 
 
-def check_leads(leads: pd.DataFrame, pure_leads: pd.DataFrame) -> None:
-    """Paired differences."""
+def check_leads(leads: pd.DataFrame, pure_leads: pd.DataFrame, rankings: Mapping[float, Ranking]) -> None:
+    """Paired differences, and ranks over data sets."""
     best, total, pure_total = standings.over_best(leads), *(standings.tally(t).sum() for t in (leads, pure_leads))
     few, worst = leads[leads["method"] == SYNTHETIC], best.sort_values("mean").to_dict("records")[0]
     small = (0.05, 0.1, 0.25, 0.5)
@@ -206,10 +206,6 @@ def check_leads(leads: pd.DataFrame, pure_leads: pd.DataFrame) -> None:
     observe("board-smallest", r"the largest deficit is {:.3f}, on {} at $\varepsilon={:g}$, against {}",
             lambda lead: min(lead) < 0, best["mean"].tolist(),
             says=[-worst["mean"], worst["dataset"], worst["epsilon"], worst["method"]])
-
-
-def check_ranks(rankings: Mapping[float, Ranking]) -> None:
-    """Ranks over data sets."""
     one, chances = rankings[1.0], [ranking.friedman for ranking in rankings.values()]
     others, close = len(one.mean) - 1, int((one.mean <= one.mean.iloc[0] + one.critical).sum()) - 1
     observe("board-friedman", r"Friedman's test tells the methods apart at each of the three $\varepsilon$, with $p$ "

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from dpnb import PrivateBooster
+from dpnb import PrivateBooster, PrivateBoosterRegressor
 from dpnb.files import write_whole
 from dpnb.papers.baselines import AdaBoost, CARTDPsAdaBoost, DPAdaBoost
 from dpnb.papers.baselines_forest import RandomSplitForest, RandomTrees
@@ -36,7 +36,9 @@ CHAPTERS: dict[type, str] = {
     PearsonTree: "notebooks/05_pearson",
     **dict.fromkeys((AdaBoost, CARTDPsAdaBoost, DPAda, DPAdaBoost), "notebooks/06_dpada"),
     **dict.fromkeys((EDPRF, RandomSplitForest), "notebooks/07_edprf"),
-    **dict.fromkeys((LogisticRegression, PrivateBooster), "notebooks/09_leaderboard"),
+    **dict.fromkeys(
+        (LogisticRegression, PrivateBooster, PrivateBoosterRegressor), "notebooks/09_leaderboard"
+    ),
 }
 """Every estimator and the page of the book that treats it, in the order of the pages."""
 # A field of a numpydoc section: "names : meaning", lines below it further in.

@@ -22,8 +22,10 @@ REFERENCE = re.compile(r"\{prf:ref\}`([^`]+)`")
 
 
 def blocks(soup: BeautifulSoup) -> list[tuple[Tag, str]]:
-    """Paragraphs, points, captions and cells, with their plain text."""
-    return [(block, plain(block.get_text())) for block in soup.find_all(BLOCKS)]
+    """Paragraphs, points, captions and cells, with their plain text; cells of printed tables are no sentences."""
+    found = soup.find_all(BLOCKS)
+    said = [block for block in found if block.name != "td" or not block.find_parent(class_="cell_output")]
+    return [(block, plain(block.get_text())) for block in said]
 
 
 def holders(found: list[tuple[Tag, str]], sentence: str) -> list[Tag]:

@@ -62,7 +62,7 @@ def numbers_at(means: pd.DataFrame, epsilon: float) -> pd.DataFrame:
     some = means[means["epsilon"].isin([epsilon, INF])].assign(epsilon=epsilon)
     both = {name: regression.number_table(some, metric) for name, metric in (("R²", "r2"), ("MAE", "mae"))}
     table = pd.concat(both).droplevel("epsilon").swaplevel().sort_index(level=0, sort_remaining=False)
-    return table.rename_axis(["", ""])
+    return table.rename_axis([None, None])
 
 
 def deficits(best: pd.DataFrame, pure_best: pd.DataFrame) -> pd.DataFrame:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,8 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from dpnb import Categorical, Continuous, Domain, PrivateBoosterRegressor
+import dpnb
+from dpnb import Categorical, Continuous, DataError, Domain, PrivateBoosterRegressor
 from dpnb.arrays import Floats
 from dpnb.boosting import stages
 from dpnb.boosting.plans import Settings
@@ -142,6 +145,18 @@ def test_a_budget_without_end_gives_no_noise() -> None:
     for number in (y, y * 0 + 5):  # also numbers that are all the same, which have no spread
         model = learner(epsilon=math.inf, delta=1e-6).fit(X, number)
         assert np.abs(model.predict(X) - number).mean() < 1.5
+
+
+@pytest.mark.parametrize("spread", [-1.0, "nan", "inf", "1", None])
+def test_a_document_with_another_spread_is_refused(spread: Any, tmp_path: Path) -> None:
+    model = learner().fit(*sample(300))
+    model.release(tmp_path / "model.json")
+    document = json.loads((tmp_path / "model.json").read_text())
+    document["model"]["spread_"] = spread
+    (tmp_path / "other.json").write_text(json.dumps(document))
+    with pytest.raises(DataError, match="damaged"):
+        dpnb.read(tmp_path / "other.json")
+    assert dpnb.read(tmp_path / "model.json").spread_ == model.spread_  # broken twin: nothing is wrong
 
 
 def test_weights_are_refused() -> None:

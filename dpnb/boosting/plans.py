@@ -20,11 +20,7 @@ ROUNDS = (20, 30, 45, 70, 100, 150)  # numbers of stumps for a problem, each for
 # Records times ε from which on there are more stumps, and more groups of attributes; no run chose them.
 MORE_STUMPS = tuple(400 * 1.5**i for i in range(1, len(ROUNDS)))
 MORE_GROUPS = tuple(900.0 * 4**i for i in range(4))
-NARROWED = (
-    3,
-    1,
-    1,
-)  # times that the loss of a number is narrowed: before the stumps, before the sweeps, at the end
+NARROWED = (3, 1, 1)  # times that the loss of a number is narrowed: before stumps, before sweeps, at the end
 STEP_OF_A_NUMBER = 0.4  # of the step for classes, in widths of the loss; no stored run chose it
 MOST_CELLS_OF_A_GROUP = 128  # larger groups are not offered; no run chose it
 

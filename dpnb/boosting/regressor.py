@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from ..arrays import Floats
 from ..domain import Continuous
+from ..errors import DataError
 from ..estimators.base import PrivateRegressor
 from ..privacy.curator import Curator
 from ..records.doors import RecordsDoor
@@ -57,6 +59,11 @@ class PrivateBoosterRegressor(Boosted, PrivateRegressor):
     def _fit(self, records: RecordsDoor, curator: Curator) -> None:
         self.models_, spread = self._boost(records, curator)
         self.spread_ = spread * self._half
+
+    def _check_revived(self) -> None:
+        super()._check_revived()
+        if len(self.models_) != 1 or not 0 <= self.spread_ < math.inf:
+            raise DataError(f"{len(self.models_)} models, spread {self.spread_}: expected one, and a finite spread")
 
     @property
     def _response(self) -> Continuous:

@@ -33,9 +33,8 @@ from .plans import (
     evidence,
 )
 
-Total = Callable[
-    [Floats, str], tuple[float, float]
-]  # a sum over all records, and what it is → noisy sum, its noise
+# From a sum over all records, and what it is, to the noisy sum and the standard deviation of its noise.
+Total = Callable[[Floats, str], tuple[float, float]]
 
 SHRINKS_TO = 0.2  # last step as a share of the first, from which steps shrink linearly; no run chose it
 HALVINGS = 8  # largest number for a crowded bin

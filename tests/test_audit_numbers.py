@@ -27,12 +27,11 @@ from dpnb.audit.replay import replay_estimator
 from dpnb.boosting import stages
 from dpnb.boosting.plans import Planner
 from dpnb.boosting.stages import OF_SPREAD, Stages, most_purely
-from dpnb.privacy.curator import opening
 from dpnb.privacy.ledger import PlannedScope, Scope
 from dpnb.records.losses import Huber, fixed
 from stage_records import ATTRIBUTES, DELTA, EVERYTHING, Encoded, sample
 from test_audit_stages import choices_at, counted_twice, half_of_the_sensitivity, noise_of_one_block
-from test_stages import Asked, Recorder, excess
+from test_stages import excess, run
 
 PRICES = Domain(NUMBERS.attributes, response=Continuous("price", 0, 20_000, unit="dollars"))
 SMALL: dict[str, Any] = {"n_rounds": 4, "uniform": 5, "geometric": 2}
@@ -281,19 +280,6 @@ def drawn(rng: np.random.Generator, n: int) -> tuple[Any, Any]:
     return codes, np.clip(25 * classes - 20 + rng.choice([0.0, 30.0]) * rng.normal(size=n), -20, 80)
 
 
-def asked(data: Encoded, script: list[Asked] | None, **parameters: Any) -> list[Asked]:
-    recorders: list[Recorder] = []
-
-    def make(**doors: Any) -> Recorder:
-        recorders.append(Recorder(**doors))
-        recorders[-1].script = None if script is None else iter(script)
-        return recorders[-1]
-
-    with opening(make):
-        PrivateBoosterRegressor(**{"uniform": 7, "geometric": 6, **parameters}).fit(data)
-    return recorders[0].asked
-
-
 def largest(delta: float | None, *, fits: int, neighbours: int = 4) -> tuple[dict[str, float], Counter[str]]:
     """Largest change of each question as a share of its bound, over records more or less, and how many were seen.
 
@@ -302,9 +288,14 @@ def largest(delta: float | None, *, fits: int, neighbours: int = 4) -> tuple[dic
     rng, found, n = np.random.default_rng(0), dict[str, float](), Counter[str]()
     for k in range(fits):
         codes, labels = drawn(rng, int(rng.integers(1, 300)))
-        how = {"epsilon": float(rng.choice([0.3, 3.0, 300.0, 3e4])), "delta": delta, "random_state": k}
+        how = {
+            "epsilon": float(rng.choice([0.3, 3.0, 300.0, 3e4])),
+            "delta": delta,
+            "seed": k,
+            "kind": PrivateBoosterRegressor,
+        }
         how |= {"n_rounds": 8} if delta is None else {}
-        first = asked(Numbered(codes, labels), None, **how)
+        first = run(Numbered(codes, labels), **how).asked
         for _ in range(neighbours):
             if rng.random() < 0.5:
                 at = int(rng.integers(len(labels)))
@@ -312,7 +303,7 @@ def largest(delta: float | None, *, fits: int, neighbours: int = 4) -> tuple[dic
             else:
                 code, label = drawn(rng, 1)
                 other = np.concatenate([codes, code]), np.append(labels, rng.choice([-20.0, 80.0, label[0]]))
-            for one, two in zip(first, asked(Numbered(*other), first, **how), strict=True):
+            for one, two in zip(first, run(Numbered(*other), script=first, **how).asked, strict=True):
                 what = one.how["what"]
                 found[what] = max(found.get(what, 0.0), 1 + excess(one, two, replaced=False))
                 n[what] += 1

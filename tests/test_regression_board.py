@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import importlib.util
-import sys
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -24,6 +22,9 @@ from private_trees.studies import runs
 from private_trees.studies.runs import Cell, missing, read
 from private_trees.studies.scores import number_scores
 from private_trees.studies.sets import DOMAINS, NUMBERS, TESTED_NUMBERS, split_of
+from test_board_peers import script
+
+__all__ = ["script"]  # a fixture
 
 PRICE = Continuous("price", 0, 10)
 DOMAIN = Domain((Continuous("x", -1, 1), Categorical("c", ("a", "b", "c"))), response=PRICE)
@@ -199,19 +200,6 @@ def test_the_table_has_means_and_their_errors() -> None:
 
 
 # The rivals
-
-
-@pytest.fixture(scope="module")
-def script(root: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(
-        "board_peers", root / "benchmarks" / "peers" / "board_peers.py"
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 def test_every_rival_has_a_way_to_run(script: ModuleType) -> None:

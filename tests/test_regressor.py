@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +139,19 @@ def test_it_spends_what_it_claims(neighbours: Any, delta: float | None, how: dic
     names = [event.what for event in model.ledger_.events]
     asked = sum(stages.NARROWED) if delta else stages.ASKED_PURELY // 2
     assert names.count("squares of residuals") == names.count("residuals") == asked
+
+
+@pytest.mark.parametrize("delta", DELTAS)
+def test_order_and_copies_do_not_matter(delta: float | None) -> None:
+    """Sums are exact, so that records in another order give the same model; so do a clone and a pickle."""
+    X, y = sample(700)
+    model = learner(delta=delta).fit(X, y)
+    order = np.random.default_rng(0).permutation(len(y))
+    for other in (learner(delta=delta).fit(X.iloc[order], y.iloc[order]), clone(model).fit(X, y)):
+        assert np.array_equal(other.models_[0].table, model.models_[0].table)
+    assert np.array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
+    another = learner(delta=delta, random_state=1).fit(X, y)  # broken twin: other noise
+    assert not np.array_equal(another.predict(X), model.predict(X))
 
 
 def test_a_budget_without_end_gives_no_noise() -> None:

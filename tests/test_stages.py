@@ -80,7 +80,14 @@ class Run:
     asked: list[Asked] = field(default_factory=list)
 
 
-def run(data: Encoded, *, seed: int, script: list[Asked] | None = None, **parameters: Any) -> Run:
+def run(
+    data: Encoded,
+    *,
+    seed: int,
+    script: list[Asked] | None = None,
+    kind: Any = PrivateBooster,
+    **parameters: Any,
+) -> Run:
     """A fit, or a fit of other records that gets the outcomes of an earlier one."""
     recorders: list[Recorder] = []
 
@@ -90,7 +97,7 @@ def run(data: Encoded, *, seed: int, script: list[Asked] | None = None, **parame
         return recorders[-1]
 
     with opening(make):
-        model = PrivateBooster(
+        model = kind(
             **(
                 {"epsilon": 2.0, "delta": DELTA, "uniform": 7, "geometric": 6, "random_state": seed}
                 | parameters

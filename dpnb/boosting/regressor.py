@@ -43,9 +43,9 @@ class PrivateBoosterRegressor(Boosted, PrivateRegressor):
     the record and from past outputs, so all that :class:`~dpnb.PrivateBooster` says of two classes holds: a stump's
     score moves by at most ½ either way, a sum over cells by 1 for each block.
 
-    The width is 1¼ times a noisy spread of the residuals. Spread and middle follow from sums of residuals, and of their
-    squares, over all records, which a record changes by at most 1 each. These sums are released three times before the
-    stumps, with δ once before the sweeps, and once at the end.
+    The width is 1¼ times a noisy spread of the residuals, with two standard deviations of the noise on top. Spread and
+    middle follow from sums of residuals, and of their squares, over all records, which a record changes by at most 1
+    each. These sums are released three times before the stumps, with δ once before the sweeps, and once at the end.
 
     A weight would multiply what a record may change, so there are no sample weights.
 
@@ -63,7 +63,9 @@ class PrivateBoosterRegressor(Boosted, PrivateRegressor):
     def _check_revived(self) -> None:
         super()._check_revived()
         if len(self.models_) != 1 or not 0 <= self.spread_ < math.inf:
-            raise DataError(f"{len(self.models_)} models, spread {self.spread_}: expected one, and a finite spread")
+            raise DataError(
+                f"{len(self.models_)} models, spread {self.spread_}: expected one, and a finite spread"
+            )
 
     @property
     def _response(self) -> Continuous:

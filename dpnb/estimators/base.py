@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from importlib.metadata import version
 from os import PathLike
 from typing import Any, ClassVar, Self
@@ -195,8 +195,8 @@ class PrivateEstimator(_Strictness, BaseEstimator):  # type: ignore[misc]
         """Learn the model from the records, with all releases through the curator."""
         raise NotImplementedError
 
-    def _inferred(self, X: Any, y: Any) -> Callable[[], Domain]:
-        """Check the target, and return what reads a domain off the records."""
+    def _inferred(self, X: Any, y: Any) -> Domain:
+        """A domain that is read off the records."""
         raise NotImplementedError
 
     def _check_target(self) -> None:
@@ -233,10 +233,9 @@ class PrivateEstimator(_Strictness, BaseEstimator):  # type: ignore[misc]
             if not isinstance(y, np.ndarray | pd.DataFrame):
                 y = as_series(y).infer_objects()
             y = y if isinstance(y, pd.Series) else column_or_1d(y, warn=True)
-            inferred = self._inferred(X, y)
             validate_data(self, X, skip_check_array=True)
             why = "no domain given: bounds, categories and classes read off the records"
-            self.domain_ = curator.exact(inferred(), why=why)
+            self.domain_ = curator.exact(self._inferred(X, y), why=why)
         else:
             check_domain(self.domain)
             self.domain_ = _for_codes(self.domain) if _are_codes(y, self.domain) else self.domain
@@ -442,10 +441,10 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
             why = f"{classes} classes: {name} is for two; PrivateBooster takes any number"
             raise ValueError(f"Only binary classification is supported. {why}")
 
-    def _inferred(self, X: Any, y: Any) -> Callable[[], Domain]:
+    def _inferred(self, X: Any, y: Any) -> Domain:
         distinct(as_series(y), of="the labels")
         check_classification_targets(y)
-        return partial(Domain.infer, X, y)
+        return Domain.infer(X, y)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -502,8 +501,8 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
                 "PrivateBooster is for classes; a number has a range, Domain(attributes, response=Continuous(...))"
             )
 
-    def _inferred(self, X: Any, y: Any) -> Callable[[], Domain]:
-        return partial(Domain.infer, X, y, numbers=True)
+    def _inferred(self, X: Any, y: Any) -> Domain:
+        return Domain.infer(X, y, numbers=True)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -142,12 +142,19 @@ def parts_of(dataset: str, seed: int, inner: bool) -> Parts:
 
 @cache
 def planned(method: str, setting: str, domain: Domain, epsilon: float) -> None:
-    """Plan a learner's budget, which is kept for later fits: by a fit to no records."""
+    """Plan a learner's budget, which is kept for later fits."""
+    fit_to_nothing(
+        MAKE[method](epsilon=epsilon, random_state=0, **LEARNERS[method].settings[setting]), domain
+    )
+
+
+def fit_to_nothing(model: Any, domain: Domain) -> None:
+    """Fit a model to no records, by which it plans its budget."""
     X = pd.DataFrame({name: pd.Series(dtype=object) for name in domain.names})
     records = Records(X, pd.Series(dtype=object), domain=domain)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FewRecordsWarning)
-        MAKE[method](epsilon=epsilon, random_state=0, **LEARNERS[method].settings[setting]).fit(records)
+        model.fit(records)
 
 
 def measure(cell: Cell, *, inner: bool = False) -> dict[str, float]:

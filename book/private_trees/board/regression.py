@@ -6,7 +6,6 @@ scored.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from functools import cache, lru_cache, partial
 from pathlib import Path
@@ -20,13 +19,13 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from dpnb.arrays import Floats
 from dpnb.boosting.regressor import PrivateBoosterRegressor
 from dpnb.domain import Domain
-from dpnb.errors import FewRecordsWarning
 from dpnb.records.memory import Records
 
 from ..studies.runs import DELTA, INF, Cell, Study, read, wide
 from ..studies.scores import number_scores
 from ..studies.sets import NUMBERS, TESTED_NUMBERS, split_of
 from .costs import costly
+from .learners import fit_to_nothing
 from .ridge import fit_ridge
 from .rivals import Rival, board_study, not_measured
 from .standings import CELL, leads, over_best
@@ -98,12 +97,8 @@ def parts_of(dataset: str, seed: int) -> Encoded:
 
 @cache
 def planned(domain: Domain, epsilon: float, delta: float) -> None:
-    """Plan the booster's budget, which is kept for later fits: by a fit to no records."""
-    nothing = pd.Series(dtype=float)
-    records = Records(pd.DataFrame(columns=list(domain.names), dtype=object), nothing, domain=domain)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FewRecordsWarning)
-        PrivateBoosterRegressor(epsilon=epsilon, delta=delta or None, random_state=0).fit(records)
+    """Plan the booster's budget, which is kept for later fits."""
+    fit_to_nothing(PrivateBoosterRegressor(epsilon=epsilon, delta=delta or None, random_state=0), domain)
 
 
 Fitted = tuple[Floats, float]  # numbers for the test part, and what the ledger says

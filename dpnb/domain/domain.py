@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -30,11 +30,13 @@ from .attributes import (
     check_values,
     listed,
     repeated,
+    short,
 )
 from .encoding import decoded, distinct, encoded, positions, replaced, replaced_positions, spelt_values
 from .frames import as_frame, as_series, columns_of, is_table, objects
 from .hints import another_order, notes, notes_on_index
 from .misfits import Misfit, joined, lacking, raise_misfits
+from .rows import PLAIN, Written
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ class Domain:
     classes : the class labels, each once; at least two. Their order gives their codes.
     target : name of the label column; not the name of an attribute.
     response : the number to predict with its public bounds, in place of classes and target.
+    written : how CSV files are written that hold such records.
 
     Raises
     ------
@@ -65,6 +68,7 @@ class Domain:
     classes: tuple[Hashable, ...] = ()
     target: str = "class"
     response: Continuous | None = None
+    written: Written = field(default=PLAIN, repr=False)
 
     def __post_init__(self) -> None:
         if isinstance(self.attributes, Continuous | Categorical):
@@ -327,7 +331,8 @@ class Domain:
 
         Parameters
         ----------
-        X : columns of the domain. Columns of other types are left alone, and so are the cells of continuous attributes.
+        X : columns of the domain. Columns of other types are left alone, and so are the cells of continuous attributes,
+            unless numbers are written otherwise than Python's.
         missing : cells that stand for a missing value.
         """
         columns = {}
@@ -336,7 +341,9 @@ class Domain:
             if missing and (column.dtype == object or pd.api.types.is_string_dtype(column.dtype)):
                 column = column.mask(column.isin(missing), None)
             if isinstance(attribute, Categorical):
-                column = spelt_values(column, attribute.levels)
+                column = spelt_values(self.written.read(column, but=attribute.levels), attribute.levels)
+            elif not attribute.is_date:
+                column = self.written.read(column)
             columns[attribute.name] = column
         return pd.DataFrame(columns, index=X.index)
 
@@ -376,6 +383,7 @@ class Domain:
 
     def spelt_labels(self, y: pd.Series[Any]) -> pd.Series[Any]:
         """Labels with the classes that texts spell, as by :meth:`spelt`; numbers to predict are left alone."""
+        y = self.written.read(y, but=self.classes)
         return spelt_values(y, self.classes) if self.response is None else y
 
     def clip(self, X: pd.DataFrame | ArrayLike) -> pd.DataFrame:
@@ -531,7 +539,11 @@ class Domain:
                 f"such documents hold only str, int, float and bool values, got {listed(bad)}; "
                 "name them by texts"
             )
-        return target | {"attributes": [_written(attribute) for attribute in self.attributes]}
+        csv = {
+            f.name: value for f in fields(Written) if (value := getattr(self.written, f.name)) != f.default
+        }
+        attributes = [_written(attribute) for attribute in self.attributes]
+        return target | {"attributes": attributes} | ({"csv": csv} if csv else {})
 
     @classmethod
     def from_document(cls, document: Any) -> Domain:
@@ -554,10 +566,11 @@ class Domain:
             _read_attribute(entry, place) for place, entry in enumerate(document["attributes"], 1)
         )
         target = document.get("target", "class")
+        written = _read_written(document.get("csv", {}))
         if isinstance(target, dict):
-            domain = cls(attributes, response=_read_response(document))
+            domain = cls(attributes, response=_read_response(document), written=written)
         else:
-            domain = cls(attributes, document["classes"], target)
+            domain = cls(attributes, document["classes"], target, written=written)
         domain.document()  # what YAML has beside plain values, such as dates, cannot be written again
         return domain
 
@@ -601,7 +614,7 @@ class Domain:
     def from_yaml(cls, path: str | os.PathLike[str]) -> Domain:
         """Read a domain from a file in the format that :meth:`to_yaml` documents.
 
-        A section ``csv``, which tells :func:`dpnb.load` how to read a table, is left to that function.
+        Of a section ``csv``, what tells :func:`dpnb.load` which records to read is left to that function.
 
         Raises
         ------
@@ -636,7 +649,7 @@ class Domain:
 
 
 def read_domain_file(path: str | os.PathLike[str]) -> tuple[Domain, object]:
-    """Read a domain file, that is, the domain and its section ``csv``, which is an empty dict if there is none.
+    """Read a domain file, that is, the domain and the rest of its section ``csv``, which tells how to load a table.
 
     Raises
     ------
@@ -650,8 +663,10 @@ def read_domain_file(path: str | os.PathLike[str]) -> tuple[Domain, object]:
     file = check_path("path", path, such="domain.yml")
     try:
         document = parse(file.read_text(encoding="utf-8"))
-        known = {k: v for k, v in document.items() if k != "csv"} if isinstance(document, dict) else document
-        domain = Domain.from_document(known)
+        section = (document.pop("csv", None) or {}) if isinstance(document, dict) else {}
+        if isinstance(section, dict) and (csv := {k: section.pop(k) for k in WRITTEN if k in section}):
+            document["csv"] = csv
+        domain = Domain.from_document(document)
     except OSError as error:
         raise DataError(
             unreadable(file, error).replace("cannot read", "cannot read the domain file", 1)
@@ -662,7 +677,7 @@ def read_domain_file(path: str | os.PathLike[str]) -> tuple[Domain, object]:
         raise DomainError(f"{path}: not a YAML file: {why(error)}") from error
     except DomainError as error:
         raise DomainError(f"{path}: {error}") from error
-    return domain, document.get("csv") or {}
+    return domain, section
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:
@@ -718,13 +733,13 @@ def _check_keys(document: object) -> None:
     if document is None or document == "":
         raise DomainError(f"it is empty: {expected}")
     if not isinstance(document, dict):
-        raise DomainError(f"it holds {_short(document)}: {expected}")
-    keys = ("target", "classes", "attributes")
+        raise DomainError(f"it holds {short(document)}: {expected}")
+    keys = ("target", "classes", "attributes", "csv")
     if unknown := [key for key in document if key not in keys]:
         close = closest(unknown[0], keys)
         hint = f"did you mean {close!r}? " if close else ""
         raise DomainError(f"it has an unknown key {unknown[0]!r}: {hint}{expected.capitalize()}")
-    needed = keys[2:] if isinstance(document.get("target"), dict) else keys[1:]
+    needed = keys[2:3] if isinstance(document.get("target"), dict) else keys[1:3]
     if lacks := [key for key in needed if key not in document]:
         raise DomainError(f"it lacks {', '.join(map(repr, lacks))}: {expected}")
 
@@ -739,13 +754,13 @@ def _read_attribute(entry: object, place: int) -> Attribute:
     """Attribute of one entry of a YAML file, the ``place``-th."""
     way_out = "expected {name: ..., continuous: [low, high]} or {name: ..., categorical: [a, b, ...]}"
     if not isinstance(entry, dict) or "name" not in entry:
-        raise DomainError(f"attribute {place} reads {_short(entry)}: {way_out}")
+        raise DomainError(f"attribute {place} reads {short(entry)}: {way_out}")
     name = entry["name"]
     kinds = [kind for kind in KINDS if kind in entry]
     known = ("name", *(KINDS[kinds[0]] if kinds else ()), *KINDS)
     unknown = [key for key in entry if key not in known]
     if len(kinds) != 1 or unknown:
-        reads = f"attribute {name!r} reads {_short(entry)}"
+        reads = f"attribute {name!r} reads {short(entry)}"
         close = closest(unknown[0], known) if unknown else None
         hint = f"did you mean `{close}:`? " if close else ""
         if len(kinds) == 1:
@@ -759,7 +774,7 @@ def _read_attribute(entry: object, place: int) -> Attribute:
     if kinds == ["categorical"]:
         return Categorical(values=value, **options)
     if not isinstance(value, list) or len(value) != 2:
-        raise DomainError(f"bounds of {name!r} must read continuous: [low, high], got {_short(value)}")
+        raise DomainError(f"bounds of {name!r} must read continuous: [low, high], got {short(value)}")
     attribute = Continuous(low=value[0], high=value[1], **options)
     if options.get("unit") == "date" and not isinstance(value[0], str):
         raise DomainError(
@@ -768,23 +783,27 @@ def _read_attribute(entry: object, place: int) -> Attribute:
     return attribute
 
 
+WRITTEN = tuple(f.name for f in fields(Written))
+
+
+def _read_written(section: object) -> Written:
+    """How CSV files are written."""
+    if not isinstance(section, dict) or not set(section) <= set(WRITTEN):
+        raise DomainError(f"csv reads {short(section)}: expected {', '.join(WRITTEN)}")
+    return Written(**section)
+
+
 def _read_response(document: dict[str, Any]) -> Continuous:
     """The number to predict."""
     entry = document["target"]
     if "classes" in document:
         raise DomainError(
-            f"target reads {_short(entry)}, a number, which has no classes: leave out one of both"
+            f"target reads {short(entry)}, a number, which has no classes: leave out one of both"
         )
     bounds = entry.get("range")
     known = ("name", "range", "clip", "unit")
     if not {"name", "range"} <= set(entry) <= set(known) or not isinstance(bounds, list) or len(bounds) != 2:
         raise DomainError(
-            f"target reads {_short(entry)}: expected {{name: ..., range: [low, high]}}, and unit or clip if you like"
+            f"target reads {short(entry)}: expected {{name: ..., range: [low, high]}}, and unit or clip if you like"
         )
     return Continuous(low=bounds[0], high=bounds[1], **{k: v for k, v in entry.items() if k != "range"})
-
-
-def _short(value: object) -> str:
-    """What a file says, not too much of it."""
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."

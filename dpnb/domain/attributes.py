@@ -8,6 +8,7 @@ from collections.abc import Hashable, Iterable, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
+from itertools import islice
 from typing import Any, Literal
 
 import numpy as np
@@ -289,7 +290,16 @@ def repeated(values: Iterable[Hashable]) -> list[Hashable]:
     return [v for v in values if v in seen or seen.add(v)]  # type: ignore[func-returns-value]
 
 
+def short(value: object, *, limit: int = 80) -> str:
+    """A value as a message shows it: cut where it is long, and the name of its type where it cannot be shown."""
+    try:
+        text = repr(value)
+    except Exception:  # whatever an odd object raises
+        return f"an object of type {type(value).__name__}"
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."
+
+
 def listed(values: Iterable[Any], *, limit: int = SHOWN) -> str:
     """Show the first few values."""
-    shown = [repr(v) for v in values]
-    return ", ".join(shown[:limit]) + (", ..." if len(shown) > limit else "")
+    some = [*islice(values, limit + 1)]
+    return ", ".join(map(short, some[:limit])) + (", ..." if len(some) > limit else "")

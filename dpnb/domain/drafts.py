@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from ..errors import DataError, DomainError
+from ..errors import DataError, DomainError, visible
 from ..files import unreadable, write_whole
 from .attributes import UNFILLED
 from .cells import check_columns, check_keys, encode_cells, read_cells, read_layout, read_typed
@@ -69,7 +69,7 @@ def draft(table: pd.DataFrame, *, name: str, target: str, number: bool = False) 
     predicted = [f"target: {_word(target)}", f"classes: {two}  # all classes"]
     if number:
         predicted = ["target:", f"  name: {_word(target)}", f"  range: {two}  # {notes['continuous']}"]
-    lines = [_HEAD.format(name=name, UNFILLED=UNFILLED), *predicted, "attributes:"]
+    lines = [_HEAD.format(name=visible(name), UNFILLED=UNFILLED), *predicted, "attributes:"]
     for column in columns:
         if column != target:
             kind = _kind(table[column])

@@ -17,17 +17,23 @@ import numpy as np
 
 from .errors import closest
 
+TINIEST = 1e-100  # ε and δ: their squares, and shares of those, are above 0 in floating point
+
 
 def check_epsilon(epsilon: object) -> float:
     """Return ε as a float; raise ValueError unless it is a positive number (``inf`` switches privacy off)."""
     if isinstance(epsilon, bool) or not isinstance(epsilon, int | float | np.number) or not epsilon > 0:
         raise ValueError(f"epsilon={epsilon!r}: expected a positive number, or inf for no privacy")
+    if epsilon < TINIEST:
+        raise ValueError(
+            f"epsilon={epsilon!r}: expected at least {TINIEST:g}, or shares of it vanish; 0.1 is small"
+        )
     return float(epsilon)
 
 
 def check_delta(delta: object) -> None:
     """Raise ValueError unless δ is None or a number in (0, 1) that protects."""
-    if delta is not None and not (isinstance(delta, float | np.floating) and 0 < delta < 1):
+    if delta is not None and not (isinstance(delta, float | np.floating) and TINIEST <= delta < 1):
         raise ValueError(f"delta={delta!r}: expected a number in (0, 1), such as 1e-6, or None for pure DP")
     if delta is not None and delta > 0.01:  # a hundredth of the records may be published, on average
         raise ValueError(
@@ -47,8 +53,8 @@ def check_step(name: str, value: object) -> None:
 
 
 def check_share(name: str, value: object) -> None:
-    """Raise ValueError unless a share is a number between 0 and 1."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 < value < 1:
+    """Raise ValueError unless a share is a number between 0 and 1, and more than a trace."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 1e-9 <= value < 1:
         raise ValueError(f"{name}={value!r}: expected a share in (0, 1), such as 0.3")
 
 

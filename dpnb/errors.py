@@ -22,6 +22,12 @@ class DataError(RuntimeError):
     """A data set's file is missing, damaged, or not the one that is expected."""
 
 
+def visible(text: str) -> str:
+    """A text in one line, in which no character hides, rings, or turns others around: such ones are escaped."""
+    joins = "\u00a0\u200c\u200d"  # words of some languages, and emoji, need these
+    return "".join(c if c.isprintable() or c in joins else repr(c)[1:-1] for c in text)
+
+
 def closest(word: object, known: Iterable[str]) -> str | None:
     """The known word that was probably meant, for "did you mean"; None if no word is close."""
     return next(iter(difflib.get_close_matches(str(word), list(known), n=1)), None)

@@ -448,7 +448,7 @@ TABLES = [
     Bad("columns on two levels", booster(X.set_axis(pd.MultiIndex.from_product([["a"], X.columns]), axis=1)),
         "lacks the columns 'age', 'sex'", "it has", "rename or add"),
     Bad("no y", booster(y=None), "y is None", "requires y", "pass a label for each record"),
-    Bad("y is too short", booster(y=Y[:3]), "y has 3 labels", "X has 4 records", "inconsistent numbers of samples"),
+    Bad("y is too short", booster(y=Y[:3]), "inconsistent numbers of samples", "pass one label a record", r"Domain\.check\(X, y\) counts them"),
     Bad("weights", lambda: PrivateBooster(domain=D).fit(X, Y, sample_weight=np.ones(4)), "sample_weight", "expected records that weigh the same", "leave it out", error=TypeError),
     Bad("another argument", lambda: PrivateBooster(domain=D).fit(X, Y, weights=np.ones(4)), "'weights'", "expected X and y alone", "leave it out", error=TypeError),
     Bad("y of two columns", booster(y=np.zeros((4, 2))), r"shape \(4, 2\)", "must be one-dimensional", "pass one label a record"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -98,18 +97,12 @@ class Boosted(PrivateEstimator):
         :meth:`~dpnb.records.shapes.Shapes.importances`.
 
         With pure ε no counts are released, and earlier documents hold none. Then half the distance from an attribute's
-        lowest to its highest score takes its place, and a warning says so, because an attribute that is the same in all
-        records can then have a share. :meth:`explain` says what attributes add to the scores of records at hand.
+        lowest to its highest score takes its place, wherever records lie, so that an attribute that is the same in all
+        records can have a share. :meth:`explain` says what attributes add to the scores of records at hand.
 
         **Privacy**: post-processing, free.
         """
         check_is_fitted(self)
-        if not all(model.counted for model in self.models_):
-            warnings.warn(
-                "importances are distances between scores, wherever records lie: this model has no noisy counts of "
-                "them, which a fit with delta=1e-6, say, releases",
-                stacklevel=2,
-            )
         total: Floats = np.sum([model.importances() for model in self.models_], axis=0)
         shares: Floats = total / max(float(total.sum()), 1e-300)
         return shares

@@ -637,7 +637,11 @@ def _purely(curator: Curator, epsilon: float) -> Total:
     """Release of a sum over all records, of which one changes it by at most 1, at ε."""
 
     def total(values: Floats, what: str) -> tuple[float, float]:
-        noisy = curator.geometric(values, epsilon=epsilon, sensitivity=1.0, what=what, unit=1 / FIXED_POINT)
+        # Where 64 bits do not hold the noise in the finest steps, in coarser ones, of which 1 is a multiple.
+        coarser = 2.0 ** math.ceil(math.log2(max(1 / epsilon, 1.0))) / 2.0**50
+        unit = min(max(1 / FIXED_POINT, coarser), 1.0)
+        whole = np.floor(values / unit) * unit
+        noisy = curator.geometric(whole, epsilon=epsilon, sensitivity=1.0, what=what, unit=unit)
         return float(noisy[0, 0]), math.sqrt(2) / epsilon
 
     return total

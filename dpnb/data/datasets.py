@@ -54,6 +54,10 @@ class Dataset:
     test: Part
     domain: Domain
 
+    def __repr__(self) -> str:
+        parts = " + ".join(str(len(y)) for _, y in (self.train, self.test))
+        return f"Dataset({self.name!r}, {parts} records, {self.domain.n_attributes} attributes)"
+
     def discretised(self, bins: int) -> Dataset:
         """The data with each continuous attribute in ``bins`` public bins of equal width, at least 1.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import reprlib
 from collections.abc import Hashable, Iterable, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,6 +20,8 @@ from ..errors import DomainError
 UNFILLED = "FILL IN"  # stands in the draft of a domain file
 EPOCH = date(1970, 1, 1)  # day 0, as NumPy and pandas count
 SHOWN = 3  # number of values that an error names
+SHORT = reprlib.Repr()  # of lists of attributes and values
+SHORT.maxtuple, SHORT.maxstring, SHORT.maxother = 20, 200, 10_000
 LARGEST = 1e300  # largest bound, so that sums of values and multiples of the width stay finite too
 
 
@@ -183,6 +186,10 @@ class Categorical:
     values: tuple[Hashable, ...]
     missing: bool = field(default=False, kw_only=True)
     unknown: Literal["error", "other"] = field(default="error", kw_only=True)
+
+    def __repr__(self) -> str:
+        values = SHORT.repr(self.values)
+        return f"Categorical(name={self.name!r}, values={values}, missing={self.missing}, unknown={self.unknown!r})"
 
     def __post_init__(self) -> None:
         check_name(self.name)

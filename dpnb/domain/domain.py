@@ -22,6 +22,7 @@ from ..errors import DataError, DomainError, PrivacyLeakWarning, closest
 from ..files import unreadable, write_whole
 from .attributes import (
     LARGEST,
+    SHORT,
     UNFILLED,
     Attribute,
     Categorical,
@@ -119,6 +120,10 @@ class Domain:
                 f"and {self.target!r}; leave them out"
             )
         object.__setattr__(self, "target", response.name)
+
+    def __repr__(self) -> str:
+        parts = (f"{field.name}={SHORT.repr(getattr(self, field.name))}" for field in fields(self))
+        return f"Domain({', '.join(parts)})"
 
     def __deepcopy__(self, memo: object) -> Self:
         """The domain itself, because nothing in it changes, and every clone of an estimator asks for a copy."""
@@ -501,6 +506,11 @@ class Domain:
         **Privacy.** Bounds, values and classes are exact functions of the records, so no finite ε covers them.
         """
         columns = columns_of(X)
+        if not columns:
+            raise DomainError(
+                f"X has 0 feature(s) (shape=({len(as_frame(X))}, 0)) while a minimum of 1 is required; pass the "
+                "attributes' columns"
+            )
         labels = as_series(y)
         if not len(labels) or not len(next(iter(columns.values()))):
             raise DomainError("cannot infer a domain from no records; give a Domain")

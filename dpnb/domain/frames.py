@@ -57,7 +57,7 @@ def columns_of(X: pd.DataFrame | ArrayLike) -> dict[str, pd.Series[Any]]:
     TypeError
         If X is sparse or lazy, or no table at all.
     DomainError
-        If X is not two-dimensional, has no columns, or two of one name.
+        If X is not two-dimensional, or has two columns of one name.
     """
     X = as_frame(X)
     if isinstance(X, pd.DataFrame):
@@ -75,10 +75,6 @@ def columns_of(X: pd.DataFrame | ArrayLike) -> dict[str, pd.Series[Any]]:
             raise DomainError(f"X must be a table or a 2-D array, got {_no_rows(X, array)}")
         frame = pd.DataFrame(array, dtype=array.dtype)  # objects stay objects
         names = [f"x{position}" for position in range(array.shape[1])]
-    if not names:
-        raise DomainError(
-            f"X has 0 feature(s) (shape={frame.shape}) while a minimum of 1 is required; pass the attributes' columns"
-        )
     return {name: column for name, (_, column) in zip(names, frame.items(), strict=True)}
 
 
@@ -123,7 +119,7 @@ def _no_rows(X: Any, array: NDArray[Any]) -> str:
     if array.ndim == 1 and isinstance(X, list | tuple) and all(isinstance(row, Mapping) for row in X):
         return "1 dimension(s), a list of dicts; pd.DataFrame(X) makes a table of them"
     return (
-        f"{array.ndim} dimension(s), shape {array.shape}. "
+        f"{array.ndim} dimension(s). "
         "Reshape your data: X.reshape(-1, 1) for one attribute, X.reshape(1, -1) for one record"
     )
 
@@ -166,6 +162,7 @@ def as_series(y: Any) -> pd.Series[Any]:
         array = objects(y)
     if array.ndim != 1:
         raise DomainError(
-            f"labels must be one-dimensional, got shape {array.shape}; pass one label a record, such as table['class']"
+            f"labels must be one-dimensional, got {array.ndim} dimensions; pass one label a record, such as "
+            "table['class']"
         )
     return pd.Series(array, dtype=array.dtype)

@@ -31,7 +31,7 @@ from ..checks import (
     check_path,
     check_seed,
 )
-from ..domain import Domain, as_frame, as_series
+from ..domain import Continuous, Domain, as_frame, as_series
 from ..domain.domain import without_domain
 from ..domain.encoding import distinct, spelt_number
 from ..domain.frames import columns_of, objects, only_column
@@ -40,11 +40,11 @@ from ..errors import DataError, DomainError, PrivacyLeakWarning
 from ..files import check_new, write_whole
 from ..privacy.accounting import gaussian_rho
 from ..privacy.curator import STREAMS, Curator, open_curator, source_of_noise, spawned
-from ..privacy.ledger import Cost, Ledger, Neighbours
+from ..privacy.ledger import Cost, Ledger, Neighbours, shown_number, unfinished
 from ..records.bags import Bags
 from ..records.doors import RecordsDoor
 from ..records.memory import Records
-from ..trees.growth import TreeBuilder
+from ..trees.growth import TreeBuilder, check_nodes
 from ..trees.tree import Tree, leaf_votes
 from .documents import (
     ESTIMATORS,
@@ -87,6 +87,10 @@ def _are_codes(y: Any, domain: Domain) -> bool:
     return numbers and all(np.isnan(spelt_number(label)) for label in domain.classes)
 
 
+def _has_events(ledger: Ledger) -> bool:
+    return any(True for _ in ledger.root.events())
+
+
 def _for_codes(domain: Domain) -> Domain:
     """The domain in which every class is its place among the sorted classes."""
     return replace(domain, classes=tuple(range(domain.n_classes)))
@@ -117,13 +121,18 @@ class PrivateEstimator(_Strictness, BaseEstimator):  # type: ignore[misc]
     ----------
     ledger_ : :class:`~dpnb.privacy.ledger.Ledger` with the claimed and the true ε.
     domain_, n_features_in_ : as usual.
+    unfinished_ : ledgers of fits of this estimator that raised an error after they had released something; each counts
+        by what :meth:`worst_cost` states.
 
     Notes
     -----
+    A fit that raises an error leaves the estimator as it was. A fitted model goes with the parameters of its fit: once
+    they are changed, it neither predicts nor is released until they are set back, or until the next fit.
+
     The noise follows from ``random_state``, so an estimator is shown without it, and a fitted estimator is saved
     without it. A whole number repeats the noise in every fit and every copy, as it is meant to. A Generator goes on
-    from fit to fit, a clone gets one that it spawns, and other copies, such as pickles, get none, so that no two draw
-    the same noise.
+    from fit to fit, a clone gets one that it spawns, and other copies, such as pickles and those in forked processes,
+    draw from the operating system, so that no two draw the same noise.
     """
 
     _choices: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # parameter -> values that it may have
@@ -140,6 +149,9 @@ class PrivateEstimator(_Strictness, BaseEstimator):  # type: ignore[misc]
     domain: Domain | None
     neighbours: Neighbours
     random_state: Any
+
+    _unfinished: tuple[Ledger, ...] = ()
+    _used: Mapping[str, Any]
 
     @classmethod
     @cache
@@ -176,22 +188,85 @@ class PrivateEstimator(_Strictness, BaseEstimator):  # type: ignore[misc]
         RuntimeError
             For an estimator whose author forgot to release anything through the curator.
 
+        Notes
+        -----
+        An error after the first release, whatever its kind, has a note of what it costs, and ``unfinished_`` has a
+        ledger of it.
+
         **Privacy**: as the class says; every release is on ``ledger_``.
         """
         check_no_weights(others)
         self._check_parameters()
+        ledger = Ledger(neighbours=self.neighbours, delta=self.delta, claimed=float(self.epsilon))
+        curator = open_curator(rng=source_of_noise(self.random_state), ledger=ledger)
+        learner = self._unfitted()
+        try:
+            learner._train(X, y, curator)
+        except BaseException as error:
+            self._keep_unfinished(ledger, error)
+            raise
+        self.__dict__ = learner.__dict__  # at once: nobody sees a model that is half another one
+        return self
+
+    def _unfitted(self) -> Self:
+        """The estimator with its parameters alone, for a fit to work on."""
+        twin = object.__new__(type(self))
+        twin.__dict__ = {name: value for name, value in vars(self).items() if not name.endswith("_")}
+        return twin
+
+    def _train(self, X: Any, y: Any, curator: Curator) -> None:
         self._read_off = self.domain is None and not isinstance(X, RecordsDoor)
-        records, curator = self._open(X, y)
-        self._check_target()
+        records = self._open(X, y, curator)
+        self._check_target(self.domain_)
         self._fit(records, curator)
-        if not any(True for _ in curator.ledger.root.events()):
+        if not _has_events(curator.ledger):
             raise RuntimeError(
                 f"{type(self).__name__} learnt without its curator, and its ledger would say ε = 0: expected a release "
                 "at least; call the curator's mechanisms in _fit, or curator.exact(value, why=...) for what gets no "
                 "noise"
             )
         self.ledger_ = curator.ledger
-        return self
+        self._used = self._given()
+
+    def _keep_unfinished(self, ledger: Ledger, error: BaseException) -> None:
+        """Keep the ledger of a fit that raised an error, if it had released anything."""
+        if not _has_events(ledger):
+            return
+        scope = unfinished(self)
+        scope.children, ledger.root.children = ledger.root.children, [scope]
+        self._unfinished = (*self._unfinished, ledger)
+        error.add_note(
+            f"The fit had begun to release. It counts as ε = {shown_number(ledger.epsilon)}, as if it had come to its "
+            "end: unfinished_ of the estimator has the ledger, and a Budget that the fit went through has counted it"
+        )
+
+    @property
+    def unfinished_(self) -> list[Ledger]:
+        """Ledgers of the fits that raised an error after they had released something."""
+        return list(self._unfinished)
+
+    def _given(self) -> dict[str, Any]:
+        """What a fit goes by: the parameters but for the seed, and attributes of the class that were set here."""
+        names, kind = self._get_param_names(), type(self)
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if name != "random_state" and not name.startswith("_") and (name in names or hasattr(kind, name))
+        }
+
+    def _check_unchanged(self) -> None:
+        """Raise NotFittedError before a fit, and ValueError if parameters were changed after it."""
+        check_is_fitted(self)
+        used, now = self._used, self._given()
+        for name in {**used, **now}:
+            before, after = (given.get(name, getattr(type(self), name, None)) for given in (used, now))
+            if before is not after and before != after:
+                what = name if name == "domain" else f"{name}={after!r}"
+                was = "" if name == "domain" else f", which used {before!r}"
+                raise ValueError(
+                    f"{what} was set after the fit{was}: expected a model with the parameters of its fit; fit again, "
+                    "set it back, or change a clone"
+                )
 
     def _fit(self, records: RecordsDoor, curator: Curator) -> None:
         """Learn the model from the records, with all releases through the curator."""
@@ -201,9 +276,14 @@ class PrivateEstimator(_Strictness, BaseEstimator):  # type: ignore[misc]
         """A domain that is read off the records."""
         raise NotImplementedError
 
-    def _check_target(self) -> None:
-        """Raise ValueError unless the domain's target is one that the estimator takes."""
-        raise NotImplementedError
+    def _check_target(self, domain: Domain) -> None:
+        """Raise ValueError unless the domain is one that the estimator takes."""
+        if self.discrete_only and domain.continuous.any():
+            names = ", ".join(a.name for a in domain.attributes if isinstance(a, Continuous))
+            raise ValueError(
+                f"{type(self).__name__} takes discrete attributes only, and {names} are continuous: fit it on "
+                "domain.discretise(10) and domain.discretise_records(X, 10)"
+            )
 
     def _check_parameters(self) -> None:
         """Raise ValueError for a parameter out of range."""
@@ -217,13 +297,14 @@ class PrivateEstimator(_Strictness, BaseEstimator):  # type: ignore[misc]
             value = getattr(self, name)
             if value is not None or getattr(type(self), name) is not None:
                 check_count(name, value, low=low)
+        if self.domain is not None:
+            check_domain(self.domain)
+            self._check_target(self.domain)
 
-    def _open(self, X: Any, y: Any) -> tuple[RecordsDoor, Curator]:
-        """Open the three doors for a fit, which are records, releases and budget."""
-        ledger = Ledger(neighbours=self.neighbours, delta=self.delta, claimed=float(self.epsilon))
-        curator = open_curator(rng=source_of_noise(self.random_state), ledger=ledger)
+    def _open(self, X: Any, y: Any, curator: Curator) -> RecordsDoor:
+        """The records of a fit, and what is known of them before it."""
         if isinstance(X, RecordsDoor):
-            return self._open_records(X, y), curator
+            return self._open_records(X, y)
         X = as_frame(X)
         if y is None:
             raise ValueError(
@@ -243,14 +324,12 @@ class PrivateEstimator(_Strictness, BaseEstimator):  # type: ignore[misc]
             why = "no domain given: bounds, categories and classes read off the records"
             self.domain_ = curator.exact(self._inferred(X, y), why=why)
         else:
-            check_domain(self.domain)
             self.domain_ = _for_codes(self.domain) if _are_codes(y, self.domain) else self.domain
             self.n_features_in_ = self.domain_.n_attributes
             if isinstance(X, pd.DataFrame):
                 self.feature_names_in_ = np.array(self.domain_.names, dtype=object)
         given = self.domain is not None
-        records = Records(X, y, domain=self.domain_, strict=self.strict or not given, by_content=given)
-        return records, curator
+        return Records(X, y, domain=self.domain_, strict=self.strict or not given, by_content=given)
 
     def _open_records(self, records: RecordsDoor, y: object) -> RecordsDoor:
         """Take records that are encoded already; they carry labels and domain."""
@@ -285,8 +364,7 @@ class PrivateEstimator(_Strictness, BaseEstimator):  # type: ignore[misc]
         FileExistsError If the file exists, because a card may have been signed for it.
         TypeError
             For an estimator that is not registered, or has released what documents do not hold.
-        ValueError If :func:`dpnb.read` would refuse the document, because its parameters were changed after the fit, or
-            because it is larger than documents may be.
+        ValueError If parameters were changed after the fit, or if the document is larger than documents may be.
 
         Warns
         -----
@@ -296,7 +374,7 @@ class PrivateEstimator(_Strictness, BaseEstimator):  # type: ignore[misc]
         **Privacy**: post-processing of the released model, free.
         """
         file, name = check_path("path", path, such="model.json"), type(self).__name__
-        check_is_fitted(self)
+        self._check_unchanged()
         check_new(file)
         if name not in ESTIMATORS or find_class(name, ESTIMATORS) is not type(self):
             raise TypeError(
@@ -400,7 +478,7 @@ class PrivateEstimator(_Strictness, BaseEstimator):  # type: ignore[misc]
 
     def _asked(self, X: pd.DataFrame | ArrayLike) -> Floats:
         """Records to predict for, as numbers."""
-        check_is_fitted(self)
+        self._check_unchanged()
         if isinstance(X, np.ndarray) and X.ndim == 1:
             raise ValueError("X is one-dimensional. Reshape your data: X.reshape(1, -1) for one record")
         if self.domain is None:
@@ -443,11 +521,12 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         alike = kinds <= {int, float} or (len(kinds) == 1 and tuple not in kinds)
         return np.array(classes) if alike else objects(classes)
 
-    def _check_target(self) -> None:
-        classes, name = self.domain_.n_classes, type(self).__name__
-        if self.domain_.response is not None:
+    def _check_target(self, domain: Domain) -> None:
+        super()._check_target(domain)
+        classes, name = domain.n_classes, type(self).__name__
+        if domain.response is not None:
             raise ValueError(
-                f"the domain's target {self.domain_.target!r} is a number, and {name} is for classes: "
+                f"the domain's target {domain.target!r} is a number, and {name} is for classes: "
                 "PrivateBoosterRegressor is for numbers"
             )
         if self.two_classes and classes != 2:
@@ -507,10 +586,11 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
 class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     """Base of the regressors, whose method :meth:`_numbers` says what a fitted one predicts."""
 
-    def _check_target(self) -> None:
-        if self.domain_.response is None:
+    def _check_target(self, domain: Domain) -> None:
+        super()._check_target(domain)
+        if domain.response is None:
             raise ValueError(
-                f"the domain's target {self.domain_.target!r} is a class, and {type(self).__name__} is for numbers: "
+                f"the domain's target {domain.target!r} is a class, and {type(self).__name__} is for numbers: "
                 "PrivateBooster is for classes; a number has a range, Domain(attributes, response=Continuous(...))"
             )
 
@@ -599,7 +679,7 @@ def _made_of(document: dict[str, Any]) -> PrivateEstimator:
     model.domain_ = domain
     model.n_features_in_ = domain.n_attributes
     model.ledger_ = ledger
-    model._check_target()
+    model._used = model._given()
     model._check_revived()
     return model
 
@@ -626,10 +706,27 @@ class PrivateForest(PrivateClassifier):
 
     _released: ClassVar = ("trees_",)
 
-    bags: str
-    bag_rate: float | None
+    bags: str = "full"
+    bag_rate: float | None = None
     vote: str
     trees_: list[Tree]
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        self._bags()
+        if self.domain is not None and (depth := self._full_depth()) is not None:
+            check_nodes(2 ** min(depth + 1, 64) - 1, depth=depth, n_classes=self.domain.n_classes)
+
+    def _number(self) -> int:
+        """Number of trees."""
+        return int(getattr(self, "n_trees", 1))
+
+    def _bags(self) -> Bags:
+        return Bags(self.bags, self._number(), self.bag_rate)
+
+    def _full_depth(self) -> int | None:
+        """Depth to which all paths lead, by two branches at each node; None where outputs decide."""
+        return None
 
     def _document(self) -> dict[str, Any]:
         document = super()._document()
@@ -642,7 +739,6 @@ class PrivateForest(PrivateClassifier):
         curator: Curator,
         grow: Callable[[TreeBuilder, float], Tree],
         *,
-        n_trees: int,
         alike: bool,
     ) -> list[Tree]:
         """Draw the bags and grow a tree on each.
@@ -651,12 +747,11 @@ class PrivateForest(PrivateClassifier):
         ----------
         grow : function from a builder at the root of a bag, and the ε that every path may spend on each copy of a
             record, to a tree.
-        n_trees : number of trees.
         alike : whether all paths cost the same, whatever is released; otherwise the ledger books each path in full.
 
         **Privacy**: bags compose by fact F2, see :class:`~dpnb.records.bags.Bags`.
         """
-        bags = Bags(self.bags, n_trees, self.bag_rate)
+        bags, n_trees = self._bags(), self._number()
         seed = curator.public(lambda rng: int(rng.integers(2**63)), what="seed of the bags")
         per_copy = bags.per_copy_epsilon(self._budget)
         most = None if alike else Cost.pure(per_copy)

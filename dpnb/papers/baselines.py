@@ -51,6 +51,7 @@ class _Boosted(PrivateClassifier):
 
     def worst_cost(self) -> Cost:
         """Infinite: stumps and their weights have no noise."""
+        self._check_parameters()
         return Cost(math.inf, math.inf)
 
     def _fit(self, records: RecordsDoor, curator: Curator) -> None:

@@ -97,7 +97,10 @@ class RandomSplitForest(PrivateForest):
             leaves = partial(self._leaves, curator, epsilon=per_copy)
             return build_tree(public, builder, max_depth=self.max_depth, leaves=leaves)
 
-        self.trees_ = self._plant(records, curator, build, n_trees=self.n_trees, alike=True)
+        self.trees_ = self._plant(records, curator, build, alike=True)
+
+    def _full_depth(self) -> int:
+        return self.max_depth
 
 
 def balanced_depth(n: float, *, epsilon: float, n_trees: int) -> int:

@@ -329,7 +329,7 @@ class DiffPRFs(PrivateForest):
             return BuildTree(self, curator, builder, lattice=lattice).build(per_copy)
 
         alike = self.stop == "depth" and self.selection == "joint"
-        self.trees_ = self._plant(records, curator, build, n_trees=self.n_trees, alike=alike)
+        self.trees_ = self._plant(records, curator, build, alike=alike)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -338,6 +338,9 @@ class DiffPRFs(PrivateForest):
             raise ValueError("stop='noisy' reads the noisy size of a node: set size_query=True")
         if self.selection == "joint" and (self.categorical != "one-vs-rest" or self.thresholds != "uniform"):
             raise ValueError("selection='joint' needs categorical='one-vs-rest' and thresholds='uniform'")
+
+    def _full_depth(self) -> int | None:
+        return self.max_depth if self.stop == "depth" and self.categorical == "one-vs-rest" else None
 
     def _threshold_bounds(self, records: RecordsDoor, curator: Curator) -> tuple[Floats, Floats]:
         if self.bounds == "public":

@@ -379,9 +379,11 @@ class EDPRF(PrivateForest):
         def build(builder: TreeBuilder, per_copy: float) -> Tree:
             return BuildTree(self, curator, builder, binned=binned, per_copy=per_copy).build()
 
-        n_trees = default_trees(float(self.epsilon)) if self.n_trees is None else self.n_trees
         alike = self.stop == "depth" and self.reuse and self.max_features == "all"
-        self.trees_ = self._plant(records, curator, build, n_trees=n_trees, alike=alike)
+        self.trees_ = self._plant(records, curator, build, alike=alike)
+
+    def _number(self) -> int:
+        return default_trees(float(self.epsilon)) if self.n_trees is None else self.n_trees
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

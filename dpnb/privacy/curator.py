@@ -7,7 +7,9 @@ outcome. An auditor overrides that one method to force outcomes and weigh them o
 from __future__ import annotations
 
 import math
+import os
 import secrets
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -48,7 +50,8 @@ class Curator:
 
     Parameters
     ----------
-    rng : source of all noise.
+    rng : source of all noise. A copy of the curator, in a forked process or pickled, takes another one, of the
+        operating system.
     ledger : ledger on which every release is booked.
 
     Notes
@@ -58,8 +61,21 @@ class Curator:
     """
 
     def __init__(self, *, rng: np.random.Generator, ledger: Ledger) -> None:
-        self._rng = rng
+        self._source, self._process = rng, os.getpid()
         self.ledger = ledger
+
+    @property
+    def _rng(self) -> np.random.Generator:
+        """Source of noise, which no other process draws from."""
+        if self._process != os.getpid():
+            self._source, self._process = source_of_noise(None), os.getpid()
+        return self._source
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_source": None, "_process": None}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(ledger={self.ledger!r})"
 
     def _settle(self, law: Law[Outcome], event: Event) -> Outcome:
         """Book the event and draw its outcome."""
@@ -121,8 +137,7 @@ class Curator:
         """
         centre = _whole(values, unit)
         event = _pure("geometric", epsilon=epsilon, sensitivity=sensitivity, what=what, parts=parts)
-        scale = _check_spread(sensitivity / unit / _net(event.epsilon), event.epsilon, unit)
-        scale = _by_row(scale, centre)
+        centre, scale = _held(centre, _by_row(sensitivity / unit / _net(event.epsilon), centre))
         return self._settle(TwoSidedGeometric(centre=centre, scale=scale), event) * unit
 
     def gaussian(
@@ -165,8 +180,8 @@ class Curator:
         """
         centre = _whole(values, unit)
         event = _concentrated("discrete gaussian", rho=rho, sensitivity=sensitivity, what=what, parts=parts)
-        sd = _check_spread(sensitivity / unit / np.sqrt(2 * _net(event.rho)), event.rho, unit)
-        sd = _by_row(sd, centre) if shares is None else sd / np.sqrt(shares)
+        sd = sensitivity / unit / np.sqrt(2 * _net(event.rho))
+        centre, sd = _held(centre, _by_row(sd, centre) if shares is None else sd / np.sqrt(shares))
         # Each entry that a record changes moves by at least one whole step.
         most = min(float(centre.size), (sensitivity / unit) ** 2) if changed is None else changed
         event = replace(event, lattice_sd=float(np.min(sd)), changed=most)
@@ -298,8 +313,20 @@ def source_of_noise(random_state: Any) -> np.random.Generator:
     ----------
     random_state : None for the stream cipher ChaCha20 with a key of 256 bits from the operating system, whose output
         reveals nothing about later or earlier output. A seed or a Generator, for tests and books, repeats the noise,
-        and anyone who knows or guesses it can subtract the noise.
+        and anyone who knows or guesses it can subtract the noise. A forked process has copies of its parent's
+        Generators, and cannot tell them from its own; there a Generator is left alone, as if it were None.
+
+    Warns
+    -----
+    UserWarning For a Generator in a forked process.
     """
+    if isinstance(random_state, STREAMS) and os.getpid() != _HOME:
+        warnings.warn(
+            "random_state is a Generator in a forked process, whose parent may have the same one: the noise comes from "
+            "the operating system; give None, or a whole number to repeat the noise",
+            stacklevel=2,
+        )
+        random_state = None
     if random_state is None:
         from randomgen import ChaCha
 
@@ -307,6 +334,7 @@ def source_of_noise(random_state: Any) -> np.random.Generator:
     return np.random.default_rng(random_state)
 
 
+_HOME = os.getpid()  # of the process that imported the package; others were forked from it
 STREAMS = (np.random.Generator, np.random.BitGenerator, np.random.RandomState)
 """Sources of noise that go on from draw to draw: a copy of one would draw the same again."""
 
@@ -370,15 +398,16 @@ def _whole(values: ArrayLike, unit: float) -> NDArray[np.int64]:
     return whole.astype(np.int64)
 
 
-def _check_spread(spread: Floats, budget: Floats, unit: float) -> Floats:
-    """Raise ValueError for noise that 64 bits do not hold."""
+def _held(centre: NDArray[np.int64], spread: Floats) -> tuple[NDArray[np.int64], Floats]:
+    """Centre and spread of noise that 64 bits hold.
+
+    Where they do not hold it, the outcome does not follow from the value at all: 0 takes its place, with as much noise
+    as they hold. So no budget is too small, and no fit stops for that in its middle.
+    """
     most = 2.0**51  # outcomes, up to 745 scales, are whole numbers of 62 bits
-    if np.any(spread > most):
-        raise ValueError(
-            f"a budget of {float(budget.min()):.3g} is too small for noise in steps of {unit:g}: expected noise of at "
-            f"most {most:.3g} steps; take a larger epsilon, or fewer releases"
-        )
-    return spread
+    if not np.any(over := spread > most):
+        return centre, spread
+    return np.where(over, 0, centre), np.minimum(spread, most)
 
 
 def _check_sensitivity(sensitivity: float) -> None:

@@ -22,6 +22,7 @@ import numpy as np
 from ..arrays import Floats, Ints
 from ..checks import check_choice, check_delta, check_epsilon
 from ..domain import Domain
+from ..errors import visible
 from .accounting import Choice, Step, covers, doubled, shared, tight_epsilon
 from .accounting import zcdp_epsilon as zcdp_epsilon
 from .accounting import zcdp_rho as zcdp_rho
@@ -139,8 +140,8 @@ class Scope:
 
     what: str
     rule: str
-    compose: Callable[[Sequence[Cost]], Cost]
-    children: list[Scope | Event] = field(default_factory=list)
+    compose: Callable[[Sequence[Cost]], Cost] = field(repr=False)
+    children: list[Scope | Event] = field(default_factory=list, repr=False)
 
     @property
     def cost(self) -> Cost:
@@ -191,7 +192,7 @@ class PlannedScope(Scope):
     followed : number of the plan that is followed, and how many children there were when it was named.
     """
 
-    plans: tuple[tuple[Step, ...], ...] = ()
+    plans: tuple[tuple[Step, ...], ...] = field(default=(), repr=False)
     followed: tuple[int, int] | None = None
 
     @property
@@ -228,7 +229,7 @@ class TreeScope(Scope):
     because a smaller cost would follow from outputs.
     """
 
-    levels: list[Ints] = field(default_factory=lambda: [np.array([-1])])
+    levels: list[Ints] = field(default_factory=lambda: [np.array([-1])], repr=False)
     most: Cost | None = None
 
     def grow(self, parents: Ints) -> Ints:
@@ -487,13 +488,23 @@ class Ledger:
                 found[event.what] = found.get(event.what, 0) + 1
         return found
 
-    def __str__(self) -> str:
+    def _total(self) -> str:
         epsilon, rule = self.at(self.delta)
-        by_rho = rule != "pure" and math.isfinite(self.rho)  # then no ε of a part adds up to the total
         total = f"ε = {shown_number(epsilon)}" + (f", δ = {self.delta:g}" if self.delta else "")
-        total += f" ({rule}, ρ = {shown_number(self.rho)})" if by_rho else f" ({rule})"
-        head = [f"{total}, {self.neighbours}; claimed ε = {shown_number(self.claimed)}"]
-        head += [f"  ! no noise: {what} (×{n})" for what, n in self.leaks.items()]
+        total += f" ({rule}, ρ = {shown_number(self.rho)})" if self._adds_rho(rule) else f" ({rule})"
+        return f"{total}, {self.neighbours}"
+
+    def _adds_rho(self, rule: str) -> bool:
+        """Whether parts are shown with their ρ, because no ε of a part adds up to the total."""
+        return rule != "pure" and math.isfinite(self.rho)
+
+    def __repr__(self) -> str:
+        return f"Ledger({self._total()}, {sum(1 for _ in self.root.events())} releases)"
+
+    def __str__(self) -> str:
+        by_rho = self._adds_rho(self.rule)
+        head = [f"{self._total()}; claimed ε = {shown_number(self.claimed)}"]
+        head += [f"  ! no noise: {visible(what)} (×{n})" for what, n in self.leaks.items()]
         return "\n".join(head + list(_draw(self.root.children, "", by_rho=by_rho)))
 
     def _repr_html_(self) -> str:
@@ -509,6 +520,12 @@ def _stated(stated: Cost, costs: Sequence[Cost]) -> Cost:
     booked = _sum(costs)
     rho = min(booked.rho, booked.epsilon * booked.epsilon / 2)
     return Cost(max(stated.epsilon, booked.epsilon), max(stated.rho, rho))
+
+
+def unfinished(model: Any) -> Scope:
+    """Scope of a fit that has not come to its end: it costs what its estimator states, or what is booked if more."""
+    what = f"{type(model).__name__}, which did not come to its end"
+    return Scope(what, "at least what was stated", partial(_stated, model.worst_cost()))
 
 
 class _Sums(Ledger):
@@ -607,13 +624,11 @@ class Budget:
             raise TypeError(
                 f"model is {what}: expected an estimator of this package, such as PrivateBooster(epsilon=0.5)"
             )
-        stated, spent = model.worst_cost(), self._ledger
+        scope, spent = unfinished(model), self._ledger
         if model.neighbours != spent.neighbours:
             raise ValueError(
                 f"neighbours={model.neighbours!r} in a budget for {spent.neighbours!r}: fit with the same"
             )
-        what = f"{type(model).__name__}, which did not come to its end"
-        scope = Scope(what, SEQUENTIAL, partial(_stated, stated))
         after, most = spent.and_then(scope), self.total * (1 + 1e-12)
         by_sums, first = after.epsilon, not spent.root.children
         if first and (model.delta or 1) <= (spent.delta or 0) and most < by_sums < math.inf:
@@ -623,7 +638,7 @@ class Budget:
             hint = ""
             if model.delta and spent.delta is None:
                 hint = "; state a delta for the budget too"
-            elif math.isinf(stated.rho) > math.isinf(model.epsilon):
+            elif math.isinf(scope.cost.rho) > math.isinf(model.epsilon):
                 hint = "; an option of this model goes beyond its claim: see Privacy in its docstring, and strict"
             raise BudgetExceededError(
                 f"{more} more might make ε = {shown_number(by_sums)}, and the total is {shown_number(self.total)}; "
@@ -657,7 +672,8 @@ class Budget:
             self._ledger = after
         stated, claim = scope.cost, float(model.epsilon)
         model.fit(X, y)
-        scope.what, scope.children = type(model).__name__, model.ledger_.root.children
+        scope.what, scope.rule = type(model).__name__, SEQUENTIAL
+        scope.children = model.ledger_.root.children
         self._hold((*stated, claim if math.isfinite(stated.rho) else math.inf), scope, model.ledger_.epsilon)
         return model
 
@@ -696,6 +712,10 @@ class Budget:
         with self._lock:
             self._ledger = self._ledger.and_then(scope)
 
+    def __repr__(self) -> str:
+        fits = len(self._ledger.root.children)
+        return f"Budget({shown_number(self.left)} is left of ε = {shown_number(self.total)}, {fits} fits)"
+
     def __str__(self) -> str:
         return f"{shown_number(self.left)} is left of ε = {shown_number(self.total)}\n{self._ledger}"
 
@@ -713,11 +733,11 @@ def _price(cost: Cost, *, by_rho: bool) -> str:
 
 def _label(child: Scope | Event, *, by_rho: bool) -> str:
     if isinstance(child, Scope):
-        return f"{child.what} [{child.rule}]: {_price(child.cost, by_rho=by_rho)}"
+        return f"{visible(child.what)} [{visible(child.rule)}]: {_price(child.cost, by_rho=by_rho)}"
     delta = "" if math.isnan(child.sensitivity) else f", Δ = {child.sensitivity:g}"
     delta += "" if math.isnan(child.change_range) else f", range {child.change_range:.4g}"
     parts = "" if child.parts is None else f", {child.n_parts} node{'s' * (child.n_parts != 1)}"
-    return f"{child.what}, {child.mechanism}{delta}{parts}: {_price(child.worst, by_rho=by_rho)}"
+    return f"{visible(child.what)}, {visible(child.mechanism)}{delta}{parts}: {_price(child.worst, by_rho=by_rho)}"
 
 
 def _draw(children: Sequence[Scope | Event], indent: str, *, by_rho: bool) -> Iterator[str]:

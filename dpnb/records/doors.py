@@ -59,6 +59,12 @@ class RecordsDoor(ABC):
     keys: Keys
     strict: bool = True
 
+    def __repr__(self) -> str:
+        """Nothing of the records, not even their number, because tracebacks and logs show this."""
+        domain = getattr(self, "domain", None)
+        public = "" if domain is None else f"{domain.n_attributes} attributes, target {domain.target!r}"
+        return f"{type(self).__name__}({public})"
+
     @abstractmethod
     def bag(self, bags: Bags, *, seed: int, tree: int) -> CohortDoor:
         """The bag of a tree by a rule of :class:`~dpnb.records.bags.Bags`, at its root.

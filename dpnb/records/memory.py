@@ -51,8 +51,10 @@ class Records(RecordsDoor):
         self.domain, self.strict = domain, strict
         self.labels = domain.encode_labels(y) if strict else domain.replaced_labels(y)
         if len(matrix) != len(self.labels):
+            numbers = f": {len(matrix)} records, {len(self.labels)} labels" if strict else ""
             raise ValueError(
-                f"inconsistent numbers of samples: X has {len(matrix)} records, y has {len(self.labels)} labels"
+                f"inconsistent numbers of samples: X and y are not equally long{numbers}; pass one label a record, "
+                "Domain.check(X, y) counts them"
             )
         self._index = X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(len(matrix))
         self._by_content = by_content

@@ -14,14 +14,14 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
-from html import escape
+from html import escape as escape_marks
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from ..boosting.regressor import PrivateBoosterRegressor
 from ..domain import Attribute, Continuous, Domain
-from ..errors import DataError
+from ..errors import DataError, visible
 from ..estimators.base import PrivateEstimator, PrivateForest, read
 from ..estimators.documents import read_document
 from ..files import check_new, unreadable, write_whole
@@ -112,10 +112,11 @@ def page(
     day : day on which the card was written.
     data, purpose : name of the training data, and purpose of the model, in the data holder's words.
     """
+    model._check_unchanged()
     name = type(model).__name__
     first, pictures = _drawn(model)
     private = [_section("Whose privacy", [_paragraph(RELATIONS[model.ledger_.neighbours]), *_unit()])]
-    promises = _section("What the data holder promises", [_list(PROMISES, box=True)])
+    promises = _section("What the data holder promises", [_list(PROMISES, box=True), _others()])
     sections = [
         f"<h1>Card of a model: {escape(name)} for {escape(model.domain_.target)}</h1>",
         _identity(document, {"Written on": str(day or ""), "Data:": data, "Purpose:": purpose}),
@@ -147,6 +148,11 @@ def page(
 </body>
 </html>
 """
+
+
+def escape(text: str, quote: bool = True) -> str:
+    """A text for the page, in which nothing is a mark, hides, or turns other letters around; lines stay lines."""
+    return escape_marks("\n".join(map(visible, text.split("\n"))), quote)
 
 
 def _paragraph(text: str) -> str:
@@ -412,6 +418,12 @@ def _made(model: PrivateEstimator, versions: dict[str, str]) -> str:
         for k, v in rows.items()
     )
     return f"<table><tbody>{cells}</tbody></table>"
+
+
+def _others() -> str:
+    """The line for what no ledger knows of."""
+    asked = "Other releases from the same records, the fits of a search among them, and their ε (fill in)"
+    return f'<table class="sign"><tbody><tr><th scope="row">{asked}</th><td></td></tr></tbody></table>'
 
 
 def _signature() -> str:

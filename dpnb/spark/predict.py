@@ -45,6 +45,7 @@ def predict(model: Any, frame: DataFrame) -> DataFrame:
 
     **Privacy**: post-processing of the released model, free.
     """
+    model._check_unchanged()
     domain = model.domain_
     places = check_columns(frame, domain)
     more = StructType.fromDDL(_added(domain))

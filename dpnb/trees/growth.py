@@ -19,6 +19,16 @@ MOST_NODES = 2**20  # of a tree of two classes: a gigabyte for a forest of 25; n
 NOISES = ("geometric", "laplace")
 
 
+def check_nodes(size: int, *, depth: int, n_classes: int) -> None:
+    """Raise ValueError for a tree that would be too large at some depth; its size is public, or was released."""
+    most = MOST_NODES * 8 // (n_classes + 6)  # a node takes six numbers and one per class
+    if size > most:
+        raise ValueError(
+            f"a tree would have {size} nodes at depth {depth}, more than {most}: lower max_depth, or bin attributes of "
+            "many values"
+        )
+
+
 class TreeBuilder:
     """Builder of a tree on a bag of records, which keeps the ledger's node numbers equal to the tree's.
 
@@ -95,13 +105,8 @@ class TreeBuilder:
             are released.
         """
         branches = splits.n_branches(self.domain.cardinalities)
-        most = MOST_NODES * 8 // (self.domain.n_classes + 6)  # a node takes six numbers and one per class
-        if (size := len(self._depth) + int(branches.sum())) > most:
-            depth = int(self._depth[self.nodes[0]]) + 1
-            raise ValueError(
-                f"a tree would have {size} nodes at depth {depth}, more than {most}: lower max_depth, or bin "
-                "attributes of many values"
-            )
+        size, depth = len(self._depth) + int(branches.sum()), int(self._depth[self.nodes[0]]) + 1
+        check_nodes(size, depth=depth, n_classes=self.domain.n_classes)
         parent = np.repeat(np.arange(len(branches)), branches)
         first_slot = np.cumsum(branches) - branches
         children = self.scope.grow(self.nodes[parent])

@@ -17,7 +17,7 @@ import numpy as np
 
 from dpnb.arrays import Bools, Floats, Ints, check_cells
 from dpnb.checks import check_count
-from dpnb.domain import Continuous, Domain
+from dpnb.domain import Domain
 from dpnb.estimators.base import PrivateForest, register
 from dpnb.privacy.curator import Curator
 from dpnb.privacy.lattice import Lattice
@@ -182,8 +182,9 @@ def score_sensitivity(
     if max_records is None:
         return gain_sensitivity(curator.exact(n, why=N_LEAK))
     if n > max_records:
-        why = f"there are {n} records; state a larger public bound, for a larger Δ"
-        raise ValueError(f"max_records={max_records}: {why}")
+        raise ValueError(
+            f"max_records={max_records}: there are more; state a larger public bound, for a larger Δ"
+        )
     return gain_sensitivity(max_records)
 
 
@@ -365,12 +366,6 @@ class _Lineage(PrivateForest):
     random_state: Any = None
 
     def _fit(self, records: RecordsDoor, curator: Curator) -> None:
-        continuous = [a.name for a in self.domain_.attributes if isinstance(a, Continuous)]
-        if self.discrete_only and continuous:
-            raise ValueError(
-                f"{type(self).__name__} takes discrete attributes only, and {', '.join(continuous)} are continuous: "
-                f"fit it on domain.discretise({BINS}) and domain.discretise_records(X, {BINS})"
-            )
         self.trees_ = self._trees(records, curator)
 
     def _trees(self, records: RecordsDoor, curator: Curator) -> list[Tree]:
@@ -545,7 +540,7 @@ class DiffPRF(DiffPID3):
             run = equal_shares(curator, self.domain_, per_copy, max_depth=depth, delta=delta)
             return grow(run, builder, leaves, choose)[0]
 
-        return self._plant(records, curator, build, n_trees=self.n_trees, alike=False)
+        return self._plant(records, curator, build, alike=False)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -412,7 +412,7 @@ def alive(process: int) -> bool:
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="looks processes up in /proc")
 def test_no_worker_outlives_a_killed_run(tmp_path: Path) -> None:
     assert left_after_a_kill(tmp_path) == []
-    assert len(left_after_a_kill(tmp_path, twin="runs._end_with_parent = int")) == 2  # broken twin
+    assert len(left_after_a_kill(tmp_path, twin="runs.as_worker = int")) == 2  # broken twin
 
 
 def test_every_command_that_the_book_names_does_something(root: Path) -> None:

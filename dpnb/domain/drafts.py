@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
 import re
-import sys
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
@@ -14,6 +12,7 @@ import pandas as pd
 
 from ..errors import DataError, DomainError
 from ..files import unreadable, write_whole
+from ..terminal import Parser, command, tell
 from .attributes import UNFILLED
 from .cells import check_columns, check_keys, encode_cells, read_cells, read_layout, read_typed
 from .misfits import lacking
@@ -103,9 +102,10 @@ def _word(text: str) -> str:
     return dump([text]).strip().removeprefix("[").removesuffix("]").removeprefix("- ")
 
 
-def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m dpnb.domain") -> int:
-    """Command line: draft a domain file, or check a table against one."""
-    parser = argparse.ArgumentParser(prog=prog, description=main.__doc__)
+@command()
+def main(arguments: Sequence[str], /) -> int:
+    """Draft a domain file, or check a table against one."""
+    parser = Parser(prog="dpnb domain", description=main.__doc__)
     commands = parser.add_subparsers(required=True, dest="command", metavar="draft | check")
     drafting = commands.add_parser("draft", help="write a skeleton: names and types, no bounds and no values")
     drafting.add_argument("table", type=Path, help="CSV or Parquet file")
@@ -116,22 +116,20 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m dpnb.
     checking.add_argument("domain", type=Path, help="domain file")
     checking.add_argument("table", type=Path, help="CSV or Parquet file")
     options = parser.parse_args(arguments)
+    if options.command == "check":
+        return _check(options.domain, options.table)
+    table = _parquet(options.table) if options.table.suffix == ".parquet" else read_typed(options.table)
+    text = draft(table, name=options.table.name, target=options.target, number=options.number)
+    if options.out is None:
+        tell(text, document=True)
+        return 0
+    if options.out.exists():
+        what = "is a folder: name a file in it" if options.out.is_dir() else "exists: name another file"
+        raise DataError(f"{options.out} {what}, so that nothing is lost")
     try:
-        if options.command == "check":
-            return _check(options.domain, options.table)
-        table = _parquet(options.table) if options.table.suffix == ".parquet" else read_typed(options.table)
-        text = draft(table, name=options.table.name, target=options.target, number=options.number)
-        if options.out is None:
-            sys.stdout.write(text)
-        elif options.out.exists():
-            what = "is a folder: name a file in it" if options.out.is_dir() else "exists: name another file"
-            parser.exit(1, f"{options.out} {what}, so that nothing is lost\n")
-        else:
-            write_whole(options.out, text)
-    except (DataError, DomainError) as error:
-        parser.exit(1, f"{error}\n")
+        write_whole(options.out, text)
     except OSError as error:
-        parser.exit(1, f"cannot write {options.out}: {error.strerror}\n")
+        raise DataError(f"cannot write {options.out}: {error.strerror or error}") from error
     return 0
 
 
@@ -155,11 +153,9 @@ def _check(domain_file: Path, table_file: Path) -> int:
             labels if labels is None else labels.loc[index],
         )
     left = f"; {len(table) - kept} more lack a value and will be left out" if kept < len(table) else ""
-    print(
-        "\n- ".join([f"all {kept} records fit {domain_file.name}{left}", *domain.oddities(records, labels)])
-    )
-    if domain.target not in table:
-        print(f"there are no labels: the table has no column {domain.target!r}")
+    lines = [f"all {kept} records fit {domain_file.name}{left}", *domain.oddities(records, labels)]
+    absent = f"\nthere are no labels: the table has no column {domain.target!r}"
+    tell("\n- ".join(lines) + absent * (domain.target not in table))
     return 0
 
 

@@ -186,7 +186,7 @@ def _spelt(error: UnicodeError) -> tuple[str, int]:
     text, words = error.object, []
     for i in range(error.start, error.end):
         around = text[max(i - 1, 0) : i] + text[i + 1 : i + 2]
-        in_word = any(c.isalpha() and not c.isascii() for c in around)
+        in_word = text[i].isalpha() and any(c.isalpha() and not c.isascii() for c in around)
         escaped = text[i].encode("ascii", "backslashreplace").decode()
         words.append(escaped if in_word else SPELT.get(text[i], escaped))
     return "".join(words), error.end
@@ -216,8 +216,8 @@ def _streams() -> Iterator[None]:
 
 
 @contextmanager
-def telling() -> Iterator[Any]:
-    """Standard output for bytes, or for text where it is a stand-in; inside nothing else may be written or read.
+def _telling() -> Iterator[None]:
+    """Inside, nothing but standard output may be written to.
 
     Raises
     ------
@@ -225,8 +225,7 @@ def telling() -> Iterator[Any]:
         If it cannot be written to.
     """
     try:
-        sys.stdout.flush()
-        yield getattr(sys.stdout, "buffer", sys.stdout)
+        yield
         sys.stdout.flush()
     except OSError as error:
         _drop(sys.stdout)
@@ -249,9 +248,10 @@ def tell(text: str, *, document: bool = False) -> None:
     UntoldError
         If standard output cannot be written to.
     """
-    with telling() as stream:
-        if document and not isinstance(stream, io.TextIOBase):
-            stream.write(text.encode())
+    with _telling():
+        if document and hasattr(sys.stdout, "buffer"):
+            sys.stdout.flush()
+            sys.stdout.buffer.write(text.encode())
         else:
             print(text, end="" if document else "\n")
 
@@ -375,7 +375,7 @@ def command(
                         status = main(sys.argv[1:] if arguments is None else list(arguments))
                     except SystemExit as end:  # --help, --version
                         status = end.code if isinstance(end.code, int) else 0
-                    with telling():
+                    with _telling():
                         return status
                 except BaseException as error:
                     _over()

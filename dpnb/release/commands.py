@@ -22,7 +22,7 @@ from ..errors import DataError, DomainError
 from ..estimators.base import PrivateEstimator, PrivateRegressor, read
 from ..files import check_new, check_writable, unreadable
 from ..privacy.ledger import Neighbours
-from ..terminal import MisuseError, Parser, announce, command, note, telling
+from ..terminal import MisuseError, Parser, announce, command, note, tell
 from . import card
 
 CHUNK = 50_000  # records that are held at a time
@@ -258,8 +258,7 @@ class _Sink:
         elif self._file is not None:
             part.to_csv(self._file, index=False, header=self._first)
         else:
-            with telling() as stream:
-                part.to_csv(stream, index=False, header=self._first)
+            tell(part.to_csv(index=False, header=self._first), document=True)
         self._first = False
 
     def __exit__(self, kind: object, *_: object) -> None:

@@ -329,13 +329,12 @@ class Parser(argparse.ArgumentParser):
 
 def _version() -> str:
     """The version, and the commit if it was installed from one."""
-    from . import __version__
-
+    number: str = sys.modules["dpnb"].__version__
     with suppress(metadata.PackageNotFoundError):
         origin = json.loads(metadata.distribution("dpnb").read_text("direct_url.json") or "{}")
         if commit := origin.get("vcs_info", {}).get("commit_id"):
-            return f"{__version__}+g{commit[:9]}"
-    return __version__
+            return f"{number}+g{commit[:9]}"
+    return number
 
 
 class Main(Protocol):

@@ -70,8 +70,10 @@ lint: .venv/.installed  ## check style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-serve: .venv/.installed  ## build the book and show it at http://localhost:8000 (PORT=… for another port)
-	@$(BIN)/python -c 'import socket; socket.create_server(("127.0.0.1", $(PORT))).close()' 2>/dev/null || { \
+# The port comes first: to install and to build takes minutes.
+serve:  ## build the book and show it at http://localhost:8000 (PORT=… for another port)
+	@! command -v $(PYTHON) >/dev/null || \
+	  $(PYTHON) -c 'import socket; socket.create_server(("127.0.0.1", $(PORT))).close()' 2>/dev/null || { \
 	  echo "Port $(PORT) is taken: name another one, make serve PORT=8001"; exit 1; }
 	$(MAKE) book
 	@echo "The book is at http://localhost:$(PORT); Ctrl-C stops it."
@@ -83,9 +85,9 @@ notebooks: .venv/.installed  ## run the notebooks again and store their outputs
 results: .venv/.installed  ## compute what is missing of the paper-scale results
 	$(BIN)/python -m private_trees.experiments all --jobs 2
 
-bench: .venv/.installed  ## time the estimators against scikit-learn; extends results/benchmarks.csv
-	$(BIN)/python benchmarks/run.py
+bench: .venv/.installed  ## time the estimators against scikit-learn; extends results/benchmarks.csv (ARGS=--help for more)
+	$(BIN)/python benchmarks/run.py $(ARGS)
 
 clean:  ## remove the built book, caches and .venv
-	rm -rf _build .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf _build .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info book/*.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -39,6 +39,7 @@ from dpnb.papers.edprf import EDPRF
 from dpnb.papers.pearson import VARIANTS, PearsonTree
 from dpnb.records.grid import public_grid
 from dpnb.records.memory import Records
+from dpnb.terminal import Parser, command, tell
 
 ROOT = Path(__file__).resolve().parent.parent
 Work = Callable[[], object]
@@ -237,9 +238,10 @@ def run(options: argparse.Namespace) -> None:
                 append(row, ROOT / RESULTS)
 
 
-def main(arguments: Sequence[str]) -> None:
+@command()
+def main(arguments: Sequence[str], /) -> int:
     """Run the benchmarks and write their page."""
-    parser = argparse.ArgumentParser(prog="python benchmarks/run.py", description=main.__doc__)
+    parser = Parser(prog="python benchmarks/run.py", description=main.__doc__)
     parser.add_argument("--quick", action="store_true", help="the data as they are only, and few pairs")
     parser.add_argument("--only", metavar="NAME", default=".*", help="case, or a pattern for whole names")
     parser.add_argument("--pairs", type=int, help=f"pairs of fits; by default {SMALL}, and {LARGE} on copies")
@@ -255,13 +257,14 @@ def main(arguments: Sequence[str]) -> None:
     if not any(re.fullmatch(options.only, name) for name in names):
         parser.error(f"--only {options.only}: expected one of {', '.join(names)}")
     if options.command == "memory":
-        print(peak_memory(CASES[names.index(options.case)], options.data, options.copies))
-        return
+        tell(str(peak_memory(CASES[names.index(options.case)], options.data, options.copies)))
+        return 0
     if options.command is None:
         run(options)
     write_whole(ROOT / PAGE, page(read(ROOT / RESULTS)))
+    return 0
 
 
 if __name__ == "__main__":
     with threadpool_limits(1):  # ours and the peer alike
-        main(sys.argv[1:])
+        sys.exit(main())

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from dpnb.papers.pearson import PearsonTree
 from dpnb.records.grid import public_grid
 from dpnb.records.losses import loss_of
 from dpnb.spark import blocks
+from dpnb.terminal import Parser, announce, command
 
 FILE_ROWS = 250_000
 ROOT = Path(__file__).resolve().parents[1]
@@ -207,26 +209,26 @@ def run_all(data: Path) -> None:
         subprocess.run(asked, check=True)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+@command()
+def main(arguments: Sequence[str], /) -> int:
+    parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("make", "run", "all"))
     parser.add_argument("--data", "--out", type=Path, required=True, help="folder of the Parquet files")
     parser.add_argument("--rows", type=int, default=SIZES[-1], help=f"a multiple of {FILE_ROWS}")
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--attributes", type=int, default=14, help="the first so many of 14")
     parser.add_argument("--model", choices=MODELS, default="booster")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if options.what == "make":
         make(options.rows, options.data)
     elif options.what == "all":
         run_all(options.data)
     else:
         line = run(options.data, options.rows, options.cores, options.model, options.attributes)
-        print(json.dumps(line))
         add(line)
+        announce(json.dumps(line))
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,5 +1,8 @@
 """Differentially private decision trees, forests and boosting: the helper package of Private Trees."""
 
+from . import terminal  # noqa: F401 - first, for it takes charge of a command while the others load
+
+# isort: split
 from .boosting.booster import PrivateBooster
 from .boosting.regressor import PrivateBoosterRegressor
 from .data.datasets import load

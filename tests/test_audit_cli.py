@@ -409,7 +409,7 @@ def test_an_interrupt_and_a_reader_that_goes_away_are_no_verdict(folder: Path) -
         [sys.executable, "-c", code], cwd=folder, stdout=write, stderr=subprocess.PIPE, check=False
     )
     os.close(write)
-    assert (gone.returncode, gone.stderr) == (2, b"")
+    assert (gone.returncode, gone.stderr) == (141, b"")
 
 
 def test_kinds_of_pairs_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

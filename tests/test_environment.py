@@ -124,6 +124,15 @@ def served(root: Path, folder: Path, port: int) -> subprocess.CompletedProcess[s
     )
 
 
+def dry(folder: Path, port: int) -> str:
+    """What ``make serve`` would do where nothing is installed yet."""
+    (folder / ".venv" / ".installed").unlink()
+    run = ["make", "--dry-run", "serve", f"PORT={port}"]
+    told = subprocess.run(run, cwd=folder, capture_output=True, text=True, check=False).stdout
+    (folder / ".venv" / ".installed").touch()
+    return told
+
+
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
 def test_a_busy_port_is_told_before_the_book_is_built(root: Path, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -132,5 +141,6 @@ def test_a_busy_port_is_told_before_the_book_is_built(root: Path, tmp_path: Path
         assert run.returncode != 0
         assert f"Port {port} is taken: name another one" in run.stdout
         assert not (tmp_path / "built").exists()
+        assert "venv" not in dry(tmp_path, port).partition("create_server")[0]  # nothing is installed before
     served(root, tmp_path, port)  # broken twin: the port is free, and the book is built
     assert (tmp_path / "built").exists()

@@ -7,7 +7,6 @@ event occurs on each. The attacks stand in the modules beside this file, one for
 
 from __future__ import annotations
 
-import argparse
 import csv
 import io
 import json
@@ -33,6 +32,7 @@ from tqdm import tqdm
 from dpnb.audit.attack import observations
 from dpnb.audit.bounds import compare, epsilon_bound
 from dpnb.files import write_whole
+from dpnb.terminal import Parser, command, note
 
 MODULES = (audit_diffprivlib, audit_interpret, audit_xgboost, audit_lumberjack, audit_opendp)
 CONFIDENCES = (0.95, 0.99)
@@ -143,10 +143,11 @@ def strict() -> None:
         warnings.filterwarnings("error", category=PrivacyLeakWarning)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@command()
+def main(arguments: Sequence[str], /) -> int:
     """Command line: run the cases that the table lacks."""
     known = {case.name: case for case in cases()}
-    parser = argparse.ArgumentParser(prog=SCRIPT, description=main.__doc__)
+    parser = Parser(prog=SCRIPT, description=main.__doc__)
     parser.add_argument("--out", type=Path, required=True, help="folder of audit_peers.csv and .json")
     parser.add_argument("--only", nargs="+", choices=known, metavar="CASE", help=f"of {', '.join(known)}")
     parser.add_argument("--jobs", type=int, default=2, help="number of processes (default 2)")
@@ -159,7 +160,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     seconds: dict[str, float] = json.loads(log.read_text())["seconds_by_case"] if log.exists() else {}
     absent = sorted({case.package for case in known.values() if installed(case.package) is None})
     if absent:
-        print(f"not installed, and left out: {', '.join(absent)}")
+        note(f"not installed, and left out: {', '.join(absent)}")
     wanted = [known[name] for name in options.only or known if known[name].package not in absent]
     if options.quick:
         wanted = [replace(case, runs=min(case.runs, QUICK)) for case in wanted]

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
 from dpnb import Continuous, Domain
+from dpnb.terminal import Parser, announce, command
 from private_trees.board import regression
 from private_trees.board.costs import OutOfTimeError, costly
 from private_trees.board.rivals import (
@@ -551,12 +552,13 @@ def run_board(
             **go,
         )
     lacking = missing(board, read(board.name, go["folder"]))
-    print(f"{board.name}: {len(lacking)} of {len(board.cells)} cells are missing")
+    announce(f"{board.name}: {len(lacking)} of {len(board.cells)} cells are missing")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@command()
+def main(arguments: Sequence[str], /) -> int:
     """Command line: fill in what is missing of the tuning and then of the board, or of the board for numbers."""
-    parser = argparse.ArgumentParser(prog=SCRIPT, description=main.__doc__)
+    parser = Parser(prog=SCRIPT, description=main.__doc__)
     parser.add_argument("--out", type=Path, required=True, help=f"folder of {BOARD}.csv and {TUNING}.csv")
     parser.add_argument(
         "--only", nargs="+", type=one_of, default=[], metavar="RIVAL[,DATASET]", help="what to run now"

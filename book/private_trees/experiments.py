@@ -5,7 +5,6 @@ Run ``python -m private_trees.experiments all --jobs 2`` to fill in whatever is 
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +12,7 @@ from types import SimpleNamespace
 import pandas as pd
 
 from dpnb.errors import DataError
+from dpnb.terminal import Parser, announce, command
 
 from .board import corners, learners, references, regression, settings, stress, tuning
 from .studies import (
@@ -89,27 +89,25 @@ def points(name: str, p: SimpleNamespace) -> pd.DataFrame:
     return points_of(results(name, p), repeats=GRIDS[name]().repeats)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@command(known=(DataError, FileNotFoundError))
+def main(arguments: Sequence[str], /) -> int:
     """Command line: fill in the missing cells of one grid or of all."""
-    parser = argparse.ArgumentParser(prog="python -m private_trees.experiments", description=main.__doc__)
+    parser = Parser(prog="python -m private_trees.experiments", description=main.__doc__)
     parser.add_argument("grid", choices=[*GRIDS, "all"])
     parser.add_argument("--jobs", type=int, default=1, help="number of processes (default 1)")
     parser.add_argument("--results", type=Path, help="folder of the results (default: the project's)")
     options = parser.parse_args(arguments)
     if options.jobs < 1:
         parser.error(f"--jobs {options.jobs}: expected at least 1")
-    try:
-        folder = options.results or results_folder()
-        for name in GRIDS if options.grid == "all" else [options.grid]:
-            table = run(
-                GRIDS[name](),
-                folder=folder,
-                jobs=options.jobs,
-                command=f"python -m private_trees.experiments {name}",
-            )
-            print(f"{name}: {len(table[KEYS].drop_duplicates())} cells in {name}.csv")
-    except (DataError, FileNotFoundError) as error:
-        parser.exit(1, f"{error}\n")
+    folder = options.results or results_folder()
+    for name in GRIDS if options.grid == "all" else [options.grid]:
+        table = run(
+            GRIDS[name](),
+            folder=folder,
+            jobs=options.jobs,
+            command=f"python -m private_trees.experiments {name}",
+        )
+        announce(f"{name}: {len(table[KEYS].drop_duplicates())} cells in {name}.csv")
     return 0
 
 

@@ -9,13 +9,14 @@ post-processing.
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import hashlib
 import importlib.metadata
 import json
 import platform
 import secrets
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -36,6 +37,7 @@ from dpnb.privacy.curator import Curator
 from dpnb.privacy.ledger import Ledger
 from dpnb.records.memory import Records
 from dpnb.records.splits import MULTIWAY, Splits
+from dpnb.terminal import Parser, announce, command
 
 EPSILON = 1.0
 """Total ε of the committed release, add-remove."""
@@ -444,9 +446,10 @@ def _positive_rate(y: pd.Series[Any]) -> float:
     return round(float((y == ADULT_DOMAIN.classes[1]).mean()), 4)
 
 
-def main(arguments: list[str] | None = None) -> None:
+@command()
+def main(arguments: Sequence[str], /) -> int:
     """Make the stand-in from Adult's training part and write it with its provenance."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m private_trees.standin",
         description="Make the embedded data set adult-standin again from Adult's training part. "
         "The noise is new in every run, so the files differ; each set that is published costs its ε again.",
@@ -462,7 +465,6 @@ def main(arguments: list[str] | None = None) -> None:
     # Who knows the seed of the noise can subtract it: nobody does.
     curator = Curator(rng=np.random.default_rng(secrets.randbits(256)), ledger=Ledger(claimed=EPSILON))
     links = release(*adult.train, epsilon=EPSILON, curator=curator)
-    print(curator.ledger)
     rows = to_adult(sample(links, sum(ROWS.values()), rng=np.random.default_rng(SAMPLE_SEED)))
     rows["split"] = np.repeat(list(ROWS), list(ROWS.values()))
     content = gzip.compress(rows.to_csv(index=False).encode(), mtime=0)
@@ -471,8 +473,9 @@ def main(arguments: list[str] | None = None) -> None:
     out.mkdir(parents=True, exist_ok=True)
     write_whole(out / "adult-standin.csv.gz", content)
     write_whole(out / "adult-standin.json", json.dumps(record, indent=2, ensure_ascii=False) + "\n")
-    print(json.dumps(record["quality"], indent=2))
+    announce(f"{curator.ledger}\n{json.dumps(record['quality'], indent=2)}")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

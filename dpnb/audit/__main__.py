@@ -2,7 +2,8 @@
 
 The factory returns an unfitted estimator; the auditor supplies the data, or the user does with ``--pair``. The audit is
 that of :func:`~dpnb.audit.assertion.assert_private`: scans, then bets that stop when they have refuted the claim, when
-time is over, or with Ctrl-C. Exit status: 0 no violation found, 1 violation, 2 misuse or no verdict, 130 interrupted.
+time is over, or with Ctrl-C. Exit status: 0 no violation found, 1 violation, 2 misuse or no verdict, 130 interrupted;
+:mod:`dpnb.terminal` has the others. What the subject prints goes to standard error.
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from ..domain import Domain
 from ..domain.cells import read_layout
 from ..errors import DataError, DomainError, closest
 from ..estimators.base import PrivateEstimator
 from ..files import check_writable
+from ..terminal import MisuseError, Parser, UntoldError, aside, command, note, stopped, tell
 from .adapters import OnDomain
 from .attack import AttackError
 from .betting import most_refutable
@@ -42,17 +44,8 @@ from .settings import SURE, UNLIMITED, USUAL_RUNS, AuditSettings
 MINUTES = 5.0
 
 
-class MisuseError(Exception):
-    """The user's request cannot be met; the message says why in one line."""
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise MisuseError(f"{message}; see python -m dpnb.audit --help")
-
-
-def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = _Parser(
+def _options(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = Parser(
         prog="python -m dpnb.audit",
         description="Try to refute an estimator's privacy claim with many fits on worst-case neighbours.",
         epilog="Exit status: 0 no violation found, 1 violation, 2 misuse or no verdict, 130 interrupted.",
@@ -91,7 +84,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
-def _check(parser: _Parser, options: argparse.Namespace) -> None:
+def _check(parser: Parser, options: argparse.Namespace) -> None:
     """Raise MisuseError unless all options are in range and fit together."""
     required = {"module:function": options.factory, "--epsilon": options.epsilon}
     missing = [name for name, value in required.items() if value is None]
@@ -279,66 +272,71 @@ def _by_ledger(
     return [Finding(**measured | by_ledger)]
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def _one_line(complaint: str) -> str:
+    return f"dpnb.audit: {' '.join(complaint.split())}"
+
+
+@command(failed=2, known=(AttackError, DataError, DomainError, ValueError), say=_one_line)
+def main(arguments: Sequence[str], /) -> int:
     """Command line: audit, report, and say by the exit status whether the claim is refuted."""
-    try:
-        status = _main(arguments)
-        sys.stdout.flush()
-        return status
-    except BrokenPipeError:  # whoever reads the output has gone; the verdict was not told
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - else Python complains again when it ends
-        return 2
-    except KeyboardInterrupt:
-        return _failed("interrupted; no verdict", 130)  # the status that shells give to Ctrl-C
-
-
-def _main(arguments: Sequence[str] | None) -> int:
-    try:
-        options = _options(arguments)
-    except MisuseError as error:
-        return _failed(str(error))
-    except SystemExit:  # --help; what the subject does comes later
+    options = _options(arguments)
+    if options.pairs == "list":
+        tell("\n".join(kinds_in_words()))
         return 0
     try:
-        if options.pairs == "list":
-            print("\n".join(kinds_in_words()))
-            return 0
-        factory = _load(options.factory, jobs=options.jobs)
-        found = audited(factory, options)
-    except (MisuseError, AttackError, DataError, DomainError, ValueError) as error:
-        return _failed(str(error))
-    except (BrokenPipeError, KeyboardInterrupt):
-        raise
+        with aside():
+            found = audited(_load(options.factory, jobs=options.jobs), options)
     except SystemExit:  # with whatever status: 0 is no pass
-        return _failed("the subject ended the program; no verdict")
-    except BaseException as error:  # an audit that breaks off is no violation, and must not look like one
-        return _failed(f"unexpected {type(error).__name__}: {error}; no verdict")
-    lines = [*map(str, (found.finding, *found.others)), *_work(found)]
-    notes = _notes(options, found)
+        raise MisuseError("the subject ended the program; no verdict") from None
+    except BaseException as error:
+        error.add_note("no verdict")
+        raise
     code = _code(options, found) if found.finding.violated else ""
-    print("\n".join([*lines, "", *notes, *(["", code] if code else [])]))
-    if options.report is not None:
-        from .report import Report, write_report
-
-        report = Report(
-            finding=found.finding,
-            others=found.others,
-            settings=_settings(options, found),
-            notes=notes,
-            violated=found.violated,
-            pair=found.pair,
-            bets=found.examined.bets,
-            code=code,
-            not_looked=not_looked_at(found.examined, found.offered),
-        )
-        try:
-            write_report(options.report, report)
-        except OSError as error:
-            return _failed(f"cannot write the report: {error}")
-        print(f"Report: {options.report}")
+    notes = _notes(options, found)
+    lines = [
+        *map(str, (found.finding, *found.others)),
+        *_work(found),
+        "",
+        *notes,
+        *(["", code] if code else []),
+    ]
+    trouble = "" if options.report is None else _report(options, found, notes=notes, code=code)
+    if options.report is not None and not trouble:
+        lines.append(f"Report: {options.report}")
+    try:
+        tell("\n".join(lines))
+    except UntoldError as error:
+        if not found.violated:
+            raise
+        trouble = trouble or f"the claim is refuted, but standard output cannot be written to: {error}"
+    if trouble:
+        note(_one_line(trouble))
     if found.examined.interrupted and not found.violated:
-        return _failed("interrupted; nothing refutes the claim by then", 130)
-    return int(found.violated)
+        note(_one_line("interrupted; nothing refutes the claim by then"))
+        return stopped()
+    return 1 if found.violated else 2 * bool(trouble)
+
+
+def _report(options: argparse.Namespace, found: Audited, *, notes: list[str], code: str) -> str:
+    """Write the report, before anything is told; returns why it could not be written, else nothing."""
+    from .report import Report, write_report
+
+    report = Report(
+        finding=found.finding,
+        others=found.others,
+        settings=_settings(options, found),
+        notes=notes,
+        violated=found.violated,
+        pair=found.pair,
+        bets=found.examined.bets,
+        code=code,
+        not_looked=not_looked_at(found.examined, found.offered),
+    )
+    try:
+        write_report(options.report, report)
+    except (Exception, KeyboardInterrupt) as error:  # the verdict is known, and has to be told
+        return f"cannot write the report: {error or type(error).__name__}"
+    return ""
 
 
 def _code(options: argparse.Namespace, found: Audited) -> str:
@@ -355,11 +353,6 @@ def _code(options: argparse.Namespace, found: Audited) -> str:
         kinds = f"kinds={_kinds(options)!r}, " if options.pairs or options.malformed else ""
         made = f"pairs({options.neighbours!r}{domain}, {kinds}seed={options.seed})"
     return again(found.finding, found.examined.bets, subject=options.factory, pairs=made)
-
-
-def _failed(complaint: str, status: int = 2) -> int:
-    print(f"dpnb.audit: {' '.join(complaint.split())}", file=sys.stderr)
-    return status
 
 
 def _settings(options: argparse.Namespace, found: Audited) -> dict[str, str]:

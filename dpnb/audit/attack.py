@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 import random
-import signal
 import warnings
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -22,6 +21,7 @@ from sklearn.base import RegressorMixin
 
 from ..arrays import Floats
 from ..checks import check_count
+from ..terminal import as_worker, end_workers
 from .bounds import MIN_RUNS, OutputEvent, SampledFinding, compare
 from .settings import AuditSettings, Keywords
 
@@ -289,7 +289,7 @@ _samples: Sequence[Sample] = ()  # of a worker process, sent once
 
 def _prepare(samples: Sequence[Sample]) -> None:
     global _samples
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that tells the verdict
+    as_worker()  # Ctrl-C is for the process that tells the verdict
     _samples = samples
 
 
@@ -333,6 +333,9 @@ def fitting(
             raise AttackError(
                 "a worker process died: it ran out of memory, or could not import the factory; use jobs=1"
             ) from error
+        except KeyboardInterrupt:
+            end_workers(pool)
+            raise
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 

@@ -208,15 +208,22 @@ def _ends(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pai
     ]
 
 
+def _number(n: int, what: str) -> str:
+    return f"1 {what}" if n == 1 else f"{n} {what.removesuffix('y')}{'ies' if what.endswith('y') else 's'}"
+
+
 def _duplicates(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pair]:
     """Copies of one record, up to a round number or beyond it, and one copy more; or one of another class."""
     copy, apart, other = (_unit(row, domain) for row in ((0.5, 1, 1), (0.5, 0, 1), (0.5, 1, 0)))
     return [
-        pair_of(f"{n} copies of one record, one more", [(0.5, 1, 1)] * n, (0.5, 1, 1),
+        pair_of(f"{_number(n, 'copy')} of one record, one more", [(0.5, 1, 1)] * n, (0.5, 1, 1),
                 neighbours=neighbours, domain=domain)
         for n in COPIES
     ] + [
-        neighbours_of(neighbours, domain, f"{n} records of one class, one of another", [copy] * n, other, instead=apart)
+        neighbours_of(
+            neighbours, domain, f"{_number(n, 'record')} of one class, one of another",
+            [copy] * n, other, instead=apart,
+        )
         for n in ONE_CLASS
     ]  # fmt: skip
 
@@ -227,7 +234,7 @@ def _bounds(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[P
     between = [_unit((0.5, c, label), domain) for c in (0, 1) for label in (0, 1)]
     return [
         neighbours_of(
-            neighbours, domain, f"{n} records on each bound, one more on the {name} one",
+            neighbours, domain, f"{_number(n, 'record')} on each bound, one more on the {name} one",
             [*between, *[low, high] * n], record, instead=between[0],
         )
         for n in ON_BOUND

@@ -510,9 +510,8 @@ class Monitor:
         right = [
             f"{round(one.correct)} of {round(one.correct + one.wrong)}" for one in (shown, self._game.total)
         ]
-        event = (
-            f"{rule.in_words(self._tell)}: right in {right[0]} guesses, in {right[1]} of all {self.runs} runs"
-        )
+        by_rule = f"right in {right[0]} guesses, " if shown.correct + shown.wrong else "no guess yet; right "
+        event = f"{rule.in_words(self._tell)}: {by_rule}in {right[1]} of all {self.runs} runs"
         return self.asked.finding(
             MonitoredFinding,
             instrument="betting",

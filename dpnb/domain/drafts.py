@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 import csv
 import io
 import re
-import sys
 import zlib
 from collections import Counter
 from collections.abc import Sequence
@@ -22,6 +20,7 @@ import pandas as pd
 
 from ..errors import DataError, DomainError
 from ..files import check_new, unreadable, write_whole
+from ..terminal import Parser, command, tell
 from .attributes import UNFILLED
 from .cells import check_columns, check_keys, encode_cells, read_layout, report
 from .misfits import lacking
@@ -195,9 +194,10 @@ def _word(text: str) -> str:
     return dump([text]).strip().removeprefix("[").removesuffix("]").removeprefix("- ")
 
 
-def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m dpnb.domain") -> int:
-    """Command line: draft a domain file, or check a table against one."""
-    parser = argparse.ArgumentParser(prog=prog, description=main.__doc__)
+@command()
+def main(arguments: Sequence[str], /) -> int:
+    """Draft a domain file, or check a table against one."""
+    parser = Parser(prog="dpnb domain", description=main.__doc__)
     commands = parser.add_subparsers(required=True, dest="command", metavar="draft | check")
     drafting = commands.add_parser("draft", help="write a skeleton: names and types, no bounds and no values")
     drafting.add_argument("table", type=Path, help="CSV or Parquet file")
@@ -208,23 +208,21 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m dpnb.
     checking.add_argument("domain", type=Path, help="domain file")
     checking.add_argument("table", type=Path, help="CSV or Parquet file")
     options = parser.parse_args(arguments)
+    if options.command == "check":
+        return _check(options.domain, options.table)
+    parquet = options.table.suffix == ".parquet"
     try:
-        if options.command == "check":
-            return _check(options.domain, options.table)
         if options.out is not None:
             check_new(options.out)
-        parquet = options.table.suffix == ".parquet"
         table, written = (_parquet(options.table), PLAIN) if parquet else detected(options.table)
         how = {"target": options.target, "number": options.number, "written": written}
         text = draft(table, name=options.table.name, **how)
         if options.out is None:
-            sys.stdout.write(text)
+            tell(text, document=True)
         else:
             write_whole(options.out, text)
-    except (DataError, DomainError) as error:
-        parser.exit(1, f"{error}\n")
     except OSError as error:
-        parser.exit(1, f"cannot write {options.out}: {error.strerror or error}\n")
+        raise DataError(f"cannot write {options.out}: {error.strerror or error}") from error
     return 0
 
 
@@ -243,9 +241,11 @@ def _check(domain_file: Path, table_file: Path) -> int:
         keep = np.ones(len(table), np.bool_)
     else:
         *_, keep = encode_cells(table, domain=domain, layout=layout, file=table_file)
-    print(report(table, keep, domain=domain, layout=layout, file=domain_file))
-    if domain.target not in table:
-        print(f"there are no labels: the table has no column {domain.target!r}")
+    absent = f"\nthere are no labels: the table has no column {domain.target!r}"
+    tell(
+        report(table, keep, domain=domain, layout=layout, file=domain_file)
+        + absent * (domain.target not in table)
+    )
     return 0
 
 

@@ -1,14 +1,15 @@
 """The card of a released model, which a privacy officer signs; it says what was released, at what price, on whose word.
 
-``python -m dpnb.release.card model.json --report card.html --data "admissions 2024" --purpose "planning of beds"``
+``dpnb card model.json --report card.html --data "admissions 2024" --purpose "planning of beds"``
 """
 
 from __future__ import annotations
 
-import argparse
 import base64
+import codecs
 import hashlib
 import io
+import locale
 import math
 import re
 import sys
@@ -27,6 +28,7 @@ from ..estimators.documents import read_document
 from ..files import check_new, unreadable, write_whole
 from ..privacy.curator import REAL_NOISE
 from ..privacy.ledger import Event, Ledger, Scope, shown_number
+from ..terminal import Parser, announce, command
 
 RELATIONS = {
     "add-remove": "Two data sets are neighbours if one has one record more than the other.",
@@ -45,8 +47,8 @@ LIMITS = (
     "Accuracy on test records was measured by the data holder, if at all; it is not on this card.",
 )
 FINDING = re.compile(
-    r".+: (VIOLATED|FLAGGED|no violation found)\n  claimed +ε = .+\n  lower bound +ε ≥ .+"
-)  # of an audit, in words
+    r".+: (VIOLATED|FLAGGED|no violation found)\r?\n  claimed +(ε|epsilon) = .+\n  lower bound +(ε|epsilon) (≥|>=) .+"
+)  # of an audit, in words, also where the terminal has no ε
 STYLE = """
 :root { color-scheme: light dark; }
 body { font: 15px/1.4 system-ui, sans-serif; max-width: 76rem; margin: 0.4rem auto; padding: 0 1rem;
@@ -435,9 +437,10 @@ def _signature() -> str:
     return f'<table class="sign"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
 
 
-def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m dpnb.release.card") -> int:
-    """Command line: write the card of a released model."""
-    parser = argparse.ArgumentParser(prog=prog, description=main.__doc__)
+@command()
+def main(arguments: Sequence[str], /) -> int:
+    """Write the card of a released model."""
+    parser = Parser(prog="dpnb card", description=main.__doc__)
     parser.add_argument("model", type=Path, help="document that model.release() wrote")
     parser.add_argument("--report", type=Path, required=True, help="HTML file to write")
     parser.add_argument("--audit", type=Path, help="text of an audit, to be shown on the card")
@@ -445,7 +448,7 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m dpnb.
     parser.add_argument("--purpose", default="", help="what the model is for")
     options = parser.parse_args(arguments)
     if options.report.suffix not in (".html", ".htm"):
-        parser.exit(1, f"cannot write {options.report}: expected a name that ends in .html\n")
+        raise DataError(f"cannot write {options.report}: expected a name that ends in .html")
     try:
         check_new(options.report)
         versions = read_document(options.model)["versions"]
@@ -453,11 +456,9 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m dpnb.
         words = {"data": options.data, "purpose": options.purpose, "day": date.today()}
         text = page(read(options.model), versions=versions, audit=audit, document=options.model, **words)
         write_whole(options.report, text)
-    except DataError as error:
-        parser.exit(1, f"{error}\n")
     except OSError as error:
-        parser.exit(1, f"cannot write {options.report}: {error.strerror}\n")
-    print(f"card in {options.report}")
+        raise DataError(f"cannot write {options.report}: {error.strerror or error}") from error
+    announce(f"card in {options.report}")
     return 0
 
 
@@ -465,11 +466,14 @@ def _audit(path: Path) -> str:
     """The text of an audit, which begins with a verdict, the claim and a bound, as any finding does."""
     expected = "expected what `python -m dpnb.audit` prints, with > audit.txt"
     try:
-        text = path.read_text(encoding="utf-8")
+        content = path.read_bytes()
+        text = content.decode(
+            "utf-16" if content[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"
+        )
     except OSError as error:
         raise DataError(unreadable(path, error)) from error
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path} is not a text in UTF-8: {error.reason}; {expected}") from error
+    except UnicodeDecodeError:  # as the terminal has it; only what is not ASCII may be read amiss
+        text = content.decode(locale.getpreferredencoding(False), "backslashreplace")
     if not FINDING.match(text):
         raise DataError(f"{path} is not the text of an audit: it begins with {text[:20]!r}; {expected}")
     return text

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, Self
@@ -25,20 +23,21 @@ from ..errors import DataError, DomainError
 from ..estimators.base import PrivateEstimator, PrivateRegressor, read
 from ..files import check_new, unreadable
 from ..privacy.ledger import Neighbours
+from ..terminal import MisuseError, Parser, announce, command, note, tell
 from . import card
 
 CHUNK = 50_000  # records that are held at a time
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Command line; returns the exit status: 0 done, 1 the data or the model are not what they should be."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
+@command(known=(DataError, ValueError))
+def main(arguments: Sequence[str], /) -> int:
+    """Command line; returns the exit status, as :mod:`dpnb.terminal` has it."""
+    words = list(arguments)
     if words[:1] == ["card"]:
-        return card.main(words[1:], prog="dpnb card")
+        return card.main(words[1:])
     if words[:1] == ["domain"]:
-        return drafts.main(words[1:], prog="dpnb domain")
-    parser = argparse.ArgumentParser(prog="dpnb", description=__doc__)
-    parser.add_argument("--version", action="version", version=f"%(prog)s {version('dpnb')}")
+        return drafts.main(words[1:])
+    parser = Parser(prog="dpnb", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="fit | predict | card | domain")
     commands.add_parser("card", help="write the card of a released model")
     commands.add_parser("domain", help="draft or check a domain file")
@@ -67,17 +66,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             fit(**vars(options))
             return 0
         if options.table is None and sys.stdin.isatty():
-            print("reading a CSV from standard input; name a file to read that", file=sys.stderr)
+            note("reading a CSV from standard input; name a file to read that")
         predict(read(options.model), options.table, out=options.out, missing=tuple(options.missing or [""]))
-    except BrokenPipeError:  # whoever read the output has gone
-        sys.stderr.close()
     except OSError as error:
-        parser.exit(
-            1,
-            f"cannot write {error.filename or options.out or 'standard output'}: {error.strerror or error}\n",
-        )
-    except (DataError, ValueError) as error:
-        parser.exit(1, f"{error}\n")
+        raise DataError(f"cannot write {error.filename or options.out}: {error.strerror or error}") from error
     return 0
 
 
@@ -109,18 +101,31 @@ def fit(
     """
     check_new(out)
     how: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "neighbours": neighbours}
-    PrivateBooster(**how).worst_cost()  # raises for a parameter out of range
+    try:
+        PrivateBooster(**how).worst_cost()
+    except ValueError as error:
+        raise MisuseError(str(error)) from error
     if math.isinf(epsilon):
-        raise ValueError(
+        raise MisuseError(
             "epsilon=inf: this model would be exact, and show its records to whoever gets the document; take a number, "
             "such as 1, or fit in Python what stays in the house"
         )
+    try:
+        model = _released(table, domain=domain, out=out, how=how)
+        announce(str(model.ledger_), done=f"{out} is written, and its budget is spent")
+    except BaseException as error:  # a fit that is not released has cost nothing
+        whole = f"{out} is written, and its budget is spent: do not fit again"
+        error.add_note(whole if out.exists() else "no model was released, so no budget is spent")
+        raise
+
+
+def _released(table: Path, *, domain: Path, out: Path, how: dict[str, Any]) -> PrivateEstimator:
     records, public, told = read_all(table, domain=domain)
-    print(f"{told}\n(a local check, which is not private and spends no ε)", file=sys.stderr)
+    note(f"{told}\n(a local check, which is not private and spends no ε)")
     kind = PrivateBooster if public.response is None else PrivateBoosterRegressor
     model = kind(**how, domain=public).fit(*part_of(records, public))
     model.release(out)
-    print(model.ledger_)
+    return model
 
 
 def predict(
@@ -165,7 +170,7 @@ def _predicted(model: PrivateEstimator, part: pd.DataFrame, *, missing: tuple[st
         warnings.simplefilter("always")
         more = _added(model, records)
     for each in moves:  # what was moved into the domain, in a line of its own
-        print(each.message, file=sys.stderr)
+        note(str(each.message))
     return part.assign(**more)
 
 
@@ -246,15 +251,26 @@ class _Sink:
             except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
                 raise DataError(f"cannot write {self._path}: {error}") from error
         else:
-            sep, decimal = self._written.separator, self._written.decimal
-            part.to_csv(self._file or sys.stdout, sep=sep, decimal=decimal, index=False, header=self._first)
+            how: dict[str, Any] = {
+                "sep": self._written.separator,
+                "decimal": self._written.decimal,
+                "header": self._first,
+            }
+            text = part.to_csv(index=False, **how)
+            if self._file is None:
+                tell(text, document=True)
+            else:
+                self._file.write(text)
         self._first = False
 
     def __exit__(self, kind: object, *_: object) -> None:
-        if self._parquet is not None:
-            self._parquet.close()
-        if self._part is not None and self._path is not None and self._file is not None:
-            self._file.close()
+        if self._part is None or self._path is None:
+            return
+        try:
+            with self._file:
+                if self._parquet is not None:
+                    self._parquet.close()
             if kind is None:
                 self._part.replace(self._path)
+        finally:
             self._part.unlink(missing_ok=True)

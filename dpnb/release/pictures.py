@@ -144,7 +144,7 @@ def _days(attribute: Continuous) -> tuple[list[float], list[str]]:
     """Places and texts of the ticks on the axis of a date."""
     low, high = (datetime(1970, 1, 1) + timedelta(days=day) for day in (attribute.low, attribute.high))
     locator: Any = AutoDateLocator
-    ticks = [float(tick) for tick in locator(maxticks=5).tick_values(low, high)]
+    ticks = [float(tick) for tick in locator(minticks=2, maxticks=5).tick_values(low, high)]
     ticks = [tick for tick in ticks if tick.is_integer() and attribute.low <= tick <= attribute.high]
     words = [attribute.shown(tick) for tick in ticks]
     years = all(word.endswith("-01-01") for word in words)

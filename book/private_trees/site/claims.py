@@ -6,7 +6,6 @@ Run ``python -m private_trees.site.claims`` to check ``claims/*.yml``, to follow
 
 from __future__ import annotations
 
-import argparse
 import ast
 import json
 import re
@@ -19,7 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from dpnb.domain.yaml_text import parse
+from dpnb.errors import DataError
 from dpnb.files import write_whole
+from dpnb.terminal import Parser, announce, command
 
 from .templates import environment
 
@@ -177,23 +178,23 @@ def text_of(path: Path) -> str:
     return "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@command()
+def main(arguments: Sequence[str], /) -> int:
     """Command line: check the claims and write their page."""
-    parser = argparse.ArgumentParser(prog="python -m private_trees.site.claims", description=main.__doc__)
+    parser = Parser(prog="python -m private_trees.site.claims", description=main.__doc__)
     parser.add_argument("--badges", action="store_true", help="print the badges for the chapters")
     options = parser.parse_args(arguments)
     root = Path.cwd()
     try:
         papers = load(root / "claims")
     except ClaimError as error:
-        parser.error(str(error))
+        raise DataError(str(error)) from error
     if lost := dangling(papers, root):
-        parser.error("\n".join(lost))
+        raise DataError("\n".join(lost))
     write_whole(root / PAGE, page(papers, root))
     for paper in papers:
-        print(f"{paper.title}: {len(paper.claims)} claims in {PAGE.as_posix()}")
-        if options.badges:
-            print("\n".join(f"  {claim.id}: {badge(claim)}" for claim in paper.claims))
+        badges = [f"  {claim.id}: {badge(claim)}" for claim in paper.claims] if options.badges else []
+        announce("\n".join([f"{paper.title}: {len(paper.claims)} claims in {PAGE.as_posix()}", *badges]))
     return 0
 
 

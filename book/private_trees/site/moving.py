@@ -6,8 +6,8 @@ Run ``python -m private_trees.site.moving`` to write ``book/_stills``. The still
 
 from __future__ import annotations
 
-import argparse
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from dpnb.boosting.booster import PrivateBooster
 from dpnb.data.datasets import load
 from dpnb.files import write_whole
 from dpnb.privacy import laws
+from dpnb.terminal import Parser, command
 
 from ..board import price
 from .pdf import new_page
@@ -120,16 +121,16 @@ def write_stills() -> None:
             write_whole(STILLS / f"{name}.html", still(page, name))
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+@command()
+def main(arguments: Sequence[str], /) -> int:
     """Write data and stills."""
-    argparse.ArgumentParser(prog="python -m private_trees.site.moving", description=__doc__).parse_args(
-        arguments
-    )
+    Parser(prog="python -m private_trees.site.moving", description=__doc__).parse_args(arguments)
     write_whole(STILLS / "audit.json", written(audit_counts()))
     write_whole(STILLS / "shapes.json", written(age_shapes()))
     write_whole(STILLS / "choose.json", written(price_curves()))
     write_stills()
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

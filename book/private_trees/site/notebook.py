@@ -6,7 +6,6 @@ misspelt name or a bad value stops at once instead of publishing numbers for som
 
 from __future__ import annotations
 
-import argparse
 import numbers
 import os
 import sys
@@ -19,6 +18,7 @@ from typing import Any
 
 from dpnb.errors import closest
 from dpnb.files import write_whole
+from dpnb.terminal import Parser, announce, command, note
 
 from ..drawings import plots
 from . import defaults
@@ -189,15 +189,14 @@ def execute(path: Path) -> float:
     return seconds
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@command()
+def main(arguments: Sequence[str], /) -> int:
     """Command line: run notebooks and store their outputs in them; returns 1 if one failed, else 0."""
-    parser = argparse.ArgumentParser(
-        prog="python -m private_trees.site.notebook", description=__doc__.split("\n")[0]
-    )
-    command = parser.add_subparsers(required=True, metavar="execute").add_parser(
+    parser = Parser(prog="python -m private_trees.site.notebook", description=__doc__.split("\n")[0])
+    executing = parser.add_subparsers(required=True, metavar="execute").add_parser(
         "execute", help="run notebooks and store their outputs in them"
     )
-    command.add_argument(
+    executing.add_argument(
         "paths", nargs="*", type=Path, help="notebooks; those in notebooks/ if none is named"
     )
     paths = parser.parse_args(arguments).paths or sorted(Path("notebooks").glob("*.ipynb"))
@@ -216,9 +215,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     failed = 0
     for path in paths:
         try:
-            print(f"{path}: {execute(path):.1f} s", flush=True)
+            announce(f"{path}: {execute(path):.1f} s")
         except CellExecutionError as error:
-            print(f"{path}: a cell failed; the file is unchanged.\n{error}", file=sys.stderr)
+            note(f"{path}: a cell failed; the file is unchanged.\n{error}")
             failed += 1
     return min(failed, 1)
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.papers.dpada import DPAda
 from dpnb.papers.edprf import EDPRF
 from dpnb.papers.pearson import PearsonTree
+from dpnb.terminal import Parser, command
 
 from ..lineage.trees import PINQID3, DiffGen, DiffPC45, DiffPID3, DiffPRF, DTDiff, SuLQID3
 from . import glance
@@ -96,13 +98,16 @@ def _before(tree: ast.Module) -> Iterator[str]:
             yield from (f"{node.name}.{name}" for name in functions if not name.startswith("__"))
 
 
-def main() -> None:
+@command()
+def main(arguments: Sequence[str], /) -> int:
     """Write the pages, from the project's folder."""
+    Parser(prog="python -m private_trees.site.pages", description=main.__doc__).parse_args(arguments)
     for name in PAGES:
         write_whole(Path("book") / f"{name}.md", page(name))
     for path, text in glance.files(Path()).items():
         write_whole(path, text)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

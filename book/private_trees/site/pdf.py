@@ -6,7 +6,6 @@ printed, ``book/_static/print.css`` and ``slides.css`` say how it looks.
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +15,9 @@ from tempfile import NamedTemporaryFile
 
 from playwright.sync_api import Page, sync_playwright
 from pypdfium2 import PdfDocument
+
+from dpnb.errors import DataError
+from dpnb.terminal import Parser, announce, command
 
 from . import paper, slides
 
@@ -72,9 +74,10 @@ def save(page: Page, out: Path) -> int:
         return len(file)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@command()
+def main(arguments: Sequence[str], /) -> int:
     """Command line: print the reading edition and the slides, from the project's folder."""
-    parser = argparse.ArgumentParser(prog="python -m private_trees.site.pdf", description=main.__doc__)
+    parser = Parser(prog="python -m private_trees.site.pdf", description=main.__doc__)
     parser.add_argument("--out", type=Path, default=Path("_build/pdf"))
     options = parser.parse_args(arguments)
     try:
@@ -82,9 +85,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for name, make in FILES.items():
                 show(page, SITE, make(SITE, Path()))
                 out = options.out / name
-                print(f"{out}: {save(page, out)} pages, {out.stat().st_size / 1e6:.1f} MB")
+                announce(f"{out}: {save(page, out)} pages, {out.stat().st_size / 1e6:.1f} MB")
     except FileNotFoundError as error:
-        parser.error(str(error))
+        raise DataError(str(error)) from error
     return 0
 
 

@@ -6,11 +6,8 @@ import csv
 import hashlib
 import io
 import json
-import multiprocessing
-import os
 import platform
 import tempfile
-import threading
 import time
 import zlib
 from collections import Counter
@@ -37,6 +34,7 @@ from dpnb.data.datasets import Dataset, load
 from dpnb.errors import DataError
 from dpnb.files import write_whole
 from dpnb.records.memory import Records
+from dpnb.terminal import as_worker, end_workers
 
 from .made import MADE
 from .sets import MORE, NUMBERS, split_of
@@ -407,12 +405,14 @@ def _measured(study: Study, cells: Sequence[Cell], jobs: int) -> Iterator[tuple[
     if jobs == 1:
         yield from ((cell, study.measure(cell)) for cell in cells)
         return
-    with ProcessPoolExecutor(jobs, initializer=_end_with_parent) as pool:
+    with ProcessPoolExecutor(jobs, initializer=as_worker) as pool:
         running = {pool.submit(study.measure, cell): cell for cell in cells}
         try:
             for done in as_completed(running):
                 yield running[done], done.result()
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt):
+                end_workers(pool)
             pool.shutdown(wait=False, cancel_futures=True)
             raise
 
@@ -428,18 +428,6 @@ def check_writable(folder: Path) -> None:
     except OSError as error:
         way_out = "name a folder that you may write to"
         raise DataError(f"cannot write results to {folder}: {error.strerror}; {way_out}") from error
-
-
-def _end_with_parent() -> None:
-    """Let a worker end when the process ends that started it, also if that is killed."""
-    parent = multiprocessing.parent_process()
-
-    def watch() -> None:
-        if parent is not None:
-            parent.join()
-            os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
 
 
 def _save(study: Study, table: pd.DataFrame, rows: list[dict[str, Any]], folder: Path) -> pd.DataFrame:

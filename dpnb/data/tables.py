@@ -28,7 +28,7 @@ from typing import Any
 import pandas as pd
 
 from ..checks import check_path
-from ..domain import Categorical, Domain
+from ..domain import Domain
 from ..domain.cells import (
     CsvSection,
     check_columns,
@@ -121,5 +121,5 @@ def _records(table: pd.DataFrame, *, domain: Domain, layout: CsvSection, file: P
     codes, labels, index = encode_cells(table, domain=domain, layout=layout, file=file)
     assert labels is not None
     columns: dict[str, Any] = {a.name: decoded(codes[:, j], a) for j, a in enumerate(domain.attributes)}
-    columns[domain.target] = decoded(labels, domain.response or Categorical(domain.target, domain.classes))
+    columns[domain.target] = decoded(labels, domain.label)
     return pd.DataFrame(columns, index=index)

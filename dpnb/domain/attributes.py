@@ -8,6 +8,7 @@ from collections.abc import Hashable, Iterable, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
+from itertools import islice
 from typing import Any, Literal
 
 import numpy as np
@@ -169,6 +170,8 @@ class Categorical:
     values : all values that a record may take, each once; at least one. Their order gives their codes.
     missing : whether a record may have no value, which adds a level ``"missing"``.
     unknown : ``"error"`` if values that are not listed are errors, or ``"other"`` if they add a level ``"other"``.
+        Where no error may stop a model, as in a fit or a prediction, they count as missing if that is a level, and as
+        the first value if it is not.
 
     Raises
     ------
@@ -200,7 +203,9 @@ class Categorical:
     @property
     def stand_in(self) -> int:
         """Code of a value that is not listed, where a model must not stop at it."""
-        return self.levels.index("other") if self.unknown == "other" else 0
+        if self.unknown == "other":
+            return self.levels.index("other")
+        return self.levels.index("missing") if self.missing else 0
 
     @property
     def missing_code(self) -> int:
@@ -286,7 +291,16 @@ def repeated(values: Iterable[Hashable]) -> list[Hashable]:
     return [v for v in values if v in seen or seen.add(v)]  # type: ignore[func-returns-value]
 
 
+def short(value: object, *, limit: int = 80) -> str:
+    """A value as a message shows it: cut where it is long, and the name of its type where it cannot be shown."""
+    try:
+        text = repr(value)
+    except Exception:  # whatever an odd object raises
+        return f"an object of type {type(value).__name__}"
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."
+
+
 def listed(values: Iterable[Any], *, limit: int = SHOWN) -> str:
     """Show the first few values."""
-    shown = [repr(v) for v in values]
-    return ", ".join(shown[:limit]) + (", ..." if len(shown) > limit else "")
+    some = [*islice(values, limit + 1)]
+    return ", ".join(map(short, some[:limit])) + (", ..." if len(some) > limit else "")

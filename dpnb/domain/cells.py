@@ -6,7 +6,7 @@ import gzip
 import io
 import re
 import zlib
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -19,33 +19,32 @@ from ..arrays import Floats
 from ..checks import check_share
 from ..errors import DataError, DomainError, closest
 from ..files import unreadable
-from .attributes import Categorical, listed
+from .attributes import listed
 from .domain import Domain, read_domain_file
+from .encoding import unmarked
 from .misfits import lacking
 
 # With a header, pandas would rename columns that repeat, and would take a surplus column for an index.
+LINE = "line"  # name of an index that holds lines of a file
 AS_TEXTS: dict[str, Any] = {"dtype": str, "na_filter": False, "skipinitialspace": True}
 
 
 @dataclass(frozen=True)
 class CsvSection:
-    """The section ``csv`` of a domain file; a single text or number stands for a list of one."""
+    """What a domain's own markers leave of the section ``csv``; a single text stands for a list of one."""
 
     ignore: Any = ()
-    missing: Any = ()
     key: str | None = None
     test_share: float = 0.3
     split_seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("ignore", "missing"):
-            value = getattr(self, name)
-            entries = tuple(value) if isinstance(value, list | tuple) else (value,)
-            if not all(isinstance(entry, str | int | float) for entry in entries):
-                raise DomainError(
-                    f"csv: {name} must be a list of texts or numbers, got {value!r}; write [a, b]"
-                )
-            object.__setattr__(self, name, entries)
+        entries = tuple(self.ignore) if isinstance(self.ignore, list | tuple) else (self.ignore,)
+        if not all(isinstance(entry, str | int | float) for entry in entries):
+            raise DomainError(
+                f"csv: ignore must be a list of texts or numbers, got {self.ignore!r}; write [a, b]"
+            )
+        object.__setattr__(self, "ignore", entries)
         if self.key is not None and not isinstance(self.key, str):
             raise DomainError(f"csv: key must be the name of a column, got {self.key!r}; write it in quotes")
         try:
@@ -73,7 +72,7 @@ def read_layout(file: Path) -> tuple[Domain, CsvSection]:
         If the file cannot be read, or makes no sense.
     """
     domain, section = read_domain_file(file)
-    known = [field.name for field in fields(CsvSection)]
+    known = ["missing", *(field.name for field in fields(CsvSection))]
     if not isinstance(section, dict) or not set(section) <= set(known):
         unknown = (
             next((key for key in section if key not in known), None) if isinstance(section, dict) else None
@@ -90,12 +89,6 @@ def read_layout(file: Path) -> tuple[Domain, CsvSection]:
         raise DomainError(
             f"{file}: {twice[0]!r} is an attribute or the target, and cannot be ignored or key; name it once"
         )
-    values = [v for a in domain.attributes if isinstance(a, Categorical) for v in a.values]
-    for marker in layout.missing:
-        if any(_spells(str(marker), value) for value in (*values, *domain.classes)):
-            raise DomainError(
-                f"{file}: {marker!r} marks a missing value and is a value or class as well; remove one of them"
-            )
     return domain, layout
 
 
@@ -135,7 +128,11 @@ def read_parts(source: Any, *, size: int, name: str) -> Iterator[pd.DataFrame]:
     for rows in pd.read_csv(source, header=None, encoding="utf-8-sig", chunksize=size, **AS_TEXTS):
         first = header is None
         header = header or _header(rows, name=name)
-        yield rows.iloc[int(first) :].set_axis(header, axis=1)
+        yield (
+            rows.iloc[int(first) :]
+            .set_axis(header, axis=1)
+            .set_axis(rows.index[int(first) :].rename(LINE) + 1)
+        )
 
 
 def _header(rows: pd.DataFrame, *, name: str) -> list[str]:
@@ -233,8 +230,8 @@ def encode_cells(
 ) -> tuple[Floats, NDArray[Any] | None, pd.Index]:
     """Codes of the records, codes of their labels if there are some, and the index of the records that are kept.
 
-    Records without a value are left out where the domain allows no missing value, if the layout says what marks one.
-    A number to predict is its own code.
+    Records with a marker of missing values are left out where the domain allows no missing value. A number to predict
+    is its own code.
 
     Parameters
     ----------
@@ -245,47 +242,20 @@ def encode_cells(
     DomainError If something does not fit; one message reports on all columns and the labels.
     """
     with_labels = domain.target in table
-    cells = table[[*domain.names, *([domain.target] if with_labels else [])]]
-    gone = cells.apply(_is_missing, markers=layout.missing)
-    allowed = [a.name for a in domain.attributes if a.missing]
-    gone[allowed] |= cells[allowed] == ""
-    keep = ~gone.drop(columns=allowed).any(axis=1)
-    cells = cells[keep].mask(gone[keep], None)
+    needed = [a for a in domain.attributes if not a.missing] + [domain.label] * with_labels
+    gone = [unmarked(table[a.name], a, domain.missing).isna() for a in needed]
+    cells = table[~np.any(gone, axis=0)] if needed else table
     problems, codes, labels = [], np.empty((0, 0)), None
     try:
-        codes = domain.encode(_without_empty(domain.spelt(cells), domain))
+        codes = domain.encode(domain.spelt(cells))
     except DomainError as error:
         problems.append(str(error))
     try:
         if with_labels:
-            spelt = domain.spelt_labels(cells[domain.target])
-            labels = domain.encode_labels(spelt if "" in domain.classes else spelt.mask(spelt == "", None))
+            labels = domain.encode_labels(domain.spelt_labels(cells[domain.target]))
     except DomainError as error:
         problems.append(str(error) if domain.response else f"column {domain.target!r}: {error}")
     if problems:
         way_out = "If a value marks what is missing, list it under csv: missing in the domain file"
         raise DomainError(f"{file}: " + "\n".join(problems) + f". {way_out}")
     return codes, labels, cells.index
-
-
-def _without_empty(spelt: pd.DataFrame, domain: Domain) -> pd.DataFrame:
-    """Empty cells as missing values, except where an empty text is a value."""
-    nothing = {a.name: not (isinstance(a, Categorical) and "" in a.values) for a in domain.attributes}
-    return pd.DataFrame(
-        {name: spelt[name].mask((spelt[name] == "") & no, None) for name, no in nothing.items()}
-    )
-
-
-def _is_missing(column: pd.Series[str], markers: tuple[Hashable, ...]) -> pd.Series[bool]:
-    return column.isin([cell for cell in column.unique() if any(_spells(cell, m) for m in markers)])
-
-
-def _spells(cell: str, value: Hashable) -> bool:
-    if isinstance(value, bool):
-        return cell.lower() == str(value).lower()
-    if isinstance(value, int | float):
-        try:
-            return "_" not in cell and float(cell) == value
-        except ValueError:
-            return False
-    return cell == value

@@ -143,7 +143,7 @@ def _check(domain_file: Path, table_file: Path) -> int:
     if layout.key is not None:
         check_keys([table.set_axis(table[layout.key])], key=layout.key)
     kept = len(table)
-    records = domain.spelt(table[list(domain.names)], missing=("", *map(str, layout.missing)))
+    records = domain.spelt(table[list(domain.names)])
     labels = domain.spelt_labels(table[domain.target]) if domain.target in table else None
     if typed:
         domain.check(records, labels)

@@ -237,7 +237,7 @@ def test_the_command_tells_of_numbers_to_predict(
     assert main(words) == 0
     assert capsys.readouterr().out == "all 400 records fit d.yml\n"
     for prices, said in (
-        (PRICES.where(X.index != 7), "values of column 'price' hold NaN in 1 of 400 records; drop these"),
+        (PRICES.where(X.index != 7), "values of column 'price' hold NaN in 1 of 400 records"),
         (PRICES * 2, "column 'price' lies outside"),
     ):
         written(prices)

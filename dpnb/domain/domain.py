@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -47,6 +47,7 @@ from .frames import as_frame, as_series, columns_of, is_table, objects
 from .hints import another_order, notes, notes_on_index
 from .misfits import Misfit, joined, lacking, raise_misfits
 from .moves import Moves
+from .rows import PLAIN, Written
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ class Domain:
     response : the number to predict with its public bounds, in place of classes and target.
     missing : markers of missing values, such as ``("?", -999)``; a cell of any column that is one of them has no value.
         Where an attribute lists a marker as a value, it stays that value.
+    written : how CSV files are written that hold such records.
 
     Raises
     ------
@@ -80,6 +82,7 @@ class Domain:
     target: str = "class"
     response: Continuous | None = None
     missing: tuple[str | float, ...] = ()
+    written: Written = field(default=PLAIN, repr=False)
 
     def __post_init__(self) -> None:
         if isinstance(self.attributes, Continuous | Categorical):
@@ -356,12 +359,12 @@ class Domain:
 
         Parameters
         ----------
-        X : columns of the domain. Cells of continuous attributes stay texts.
+        X : columns of the domain. Cells of continuous attributes stay texts, unless numbers are written otherwise than
+            Python's.
         """
         columns = {}
         for a in self.attributes:
-            column = spelt_values(X[a.name], a.levels) if isinstance(a, Categorical) else X[a.name]
-            columns[a.name] = unmarked(column, a, ("", *self.missing))
+            columns[a.name] = unmarked(self._spelt(X[a.name], a), a, ("", *self.missing))
         return pd.DataFrame(columns, index=X.index)
 
     def encode_labels(self, y: ArrayLike | pd.Series[Any]) -> NDArray[Any]:
@@ -399,10 +402,17 @@ class Domain:
         return replaced_positions(self._labels(y), self.classes, stand_in=0, missing=0)
 
     def spelt_labels(self, y: pd.Series[Any]) -> pd.Series[Any]:
-        """Labels with the classes that texts spell, as by :meth:`spelt`; numbers to predict stay texts."""
-        return unmarked(
-            spelt_values(y, self.classes) if self.response is None else y, self.label, ("", *self.missing)
-        )
+        """Labels with the classes that texts spell, as by :meth:`spelt`."""
+        return unmarked(self._spelt(y, self.label), self.label, ("", *self.missing))
+
+    def marked(self, column: pd.Series[Any], attribute: Attribute) -> NDArray[np.bool_]:
+        """Which cells of a column of texts are markers of missing values."""
+        return unmarked(self._spelt(column, attribute), attribute, self.missing).isna().to_numpy(np.bool_)
+
+    def _spelt(self, column: pd.Series[Any], attribute: Attribute) -> pd.Series[Any]:
+        if isinstance(attribute, Categorical):
+            return spelt_values(self.written.read(column, but=attribute.levels), attribute.levels)
+        return column if attribute.is_date else self.written.read(column)
 
     def clip(self, X: pd.DataFrame | ArrayLike) -> pd.DataFrame:
         """A copy of the records with continuous values moved into the bounds.
@@ -557,8 +567,12 @@ class Domain:
                 f"such documents hold only str, int, float and bool values, got {listed(bad)}; "
                 "name them by texts"
             )
-        markers = {"csv": {"missing": list(self.missing)}} if self.missing else {}
-        return target | {"attributes": [_written(attribute) for attribute in self.attributes]} | markers
+        csv: dict[str, Any] = {"missing": list(self.missing)} if self.missing else {}
+        for f in fields(Written):
+            if (value := getattr(self.written, f.name)) != f.default:
+                csv[f.name] = value
+        attributes = [_written(attribute) for attribute in self.attributes]
+        return target | {"attributes": attributes} | ({"csv": csv} if csv else {})
 
     @classmethod
     def from_document(cls, document: Any) -> Domain:
@@ -580,11 +594,11 @@ class Domain:
         attributes = tuple(
             _read_attribute(entry, place) for place, entry in enumerate(document["attributes"], 1)
         )
-        target, missing = document.get("target", "class"), _read_markers(document)
+        target, csv = document.get("target", "class"), _read_csv(document.get("csv", {}))
         if isinstance(target, dict):
-            domain = cls(attributes, response=_read_response(document), missing=missing)
+            domain = cls(attributes, response=_read_response(document), **csv)
         else:
-            domain = cls(attributes, document["classes"], target, missing=missing)
+            domain = cls(attributes, document["classes"], target, **csv)
         domain.document()  # what YAML has beside plain values, such as dates, cannot be written again
         return domain
 
@@ -632,7 +646,7 @@ class Domain:
     def from_yaml(cls, path: str | os.PathLike[str]) -> Domain:
         """Read a domain from a file in the format that :meth:`to_yaml` documents.
 
-        Of the section ``csv``, which tells :func:`dpnb.load` how to read a table, only ``missing`` is read.
+        Of a section ``csv``, what tells :func:`dpnb.load` which records to read is left to that function.
 
         Raises
         ------
@@ -676,7 +690,7 @@ class Domain:
 
 
 def read_domain_file(path: str | os.PathLike[str]) -> tuple[Domain, object]:
-    """Read a domain file, that is, the domain with the markers of its section ``csv``, and what else that section says.
+    """Read a domain file, that is, the domain and the rest of its section ``csv``, which tells how to load a table.
 
     Raises
     ------
@@ -690,11 +704,9 @@ def read_domain_file(path: str | os.PathLike[str]) -> tuple[Domain, object]:
     file = check_path("path", path, such="domain.yml")
     try:
         document = parse(file.read_text(encoding="utf-8"))
-        section: object = {}
-        if isinstance(document, dict):
-            section = document.pop("csv", None) or {}
-            if isinstance(section, dict) and "missing" in section:
-                document["csv"] = {"missing": section.pop("missing")}
+        section = (document.pop("csv", None) or {}) if isinstance(document, dict) else {}
+        if isinstance(section, dict) and (csv := {k: section.pop(k) for k in IN_CSV if k in section}):
+            document["csv"] = csv
         domain = Domain.from_document(document)
     except OSError as error:
         raise DataError(
@@ -812,6 +824,17 @@ def _read_attribute(entry: object, place: int) -> Attribute:
     return attribute
 
 
+IN_CSV = ("missing", *(f.name for f in fields(Written)))  # what a section csv says of the domain
+
+
+def _read_csv(section: object) -> dict[str, Any]:
+    """Markers of missing values, and how CSV files are written."""
+    if not isinstance(section, dict) or not set(section) <= set(IN_CSV):
+        raise DomainError(f"csv reads {short(section)}: expected {', '.join(IN_CSV)}")
+    how = {name: value for name, value in section.items() if name != "missing"}
+    return {"missing": section.get("missing", ()), "written": Written(**how)}
+
+
 def _read_response(document: dict[str, Any]) -> Continuous:
     """The number to predict."""
     entry = document["target"]
@@ -826,14 +849,6 @@ def _read_response(document: dict[str, Any]) -> Continuous:
             f"target reads {short(entry)}: expected {{name: ..., range: [low, high]}}, and unit or clip if you like"
         )
     return Continuous(low=bounds[0], high=bounds[1], **{k: v for k, v in entry.items() if k != "range"})
-
-
-def _read_markers(document: dict[str, Any]) -> Any:
-    """Markers of missing values."""
-    section = document.get("csv", {})
-    if not isinstance(section, dict) or not set(section) <= {"missing"}:
-        raise DomainError(f"csv reads {short(section)}: of a domain it says only {{missing: [...]}}")
-    return section.get("missing", ())
 
 
 def _checked_markers(missing: Any) -> tuple[str | float, ...]:

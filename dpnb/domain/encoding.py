@@ -25,6 +25,7 @@ from ..errors import DomainError
 from .attributes import SHOWN, Attribute, Categorical, Continuous, short
 from .frames import objects
 from .misfits import Misfit
+from .rows import LINE, Unread
 
 
 def encoded(column: pd.Series[Any], attribute: Attribute, *, bounds: bool) -> tuple[Floats, Misfit | None]:
@@ -37,7 +38,7 @@ def encoded(column: pd.Series[Any], attribute: Attribute, *, bounds: bool) -> tu
     if isinstance(attribute, Categorical):
         gone = column.isna().to_numpy(np.bool_)
         if gone.any() and not attribute.missing:
-            return np.zeros(len(column)), Misfit("missing", int(gone.sum()))
+            return np.zeros(len(column)), _misfit("missing", gone, column)
         if attribute.unknown == "other":
             return replaced(column, attribute), None
         codes = np.full(len(column), attribute.missing_code)
@@ -123,7 +124,9 @@ def unmarked(column: pd.Series[Any], attribute: Attribute, markers: Sequence[Has
     if isinstance(attribute, Categorical):
         gone = _each(column, is_marker).astype(np.bool_)
     else:
-        numbers, days = (_loose(some, attribute) for some in (column, pd.Series(markers, dtype=object)))
+        numbers, days = (
+            _loose(some, attribute) for some in (column, pd.Series(objects(markers), dtype=object))
+        )
         gone = np.isin(numbers, days[~np.isnan(days)])
         words = np.isnan(numbers)
         gone[words] = _each(column[words], is_marker)
@@ -147,20 +150,26 @@ def _checked_numbers(
     missing = column.isna().to_numpy(np.bool_)
     none = np.isnan(numbers) & ~missing
     if none.any():
-        return numbers, Misfit("no number", int(none.sum()), first_few(column[none]))
+        return numbers, _misfit("no number", none, column, column[none])
     if missing.any():
         if not attribute.missing:
-            return numbers, Misfit("missing", int(missing.sum()))
+            return numbers, _misfit("missing", missing, column)
         numbers = np.where(missing, attribute.floor, numbers)
     if attribute.clip:
         numbers = np.where(missing, numbers, np.clip(numbers, attribute.low, attribute.high))
     infinite = np.isinf(numbers)
     if infinite.any():
-        return numbers, Misfit("infinite", int(infinite.sum()))
+        return numbers, _misfit("infinite", infinite, column)
     outside = ((numbers < attribute.low) | (numbers > attribute.high)) & ~missing
     if bounds and outside.any():
-        return numbers, Misfit("outside", int(outside.sum()), first_few(numbers[outside].tolist()))
+        return numbers, _misfit("outside", outside, column, numbers[outside].tolist())
     return numbers, None
+
+
+def _misfit(kind: str, where: Bools, column: pd.Series[Any], values: Iterable[Any] = ()) -> Misfit:
+    """What does not fit, and the lines of the file, if the column comes from one."""
+    lines = column.index[where][: SHOWN + 1].tolist() if column.index.name == LINE else ()
+    return Misfit(kind, int(where.sum()), first_few(values), tuple(lines))
 
 
 def positions(column: pd.Series[Any], values: tuple[Hashable, ...]) -> tuple[Ints, Misfit | None]:
@@ -179,8 +188,8 @@ def positions(column: pd.Series[Any], values: tuple[Hashable, ...]) -> tuple[Int
     if unknown.any():
         missing = column.isna().to_numpy(dtype=np.bool_)
         if missing.any():
-            return codes, Misfit("missing", int(missing.sum()))
-        return codes, Misfit("unknown", int(unknown.sum()), first_few(column[unknown]))
+            return codes, _misfit("missing", missing, column)
+        return codes, _misfit("unknown", unknown, column, column[unknown])
     return codes.astype(np.intp, copy=False), None
 
 
@@ -292,7 +301,7 @@ def spelt_number(value: Any) -> float:
     if (isinstance(value, str) and "_" in value) or (isinstance(value, bytes) and b"_" in value):
         return np.nan
     try:
-        return float(value)
+        return math.nan if type(value) is Unread else float(value)
     except OverflowError:
         return math.inf if cast("int", value) > 0 else -math.inf
     except Exception:  # whatever an odd object raises

@@ -86,7 +86,8 @@ class Moves:
 
     def __iter__(self) -> Iterator[Move]:
         """Those of one column follow each other."""
-        return iter(sorted(self._found.values(), key=lambda move: move.attribute.name))
+        columns = [name for name, *_ in self._found]
+        return iter(sorted(self._found.values(), key=lambda move: columns.index(move.attribute.name)))
 
     def __bool__(self) -> bool:
         return bool(self._found)

@@ -30,7 +30,9 @@ class Continuous:
     ----------
     name : column name, not empty.
     low, high : public bounds, both included; at most 1e300 in size, ``low < high``. Two dates, or texts such as
-        ``"2001-12-31"``, make an attribute of dates, whose numbers are days since 1970-01-01.
+        ``"2001-12-31"``, make an attribute of dates, whose numbers are days since 1970-01-01. Only the calendar day
+        counts, as the value states it: its hours and its time zone do not, so that the last day has all its hours. Give
+        an hour that matters a column of its own.
     missing : whether a record may have no value. A missing value is a number of its own below ``low``, and a model can
         ask whether the value is missing.
     clip : whether values outside the bounds count as the nearest bound, rather than as an error.
@@ -216,7 +218,8 @@ class Categorical:
 Attribute = Continuous | Categorical
 
 
-def _as_date(value: object) -> date | None:
+def _as_date(value: Any) -> date | None:
+    value = pd.Timestamp(value) if isinstance(value, np.datetime64) else value
     if isinstance(value, datetime):
         return value.date() if value == value else None  # as a missing date is not
     if isinstance(value, date):

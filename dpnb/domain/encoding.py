@@ -309,11 +309,10 @@ def spelt_number(value: Any) -> float:
 
 
 def _loose_dates(column: pd.Series[Any], form: str) -> Floats:
-    """A column of dates as days since 1970-01-01, in whole microseconds, with NaN for values that are no dates."""
-    if isinstance(column.dtype, pd.DatetimeTZDtype):
-        column = column.dt.tz_convert("UTC").dt.tz_localize(None)
-    if isinstance(column.dtype, np.dtype) and column.dtype.kind == "M":
-        return _since_epoch(column.to_numpy())
+    """A column of dates as days since 1970-01-01, with NaN for values that are no dates."""
+    if pd.api.types.is_datetime64_any_dtype(column.dtype) and not isinstance(column.dtype, pd.ArrowDtype):
+        days: Floats = _since_epoch(pd.DatetimeIndex(column))
+        return days
     texts: dict[str, float] = {}  # days come often, and are dear to read
     found = np.empty(len(column))
     for place, value in enumerate(cells_of(column)):
@@ -326,12 +325,10 @@ def _loose_dates(column: pd.Series[Any], form: str) -> Floats:
     return found
 
 
-def _since_epoch(times: Any) -> Floats:
-    """Days since 1970-01-01 of NumPy's times, whatever their unit."""
-    days = times.astype("datetime64[D]")
-    rest = (times - days).astype("timedelta64[us]").astype(np.int64) / 86_400_000_000
-    since: Floats = np.where(np.isnat(times), np.nan, days.astype(np.int64) + rest)
-    return since
+def _since_epoch(times: Any) -> Any:
+    """Whole days since 1970-01-01 of pandas' times, each on the calendar of its own zone; NaN for missing ones."""
+    days = times.tz_localize(None).to_numpy().astype("datetime64[D]")
+    return np.where(np.isnat(days), np.nan, days.astype(np.int64))
 
 
 def _days(value: Any, form: str) -> float:
@@ -339,17 +336,15 @@ def _days(value: Any, form: str) -> float:
     if not isinstance(value, str | date | np.datetime64):
         return np.nan
     try:
-        if isinstance(value, str):
-            value = _read_date(value.strip(), form)
-        stamp = pd.Timestamp(value)
-        stamp = stamp.tz_convert("UTC").tz_localize(None) if stamp.tz else stamp
-        return float(_since_epoch(stamp.to_datetime64()))
+        return float(
+            _since_epoch(pd.Timestamp(_read_date(value.strip(), form) if isinstance(value, str) else value))
+        )
     except Exception:  # whatever an odd object raises, or a date that no calendar has
         return np.nan
 
 
-def _read_date(text: str, form: str) -> datetime:
-    """The moment that a text states in a format, in ISO 8601 without one; anything else is a ValueError.
+def _read_date(text: str, form: str) -> date:
+    """The day that a text states in a format, in ISO 8601 without one; anything else is a ValueError.
 
     What pandas makes of other texts is a guess: 03/02/2001 is in March, 13/02/2001 in February, and "now" is a date.
     """
@@ -359,9 +354,13 @@ def _read_date(text: str, form: str) -> datetime:
         if re.search("%[dmYjHIMSf]%[dmYjHIMSf]", form) and moment.strftime(form) != text:
             raise ValueError(text)
         return moment
-    if not re.fullmatch(r"([0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{8})([T ][0-9].*)?", text):
+    written = re.fullmatch(r"([0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{8})([T ][0-9].*)?", text)
+    day = None if written is None else date.fromisoformat(written[1])
+    if (
+        datetime.fromisoformat(text).date() != day
+    ):  # 24:00 is on the next day for some Pythons, and no time for others
         raise ValueError(text)
-    return datetime.fromisoformat(text)
+    return day
 
 
 def first_few(values: Iterable[Any]) -> tuple[object, ...]:

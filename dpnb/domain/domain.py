@@ -33,18 +33,17 @@ from .attributes import (
     short,
 )
 from .encoding import (
+    checked,
     decoded,
     distinct,
     encoded,
-    positions,
     replaced,
     replaced_and_moved,
-    replaced_positions,
     spelt_values,
     unmarked,
 )
 from .frames import as_frame, as_series, columns_of, is_table, objects
-from .hints import another_order, notes, notes_on_index
+from .hints import another_order, notes, notes_on_copies, notes_on_index, notes_on_target
 from .misfits import Misfit, joined, lacking, raise_misfits
 from .moves import Moves
 from .rows import PLAIN, Written
@@ -247,19 +246,10 @@ class Domain:
         columns = self._columns(X)
         codes, misfits = self._empty(columns), []
         for position, (attribute, column) in enumerate(zip(self.attributes, columns, strict=True)):
-            try:
-                codes[:, position], misfit = encoded(column, attribute, bounds=bounds)
-            except DomainError as error:
-                misfits.append(str(error))
-            except Exception as error:  # whatever an odd object raises
-                misfits.append(
-                    f"column {attribute.name!r} holds odd objects: {type(error).__name__}; convert them"
-                )
-            else:
-                if misfit is None:
-                    continue
-                misfits.append(misfit.text(attribute, total=len(column)))
-            codes[:, position] = replaced(column, attribute)
+            codes[:, position], found = checked(column, attribute, bounds=bounds)
+            if found:
+                misfits.append(". Also ".join(misfit.text(attribute, total=len(column)) for misfit in found))
+                codes[:, position] = replaced(column, attribute)
         return codes, misfits
 
     def check(self, X: pd.DataFrame | ArrayLike, y: Any = None) -> str:
@@ -293,6 +283,8 @@ class Domain:
         misfits = self.replaced_and_misfits(X)[1]
         columns = self._columns(X)
         problems = [joined(misfits)] if misfits else []
+        if not len(columns[0]):
+            problems.append("there are no records, and a model of none is noise; pass those to learn from")
         if misfits and not is_table(X) and (order := another_order(self.attributes, columns)):
             problems.append(order)
         labels = None if y is None else as_series(y)
@@ -312,14 +304,22 @@ class Domain:
         """Values that fit and are odd, in words; parameters and privacy are those of :meth:`check`."""
         pairs = zip(self.attributes, self._columns(X), strict=True)
         found = [note for attribute, column in pairs for note in notes(attribute, column)]
-        if y is not None and self.response is not None:
-            found += [*notes(self.response, as_series(y)), *notes_on_index(as_frame(X), y)]
-        elif y is not None:
-            counts = np.bincount(self.replaced_labels(y), minlength=self.n_classes)
-            never = [repr(label) for label, n in zip(self.classes, counts, strict=True) if not n]
-            found += [f"no record has the class {', '.join(never)}"] if never and counts.any() else []
-            found += notes_on_index(as_frame(X), y)
-        return found
+        records = codes = self.replaced(X)
+        if y is not None:
+            labels = self.replaced_labels(y)
+            records = np.column_stack([codes, labels])
+            if self.response is not None:
+                found += notes(self.response, as_series(y))
+            else:
+                counts = np.bincount(labels, minlength=self.n_classes)
+                never = [repr(label) for label, n in zip(self.classes, counts, strict=True) if not n]
+                found += [f"no record has the class {', '.join(never)}"] if never and counts.any() else []
+            what = "the class" if self.response is None else "the number to predict"
+            found += [
+                *notes_on_target(self.attributes, codes, labels, what=what),
+                *notes_on_index(as_frame(X), y),
+            ]
+        return [*found, *notes_on_copies(records)]
 
     def replaced(self, X: pd.DataFrame | ArrayLike) -> NDArray[np.float64]:
         """Records as numbers, as by :meth:`encode`, with misfits replaced by values of the domain; a fit sees these.
@@ -376,14 +376,12 @@ class Domain:
             If ``y`` is not one-dimensional, or a label is missing, not one of the classes, or outside the bounds.
         """
         labels = self._labels(y)
-        codes: NDArray[Any]
-        if self.response is None:
-            codes, misfit = positions(labels, self.classes)
-        else:
-            codes, misfit = encoded(labels, self.response, bounds=True)
-        if misfit is not None:
-            raise DomainError(self.misfit_text(misfit, total=len(labels)))
-        return codes
+        codes, misfits = checked(labels, self.label, bounds=True)
+        if misfits:
+            raise DomainError(
+                ". Also ".join(self.misfit_text(misfit, total=len(labels)) for misfit in misfits)
+            )
+        return codes if self.response is not None else codes.astype(np.intp)
 
     def misfit_text(self, misfit: Misfit, *, total: int) -> str:
         """What is wrong with labels, or numbers to predict, and the way out; ``total`` is the number of all records."""
@@ -397,9 +395,8 @@ class Domain:
         A number outside the bounds counts as the nearest bound, and one that is missing as the middle.
         """
         y = objects(y) if isinstance(y, list | tuple) else y  # a label that is a list is an unknown one
-        if self.response is not None:
-            return replaced(self._labels(y), self.response)
-        return replaced_positions(self._labels(y), self.classes, stand_in=0, missing=0)
+        codes = replaced(self._labels(y), self.label)
+        return codes if self.response is not None else codes.astype(np.intp)
 
     def spelt_labels(self, y: pd.Series[Any]) -> pd.Series[Any]:
         """Labels with the classes that texts spell, as by :meth:`spelt`."""
@@ -522,7 +519,10 @@ class Domain:
         labels = as_series(y)
         if not len(labels) or not len(next(iter(columns.values()))):
             raise DomainError("cannot infer a domain from no records; give a Domain")
-        attributes = tuple(_infer_attribute(name, column) for name, column in columns.items())
+        try:
+            attributes = tuple(_infer_attribute(name, column) for name, column in columns.items())
+        except DomainError as error:
+            raise without_domain(error) from error
         name = getattr(y, "name", None)
         target = str(name) if name is not None and str(name) not in columns else "class"
         while target in columns:
@@ -726,10 +726,20 @@ def _frozen(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
+def without_domain(error: DomainError) -> DomainError:
+    """The error for records that a domain which is read off records does not take, and the way out."""
+    return DomainError(
+        f"{error}. No domain was given, so this one was read off the records: pass domain=Domain([...], [...]), whose "
+        "attributes may have missing=True"
+    )
+
+
 def _infer_attribute(name: str, column: pd.Series[Any]) -> Attribute:
     column = column.infer_objects()
     if not pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
         return Categorical(name, distinct(column, of=f"values of column {name!r}"))
+    if pd.api.types.is_complex_dtype(column):
+        raise DomainError(f"Complex data not supported: column {name!r} holds complex numbers")
     numbers, misfit = encoded(column, Continuous(name, -LARGEST, LARGEST), bounds=False)
     if misfit is not None:
         raise DomainError(misfit.text(f"column {name!r}", total=len(column)))

@@ -14,6 +14,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from numbers import Complex, Real
 from typing import Any, NamedTuple, cast
+from unicodedata import normalize
 
 import numpy as np
 import pandas as pd
@@ -29,24 +30,37 @@ from .rows import LINE, Unread
 
 
 def encoded(column: pd.Series[Any], attribute: Attribute, *, bounds: bool) -> tuple[Floats, Misfit | None]:
-    """Numbers of a column, or what does not fit.
+    """Numbers of a column, and the first kind of what does not fit.
 
     Parameters
     ----------
     bounds : whether values outside the bounds are misfits; otherwise thresholds route them like the bounds.
     """
+    numbers, found = checked(column, attribute, bounds=bounds)
+    return numbers, found[0] if found else None
+
+
+@np.errstate(all="ignore")
+def checked(
+    column: pd.Series[Any], attribute: Attribute, *, bounds: bool
+) -> tuple[Floats, tuple[Misfit, ...]]:
+    """Numbers of a column, and all that :func:`replaced` has to move; parameters are those of :func:`encoded`."""
     if isinstance(attribute, Categorical):
-        gone = column.isna().to_numpy(np.bool_)
-        if gone.any() and not attribute.missing:
-            return np.zeros(len(column)), _misfit("missing", gone, column)
-        if attribute.unknown == "other":
-            return replaced(column, attribute), None
-        codes = np.full(len(column), attribute.missing_code)
-        codes[~gone], misfit = positions(column[~gone] if gone.any() else column, attribute.levels)
-        return codes.astype(float), misfit
+        return _checked_places(column, attribute)
     return _checked_numbers(column, attribute, bounds=bounds)
 
 
+def _checked_places(column: pd.Series[Any], attribute: Categorical) -> tuple[Floats, tuple[Misfit, ...]]:
+    places = replaced_positions(column, attribute.levels, stand_in=-1, missing=-2)
+    unknown, gone = places == -1, places == -2
+    places[unknown], places[gone] = attribute.stand_in, attribute.missing_code
+    found = [_misfit("missing", gone, column)] if gone.any() and not attribute.missing else []
+    if unknown.any() and attribute.unknown == "error":
+        found.append(_misfit("unknown", unknown, column, column[unknown]))
+    return places.astype(float), tuple(found)
+
+
+@np.errstate(all="ignore")  # what NumPy says of a number depends on it
 def replaced(column: pd.Series[Any], attribute: Attribute) -> Floats:
     """Numbers of a column, with every misfit replaced by a number of the domain; never raises an error."""
     return replaced_and_moved(column, attribute)[0]
@@ -61,7 +75,7 @@ def replaced_and_moved(column: pd.Series[Any], attribute: Attribute) -> tuple[Fl
     codes = np.where(np.isnan(numbers), attribute.stand_in, np.clip(numbers, attribute.low, attribute.high))
     groups, none = [], np.isnan(numbers)
     if none.any():
-        empty = none & column.isna().to_numpy(np.bool_)
+        empty = none & _gone(column)
         became = "missing" if attribute.missing else f"{attribute.shown(attribute.stand_in)}, the middle"
         groups = [Group(none & ~empty, "no number", became, attribute.missing)]
         groups += [] if attribute.missing else [Group(empty, "missing", became, False)]
@@ -143,27 +157,36 @@ def _emptied(column: pd.Series[Any], gone: Bools) -> pd.Series[Any]:
 
 def _checked_numbers(
     column: pd.Series[Any], attribute: Continuous, *, bounds: bool
-) -> tuple[Floats, Misfit | None]:
-    if np.iscomplexobj(column.to_numpy()):
-        raise DomainError(f"Complex data not supported: column {attribute.name!r} holds complex numbers")
+) -> tuple[Floats, tuple[Misfit, ...]]:
     numbers = _loose(column, attribute)
-    missing = column.isna().to_numpy(np.bool_)
-    none = np.isnan(numbers) & ~missing
-    if none.any():
-        return numbers, _misfit("no number", none, column, column[none])
-    if missing.any():
-        if not attribute.missing:
-            return numbers, _misfit("missing", missing, column)
-        numbers = np.where(missing, attribute.floor, numbers)
+    nothing = np.isnan(numbers)
+    missing = nothing & _gone(column)
+    none, infinite = nothing & ~missing, np.isinf(numbers)
+    outside = ((numbers < attribute.low) | (numbers > attribute.high)) & ~infinite
+    kinds = {
+        "no number": none,
+        "missing": missing & (not attribute.missing),
+        "infinite": infinite & (not attribute.clip),
+        "outside": outside & (not attribute.clip) & bounds,
+    }
+    found = []
+    for kind, where in kinds.items():
+        if where.any():
+            values = (
+                numbers[where].tolist() if kind == "outside" else column[where] if kind == "no number" else ()
+            )
+            found.append(_misfit(kind, where, column, values))
     if attribute.clip:
-        numbers = np.where(missing, numbers, np.clip(numbers, attribute.low, attribute.high))
-    infinite = np.isinf(numbers)
-    if infinite.any():
-        return numbers, _misfit("infinite", infinite, column)
-    outside = ((numbers < attribute.low) | (numbers > attribute.high)) & ~missing
-    if bounds and outside.any():
-        return numbers, _misfit("outside", outside, column, numbers[outside].tolist())
-    return numbers, None
+        numbers = np.clip(numbers, attribute.low, attribute.high)
+    return np.where(missing & attribute.missing, attribute.floor, numbers), tuple(found)
+
+
+def _gone(column: pd.Series[Any]) -> Bools:
+    """Which entries are missing."""
+    with suppress(Exception):  # pandas compares some that cannot be compared
+        gone: Bools = column.isna().to_numpy(np.bool_)
+        return gone
+    return np.array([_is_missing(cell) for cell in cells_of(column)], np.bool_)
 
 
 def _misfit(kind: str, where: Bools, column: pd.Series[Any], values: Iterable[Any] = ()) -> Misfit:
@@ -174,23 +197,8 @@ def _misfit(kind: str, where: Bools, column: pd.Series[Any], values: Iterable[An
 
 def positions(column: pd.Series[Any], values: tuple[Hashable, ...]) -> tuple[Ints, Misfit | None]:
     """Position of each entry among the values, or what does not fit."""
-    index = pd.Index(list(values), tupleize_cols=False)
-    try:
-        if isinstance(column.dtype, pd.CategoricalDtype):
-            entries, distinct = column.cat.codes.to_numpy(), column.cat.categories
-        else:
-            entries, distinct = column.array.factorize()
-        # Appending -1 sends pandas' own code for missing, -1, to itself.
-        codes = np.append(index.get_indexer(distinct), -1).take(entries)
-    except TypeError as error:
-        raise DomainError(f"column {column.name!r} must hold hashable values: {error}") from error
-    unknown = codes < 0
-    if unknown.any():
-        missing = column.isna().to_numpy(dtype=np.bool_)
-        if missing.any():
-            return codes, _misfit("missing", missing, column)
-        return codes, _misfit("unknown", unknown, column, column[unknown])
-    return codes.astype(np.intp, copy=False), None
+    codes, misfit = encoded(column, Categorical("a name", values), bounds=True)
+    return codes.astype(np.intp), misfit
 
 
 @np.errstate(all="ignore")
@@ -198,14 +206,11 @@ def replaced_positions(
     column: pd.Series[Any], values: tuple[Hashable, ...], *, stand_in: int, missing: int
 ) -> Ints:
     """Position of each entry among the values; an entry that is not listed has the position of ``stand_in``."""
-    exact = {value: code for code, value in enumerate(values)}
-    spelt: dict[Hashable, int] = {}
-    for code, value in enumerate(values):
-        spelt.setdefault(_spelling(value), code)
+    read = _reader(values)
 
     def position(entry: Any) -> int:
-        found = exact.get(entry)
-        return spelt.get(_spelling(entry), stand_in) if found is None else found
+        found = read(entry)
+        return stand_in if found is None else found
 
     return _each(column, position, odd=stand_in, missing=missing)
 
@@ -239,15 +244,35 @@ def _each(column: pd.Series[Any], look: Callable[[Any], int], *, odd: int = 0, m
 
 def spelt_values(column: pd.Series[Any], values: tuple[Hashable, ...]) -> pd.Series[Any]:
     """The values that texts spell, where the cell ``1.0`` is the value ``1``; other cells stay texts."""
-    spelt: dict[Hashable, Hashable] = {}
-    for value in values:
-        spelt.setdefault(_spelling(value), value)
-    exact = set(values)
-    meanings = {
-        cell: cell if cell in exact or cell is None else spelt.get(_spelling(cell), cell)
-        for cell in column.unique()
-    }
-    return pd.Series([meanings[cell] for cell in column], index=column.index, dtype=object)
+    places = replaced_positions(column, values, stand_in=-1, missing=-1)
+    pairs = zip(cells_of(column), places.tolist(), strict=True)
+    return pd.Series(
+        objects(cell if place < 0 else values[place] for cell, place in pairs),
+        index=column.index,
+        dtype=object,
+    )
+
+
+def _reader(values: tuple[Hashable, ...]) -> Callable[[Any], int | None]:
+    """The rule by which an entry is one of the values: it says which, None if it is none.
+
+    An entry that is itself listed is that value; another one is the value that is spelt alike, so that neither a file
+    nor a type that pandas takes for a column makes a difference. True is 1, unless both are listed, each as a text.
+    """
+    exact = {value: code for code, value in enumerate(values)}
+    spelt: dict[Hashable, int] = {}
+    for code, value in enumerate(values):
+        spelt.setdefault(_spelling(value), code)
+    for word, number in (("true", 1.0), ("false", 0.0)):
+        for one, other in ((word, number), (number, word)):
+            if one in spelt:
+                spelt.setdefault(other, spelt[one])
+
+    def read(entry: Any) -> int | None:
+        found = exact.get(entry)
+        return spelt.get(_spelling(entry)) if found is None else found
+
+    return read
 
 
 def decoded(codes: NDArray[Any], attribute: Attribute) -> Any:
@@ -260,13 +285,20 @@ def decoded(codes: NDArray[Any], attribute: Attribute) -> Any:
 
 
 def _spelling(value: Any) -> Hashable:
-    """What equal values have in common however they are typed: 1, 1.0 and "1"; True, "True" and "true"."""
+    """What equal values have in common however they are typed: 1, 1.0 and "1"; True, "True" and "true"; b"é" and "é".
+
+    A letter with its accent may be one sign of Unicode or two, which look alike.
+    """
+    if isinstance(value, bytes):
+        value = value.decode()
     if isinstance(value, bool | np.bool_):
         return str(value).lower()
     if isinstance(value, str) and value.lower() in ("true", "false"):
         return value.lower()
     number = spelt_number(value)
-    return value if number != number else number
+    if number == number:
+        return number
+    return normalize("NFC", value) if isinstance(value, str) else cast("Hashable", value)
 
 
 def _is_missing(value: object) -> bool:
@@ -333,12 +365,12 @@ def _since_epoch(times: Any) -> Any:
 
 def _days(value: Any, form: str) -> float:
     """A date as days since 1970-01-01, NaN if it is none; a number is none, nor is a text that is not as stated."""
-    if not isinstance(value, str | date | np.datetime64):
+    if not isinstance(value, str | bytes | date | np.datetime64):
         return np.nan
     try:
-        return float(
-            _since_epoch(pd.Timestamp(_read_date(value.strip(), form) if isinstance(value, str) else value))
-        )
+        text = value.decode() if isinstance(value, bytes) else value
+        day = _read_date(text.strip(), form) if isinstance(text, str) else text
+        return float(_since_epoch(pd.Timestamp(day)))
     except Exception:  # whatever an odd object raises, or a date that no calendar has
         return np.nan
 
@@ -367,7 +399,7 @@ def first_few(values: Iterable[Any]) -> tuple[object, ...]:
     """Different values in the order in which they come; one more than an error shows."""
     found: dict[str, object] = {}
     for value in values:
-        found.setdefault(repr(value), value)
+        found.setdefault(short(value, limit=1000), value)
         if len(found) > SHOWN:
             break
     return tuple(found.values())

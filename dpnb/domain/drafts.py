@@ -235,17 +235,14 @@ def _check(domain_file: Path, table_file: Path) -> int:
     if table.empty:
         raise DataError(f"{table_file} holds column names only; expected a line for each record below them")
     if typed:
-        records = domain.spelt(table[list(domain.names)], missing=("", *map(str, layout.missing)))
+        records = domain.spelt(table[list(domain.names)])
         labels = domain.spelt_labels(table[domain.target]) if domain.target in table else None
         domain.check(records, labels)
         keep = np.ones(len(table), np.bool_)
     else:
         *_, keep = encode_cells(table, domain=domain, layout=layout, file=table_file)
     absent = f"\nthere are no labels: the table has no column {domain.target!r}"
-    tell(
-        report(table, keep, domain=domain, layout=layout, file=domain_file)
-        + absent * (domain.target not in table)
-    )
+    tell(report(table, keep, domain=domain, file=domain_file) + absent * (domain.target not in table))
     return 0
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal
 from numbers import Complex, Real
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 from unicodedata import normalize
 
 import numpy as np
@@ -24,6 +24,7 @@ from pandas.api.types import infer_dtype
 from ..arrays import Bools, Floats, Ints, cells_of
 from ..errors import DomainError
 from .attributes import SHOWN, Attribute, Categorical, Continuous, short
+from .frames import objects
 from .misfits import Misfit
 from .rows import LINE, Unread
 
@@ -62,13 +63,96 @@ def _checked_places(column: pd.Series[Any], attribute: Categorical) -> tuple[Flo
 @np.errstate(all="ignore")  # what NumPy says of a number depends on it
 def replaced(column: pd.Series[Any], attribute: Attribute) -> Floats:
     """Numbers of a column, with every misfit replaced by a number of the domain; never raises an error."""
+    return replaced_and_moved(column, attribute)[0]
+
+
+@np.errstate(all="ignore")  # what NumPy says of a number depends on it
+def replaced_and_moved(column: pd.Series[Any], attribute: Attribute) -> tuple[Floats, list[Group]]:
+    """The same, and which entries were replaced by what; those that an option of the domain asks for are left out."""
     if isinstance(attribute, Categorical):
-        codes = replaced_positions(
-            column, attribute.levels, stand_in=attribute.stand_in, missing=attribute.missing_code
-        )
-        return codes.astype(float)
+        return _replaced_categories(column, attribute)
     numbers = _loose(column, attribute)
-    return np.where(np.isnan(numbers), attribute.stand_in, np.clip(numbers, attribute.low, attribute.high))
+    codes = np.where(np.isnan(numbers), attribute.stand_in, np.clip(numbers, attribute.low, attribute.high))
+    groups, none = [], np.isnan(numbers)
+    if none.any():
+        empty = none & _gone(column)
+        became = "missing" if attribute.missing else f"{attribute.shown(attribute.stand_in)}, the middle"
+        groups = [Group(none & ~empty, "no number", became, attribute.missing)]
+        groups += [] if attribute.missing else [Group(empty, "missing", became, False)]
+    if not attribute.clip:
+        groups += [
+            Group(numbers < attribute.low, "outside", attribute.shown(attribute.low), True),
+            Group(numbers > attribute.high, "outside", attribute.shown(attribute.high), True),
+        ]
+    return codes, [group for group in groups if group.rows.any()]
+
+
+def _replaced_categories(column: pd.Series[Any], attribute: Categorical) -> tuple[Floats, list[Group]]:
+    found = replaced_positions(column, attribute.levels, stand_in=-1, missing=-2)
+    groups, codes = [], found.astype(float)
+    for mark, kind, code, is_asked in (
+        (-1, "unknown", attribute.stand_in, attribute.unknown == "other"),
+        (-2, "missing", attribute.missing_code, attribute.missing),
+    ):
+        rows = found == mark
+        codes[rows] = code
+        if not is_asked and rows.any():
+            has_place = attribute.missing or attribute.unknown == "other"
+            level = attribute.levels[code]
+            became = str(level) if has_place else f"{short(level)}, the first of its values"
+            groups.append(Group(rows, kind, became, has_place))
+    return codes, groups
+
+
+class Group(NamedTuple):
+    """Entries of a column that were replaced by one value.
+
+    Parameters
+    ----------
+    rows : (n,) which entries.
+    kind : what is wrong with them, as for a :class:`~dpnb.domain.misfits.Misfit`.
+    became : what they count as, in words.
+    has_place : whether the domain has a place for them, a bound, "missing" or "other"; the first value and the middle
+        are none.
+    """
+
+    rows: Bools
+    kind: str
+    became: str
+    has_place: bool
+
+
+def unmarked(column: pd.Series[Any], attribute: Attribute, markers: Sequence[Hashable]) -> pd.Series[Any]:
+    """A column in which the markers of missing values are missing values; one that the attribute lists is a value.
+
+    Numbers are compared as numbers, and dates as days, however a cell or a marker is typed.
+    """
+    if not markers:
+        return column
+    listed = attribute.values if isinstance(attribute, Categorical) else ()
+    marks = {_spelling(marker) for marker in markers} - {_spelling(value) for value in listed}
+
+    def is_marker(entry: Any) -> bool:
+        return _spelling(entry) in marks
+
+    if isinstance(attribute, Categorical):
+        gone = _each(column, is_marker).astype(np.bool_)
+    else:
+        numbers, days = (
+            _loose(some, attribute) for some in (column, pd.Series(objects(markers), dtype=object))
+        )
+        gone = np.isin(numbers, days[~np.isnan(days)])
+        words = np.isnan(numbers)
+        gone[words] = _each(column[words], is_marker)
+    return _emptied(column, gone) if gone.any() else column
+
+
+def _emptied(column: pd.Series[Any], gone: Bools) -> pd.Series[Any]:
+    try:
+        return column.mask(gone)
+    except Exception:  # a type of another library that has no missing values
+        cells = (None if empty else cell for empty, cell in zip(gone, cells_of(column), strict=True))
+        return pd.Series(objects(cells), index=column.index, name=column.name, dtype=object)
 
 
 def _checked_numbers(
@@ -125,29 +209,48 @@ def replaced_positions(
     read = _reader(values)
 
     def position(entry: Any) -> int:
+        found = read(entry)
+        return stand_in if found is None else found
+
+    return _each(column, position, odd=stand_in, missing=missing)
+
+
+def _each(column: pd.Series[Any], look: Callable[[Any], int], *, odd: int = 0, missing: int = 0) -> Ints:
+    """What a function says of each entry.
+
+    Parameters
+    ----------
+    odd : for an entry with which the function raises an error.
+    missing : for a missing entry.
+    """
+
+    def found(entry: Any) -> int:
         if _is_missing(entry):
             return missing
         try:
-            found = read(entry)
+            return look(entry)
         except Exception:  # whatever an odd object raises
-            found = None
-        return stand_in if found is None else found
+            return odd
 
     # Entries of one plain type are looked up once each. Others one by one: 1 equals True, but is spelt otherwise.
     plain = column.dtype != object or infer_dtype(column.to_numpy()) in ("string", "integer", "boolean")
     with suppress(Exception):  # a text that is none, such as half a surrogate
         if plain:
             entries, distinct = pd.factorize(column.array, use_na_sentinel=True)
-            found = map(position, np.asarray(distinct, dtype=object).tolist())
-            return np.array([*found, missing], np.intp)[entries]
-    return np.array([position(entry) for entry in cells_of(column)], np.intp)
+            each = map(found, np.asarray(distinct, dtype=object).tolist())
+            return np.array([*each, missing], np.intp)[entries]
+    return np.array([found(entry) for entry in cells_of(column)], np.intp)
 
 
 def spelt_values(column: pd.Series[Any], values: tuple[Hashable, ...]) -> pd.Series[Any]:
     """The values that texts spell, where the cell ``1.0`` is the value ``1``; other cells stay texts."""
-    read = _reader(values)
-    meanings = {cell: cell if (place := read(cell)) is None else values[place] for cell in column.unique()}
-    return pd.Series([meanings[cell] for cell in column], index=column.index, dtype=object)
+    places = replaced_positions(column, values, stand_in=-1, missing=-1)
+    pairs = zip(cells_of(column), places.tolist(), strict=True)
+    return pd.Series(
+        objects(cell if place < 0 else values[place] for cell, place in pairs),
+        index=column.index,
+        dtype=object,
+    )
 
 
 def _reader(values: tuple[Hashable, ...]) -> Callable[[Any], int | None]:

@@ -106,7 +106,7 @@ class Misfit:
             return next(
                 (f". {hint}" for what, hint in _NO_NUMBERS if any(what(str(v)) for v in self.first)), ""
             )
-        if self.kind == "outside" and self.is_common(total):
+        if self.kind == "outside" and self.is_common(total) and not _is_date(of):
             return ". Is it in another unit, or scaled before the model? Bounds are of records as they are"
         if self.kind != "unknown":
             return ""

@@ -515,7 +515,10 @@ def test_a_number_that_does_not_fit_spends_nothing(call: Call, folder: Path) -> 
     table().rename(columns={"default": "debt"}).to_csv("wrong.csv", index=False)
     status, _, err = call("fit", "wrong.csv", "--domain", "number.yml", "--epsilon", "1", "--out", "new.json")
     assert status == 1
-    assert "column 'debt' must hold numbers, got 'no', 'yes' in 300 of 300 records (lines 2, 3, 4, ...); convert" in err
+    assert (
+        "column 'debt' must hold numbers, got 'no', 'yes' in 300 of 300 records (lines 2, 3, 4, ...); convert"
+        in err
+    )
     assert not (folder / "new.json").exists()
 
 

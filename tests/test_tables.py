@@ -122,13 +122,19 @@ def test_loads_a_number_to_predict(write: Write) -> None:
 @pytest.mark.parametrize(
     ("cell", "message"),
     [
-        ("", r"values of column 'ill' hold NaN in 1 of 60 records \(line 2\); drop these records. If a value marks what"),
-        ("much", r"column 'ill' must hold numbers, got 'much' in 1 of 60 records \(line 2\); convert them. If"),
+        (
+            "",
+            r"values of column 'ill' hold NaN in 1 of 60 records \(line 2\); drop these records. If a value marks",
+        ),
+        (
+            "much",
+            r"column 'ill' must hold numbers, got 'much' in 1 of 60 records \(line 2\); convert them. If",
+        ),
         ("7,5", "column 'ill' must hold numbers, got '7,5' .*; convert them. Are these decimal commas"),
         ("1_0", "must hold numbers, got '1_0'"),
         (
             "300.5",
-            r"column 'ill' lies outside \[0 days, 300 days\] in 1 of 60 records \(line 2\): 300.5 days; write `clip: true`",
+            r"'ill' lies outside \[0 days, 300 days\] in 1 of 60 records \(line 2\): 300.5 days; write `clip: true`",
         ),
         ("inf", r"column 'ill' holds inf in 1 of 60 records \(line 2\); write `clip: true` in the domain"),
     ],
@@ -256,7 +262,9 @@ def test_refuses_values_of_the_test_file_too(write: Write) -> None:
 def test_a_bound_narrower_than_the_data_is_caught(write: Write) -> None:
     """The broken twin of a domain that fits."""
     read(write(domain=DOMAIN.replace("[0, 120]", "[20, 79]")))
-    with pytest.raises(DomainError, match=r"'age' lies outside \[20, 78\] in 1 of 60 records \(line 61\): 79;"):
+    with pytest.raises(
+        DomainError, match=r"'age' lies outside \[20, 78\] in 1 of 60 records \(line 61\): 79;"
+    ):
         read(write(domain=DOMAIN.replace("[0, 120]", "[20, 78]")))
 
 

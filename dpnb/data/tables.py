@@ -111,8 +111,8 @@ def load_csv(
     for part, purpose in zip(parts, ("train", "test"), strict=True):
         if part.empty:
             raise DataError(
-                f"{path} leaves no record to {purpose} on: expected more records than {first_row}; csv: test_share says "
-                "how many are held back, and `dpnb fit` learns from all"
+                f"{path} leaves no record to {purpose} on: expected more records than {first_row}; csv: test_share "
+                "says how many are held back, and `dpnb fit` learns from all"
             )
     return parts[0], parts[1], public
 

@@ -14,7 +14,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
-from html import escape
+from html import escape as html_escape
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -147,6 +147,17 @@ def page(
 </body>
 </html>
 """
+
+
+def escape(text: str, *, quote: bool = True) -> str:
+    """A text in HTML, in which what would ring, move or turn around the text after it is shown as its code."""
+    return html_escape(
+        re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", _code, text), quote=quote
+    )
+
+
+def _code(found: re.Match[str]) -> str:
+    return ascii(found[0])[1:-1]
 
 
 def _paragraph(text: str) -> str:

@@ -75,7 +75,7 @@ class Written:
                 f"{self.thousands!r}; leave it out if digits are not grouped"
             )
         try:
-            b"".decode(self.encoding)
+            "a".encode(self.encoding)
         except (LookupError, TypeError, ValueError) as error:
             raise DomainError(
                 f"csv: encoding must be one that Python knows, got {short(self.encoding)}; utf-8 and cp1252 are usual"
@@ -182,7 +182,7 @@ def _rows(source: BinaryIO, written: Written, name: str) -> Iterator[tuple[int, 
             if row and not header:
                 header, at = row, line
                 yield line, row
-            elif row and row == header:
+            elif len(row) > 1 and row == header:
                 raise DataError(
                     f"{name} repeats the column names in line {line}; remove it. Were files joined?"
                 )

@@ -719,7 +719,7 @@ LOADS = [
     Bad("a folder for a table", table("."), r"cannot read \.", "Is a directory", "name a file in it", DataError),
     Bad("an empty table", table("empty.csv"), "empty.csv is empty", "expected a line of column names", "a line for each record", DataError),
     Bad("a header only", table("header.csv"), "leaves no record to train on: it holds column names only", "expected a line for each record", "below them", DataError),
-    Bad("semicolons", table("semicolons.csv"), "separated by ';'", "expected commas", "it has 'age;sex;default'", DomainError),
+    Bad("semicolons", table("semicolons.csv"), "separated by ';'", "it has 'age;sex;default'", 'write `separator: ";"`', DomainError),
     Bad("a column is missing", table("short.csv"), "lacks the columns 'age'", "it has 'sex', 'default'", "rename or add columns", DomainError),
     Bad("no header", table("no-header.csv"), "lacks the columns 'age', 'sex', 'default'", "it has '20'", "rename or add", DomainError),
     Bad("a column twice", table("twice.csv"), "more than one column 'age'", "twice.csv has", "rename or remove", DomainError),

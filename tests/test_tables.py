@@ -124,7 +124,7 @@ def test_loads_a_number_to_predict(write: Write) -> None:
     [
         (
             "",
-            r"values of column 'ill' hold NaN in 1 of 60 records \(line 2\); drop these records. If a value marks what",
+            r"values of column 'ill' hold NaN in 1 of 60 records \(line 2\); drop these records. If a value marks",
         ),
         (
             "much",
@@ -134,7 +134,7 @@ def test_loads_a_number_to_predict(write: Write) -> None:
         ("1_0", "must hold numbers, got '1_0'"),
         (
             "300.5",
-            r"column 'ill' lies outside \[0 days, 300 days\] in 1 of 60 records \(line 2\): 300.5 days; write `clip: true`",
+            r"'ill' lies outside \[0 days, 300 days\] in 1 of 60 records \(line 2\): 300.5 days; write `clip: true`",
         ),
         ("inf", r"column 'ill' holds inf in 1 of 60 records \(line 2\); write `clip: true` in the domain"),
     ],

@@ -11,6 +11,7 @@ from unicodedata import normalize
 
 from ..errors import DomainError, closest
 from .attributes import SHOWN, Attribute, Categorical, Continuous, listed
+from .rows import SEPARATORS, stated
 
 
 @dataclass(frozen=True)
@@ -156,8 +157,12 @@ def lacking(names: Iterable[str], found: Iterable[object]) -> str | None:
     if not (gone := [name for name in names if name not in there]):
         return None
     problem = f"lacks the columns {listed(gone, limit=20)}; it has {listed(there, limit=20) or 'none'}"
-    if len(there) == 1 and (separators := [mark for mark in ";\t|" if mark in there[0]]):
-        return f"{problem}: its cells seem to be separated by {separators[0]!r}, expected commas"
+    if len(there) == 1 and all(name in there[0] for name in gone):
+        mark = next((mark for mark in f"{SEPARATORS} " if mark in there[0]), "")
+        if mark == " ":
+            return f"{problem}: its cells seem to be separated by ' '; write the table with commas"
+        if mark:
+            return f"{problem}: its cells seem to be separated by {mark!r}: {stated(mark)}"
     spare = {folded(name): name for name in there if name not in names}
     same = [_renamed(spare[folded(name)], name) for name in gone if folded(name) in spare]
     alike = [close for name in gone if (close := closest(name, spare.values()))]

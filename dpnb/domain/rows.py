@@ -22,6 +22,7 @@ from ..errors import DataError, DomainError
 from ..files import unreadable
 from .attributes import short
 
+GZIP = b"\x1f\x8b"
 LINE = "line"  # name of an index that holds lines of a file
 SEPARATORS = ",;\t|"  # that are usual
 IN_THE_FILE = "under csv: in the domain file"
@@ -31,6 +32,7 @@ _FOREIGN = {  # how files begin that are no CSV
     rb"PAR1": "a Parquet file; draft, check and predict read one that is named FILE.parquet, all others need a CSV: "
     "pd.read_parquet(...).to_csv(..., index=False) writes one",
     rb"BZh|\xfd7zXZ|\x28\xb5\x2f\xfd|7z\xbc\xaf|Rar!": "an archive; unpack it, or compress it by gzip",
+    GZIP: "compressed by gzip twice; unpack it once",
     rb"ARROW1|FEA1|\x89HDF|\x93NUMPY|SQLite format|%PDF|\x80[\x02-\x05]": "a binary file; save the table as CSV",
     rb"\s*(?i:<!doctype|<html|<\?xml)": "a web page or XML, perhaps an error of a server; fetch the table again",
     rb"\s*(\{\s*[\"}]|\[\s*[\[{\"])": "JSON; pd.read_json(..., lines=...) reads it, and to_csv writes a CSV",
@@ -73,7 +75,7 @@ class Written:
                 f"{self.thousands!r}; leave it out if digits are not grouped"
             )
         try:
-            b"".decode(self.encoding)
+            "a".encode(self.encoding)
         except (LookupError, TypeError, ValueError) as error:
             raise DomainError(
                 f"csv: encoding must be one that Python knows, got {short(self.encoding)}; utf-8 and cp1252 are usual"
@@ -180,7 +182,7 @@ def _rows(source: BinaryIO, written: Written, name: str) -> Iterator[tuple[int, 
             if row and not header:
                 header, at = row, line
                 yield line, row
-            elif row == header:
+            elif len(row) > 1 and row == header:
                 raise DataError(
                     f"{name} repeats the column names in line {line}; remove it. Were files joined?"
                 )
@@ -211,7 +213,7 @@ def _lines(source: BinaryIO, written: Written, name: str) -> Iterator[str]:
             )
         if number == 1 and (named := separator_named(line)):
             if named != written.separator:
-                raise DataError(f"{name}: the first line names the separator {named!r}; {_stated(named)}")
+                raise DataError(f"{name}: the first line names the separator {named!r}; {stated(named)}")
             line = "\n"  # a blank line, so that lines are counted as they are
         yield line
 
@@ -220,7 +222,7 @@ def unpacked(source: BinaryIO | bytes) -> io.BufferedReader[Any]:
     """A file's bytes, whether they are compressed by gzip or not."""
     raw: Any = io.BytesIO(source) if isinstance(source, bytes) else source
     stream = io.BufferedReader(raw)
-    if not stream.peek(2).startswith(b"\x1f\x8b"):
+    if not stream.peek(2).startswith(GZIP):
         return stream
     raw = gzip.GzipFile(fileobj=stream)
     return io.BufferedReader(raw)
@@ -244,9 +246,9 @@ def _check_head(head: bytes, written: Written, *, name: str) -> None:
         )
 
 
-def _stated(separator: str) -> str:
+def stated(separator: str) -> str:
     """How to state a separator."""
-    return f"write `separator: {json.dumps(separator)}` {IN_THE_FILE}"
+    return f"write `separator: {json.dumps(separator)}` {IN_THE_FILE}, as pd.read_csv(..., sep={separator!r}) has it"
 
 
 def _ragged(row: list[str], line: int, header: list[str], at: int, written: Written) -> str:
@@ -256,7 +258,7 @@ def _ragged(row: list[str], line: int, header: list[str], at: int, written: Writ
     title, text = (short(separator.join(cells)) for cells in (header, row))
     other = [mark for mark in SEPARATORS if mark != separator and mark in header[0]]
     if len(header) == 1 and other:
-        return f"{what}; its cells seem to be separated by {other[0]!r}: {_stated(other[0])}"
+        return f"{what}; its cells seem to be separated by {other[0]!r}: {stated(other[0])}"
     if row[0].startswith("#") and not header[0].startswith("#"):
         return f"{what}; it reads {text}: remove what is a comment"
     if more > 0 and (len(header) == 1 or header[0].startswith("#")):
@@ -266,6 +268,8 @@ def _ragged(row: list[str], line: int, header: list[str], at: int, written: Writ
     if more > 0:
         numbered = "; if row numbers have no name in the first line, write one" if more == 1 else ""
         return f"{what}; put cells that hold {separator!r} in quotes, such as numbers with decimal commas{numbered}"
+    if not "".join(header[len(row) :]):
+        return f"{what}; line {at} ends with separators: remove them"
     way_out = "was the file cut there? Mend cells with a line break, remove totals and further tables"
     return f"{what}; it reads {text}: {way_out}"
 

@@ -143,13 +143,31 @@ def test_execute_stores_outputs_and_no_traces(tmp_path: Path, capsys: pytest.Cap
     assert path.read_bytes() == once
 
 
+MISLEADS = """import matplotlib.pyplot as plt
+from private_trees.site import figures
+plt.plot([3, 1, 2])
+figures.show()"""
+
+
 @pytest.mark.slow
-def test_a_failing_notebook_stays_as_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = write(tmp_path / "a.ipynb", "1 / 0")
+@pytest.mark.parametrize(
+    ("cell", "what", "said"),
+    [
+        ("1 / 0", "failed", "ZeroDivisionError"),
+        (MISLEADS, "warned", "This figure may mislead: panel 0: no label"),
+    ],
+    ids=["error", "misleading figure"],
+)
+def test_a_notebook_that_fails_or_warns_stays_as_it_was(
+    cell: str, what: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path / "a.ipynb", cell)
     before = path.read_bytes()
     assert main(["execute", str(path)]) == 1
     assert path.read_bytes() == before
-    assert "ZeroDivisionError" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert f"a cell {what}; the file is unchanged" in error
+    assert said in error
     assert list(tmp_path.iterdir()) == [path]
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+from typing import Any
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.transforms import Bbox
 
 from dpnb import Categorical, Continuous, Domain
 from dpnb.privacy.curator import Curator
@@ -134,6 +138,40 @@ def drawn(tree: Tree, max_depth: int) -> list[str]:
 def test_a_drawing_says_how_much_it_leaves_out() -> None:
     assert {"2 leaves", "3 leaves"} <= set(drawn(grown(), 1))
     assert not any("leaves" in word or word == "…" for word in drawn(grown(), 2))  # nothing is left out
+
+
+def tall(levels: int, branches: int) -> tuple[Tree, Domain]:
+    """A full tree of one-record leaves with long words, and its domain: two branches a node, or one for each value."""
+    names = [f"value {chr(97 + i)} of many" for i in range(max(branches, 3))]
+    wide = Domain(
+        [Categorical(f"attribute {k}", names) for k in range(levels)], [f"class {c}" for c in range(5)]
+    )
+    kinds = np.concatenate(
+        [np.full(branches**k, ONE_VS_REST if branches == 2 else MULTIWAY) for k in range(levels)]
+        + [np.full(branches**levels, LEAF)]
+    )
+    depth = np.repeat(np.arange(levels + 1), [branches**k for k in range(levels + 1)])
+    first = np.where(kinds == LEAF, -1, 1 + branches * np.arange(len(kinds)))
+    splits = Splits(kinds, np.minimum(depth, levels - 1), np.where(kinds == ONE_VS_REST, 1.0, np.nan))
+    return Tree(splits, first, depth, np.full((len(kinds), 5), -12345.678)), wide
+
+
+@pytest.mark.parametrize(("levels", "branches"), [(1, 2), (2, 2), (4, 2), (1, 9), (2, 4), (1, 20)])
+@pytest.mark.parametrize("layout", ["constrained", None])
+def test_boxes_of_a_drawing_neither_touch_nor_leave_the_canvas(
+    levels: int, branches: int, layout: Any
+) -> None:
+    tree, domain = tall(levels, branches)
+    tree.check(domain)
+    figure, axis = plt.subplots(figsize=(3, 2), layout=layout)
+    tree.plot(domain, ax=axis, max_depth=4)
+    figure.draw_without_rendering()
+    boxes = [text.get_bbox_patch().get_window_extent() for text in axis.texts]
+    assert all(figure.bbox.containsx(x) for box in boxes for x in (box.x0, box.x1))
+    assert all(figure.bbox.containsy(y) for box in boxes for y in (box.y0, box.y1))
+    assert not [pair for pair in combinations(boxes, 2) if Bbox.intersection(*pair)]
+    assert len(boxes) == (1 if branches > 16 else 2 * len(tree.depth) - 1)  # and an answer on each edge
+    plt.close(figure)
 
 
 def test_counts_below_zero_are_no_votes() -> None:

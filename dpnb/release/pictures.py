@@ -23,7 +23,7 @@ from ..domain import Attribute, Continuous
 from ..estimators.base import PrivateEstimator, PrivateForest
 from ..records.grid import Additive, Shape
 from ..records.shapes import GroupShape, Shapes
-from ..trees.tree import literal
+from ..trees.picture import literal
 
 FAINT = 0.3  # opacity where no record may lie
 

@@ -11,6 +11,7 @@ import numpy as np
 from ..arrays import Floats, Ints
 from ..domain import Categorical, Continuous, Domain
 from ..records.splits import BINNED, LEAF, MULTIWAY, ONE_VS_REST, THRESHOLD, Splits
+from .picture import draw
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -165,7 +166,7 @@ class Tree:
                 pending += [(child, test) for test, child in reversed(self.children(node, domain))]
         return "\n".join(lines)
 
-    def _leaves_below(self, domain: Domain) -> Ints:
+    def leaves_below(self, domain: Domain) -> Ints:
         """Number of leaves that each node's records can reach."""
         leaves: Ints = (self.splits.kind == LEAF).astype(np.intp)
         branches = self.splits.n_branches(domain.cardinalities)
@@ -174,46 +175,12 @@ class Tree:
         return leaves
 
     def plot(self, domain: Domain, *, ax: Axes, max_depth: int = 3) -> None:
-        """Draw the upper levels of the tree into ``ax``: tests and leaf values in boxes, answers on the edges."""
-        children = {
-            node: self.children(node, domain)
-            for node in range(self.n_nodes)
-            if self.depth[node] < max_depth and self.splits.kind[node] != LEAF
-        }
-        x: dict[int, float] = {}
-        pending = [0]
-        while pending:  # ends of the drawing from left to right
-            node = pending.pop()
-            if node in children:
-                pending += [child for _, child in reversed(children[node])]
-            else:
-                x[node] = float(len(x))
-        leaves = self._leaves_below(domain)
-        for node in sorted(children, reverse=True):
-            x[node] = float(np.mean([x[child] for _, child in children[node]]))
-        for node, position in x.items():
-            y = -float(self.depth[node])
-            binary = self.splits.kind[node] not in (MULTIWAY, BINNED)
-            for branch, (test, child) in enumerate(children.get(node, [])):
-                ax.plot([position, x[child]], [y, y - 1], color="0.5", lw=1, zorder=1)
-                answer = ("yes", "no")[branch] if binary else test.split(" = ")[-1]
-                middle = ((position + x[child]) / 2, y - 0.5)
-                ax.annotate(
-                    literal(answer), middle, ha="center", va="center", backgroundcolor="white", fontsize=10
-                )
-            if node in children:
-                text = children[node][0][0] if binary else domain.names[self.splits.attribute[node]]
-            else:
-                leaf = self.splits.kind[node] == LEAF
-                text = self.describe(node, domain).replace(", ", "\n") if leaf else f"{leaves[node]} leaves"
-            box = {"boxstyle": "round", "fc": "white", "ec": "0.4"}
-            ax.annotate(literal(text), (position, y), ha="center", va="center", fontsize=10, bbox=box)
-        ax.set_axis_off()
+        """Draw the upper levels of the tree into ``ax``: tests and leaf values in boxes, answers on the edges.
 
-
-def literal(value: object) -> str:
-    """A text that matplotlib shows as it is: a dollar starts no formula."""
-    return str(value).replace("$", r"\$")
+        The figure grows where the boxes need more room. Deeper levels are counted, and so is what is below a node
+        whose branches would make more than 16 boxes in a row.
+        """
+        draw(self, domain, ax=ax, max_depth=max_depth)
 
 
 def leaf_votes(counts: Floats, *, vote: str) -> Floats:

@@ -30,6 +30,10 @@ class ParameterError(ValueError):
     """A notebook was given a parameter that it does not have, or a value that it cannot use."""
 
 
+class WarnedError(ValueError):
+    """A notebook ran to its end and warned of something, so that its outputs are not to be stored."""
+
+
 @dataclass(frozen=True)
 class Allowed:
     """What a parameter may be.
@@ -160,12 +164,14 @@ def start(notebook: str, namespace: Mapping[str, object], rules: Mapping[str, Al
 def execute(path: Path) -> float:
     """Run a notebook from its own folder and store its outputs in it; returns the seconds that it took.
 
-    The file changes only if every cell ran, and keeps no times, versions or other traces of the run.
+    The file changes only if every cell ran without a warning, and keeps no times, versions or other traces of the run.
 
     Raises
     ------
     nbclient.exceptions.CellExecutionError
         If a cell fails.
+    WarnedError
+        If one prints a warning, as figures that would mislead and exercises with a wrong answer do.
     """
     timeout = 600  # seconds a cell: ten times what a whole notebook should take
     import nbclient
@@ -182,6 +188,9 @@ def execute(path: Path) -> float:
         coalesce_streams=True,
     )
     seconds = time.perf_counter() - start
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    if warned := [output.text for output in outputs if output.get("name") == "stderr"]:
+        raise WarnedError("".join(warned))
     language = notebook.metadata["language_info"]
     notebook.metadata["language_info"] = {key: language[key] for key in ("name", "pygments_lexer")}
     for part in (notebook, *notebook.cells):
@@ -219,8 +228,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for path in paths:
         try:
             print(f"{path}: {execute(path):.1f} s", flush=True)
-        except CellExecutionError as error:
-            print(f"{path}: a cell failed; the file is unchanged.\n{error}", file=sys.stderr)
+        except (CellExecutionError, WarnedError) as error:
+            what = "warned" if isinstance(error, WarnedError) else "failed"
+            print(f"{path}: a cell {what}; the file is unchanged.\n{error}", file=sys.stderr)
             failed += 1
     return min(failed, 1)
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import io
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -99,18 +98,16 @@ RERUNS: dict[str, list[Parameters]] = {
 """Notebook → sets of parameters, each beside the defaults of the others."""
 
 
-def rerun(path: Path, parameters: Parameters) -> str:
-    """Run a notebook's code with other parameters from its folder, in this process; returns its words and tables."""
+def rerun(path: Path, parameters: Parameters) -> None:
+    """Run a notebook's code with other parameters from its folder, in this process, and print what its page says."""
     notebook = papermill.parameterize.parameterize_notebook(
         papermill.iorw.load_notebook_node(str(path)), parameters, kernel_name="python3", language="python"
     )
     names: dict[str, Any] = {"__name__": "__main__"}
-    said = io.StringIO()
-    with contextlib.chdir(path.parent), mpl.rc_context(), contextlib.redirect_stdout(said):
+    with contextlib.chdir(path.parent), mpl.rc_context():
         for number, cell in enumerate(notebook.cells):
             if cell.cell_type == "code":
                 _run(cell.source, f"{path.stem}[{number}]", names)
-    return said.getvalue()
 
 
 def _run(source: str, place: str, names: dict[str, Any]) -> None:

@@ -5,7 +5,9 @@ import gzip
 import hashlib
 import io
 import os
+import sys
 import threading
+import warnings
 import zipfile
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -471,3 +473,18 @@ def test_real_keys_are_row_numbers_of_the_file() -> None:
     X, y = load("bank", data_dir=DATA).train
     assert original.loc[X.index, list(X.columns)].equals(X)
     assert original.loc[y.index, "y"].equals(y)
+
+
+def test_the_package_that_downloads_is_imported_in_silence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a notebook without widgets its import warns of them, and the warning would stand on the page."""
+    warned = "import warnings; warnings.warn('IProgress not found')"
+    (tmp_path / "pooch.py").write_text(
+        f"{warned}\nfrom logging import getLogger as get_logger\nos_cache = str\n", encoding="utf-8"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(sys.modules, "pooch", None)  # so that it is put back, whatever is there
+    monkeypatch.delitem(sys.modules, "pooch")
+    with warnings.catch_warnings(action="error"):
+        assert datasets._pooch().os_cache("dpnb") == "dpnb"

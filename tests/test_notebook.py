@@ -30,8 +30,11 @@ RULES = {
     "seed": integer(low=0),
     "scale": one_of("default", "paper"),
     "jobs": integer(low=1),
+    "delta": positive(below=1),
 }
-GOOD: dict[str, Any] = {"dataset": "adult", "epsilon": 0.5, "seed": 7, "scale": "default", "jobs": 2}
+GOOD: dict[str, Any] = {
+    "dataset": "adult", "epsilon": 0.5, "seed": 7, "scale": "default", "jobs": 2, "delta": 0.5
+}  # fmt: skip
 
 
 def test_good_values_come_back_as_attributes() -> None:
@@ -60,6 +63,7 @@ def test_values_are_converted() -> None:
         ("jobs", 0, "an integer of 1 or more"),
         ("scale", "papr", "one of 'default', 'paper'. Did you mean 'paper'?"),
         ("dataset", ["adult"], "one of 'adult-standin', 'adult'"),
+        ("delta", 1, "a finite number above 0 and below 1"),
     ],
 )
 def test_bad_value(name: str, value: object, message: str) -> None:
@@ -177,20 +181,28 @@ def test_no_notebooks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert main(["execute"]) == 2
 
 
-@pytest.mark.parametrize(("scale", "said"), [("default", "that exists"), ("paper", "that can be written to")])
+@pytest.mark.parametrize(
+    ("scale", "said"), [("default", "that holds results"), ("paper", "that can be written to")]
+)
 def test_a_folder_of_results_is_checked_before_anything_is_computed(
     scale: str, said: str, tmp_path: Path
 ) -> None:
     rules = {"results": text(), "scale": one_of("default", "paper")}
     assert check_parameters({"results": "committed", "scale": scale}, **rules).results == "committed"
-    assert check_parameters({"results": str(tmp_path), "scale": scale}, **rules).results == str(tmp_path)
-    file = tmp_path / "file"
+    file = tmp_path / "file.csv"
     file.write_text("here", encoding="utf-8")
-    with pytest.raises(ParameterError, match=f"results = .*file.*: expected 'committed', or a folder {said}"):
-        check_parameters({"results": str(file / "results"), "scale": scale}, **rules)
-    new = {"results": str(tmp_path / "new"), "scale": scale}
-    if scale == "paper":
-        assert check_parameters(new, **rules).results == new["results"]
-    else:
-        with pytest.raises(ParameterError, match="that exists"):
-            check_parameters(new, **rules)
+    assert check_parameters({"results": str(tmp_path), "scale": scale}, **rules).results == str(tmp_path)
+    (empty := tmp_path / "empty").mkdir()
+    for folder, fine in (
+        (file / "results", False),
+        (empty, scale == "paper"),
+        (tmp_path / "new", scale == "paper"),
+    ):
+        values = {"results": str(folder), "scale": scale}
+        if fine:
+            assert check_parameters(values, **rules).results == str(folder)
+        else:
+            with pytest.raises(
+                ParameterError, match=f"results = .*: expected 'committed', or a folder {said}"
+            ):
+                check_parameters(values, **rules)

@@ -5,7 +5,6 @@ That their outputs are current is proved by `pytest --nbval notebooks`. Each che
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import re
 import statistics
@@ -14,12 +13,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import nbformat
 import papermill
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from papermill.exceptions import PapermillExecutionError
+
+from private_trees.site.notebook import ParameterError
+from reruns import rerun
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parent.parent / "notebooks").glob("*.ipynb"))
 SOLUTIONS = "solutions"
@@ -284,28 +285,40 @@ def test_a_broken_notebook_is_caught(twin: str) -> None:
     assert check(broken) != []
 
 
-def refusal(path: Path, **parameters: object) -> tuple[str, str]:
-    """Run a notebook's code with bad parameters; name and text of the error that stops it."""
-    given = papermill.parameterize.parameterize_notebook(
-        papermill.iorw.load_notebook_node(str(path)), parameters, kernel_name="python3", language="python"
-    )
-    code = "\n".join(cell.source for cell in code_cells(given))
-    with contextlib.chdir(path.parent), mpl.rc_context(), pytest.raises(Exception, match="is") as error:
-        exec(compile(code, path.name, "exec"), {"__name__": "__main__"})
-    return type(error.value).__name__, str(error.value)
+def refusal(path: Path, **parameters: object) -> str:
+    """Run a notebook's code with bad parameters; text of the error that stops it."""
+    with pytest.raises(ParameterError) as error:
+        rerun(path, parameters)
+    return str(error.value)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_bad_parameters_stop_the_run(path: Path) -> None:
-    names = list(papermill.inspect_notebook(path))
-    name = "epsilon" if "epsilon" in names else names[0]
-    kind, text = refusal(path, **{name + "x": 1})
-    assert kind == "ParameterError"
-    assert f"'{name}x' is not a parameter" in text
-    kind, text = refusal(path, **{name: -1})
-    assert kind == "ParameterError"
-    assert f"'{name}' is -1, but it must be" in text
+    documented = papermill.inspect_notebook(path)
+    name = next(iter(documented))
+    assert f"'{name}x' is not a parameter" in refusal(path, **{name + "x": 1})
+    for name, about in documented.items():
+        said = refusal(path, **{name: -1})
+        assert f"'{name}' is -1, but it must be" in said
+        assert not_said(said, about["help"]) == []
+
+
+def not_said(refusal: str, help_text: str) -> list[str]:
+    """What a refusal asks for, and the documented line does not: choices, and bounds that a reader could not guess."""
+    asked = refusal.partition(" must be ")[2].partition(" Change ")[0]
+    wanted = re.findall(r"an integer of (\d\d+|[2-9]) or more|below (\d+)|'([\w-]+)'", asked)
+    return [word for words in wanted for word in words if word and not re.search(rf"\b{word}\b", help_text)]
+
+
+def test_a_bound_that_is_not_documented_is_found() -> None:
+    for must, found in (
+        ("an integer of 4 or more.", ["4"]),
+        ("one of 'here', 'there'. Change", ["there"]),
+        ("a finite number above 0 and below 1.", ["1"]),
+        ("an integer of 0 or more.", []),
+    ):
+        assert not_said(f"'a' is -1, but it must be {must}", "rounds, here or elsewhere") == found
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ import io
 import logging
 import os
 import tempfile
+import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Collection, Hashable, Iterable
@@ -393,19 +394,21 @@ def _seeded_split(frame: pd.DataFrame, domain: Domain, *, split_seed: int) -> _F
     return train, test, domain
 
 
-def _cache_folder() -> Path:
-    import pooch
+def _pooch() -> Any:
+    """The package pooch, silent: its notes, and tqdm's of a missing widget, would end up in outputs of notebooks."""
+    with warnings.catch_warnings(action="ignore"):
+        import pooch
+    pooch.get_logger().setLevel(logging.WARNING)
+    return pooch
 
-    return Path(pooch.os_cache("dpnb"))
+
+def _cache_folder() -> Path:
+    return Path(_pooch().os_cache("dpnb"))
 
 
 def _fetch(url: str, folder: Path) -> Path:
     """Download a file into a folder; the only place that uses the network."""
-    import pooch
-
-    # Its progress notes would end up in the outputs of notebooks.
-    pooch.get_logger().setLevel(logging.WARNING)
-    return Path(pooch.retrieve(url, known_hash=None, fname="download.zip", path=folder))
+    return Path(_pooch().retrieve(url, known_hash=None, fname="download.zip", path=folder))
 
 
 def _read(name: str, data_dir: Path | None) -> dict[str, bytes]:

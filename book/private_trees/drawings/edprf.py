@@ -231,18 +231,20 @@ def draw_parts(
 
 
 def draw_roots(forests: Mapping[str, Sequence[int]]) -> Figure:
-    """Roots of the trees of some forests: a disc without children, or one with branches.
+    """Roots of the first ten trees of some forests: a disc without children, or one with branches.
 
     Parameters
     ----------
     forests : data set → number of nodes of each tree.
     """
-    most = max(map(len, forests.values()))
+    trees = max(map(len, forests.values()))
+    most = min(trees, 10)
     figure, axis = _canvas((1.6 * most + 2.8, 1.9 * len(forests)), WIDTH)
     for row, (name, sizes) in enumerate(forests.items()):
         y = -1.9 * row
-        axis.text(0, y, name, ha="left", va="center", fontsize=SIZE)
-        for t, size in enumerate(sizes):
+        words = name if most == trees else f"{name},\n{most} of {trees}\ntrees"
+        axis.text(0, y, words, ha="left", va="center", fontsize=SIZE)
+        for t, size in enumerate(sizes[:most]):
             x = 3.4 + 1.6 * t
             for k in range(size - 1 if size > 1 else 0):
                 end = x + 0.32 * (k - (size - 2) / 2), y - 0.75

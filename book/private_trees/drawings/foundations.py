@@ -69,18 +69,20 @@ def draw_promise(answers: Mapping[str, Ints], *, epsilon: float, low: int, high:
         top.bar(at + 0.4 * (i - 0.5), share, 0.4, color=f"C{i}", hatch=("", "//")[i], label=who)
     top.set_ylabel("share of answers")
     top.legend()
-    first, second = shares.values()
     n = len(next(iter(answers.values())))
+    seen = np.all([share > 0 for share in shares.values()], axis=0)  # few draws miss rare answers
+    first, second = (share[seen] for share in shares.values())
     ratio = first / second
     error = ERROR_BARS * ratio * np.sqrt((1 - first) / first / n + (1 - second) / second / n)
     bottom.axhspan(np.exp(-epsilon), np.exp(epsilon), color="0.9", label="allowed")
-    bottom.errorbar(at, ratio, error, fmt="o", color="black", markersize=4, capsize=3, label="ratio")
+    bottom.errorbar(at[seen], ratio, error, fmt="o", color="black", markersize=4, capsize=3, label="ratio")
     ticks = {np.exp(-epsilon): "$e^{-ε}$", 1.0: "1", np.exp(epsilon): "$e^{ε}$"}
     bottom.set(yscale="log", xlabel="noisy count that is released", ylabel="with ÷ without")
     bottom.set_yticks(list(ticks), list(ticks.values()))
     bottom.minorticks_off()
     bottom.set_ylim(0.7 * np.exp(-epsilon), 1.45 * np.exp(epsilon))
-    bottom.legend(loc="center left")
+    # Above the panel: with few draws the bars of errors are as high as the panel.
+    bottom.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False, borderaxespad=0.2)
     return figure
 
 

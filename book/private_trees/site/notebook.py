@@ -62,11 +62,13 @@ def one_of(*choices: str) -> Allowed:
     )
 
 
-def positive() -> Allowed:
-    """Accept a finite number above 0, as a float."""
+def positive(*, below: float = float("inf")) -> Allowed:
+    """Accept a finite number above 0 and below a bound, as a float."""
     return Allowed(
-        expected="a finite number above 0",
-        accepts=lambda value: _is_number(value, numbers.Real) and 0 < value <= sys.float_info.max,
+        expected="a finite number above 0" + (f" and below {below:g}" if below < float("inf") else ""),
+        accepts=lambda value: (
+            _is_number(value, numbers.Real) and 0 < value <= sys.float_info.max and value < below
+        ),
         convert=float,
     )
 
@@ -134,10 +136,10 @@ def check_parameters(namespace: Mapping[str, object], **rules: Allowed) -> Simpl
 def _check_results(folder: Path, *, make: bool) -> None:
     """Raise ParameterError unless results can be read from a folder, or written to it where they are computed."""
     there = next((path for path in (folder, *folder.absolute().parents) if path.exists()), folder)
-    if not (there.is_dir() and os.access(there, os.W_OK)) if make else not folder.is_dir():
+    if not (there.is_dir() and os.access(there, os.W_OK)) if make else not any(folder.glob("*.csv")):
         raise ParameterError(
             f"results = {str(folder)!r}: expected 'committed', or a folder that "
-            + ("can be written to." if make else "exists.")
+            + ("can be written to." if make else "holds results, files *.csv.")
         )
 
 

@@ -24,6 +24,7 @@ from pandas.api.types import infer_dtype
 from ..arrays import Bools, Floats, Ints, cells_of
 from ..errors import DomainError
 from .attributes import SHOWN, Attribute, Categorical, Continuous, short
+from .frames import objects
 from .misfits import Misfit
 
 
@@ -142,9 +143,9 @@ def replaced_positions(
 
 def spelt_values(column: pd.Series[Any], values: tuple[Hashable, ...]) -> pd.Series[Any]:
     """The values that texts spell, where the cell ``1.0`` is the value ``1``; other cells stay texts."""
-    read = _reader(values)
-    meanings = {cell: cell if (place := read(cell)) is None else values[place] for cell in column.unique()}
-    return pd.Series([meanings[cell] for cell in column], index=column.index, dtype=object)
+    places = replaced_positions(column, values, stand_in=-1, missing=-1)
+    cells = [values[p] if p >= 0 else cell for p, cell in zip(places, cells_of(column), strict=True)]
+    return pd.Series(objects(cells), index=column.index, dtype=object)
 
 
 def _reader(values: tuple[Hashable, ...]) -> Callable[[Any], int | None]:

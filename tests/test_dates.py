@@ -231,7 +231,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_every_door_refuses_what_it_would_have_to_guess(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told = "column 'day' must hold dates written as 2001-12-31, got .* in 2000 of 2000 records; state how"
+    told = "column 'day' must hold dates written as 2001-12-31, got .* in 2000 of 2000 records.*; state how"
     with pytest.raises(DomainError, match=told):
         dpnb.load("csv:t.csv", domain="plain.yml")
     with pytest.raises(SystemExit):
@@ -284,6 +284,6 @@ def test_files_keep_the_day_as_written(folder: Path, capsys: pytest.CaptureFixtu
         capsys.readouterr()
         assert main(["domain", "check", "hours.yml", table]) == 0
         assert capsys.readouterr().out == "all 6 records fit hours.yml\n"
-        assert main(["predict", "m.json", table, "--out", "p.csv"]) == 0
-        assert pd.read_csv("p.csv")["prediction"].tolist() == labels
+        assert main(["predict", "m.json", table, "--out", f"{table}.csv"]) == 0
+        assert pd.read_csv(f"{table}.csv")["prediction"].tolist() == labels
         assert capsys.readouterr().err == ""

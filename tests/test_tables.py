@@ -122,15 +122,21 @@ def test_loads_a_number_to_predict(write: Write) -> None:
 @pytest.mark.parametrize(
     ("cell", "message"),
     [
-        ("", "values of column 'ill' hold NaN in 1 of 60 records; drop these records. If a value marks what"),
-        ("much", "column 'ill' must hold numbers, got 'much' in 1 of 60 records; convert them. If"),
+        (
+            "",
+            r"values of column 'ill' hold NaN in 1 of 60 records \(line 2\); drop these records. If a value marks what",
+        ),
+        (
+            "much",
+            r"column 'ill' must hold numbers, got 'much' in 1 of 60 records \(line 2\); convert them. If",
+        ),
         ("7,5", "column 'ill' must hold numbers, got '7,5' .*; convert them. Are these decimal commas"),
         ("1_0", "must hold numbers, got '1_0'"),
         (
             "300.5",
-            r"column 'ill' lies outside \[0 days, 300 days\] in 1 of 60 records: 300.5 days; write `clip: true`",
+            r"column 'ill' lies outside \[0 days, 300 days\] in 1 of 60 records \(line 2\): 300.5 days; write `clip: true`",
         ),
-        ("inf", "column 'ill' holds inf in 1 of 60 records; write `clip: true` in the domain"),
+        ("inf", r"column 'ill' holds inf in 1 of 60 records \(line 2\); write `clip: true` in the domain"),
     ],
 )
 def test_a_number_to_predict_that_does_not_fit_is_told(write: Write, cell: str, message: str) -> None:
@@ -256,7 +262,9 @@ def test_refuses_values_of_the_test_file_too(write: Write) -> None:
 def test_a_bound_narrower_than_the_data_is_caught(write: Write) -> None:
     """The broken twin of a domain that fits."""
     read(write(domain=DOMAIN.replace("[0, 120]", "[20, 79]")))
-    with pytest.raises(DomainError, match=r"'age' lies outside \[20, 78\] in 1 of 60 records: 79;"):
+    with pytest.raises(
+        DomainError, match=r"'age' lies outside \[20, 78\] in 1 of 60 records \(line 61\): 79;"
+    ):
         read(write(domain=DOMAIN.replace("[0, 120]", "[20, 78]")))
 
 
@@ -267,10 +275,10 @@ def test_refuses_a_file_without_the_key(write: Write) -> None:
 
 def test_refuses_repeated_keys(write: Write) -> None:
     text = DOMAIN.replace("ignore: name", "key: name")
-    with pytest.raises(DomainError, match="'name' repeats a key in 2 of 62 records, first 'p3'"):
+    with pytest.raises(DomainError, match=r"'name' repeats a key in 2 of 62 records, first 'p3' \(line 62\)"):
         read(write([*ROWS, row(3), row(4)], domain=text))
     write([row(7)], file="held-back.csv", domain=text)
-    with pytest.raises(DomainError, match=r"repeats a key in 1 of 61 records, first 'p7'; .*test file"):
+    with pytest.raises(DomainError, match=r"repeats a key in 1 of 61 records, first 'p7' .*test file"):
         read(write(domain=text), test="held-back.csv")
 
 

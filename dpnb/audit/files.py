@@ -11,8 +11,9 @@ from pathlib import Path
 import pandas as pd
 
 from ..domain import Categorical, Domain
-from ..domain.cells import CsvSection, check_columns, check_keys, encode_cells, read_cells, read_layout
+from ..domain.cells import CsvSection, check_columns, check_keys, encode_cells, read_layout
 from ..domain.encoding import decoded
+from ..domain.rows import read_rows
 from .neighbours import SIZES, Part, own_rows, row_keys
 from .pairs import NEIGHBOURS, Pair
 
@@ -64,13 +65,12 @@ def own_pair(
 
 
 def _read(file: Path, domain: Domain, layout: CsvSection) -> Part:
-    cells = read_cells(file)
+    cells = read_rows(file, written=domain.written)
     check_columns(cells.columns, domain=domain, layout=layout, file=file)
-    if layout.key is not None:
-        cells = cells.set_axis(cells[layout.key], axis=0)
-        check_keys([cells], key=layout.key)
-    codes, labels, index = encode_cells(cells, domain=domain, layout=layout, file=file)
+    check_keys([cells], key=layout.key)
+    codes, labels, keep = encode_cells(cells, domain=domain, layout=layout, file=file)
     assert labels is not None  # check_columns asks for them
+    index = pd.RangeIndex(len(cells))[keep] if layout.key is None else pd.Index(cells[layout.key])[keep]
     columns = {a.name: decoded(codes[:, j], a) for j, a in enumerate(domain.attributes)}
     y = decoded(labels, domain.response or Categorical(domain.target, domain.classes))
     X = pd.DataFrame(columns).set_axis(index, axis=0)

@@ -27,7 +27,7 @@ from sklearn.model_selection import train_test_split
 
 from ..checks import check_choice, check_path
 from ..domain import Categorical, Continuous, Domain
-from ..domain.cells import check_split_seed, read_csv
+from ..domain.cells import check_split_seed
 from ..errors import DataError, closest
 from ..files import write_whole
 from .tables import load_csv
@@ -324,6 +324,12 @@ _LOADERS: dict[str, Callable[..., _Frames]] = {
 }
 
 
+def read_csv(content: bytes, **how: Any) -> pd.DataFrame:
+    """Read a public file, in which a category such as "?" or "None" stays what it is."""
+    frame: pd.DataFrame = pd.read_csv(io.BytesIO(content), na_filter=False, **how)
+    return frame
+
+
 def _loader(name: str) -> Callable[..., _Frames]:
     if isinstance(name, str) and name.startswith("csv:"):
         return partial(load_csv, path=Path(name.removeprefix("csv:")))
@@ -460,7 +466,7 @@ def _download(source: _Source, missing: list[_File], folders: list[Path]) -> dic
         raise DataError(
             f"{file.name} (sha256 {file.sha256}) is not in {' nor in '.join(map(str, folders))}, "
             f"and fetching {source.url} failed: {error!r}. {_ways(file)}"
-        ) from error
+        ) from None  # the chain of a network's errors says no more, on ninety lines
     return contents
 
 

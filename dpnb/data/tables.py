@@ -11,6 +11,10 @@ The domain file has the format of :meth:`Domain.to_yaml <dpnb.Domain.to_yaml>`, 
       key: id             # column with a unique key for each record; by default the row numbers from 0
       test_share: 0.3     # probability that a record is held back for testing
       split_seed: 0       # another seed, another split
+      separator: ";"      # between cells; by default a comma
+      decimal: ","        # by default a point
+      thousands: "."      # between groups of three digits; by default nothing
+      encoding: cp1252    # by default UTF-8
 
 Where a number is to be predicted, the target has a range, and there are no classes::
 
@@ -27,18 +31,20 @@ from typing import Any
 
 import pandas as pd
 
+from ..arrays import Bools
 from ..checks import check_path
-from ..domain import Categorical, Domain
+from ..domain import Domain
 from ..domain.cells import (
     CsvSection,
     check_columns,
     check_keys,
     check_split_seed,
     encode_cells,
-    read_cells,
     read_layout,
+    report,
 )
 from ..domain.encoding import decoded
+from ..domain.rows import read_rows
 from ..errors import DataError
 from ..records.bags import label_keys, uniforms
 
@@ -60,8 +66,8 @@ def load_csv(
     Parameters
     ----------
     data_dir : not used, because the paths are taken as they are.
-    path : a file in UTF-8 with commas and one line of column names, or such a file compressed by gzip. Spaces after a
-        comma do not count.
+    path : a file with one line of column names, written as the section ``csv`` says, or such a file compressed by gzip.
+        Spaces after a separator do not count, nor do columns without a name.
     domain : path of the domain file.
     test : path of a file of the same form that holds the test part. Without it a keyed hash of the seed and of the
         record's key decides whether a record is held back.
@@ -89,37 +95,69 @@ def load_csv(
     public, layout = read_layout(Path(domain))
     seed = layout.split_seed if split_seed is None else split_seed
     check_split_seed(seed)
-    tables: list[pd.DataFrame] = []
     files = [path] if test is None else [path, check_path("test", test, such="test.csv")]
-    for file in files:
-        tables.append(_keyed(file, domain=public, layout=layout, first_row=sum(map(len, tables))))
+    tables = [_cells(file, domain=public, layout=layout) for file in files]
     check_keys(tables, key=layout.key)
-    records = [_records(t, domain=public, layout=layout, file=f) for t, f in zip(tables, files, strict=True)]
+    parts, first_row = [], 0
+    for table, file in zip(tables, files, strict=True):
+        found, _ = _records(table, domain=public, layout=layout, file=file, first_row=first_row)
+        _check_some(found, table, file=file, purpose="train on" if file is path else "test on")
+        parts.append(found)
+        first_row += len(table)
     if test is None:
         # Far from the streams of the trees, should a forest have the seed of the split.
-        drawn = uniforms(label_keys(records[0].index), seed=int(seed), stream=2**32)
-        records = [records[0][drawn >= layout.test_share], records[0][drawn < layout.test_share]]
-    for part, purpose, file in zip(records, ("train", "test"), (files[0], files[-1]), strict=True):
+        drawn = uniforms(label_keys(parts[0].index), seed=int(seed), stream=2**32)
+        parts = [parts[0][drawn >= layout.test_share], parts[0][drawn < layout.test_share]]
+    for part, purpose in zip(parts, ("train", "test"), strict=True):
         if part.empty:
             raise DataError(
-                f"{file} leaves no record to {purpose} on: expected more records, with values in all columns; "
-                "csv: test_share says how many are held back"
+                f"{path} leaves no record to {purpose} on: expected more records than {first_row}; csv: test_share "
+                "says how many are held back, and `dpnb fit` learns from all"
             )
-    return records[0], records[1], public
+    return parts[0], parts[1], public
 
 
-def _keyed(file: Path, *, domain: Domain, layout: CsvSection, first_row: int) -> pd.DataFrame:
-    """All cells of a table as texts, indexed by the records' keys."""
-    table = read_cells(file)
+def read_all(path: Path, *, domain: Path) -> tuple[pd.DataFrame, Domain, str]:
+    """All records of a CSV file, none of which is held back, their domain, and a report for the data holder.
+
+    Parameters, errors and privacy are those of :func:`load_csv`.
+    """
+    public, layout = read_layout(domain)
+    table = _cells(path, domain=public, layout=layout)
+    check_keys([table], key=layout.key)
+    records, keep = _records(table, domain=public, layout=layout, file=path, first_row=0)
+    _check_some(records, table, file=path, purpose="learn from")
+    return records, public, report(table, keep, domain=public, file=domain)
+
+
+def _check_some(records: pd.DataFrame, table: pd.DataFrame, *, file: Path, purpose: str) -> None:
+    """Raise DataError if a table has no record, or none that is kept."""
+    if not records.empty:
+        return
+    why = "it holds column names only; expected a line for each record below them"
+    if len(table):
+        why = (
+            f"each of its {len(table)} records lacks a value in some column; write `missing: true` for attributes that "
+            "may have none"
+        )
+    raise DataError(f"{file} leaves no record to {purpose}: {why}")
+
+
+def _cells(file: Path, *, domain: Domain, layout: CsvSection) -> pd.DataFrame:
+    """All cells of a table as texts."""
+    table = read_rows(file, written=domain.written)
     check_columns(table.columns, domain=domain, layout=layout, file=file)
-    keys = pd.RangeIndex(first_row, first_row + len(table)) if layout.key is None else table[layout.key]
-    return table.set_axis(keys, axis=0)
+    return table
 
 
-def _records(table: pd.DataFrame, *, domain: Domain, layout: CsvSection, file: Path) -> pd.DataFrame:
-    """Turn texts into records of the domain, without those that lack a value where the domain has none for that."""
-    codes, labels, index = encode_cells(table, domain=domain, layout=layout, file=file)
+def _records(
+    table: pd.DataFrame, *, domain: Domain, layout: CsvSection, file: Path, first_row: int
+) -> tuple[pd.DataFrame, Bools]:
+    """Records of the domain, indexed by their keys, and which of the table's they are: some may lack a value."""
+    codes, labels, keep = encode_cells(table, domain=domain, layout=layout, file=file)
     assert labels is not None
     columns: dict[str, Any] = {a.name: decoded(codes[:, j], a) for j, a in enumerate(domain.attributes)}
-    columns[domain.target] = decoded(labels, domain.response or Categorical(domain.target, domain.classes))
-    return pd.DataFrame(columns, index=index)
+    columns[domain.target] = decoded(labels, domain.label)
+    rows = pd.RangeIndex(first_row, first_row + len(table))
+    keys = rows if layout.key is None else pd.Index(table[layout.key])
+    return pd.DataFrame(columns, index=keys[keep]), keep

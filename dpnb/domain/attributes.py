@@ -172,6 +172,8 @@ class Categorical:
     values : all values that a record may take, each once; at least one. Their order gives their codes.
     missing : whether a record may have no value, which adds a level ``"missing"``.
     unknown : ``"error"`` if values that are not listed are errors, or ``"other"`` if they add a level ``"other"``.
+        Where no error may stop a model, as in a fit or a prediction, they count as missing if that is a level, and as
+        the first value if it is not.
 
     Raises
     ------
@@ -203,7 +205,9 @@ class Categorical:
     @property
     def stand_in(self) -> int:
         """Code of a value that is not listed, where a model must not stop at it."""
-        return self.levels.index("other") if self.unknown == "other" else 0
+        if self.unknown == "other":
+            return self.levels.index("other")
+        return self.levels.index("missing") if self.missing else 0
 
     @property
     def missing_code(self) -> int:

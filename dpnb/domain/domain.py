@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -30,6 +30,7 @@ from .attributes import (
     check_values,
     listed,
     repeated,
+    short,
 )
 from .encoding import (
     checked,
@@ -37,11 +38,15 @@ from .encoding import (
     distinct,
     encoded,
     replaced,
+    replaced_and_moved,
     spelt_values,
+    unmarked,
 )
 from .frames import as_frame, as_series, columns_of, is_table, objects
 from .hints import another_order, notes, notes_on_copies, notes_on_index, notes_on_target
 from .misfits import Misfit, joined, lacking, raise_misfits
+from .moves import Moves
+from .rows import PLAIN, Written
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,9 @@ class Domain:
     classes : the class labels, each once; at least two. Their order gives their codes.
     target : name of the label column; not the name of an attribute.
     response : the number to predict with its public bounds, in place of classes and target.
+    missing : markers of missing values, such as ``("?", -999)``; a cell of any column that is one of them has no value.
+        Where an attribute lists a marker as a value, it stays that value.
+    written : how CSV files are written that hold such records.
 
     Raises
     ------
@@ -72,6 +80,8 @@ class Domain:
     classes: tuple[Hashable, ...] = ()
     target: str = "class"
     response: Continuous | None = None
+    missing: tuple[str | float, ...] = ()
+    written: Written = field(default=PLAIN, repr=False)
 
     def __post_init__(self) -> None:
         if isinstance(self.attributes, Continuous | Categorical):
@@ -100,6 +110,7 @@ class Domain:
             raise DomainError(
                 f"a domain needs at least two classes, got one class: {self.classes!r}; list all that can occur"
             )
+        object.__setattr__(self, "missing", _checked_markers(self.missing))
 
     def _check_response(self) -> None:
         """Raise DomainError unless the target is a number, and has no classes beside that."""
@@ -298,7 +309,7 @@ class Domain:
             labels = self.replaced_labels(y)
             records = np.column_stack([codes, labels])
             if self.response is not None:
-                found += notes(self.response, as_series(y))
+                found += notes(self.response, self._labels(y))
             else:
                 counts = np.bincount(labels, minlength=self.n_classes)
                 never = [repr(label) for label, n in zip(self.classes, counts, strict=True) if not n]
@@ -313,9 +324,10 @@ class Domain:
     def replaced(self, X: pd.DataFrame | ArrayLike) -> NDArray[np.float64]:
         """Records as numbers, as by :meth:`encode`, with misfits replaced by values of the domain; a fit sees these.
 
-        Numbers outside the bounds become the nearest bound, and values that are no numbers become the middle of the
-        domain. Unknown categories become the level "other" or, without one, the first value. Missing categories become
-        the level "missing" or, without one, what unknown categories become.
+        Numbers outside the bounds become the nearest bound. Values that are no numbers become missing or, where none
+        may be missing, the middle of the domain. Unknown categories become the level "other" or, without one, the level
+        "missing" or, without both, the first value. Missing categories become the level "missing" or, without one, what
+        unknown categories become.
 
         Parameters
         ----------
@@ -329,28 +341,30 @@ class Domain:
         -----
         **Privacy.** Each value is replaced by a public one, whatever the other records hold, which costs nothing.
         """
-        columns = self._columns(X)
-        codes = self._empty(columns)
-        for position, (attribute, column) in enumerate(zip(self.attributes, columns, strict=True)):
-            codes[:, position] = replaced(column, attribute)
-        return codes
+        return self.replaced_and_moves(X)[0]
 
-    def spelt(self, X: pd.DataFrame, *, missing: tuple[str, ...] = ()) -> pd.DataFrame:
+    def replaced_and_moves(self, X: pd.DataFrame | ArrayLike) -> tuple[NDArray[np.float64], Moves]:
+        """The same, and which values became what, for whoever may see the records; parameters are the same."""
+        columns = self._columns(X)
+        codes, found = self._empty(columns), Moves()
+        for position, (attribute, column) in enumerate(zip(self.attributes, columns, strict=True)):
+            codes[:, position], groups = replaced_and_moved(column, attribute)
+            found.add(attribute, column, groups)
+        return codes, found
+
+    def spelt(self, X: pd.DataFrame) -> pd.DataFrame:
         """A table of texts, such as a CSV file holds, with the public values that its cells spell.
+
+        An empty cell is a missing value, as a marker is, unless the attribute lists it as a value.
 
         Parameters
         ----------
-        X : columns of the domain. Columns of other types are left alone, and so are the cells of continuous attributes.
-        missing : cells that stand for a missing value.
+        X : columns of the domain. Cells of continuous attributes stay texts, unless numbers are written otherwise than
+            Python's.
         """
         columns = {}
-        for attribute in self.attributes:
-            column = X[attribute.name]
-            if missing and (column.dtype == object or pd.api.types.is_string_dtype(column.dtype)):
-                column = column.mask(column.isin(missing), None)
-            if isinstance(attribute, Categorical):
-                column = spelt_values(column, attribute.levels)
-            columns[attribute.name] = column
+        for a in self.attributes:
+            columns[a.name] = unmarked(self._spelt(X[a.name], a), a, ("", *self.missing))
         return pd.DataFrame(columns, index=X.index)
 
     def encode_labels(self, y: ArrayLike | pd.Series[Any]) -> NDArray[Any]:
@@ -361,7 +375,7 @@ class Domain:
         DomainError
             If ``y`` is not one-dimensional, or a label is missing, not one of the classes, or outside the bounds.
         """
-        labels = as_series(y)
+        labels = self._labels(y)
         codes, misfits = checked(labels, self.label, bounds=True)
         if misfits:
             raise DomainError(
@@ -381,12 +395,21 @@ class Domain:
         A number outside the bounds counts as the nearest bound, and one that is missing as the middle.
         """
         y = objects(y) if isinstance(y, list | tuple) else y  # a label that is a list is an unknown one
-        codes = replaced(as_series(y), self.label)
+        codes = replaced(self._labels(y), self.label)
         return codes if self.response is not None else codes.astype(np.intp)
 
     def spelt_labels(self, y: pd.Series[Any]) -> pd.Series[Any]:
-        """Labels with the classes that texts spell, as by :meth:`spelt`; numbers to predict are left alone."""
-        return spelt_values(y, self.classes) if self.response is None else y
+        """Labels with the classes that texts spell, as by :meth:`spelt`."""
+        return unmarked(self._spelt(y, self.label), self.label, ("", *self.missing))
+
+    def marked(self, column: pd.Series[Any], attribute: Attribute) -> NDArray[np.bool_]:
+        """Which cells of a column of texts are markers of missing values."""
+        return unmarked(self._spelt(column, attribute), attribute, self.missing).isna().to_numpy(np.bool_)
+
+    def _spelt(self, column: pd.Series[Any], attribute: Attribute) -> pd.Series[Any]:
+        if isinstance(attribute, Categorical):
+            return spelt_values(self.written.read(column, but=attribute.levels), attribute.levels)
+        return column if attribute.is_date else self.written.read(column)
 
     def clip(self, X: pd.DataFrame | ArrayLike) -> pd.DataFrame:
         """A copy of the records with continuous values moved into the bounds.
@@ -544,7 +567,12 @@ class Domain:
                 f"such documents hold only str, int, float and bool values, got {listed(bad)}; "
                 "name them by texts"
             )
-        return target | {"attributes": [_written(attribute) for attribute in self.attributes]}
+        csv: dict[str, Any] = {"missing": list(self.missing)} if self.missing else {}
+        for f in fields(Written):
+            if (value := getattr(self.written, f.name)) != f.default:
+                csv[f.name] = value
+        attributes = [_written(attribute) for attribute in self.attributes]
+        return target | {"attributes": attributes} | ({"csv": csv} if csv else {})
 
     @classmethod
     def from_document(cls, document: Any) -> Domain:
@@ -566,11 +594,11 @@ class Domain:
         attributes = tuple(
             _read_attribute(entry, place) for place, entry in enumerate(document["attributes"], 1)
         )
-        target = document.get("target", "class")
+        target, csv = document.get("target", "class"), _read_csv(document.get("csv", {}))
         if isinstance(target, dict):
-            domain = cls(attributes, response=_read_response(document))
+            domain = cls(attributes, response=_read_response(document), **csv)
         else:
-            domain = cls(attributes, document["classes"], target)
+            domain = cls(attributes, document["classes"], target, **csv)
         domain.document()  # what YAML has beside plain values, such as dates, cannot be written again
         return domain
 
@@ -605,6 +633,10 @@ class Domain:
         Where a number is to be predicted, there are no classes, and the target has a range::
 
             target: {name: price, range: [0.0, 20000.0], unit: dollars}
+
+        Markers of missing values stand in the section ``csv``::
+
+            csv: {missing: ['?', -999]}
         """
         from .yaml_text import dump
 
@@ -614,7 +646,7 @@ class Domain:
     def from_yaml(cls, path: str | os.PathLike[str]) -> Domain:
         """Read a domain from a file in the format that :meth:`to_yaml` documents.
 
-        A section ``csv``, which tells :func:`dpnb.load` how to read a table, is left to that function.
+        Of a section ``csv``, what tells :func:`dpnb.load` which records to read is left to that function.
 
         Raises
         ------
@@ -626,7 +658,16 @@ class Domain:
         return read_domain_file(path)[0]
 
     def _columns(self, X: pd.DataFrame | ArrayLike) -> list[pd.Series[Any]]:
-        """Columns of ``X`` in the domain's order."""
+        """Columns of ``X`` in the domain's order, in which markers of missing values are missing values."""
+        columns = self._named_columns(X)
+        pairs = zip(columns, self.attributes, strict=True)
+        return [unmarked(column, attribute, self.missing) for column, attribute in pairs]
+
+    def _labels(self, y: Any) -> pd.Series[Any]:
+        """Labels, in which markers of missing values are missing values."""
+        return unmarked(as_series(y), self.label, self.missing)
+
+    def _named_columns(self, X: pd.DataFrame | ArrayLike) -> list[pd.Series[Any]]:
         columns = columns_of(X)
         if not is_table(X):
             if len(columns) != self.n_attributes:
@@ -649,7 +690,7 @@ class Domain:
 
 
 def read_domain_file(path: str | os.PathLike[str]) -> tuple[Domain, object]:
-    """Read a domain file, that is, the domain and its section ``csv``, which is an empty dict if there is none.
+    """Read a domain file, that is, the domain and the rest of its section ``csv``, which tells how to load a table.
 
     Raises
     ------
@@ -663,8 +704,10 @@ def read_domain_file(path: str | os.PathLike[str]) -> tuple[Domain, object]:
     file = check_path("path", path, such="domain.yml")
     try:
         document = parse(file.read_text(encoding="utf-8"))
-        known = {k: v for k, v in document.items() if k != "csv"} if isinstance(document, dict) else document
-        domain = Domain.from_document(known)
+        section = (document.pop("csv", None) or {}) if isinstance(document, dict) else {}
+        if isinstance(section, dict) and (csv := {k: section.pop(k) for k in IN_CSV if k in section}):
+            document["csv"] = csv
+        domain = Domain.from_document(document)
     except OSError as error:
         raise DataError(
             unreadable(file, error).replace("cannot read", "cannot read the domain file", 1)
@@ -675,7 +718,7 @@ def read_domain_file(path: str | os.PathLike[str]) -> tuple[Domain, object]:
         raise DomainError(f"{path}: not a YAML file: {why(error)}") from error
     except DomainError as error:
         raise DomainError(f"{path}: {error}") from error
-    return domain, document.get("csv") or {}
+    return domain, section
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:
@@ -741,13 +784,13 @@ def _check_keys(document: object) -> None:
     if document is None or document == "":
         raise DomainError(f"it is empty: {expected}")
     if not isinstance(document, dict):
-        raise DomainError(f"it holds {_short(document)}: {expected}")
-    keys = ("target", "classes", "attributes")
+        raise DomainError(f"it holds {short(document)}: {expected}")
+    keys = ("target", "classes", "attributes", "csv")
     if unknown := [key for key in document if key not in keys]:
         close = closest(unknown[0], keys)
         hint = f"did you mean {close!r}? " if close else ""
         raise DomainError(f"it has an unknown key {unknown[0]!r}: {hint}{expected.capitalize()}")
-    needed = keys[2:] if isinstance(document.get("target"), dict) else keys[1:]
+    needed = keys[2:3] if isinstance(document.get("target"), dict) else keys[1:3]
     if lacks := [key for key in needed if key not in document]:
         raise DomainError(f"it lacks {', '.join(map(repr, lacks))}: {expected}")
 
@@ -762,13 +805,13 @@ def _read_attribute(entry: object, place: int) -> Attribute:
     """Attribute of one entry of a YAML file, the ``place``-th."""
     way_out = "expected {name: ..., continuous: [low, high]} or {name: ..., categorical: [a, b, ...]}"
     if not isinstance(entry, dict) or "name" not in entry:
-        raise DomainError(f"attribute {place} reads {_short(entry)}: {way_out}")
+        raise DomainError(f"attribute {place} reads {short(entry)}: {way_out}")
     name = entry["name"]
     kinds = [kind for kind in KINDS if kind in entry]
     known = ("name", *(KINDS[kinds[0]] if kinds else ()), *KINDS)
     unknown = [key for key in entry if key not in known]
     if len(kinds) != 1 or unknown:
-        reads = f"attribute {name!r} reads {_short(entry)}"
+        reads = f"attribute {name!r} reads {short(entry)}"
         close = closest(unknown[0], known) if unknown else None
         hint = f"did you mean `{close}:`? " if close else ""
         if len(kinds) == 1:
@@ -782,7 +825,7 @@ def _read_attribute(entry: object, place: int) -> Attribute:
     if kinds == ["categorical"]:
         return Categorical(values=value, **options)
     if not isinstance(value, list) or len(value) != 2:
-        raise DomainError(f"bounds of {name!r} must read continuous: [low, high], got {_short(value)}")
+        raise DomainError(f"bounds of {name!r} must read continuous: [low, high], got {short(value)}")
     attribute = Continuous(low=value[0], high=value[1], **options)
     if options.get("unit") == "date" and not isinstance(value[0], str):
         raise DomainError(
@@ -791,23 +834,39 @@ def _read_attribute(entry: object, place: int) -> Attribute:
     return attribute
 
 
+IN_CSV = ("missing", *(f.name for f in fields(Written)))  # what a section csv says of the domain
+
+
+def _read_csv(section: object) -> dict[str, Any]:
+    """Markers of missing values, and how CSV files are written."""
+    if not isinstance(section, dict) or not set(section) <= set(IN_CSV):
+        raise DomainError(f"csv reads {short(section)}: expected {', '.join(IN_CSV)}")
+    how = {name: value for name, value in section.items() if name != "missing"}
+    return {"missing": section.get("missing", ()), "written": Written(**how)}
+
+
 def _read_response(document: dict[str, Any]) -> Continuous:
     """The number to predict."""
     entry = document["target"]
     if "classes" in document:
         raise DomainError(
-            f"target reads {_short(entry)}, a number, which has no classes: leave out one of both"
+            f"target reads {short(entry)}, a number, which has no classes: leave out one of both"
         )
     bounds = entry.get("range")
     known = ("name", "range", "clip", "unit")
     if not {"name", "range"} <= set(entry) <= set(known) or not isinstance(bounds, list) or len(bounds) != 2:
         raise DomainError(
-            f"target reads {_short(entry)}: expected {{name: ..., range: [low, high]}}, and unit or clip if you like"
+            f"target reads {short(entry)}: expected {{name: ..., range: [low, high]}}, and unit or clip if you like"
         )
     return Continuous(low=bounds[0], high=bounds[1], **{k: v for k, v in entry.items() if k != "range"})
 
 
-def _short(value: object) -> str:
-    """What a file says, not too much of it."""
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."
+def _checked_markers(missing: Any) -> tuple[str | float, ...]:
+    """Markers of missing values, each once; a single one stands for a list of one."""
+    markers = tuple(missing) if isinstance(missing, list | tuple) else (missing,)
+    if not all(isinstance(marker, str | int | float) for marker in markers):
+        raise DomainError(
+            f"csv: missing must be a list of texts or numbers, got {short(missing)}; write [a, b]"
+        )
+    once = tuple(dict.fromkeys(markers))
+    return check_values(once, of="csv: missing") if once else ()  # type: ignore[return-value]

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import argparse
+import csv
+import io
 import re
 import sys
+import zlib
+from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import fields, replace
 from datetime import date
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from ..errors import DataError, DomainError
-from ..files import unreadable, write_whole
+from ..files import check_new, unreadable, write_whole
 from .attributes import UNFILLED
-from .cells import check_columns, check_keys, encode_cells, read_cells, read_layout, read_typed
+from .cells import check_columns, check_keys, encode_cells, read_layout, report
 from .misfits import lacking
+from .rows import PLAIN, Written, read_rows, separator_named, unpacked
 from .yaml_text import dump
 
 _HEAD = """\
@@ -33,14 +42,90 @@ _HEAD = """\
 # of values `unknown: other`.
 """
 _END = """\
-# csv:                  # how to read the table; all of it may be left out
 #   ignore: [name]      # columns that are not used
 #   missing: ["", "?"]  # cells that stand for a missing value
 #   key: id             # column with a unique key for each record
 """
+_NO_NUMBERS = (
+    "",
+    "na",
+    "n/a",
+    "nan",
+    "null",
+    "none",
+    "-",
+    "?",
+    ".",
+    "#n/a",
+    "inf",
+    "-inf",
+)  # and yet not words
+_NUMBERS = [(".", ""), (",", ""), (",", "."), (",", " "), (",", "'"), (".", ","), (".", " "), (".", "'")]
 
 
-def draft(table: pd.DataFrame, *, name: str, target: str, number: bool = False) -> str:
+def detected(file: Path) -> tuple[pd.DataFrame, Written]:
+    """A CSV file with numbers where a column holds nothing else, and how it is written.
+
+    Raises
+    ------
+    DataError, DomainError
+        As for :func:`~dpnb.domain.rows.read_parts`.
+    """
+    written = PLAIN
+    with suppress(OSError, ValueError, EOFError, zlib.error):  # which reading tells
+        written = _separated(unpacked(file.read_bytes()).read())
+    table = read_rows(file, written=written)
+    cells = [
+        {c.strip() for c in table.iloc[:, k] if c.strip().lower() not in _NO_NUMBERS}
+        for k in range(table.shape[1])
+    ]
+    kinds = [replace(written, decimal=decimal, thousands=thousands) for decimal, thousands in _NUMBERS]
+    counts = [sum(_all_numbers(column, kind) for column in cells) for kind in kinds]
+    best = counts.index(max(counts))
+    # Where semicolons do not tell that commas are decimal, 1,234 could be either number.
+    if (
+        kinds[best].decimal == ","
+        and written.separator != ";"
+        and counts[best] == counts[_NUMBERS.index((".", ","))]
+    ):
+        best = 0
+    written = kinds[best]
+    typed = {
+        name: table[name].map(written.number)
+        if _all_numbers(column, written)
+        else table[name].replace("", None)
+        for name, column in zip(table, cells, strict=True)
+        if name  # a column without a name is not read
+    }
+    return pd.DataFrame(typed), written
+
+
+def _all_numbers(cells: set[str], written: Written) -> bool:
+    return bool(cells) and all(written.number(cell) is not None for cell in cells)
+
+
+def _separated(content: bytes) -> Written:
+    """Encoding and separator of a file."""
+    encoding = "utf-16" if content.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8"
+    try:
+        text = content.decode(encoding)
+    except UnicodeDecodeError:
+        encoding, text = "cp1252", content.decode("cp1252")
+    lines = [*islice(io.StringIO(text.removeprefix("\ufeff"), newline=""), 1000)]
+    if named := separator_named(lines[0] if lines else ""):
+        return Written(separator=named, encoding=encoding)
+
+    def rows_alike(separator: str) -> int:
+        widths = Counter(map(len, csv.reader(lines, delimiter=separator, skipinitialspace=True)))
+        return max((count for width, count in widths.items() if width > 1), default=0)
+
+    # What is rarer in words counts more.
+    return Written(separator=max("\t|;,", key=rows_alike) if lines else ",", encoding=encoding)
+
+
+def draft(
+    table: pd.DataFrame, *, name: str, target: str, number: bool = False, written: Written = PLAIN
+) -> str:
     """Skeleton of a domain file, with names and types of the columns, and no bounds, values or classes.
 
     Parameters
@@ -49,6 +134,7 @@ def draft(table: pd.DataFrame, *, name: str, target: str, number: bool = False) 
     name : name of the table, for the heading.
     target : name of the column to predict.
     number : whether it is a number, which has a range instead of classes.
+    written : how the table is written, if it is a CSV file.
 
     Raises
     ------
@@ -69,7 +155,7 @@ def draft(table: pd.DataFrame, *, name: str, target: str, number: bool = False) 
     predicted = [f"target: {_word(target)}", f"classes: {two}  # all classes"]
     if number:
         predicted = ["target:", f"  name: {_word(target)}", f"  range: {two}  # {notes['continuous']}"]
-    lines = [_HEAD.format(name=name, UNFILLED=UNFILLED), *predicted, "attributes:"]
+    lines = [_HEAD.format(name=_word(name), UNFILLED=UNFILLED), *predicted, "attributes:"]
     for column in columns:
         if column != target:
             kind = _kind(table[column])
@@ -80,6 +166,12 @@ def draft(table: pd.DataFrame, *, name: str, target: str, number: bool = False) 
                 re.match(r"\d{4}-\d\d-\d\d", str(day)) for day in table[column].dropna()
             ):
                 lines.append(f'  format: "{UNFILLED}"  # how they are written, such as "%d/%m/%Y"')
+    csv_section = {f.name: value for f in fields(Written) if (value := getattr(written, f.name)) != f.default}
+    entries = [f"  {key}: {_word(value)}" for key, value in csv_section.items()]
+    if "encoding" in csv_section:
+        entries[-1] += "  # are letters such as ä and é right?"
+    how = "csv:                  # how to read the table"
+    lines += [how, *entries] if entries else [f"# {how}; all of it may be left out"]
     return "\n".join([*lines, _END])
 
 
@@ -119,45 +211,39 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m dpnb.
     try:
         if options.command == "check":
             return _check(options.domain, options.table)
-        table = _parquet(options.table) if options.table.suffix == ".parquet" else read_typed(options.table)
-        text = draft(table, name=options.table.name, target=options.target, number=options.number)
+        if options.out is not None:
+            check_new(options.out)
+        parquet = options.table.suffix == ".parquet"
+        table, written = (_parquet(options.table), PLAIN) if parquet else detected(options.table)
+        how = {"target": options.target, "number": options.number, "written": written}
+        text = draft(table, name=options.table.name, **how)
         if options.out is None:
             sys.stdout.write(text)
-        elif options.out.exists():
-            what = "is a folder: name a file in it" if options.out.is_dir() else "exists: name another file"
-            parser.exit(1, f"{options.out} {what}, so that nothing is lost\n")
         else:
             write_whole(options.out, text)
     except (DataError, DomainError) as error:
         parser.exit(1, f"{error}\n")
     except OSError as error:
-        parser.exit(1, f"cannot write {options.out}: {error.strerror}\n")
+        parser.exit(1, f"cannot write {options.out}: {error.strerror or error}\n")
     return 0
 
 
 def _check(domain_file: Path, table_file: Path) -> int:
     domain, layout = read_layout(domain_file)
     typed = table_file.suffix == ".parquet"
-    table = _parquet(table_file) if typed else read_cells(table_file)
+    table = _parquet(table_file) if typed else read_rows(table_file, written=domain.written)
     check_columns(map(str, table), domain=domain, layout=layout, file=table_file, labels=False)
-    if layout.key is not None:
-        check_keys([table.set_axis(table[layout.key])], key=layout.key)
-    kept = len(table)
-    records = domain.spelt(table[list(domain.names)], missing=("", *map(str, layout.missing)))
-    labels = domain.spelt_labels(table[domain.target]) if domain.target in table else None
+    check_keys([table], key=layout.key)
+    if table.empty:
+        raise DataError(f"{table_file} holds column names only; expected a line for each record below them")
     if typed:
+        records = domain.spelt(table[list(domain.names)])
+        labels = domain.spelt_labels(table[domain.target]) if domain.target in table else None
         domain.check(records, labels)
+        keep = np.ones(len(table), np.bool_)
     else:
-        *_, index = encode_cells(table, domain=domain, layout=layout, file=table_file)
-        kept, records, labels = (
-            len(index),
-            records.loc[index],
-            labels if labels is None else labels.loc[index],
-        )
-    left = f"; {len(table) - kept} more lack a value and will be left out" if kept < len(table) else ""
-    print(
-        "\n- ".join([f"all {kept} records fit {domain_file.name}{left}", *domain.oddities(records, labels)])
-    )
+        *_, keep = encode_cells(table, domain=domain, layout=layout, file=table_file)
+    print(report(table, keep, domain=domain, file=domain_file))
     if domain.target not in table:
         print(f"there are no labels: the table has no column {domain.target!r}")
     return 0

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal
 from numbers import Complex, Real
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 from unicodedata import normalize
 
 import numpy as np
@@ -26,6 +26,7 @@ from ..errors import DomainError
 from .attributes import SHOWN, Attribute, Categorical, Continuous, short
 from .frames import objects
 from .misfits import Misfit
+from .rows import LINE, Unread
 
 
 def encoded(column: pd.Series[Any], attribute: Attribute, *, bounds: bool) -> tuple[Floats, Misfit | None]:
@@ -39,66 +40,96 @@ def encoded(column: pd.Series[Any], attribute: Attribute, *, bounds: bool) -> tu
     return numbers, found[0] if found else None
 
 
-@np.errstate(all="ignore")
+@np.errstate(all="ignore")  # what NumPy says of a number depends on it
 def checked(
     column: pd.Series[Any], attribute: Attribute, *, bounds: bool
 ) -> tuple[Floats, tuple[Misfit, ...]]:
     """Numbers of a column, and all that :func:`replaced` has to move; parameters are those of :func:`encoded`."""
-    if isinstance(attribute, Categorical):
-        return _checked_places(column, attribute)
-    return _checked_numbers(column, attribute, bounds=bounds)
-
-
-def _checked_places(column: pd.Series[Any], attribute: Categorical) -> tuple[Floats, tuple[Misfit, ...]]:
-    places = replaced_positions(column, attribute.levels, stand_in=-1, missing=-2)
-    unknown, gone = places == -1, places == -2
-    places[unknown], places[gone] = attribute.stand_in, attribute.missing_code
-    found = [_misfit("missing", gone, column)] if gone.any() and not attribute.missing else []
-    if unknown.any() and attribute.unknown == "error":
-        found.append(_misfit("unknown", unknown, column, column[unknown]))
-    return places.astype(float), tuple(found)
-
-
-@np.errstate(all="ignore")  # what NumPy says of a number depends on it
-def replaced(column: pd.Series[Any], attribute: Attribute) -> Floats:
-    """Numbers of a column, with every misfit replaced by a number of the domain; never raises an error."""
-    if isinstance(attribute, Categorical):
-        codes = replaced_positions(
-            column, attribute.levels, stand_in=attribute.stand_in, missing=attribute.missing_code
-        )
-        return codes.astype(float)
-    numbers = _loose(column, attribute)
-    return np.where(np.isnan(numbers), attribute.stand_in, np.clip(numbers, attribute.low, attribute.high))
-
-
-def _checked_numbers(
-    column: pd.Series[Any], attribute: Continuous, *, bounds: bool
-) -> tuple[Floats, tuple[Misfit, ...]]:
-    numbers = _loose(column, attribute)
-    nothing = np.isnan(numbers)
-    missing = nothing & _gone(column)
-    none, infinite = nothing & ~missing, np.isinf(numbers)
-    outside = ((numbers < attribute.low) | (numbers > attribute.high)) & ~infinite
-    kinds = {
-        "no number": none,
-        "missing": missing & (not attribute.missing),
-        "infinite": infinite & (not attribute.clip),
-        "outside": outside & (not attribute.clip) & bounds,
-    }
+    numbers = _read(column, attribute)
     found = []
-    for kind, where in kinds.items():
-        if where.any():
-            values = (
-                numbers[where].tolist() if kind == "outside" else column[where] if kind == "no number" else ()
-            )
-            found.append(_misfit(kind, where, column, values))
+    for kind, rows in _misfits(numbers, column, attribute).items():
+        if rows.any() and (bounds or kind != "outside"):
+            values = numbers[rows].tolist() if kind == "outside" else column[rows] if kind in NAMED else ()
+            found.append(_misfit(kind, rows, column, values))
+    if isinstance(attribute, Categorical):
+        return _moved(numbers, attribute), tuple(found)
     if attribute.clip:
         numbers = np.clip(numbers, attribute.low, attribute.high)
-    return np.where(missing & attribute.missing, attribute.floor, numbers), tuple(found)
+    return np.where(np.isnan(numbers) & attribute.missing, attribute.floor, numbers), tuple(found)
 
 
-def _misfit(kind: str, where: Bools, column: pd.Series[Any], values: Iterable[Any] = ()) -> Misfit:
-    return Misfit(kind, int(where.sum()), first_few(values))
+def replaced(column: pd.Series[Any], attribute: Attribute) -> Floats:
+    """Numbers of a column, with every misfit replaced by a number of the domain; never raises an error."""
+    return _moved(_read(column, attribute), attribute)
+
+
+@np.errstate(all="ignore")
+def replaced_and_moved(column: pd.Series[Any], attribute: Attribute) -> tuple[Floats, list[Group]]:
+    """The same, and which entries were replaced by what; those that an option of the domain asks for are left out."""
+    numbers = _read(column, attribute)
+    rows = _misfits(numbers, column, attribute)
+    if isinstance(attribute, Categorical):
+        groups = _moved_categories(rows, attribute)
+    else:
+        became = "missing" if attribute.missing else f"{attribute.shown(attribute.stand_in)}, the middle"
+        groups = [Group(rows[kind], kind, became, attribute.missing) for kind in ("no number", "missing")]
+        beyond = rows["infinite"] | rows["outside"]
+        groups += [
+            Group(beyond & (numbers < attribute.low), "outside", attribute.shown(attribute.low), True),
+            Group(beyond & (numbers > attribute.high), "outside", attribute.shown(attribute.high), True),
+        ]
+    return _moved(numbers, attribute), [group for group in groups if group.rows.any()]
+
+
+def _moved_categories(rows: dict[str, Bools], attribute: Categorical) -> list[Group]:
+    groups = []
+    for kind, code in (("unknown", attribute.stand_in), ("missing", attribute.missing_code)):
+        has_place = attribute.missing or attribute.unknown == "other"
+        level = attribute.levels[code]
+        became = str(level) if has_place else f"{short(level)}, the first of its values"
+        groups.append(Group(rows[kind], kind, became, has_place))
+    return groups
+
+
+UNKNOWN, EMPTY = -1, -2  # for codes of entries that are none of the levels
+NAMED = "no number", "unknown"  # misfits that are told by their values, as they are
+
+
+@np.errstate(all="ignore")
+def _read(column: pd.Series[Any], attribute: Attribute) -> Floats:
+    """A column as numbers as they are, with :data:`UNKNOWN` and :data:`EMPTY` among codes, and NaN among numbers."""
+    if isinstance(attribute, Categorical):
+        return replaced_positions(column, attribute.levels, stand_in=UNKNOWN, missing=EMPTY).astype(float)
+    return _loose(column, attribute)
+
+
+def _misfits(numbers: Floats, column: pd.Series[Any], attribute: Attribute) -> dict[str, Bools]:
+    """Which entries do not fit, by kind, in the order in which they are told; an option may let some pass.
+
+    The check, the moves of a fit, and what a prediction says of them all follow from this.
+    """
+    if isinstance(attribute, Categorical):
+        return {
+            "missing": (numbers == EMPTY) & (not attribute.missing),
+            "unknown": (numbers == UNKNOWN) & (attribute.unknown == "error"),
+        }
+    nothing, infinite = np.isnan(numbers), np.isinf(numbers)
+    gone = nothing & _gone(column) if nothing.any() else nothing
+    outside = ((numbers < attribute.low) | (numbers > attribute.high)) & ~infinite
+    return {
+        "no number": nothing & ~gone,
+        "missing": gone & (not attribute.missing),
+        "infinite": infinite & (not attribute.clip),
+        "outside": outside & (not attribute.clip),
+    }
+
+
+def _moved(numbers: Floats, attribute: Attribute) -> Floats:
+    """The numbers inside of the domain, for those that :func:`_read` gives."""
+    if isinstance(attribute, Categorical):
+        known = np.where(numbers == UNKNOWN, attribute.stand_in, numbers)
+        return np.where(numbers == EMPTY, attribute.missing_code, known)
+    return np.where(np.isnan(numbers), attribute.stand_in, np.clip(numbers, attribute.low, attribute.high))
 
 
 def _gone(column: pd.Series[Any]) -> Bools:
@@ -107,6 +138,63 @@ def _gone(column: pd.Series[Any]) -> Bools:
         gone: Bools = column.isna().to_numpy(np.bool_)
         return gone
     return np.array([_is_missing(cell) for cell in cells_of(column)], np.bool_)
+
+
+class Group(NamedTuple):
+    """Entries of a column that were replaced by one value.
+
+    Parameters
+    ----------
+    rows : (n,) which entries.
+    kind : what is wrong with them, as for a :class:`~dpnb.domain.misfits.Misfit`.
+    became : what they count as, in words.
+    has_place : whether the domain has a place for them, a bound, "missing" or "other"; the first value and the middle
+        are none.
+    """
+
+    rows: Bools
+    kind: str
+    became: str
+    has_place: bool
+
+
+def unmarked(column: pd.Series[Any], attribute: Attribute, markers: Sequence[Hashable]) -> pd.Series[Any]:
+    """A column in which the markers of missing values are missing values; one that the attribute lists is a value.
+
+    Numbers are compared as numbers, and dates as days, however a cell or a marker is typed.
+    """
+    if not markers:
+        return column
+    listed = attribute.values if isinstance(attribute, Categorical) else ()
+    marks = {_spelling(marker) for marker in markers} - {_spelling(value) for value in listed}
+
+    def is_marker(entry: Any) -> bool:
+        return _spelling(entry) in marks
+
+    if isinstance(attribute, Categorical):
+        gone = _each(column, is_marker).astype(np.bool_)
+    else:
+        numbers, days = (
+            _loose(some, attribute) for some in (column, pd.Series(objects(markers), dtype=object))
+        )
+        gone = np.isin(numbers, days[~np.isnan(days)])
+        words = np.isnan(numbers)
+        gone[words] = _each(column[words], is_marker)
+    return _emptied(column, gone) if gone.any() else column
+
+
+def _emptied(column: pd.Series[Any], gone: Bools) -> pd.Series[Any]:
+    try:
+        return column.mask(gone)
+    except Exception:  # a type of another library that has no missing values
+        cells = (None if empty else cell for empty, cell in zip(gone, cells_of(column), strict=True))
+        return pd.Series(objects(cells), index=column.index, name=column.name, dtype=object)
+
+
+def _misfit(kind: str, where: Bools, column: pd.Series[Any], values: Iterable[Any] = ()) -> Misfit:
+    """What does not fit, and the lines of the file, if the column comes from one."""
+    lines = column.index[where][: SHOWN + 1].tolist() if column.index.name == LINE else ()
+    return Misfit(kind, int(where.sum()), first_few(values), tuple(lines))
 
 
 def positions(column: pd.Series[Any], values: tuple[Hashable, ...]) -> tuple[Ints, Misfit | None]:
@@ -123,22 +211,37 @@ def replaced_positions(
     read = _reader(values)
 
     def position(entry: Any) -> int:
+        found = read(entry)
+        return stand_in if found is None else found
+
+    return _each(column, position, odd=stand_in, missing=missing)
+
+
+def _each(column: pd.Series[Any], look: Callable[[Any], int], *, odd: int = 0, missing: int = 0) -> Ints:
+    """What a function says of each entry.
+
+    Parameters
+    ----------
+    odd : for an entry with which the function raises an error.
+    missing : for a missing entry.
+    """
+
+    def found(entry: Any) -> int:
         if _is_missing(entry):
             return missing
         try:
-            found = read(entry)
+            return look(entry)
         except Exception:  # whatever an odd object raises
-            found = None
-        return stand_in if found is None else found
+            return odd
 
     # Entries of one plain type are looked up once each. Others one by one: 1 equals True, but is spelt otherwise.
     plain = column.dtype != object or infer_dtype(column.to_numpy()) in ("string", "integer", "boolean")
     with suppress(Exception):  # a text that is none, such as half a surrogate
         if plain:
             entries, distinct = pd.factorize(column.array, use_na_sentinel=True)
-            found = map(position, np.asarray(distinct, dtype=object).tolist())
-            return np.array([*found, missing], np.intp)[entries]
-    return np.array([position(entry) for entry in cells_of(column)], np.intp)
+            each = map(found, np.asarray(distinct, dtype=object).tolist())
+            return np.array([*each, missing], np.intp)[entries]
+    return np.array([found(entry) for entry in cells_of(column)], np.intp)
 
 
 def spelt_values(column: pd.Series[Any], values: tuple[Hashable, ...]) -> pd.Series[Any]:
@@ -228,7 +331,7 @@ def spelt_number(value: Any) -> float:
     if (isinstance(value, str) and "_" in value) or (isinstance(value, bytes) and b"_" in value):
         return np.nan
     try:
-        return float(value)
+        return math.nan if type(value) is Unread else float(value)
     except OverflowError:
         return math.inf if cast("int", value) > 0 else -math.inf
     except Exception:  # whatever an odd object raises

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable
+import re
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeGuard, cast
 from unicodedata import normalize
@@ -21,11 +22,13 @@ class Misfit:
     kind : ``"no number"``, ``"missing"``, ``"infinite"``, ``"outside"`` the bounds, or ``"unknown"``.
     count : number of such records.
     first : the first few different values.
+    lines : the first few lines of a file in which they stand; empty if the records are from none.
     """
 
     kind: str
     count: int
     first: tuple[object, ...] = ()
+    lines: tuple[int, ...] = ()
 
     def joined(self, other: Misfit | None) -> Misfit:
         """The same for two parts of a table; of different kinds, the one that is checked first."""
@@ -59,7 +62,7 @@ class Misfit:
 
     def what(self, of: Attribute | tuple[object, ...] | str, *, total: int) -> str:
         """What is wrong; parameters are those of :meth:`text`."""
-        name, share = _name_of(of), f"{self.count} of {total} records"
+        name, share = _name_of(of), f"{self.count} of {total} records{in_lines(self.lines)}"
         if self.kind == "no number":
             date = f"dates written as {of.format or '2001-12-31'}" if _is_date(of) else "numbers"
             return f"{name} must hold {date}, got {listed(self.first)} in {share}"
@@ -100,9 +103,10 @@ class Misfit:
     def hint(self, of: Attribute | tuple[object, ...] | str, *, total: int) -> str:
         """What the values were probably meant to be, empty without a guess; parameters are those of :meth:`text`."""
         if self.kind == "no number" and not _is_date(of):
-            commas = any("," in str(v) and _is_number(str(v).replace(",", ".")) for v in self.first)
-            return ". Are these decimal commas? pd.read_csv(..., decimal=',') reads them" if commas else ""
-        if self.kind == "outside" and self.is_common(total):
+            return next(
+                (f". {hint}" for what, hint in _NO_NUMBERS if any(what(str(v)) for v in self.first)), ""
+            )
+        if self.kind == "outside" and self.is_common(total) and not _is_date(of):
             return ". Is it in another unit, or scaled before the model? Bounds are of records as they are"
         if self.kind != "unknown":
             return ""
@@ -118,6 +122,13 @@ def meant_by(values: Iterable[object], known: Iterable[Hashable]) -> dict[str, H
     """Texts that are listed but for spaces and capitals, and the listed value."""
     alike = {folded(value): value for value in known if isinstance(value, str)}
     return {text: alike[key] for text in values if isinstance(text, str) and (key := folded(text)) in alike}
+
+
+def in_lines(lines: Sequence[int]) -> str:
+    """The first few lines, in brackets; nothing if there are none."""
+    if not len(lines):
+        return ""
+    return f" (line{'s' * (len(lines) > 1)} {listed(lines)})"
 
 
 def joined(misfits: list[str]) -> str:
@@ -160,6 +171,35 @@ def _renamed(found: str, name: str) -> str:
     if normalize("NFC", found) == normalize("NFC", name):
         return f"{found!a} to {name!a}, which look alike"
     return f"{found!r} to {name!r}"
+
+
+def _grouped(text: str) -> bool:
+    return (
+        re.fullmatch(r"[+-]?\d{1,3}([., '’\u00a0\u2009\u202f])\d{3}(\1\d{3})*([.,]\d*)?", text.strip())
+        is not None
+    )
+
+
+_NO_NUMBERS = (  # what such texts are, and the way out
+    (
+        _grouped,
+        'Are these groups of three digits? Write `thousands:` under csv: in the domain file, such as `thousands: "."`, '
+        'beside `decimal: ","`, as pd.read_csv(..., thousands=..., decimal=...) has it',
+    ),
+    (
+        lambda text: "," in text and _is_number(text.replace(",", ".")),
+        "Are these decimal commas? Write `decimal: \",\"` under csv: in the domain file; pd.read_csv(..., decimal=',') "
+        "reads them",
+    ),
+    (
+        lambda text: "." in text and _is_number(text),
+        "Are these decimal points? The domain file says otherwise",
+    ),
+    (
+        lambda text: re.search(r"\d", text) and not re.search(r"\d.*[A-Za-z].*\d", text),
+        "Write bare numbers, without units, percent signs and currencies; `unit:` names the unit in the domain file",
+    ),
+)
 
 
 def _is_date(of: object) -> TypeGuard[Continuous]:

@@ -50,6 +50,7 @@ from .documents import (
     ESTIMATORS,
     domain_of,
     find_class,
+    later_writer,
     ledger_document,
     parsed,
     plain,
@@ -414,9 +415,9 @@ class PrivateEstimator(_Strictness, BaseEstimator):  # type: ignore[misc]
                 return self.domain_.encode(X, strict=self.strict)
             except DomainError as error:
                 raise (error if self.domain is not None else without_domain(error)) from error
-        codes, misfits = self.domain_.replaced_and_misfits(X)
-        if misfits:
-            warnings.warn(f"moved into the domain, as by fit: {joined(misfits)}", stacklevel=3)
+        codes, moves = self.domain_.replaced_and_moves(X)
+        if moves:
+            warnings.warn(f"moved into the domain, as by fit: {joined(moves.told())}", stacklevel=3)
         return codes
 
     def _check_revived(self) -> None:
@@ -557,6 +558,11 @@ def read(path: str | PathLike[str]) -> PrivateEstimator:
     try:
         return _revived(document)
     except DataError as error:
+        if later := later_writer(document):
+            raise DataError(
+                f"{path} was written by {later}, and this is dpnb {version('dpnb')}, which cannot read it: install "
+                f"{later}, or a later one ({error})"
+            ) from error
         raise DataError(f"{path} {error}; fetch it again, or release the model again") from error
 
 

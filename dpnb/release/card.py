@@ -24,7 +24,7 @@ from ..domain import Attribute, Continuous, Domain
 from ..errors import DataError
 from ..estimators.base import PrivateEstimator, PrivateForest, read
 from ..estimators.documents import read_document
-from ..files import unreadable, write_whole
+from ..files import check_new, unreadable, write_whole
 from ..privacy.curator import REAL_NOISE
 from ..privacy.ledger import Event, Ledger, Scope, shown_number
 
@@ -435,6 +435,7 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m dpnb.
     if options.report.suffix not in (".html", ".htm"):
         parser.exit(1, f"cannot write {options.report}: expected a name that ends in .html\n")
     try:
+        check_new(options.report)
         versions = read_document(options.model)["versions"]
         audit = "" if options.audit is None else _audit(options.audit)
         words = {"data": options.data, "purpose": options.purpose, "day": date.today()}

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import os
+import math
 import sys
-import warnings
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -14,15 +13,18 @@ from typing import Any, Self
 
 import pandas as pd
 
+from ..arrays import Floats
 from ..boosting.booster import PrivateBooster
 from ..boosting.regressor import PrivateBoosterRegressor
-from ..data.datasets import load
+from ..data.datasets import part_of
+from ..data.tables import read_all
 from ..domain import drafts
-from ..domain.cells import check_head, csv_problem, read_parts
 from ..domain.misfits import lacking
+from ..domain.moves import Move, Moves
+from ..domain.rows import LINE, Written, read_parts
 from ..errors import DataError, DomainError
-from ..estimators.base import PrivateEstimator, PrivateRegressor, read
-from ..files import check_new, check_writable, unreadable
+from ..estimators.base import PrivateClassifier, PrivateEstimator, PrivateRegressor, read
+from ..files import check_new, unreadable
 from ..privacy.ledger import Neighbours
 from . import card
 
@@ -57,7 +59,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     predicting.add_argument("table", nargs="?", help="CSV or Parquet file (default: CSV from standard input)")
     predicting.add_argument("--out", help="CSV or Parquet file (default: CSV to standard output)")
     predicting.add_argument(
-        "--missing", action="append", help='a cell without a value; may be repeated (default: "")'
+        "--move",
+        action="store_true",
+        help="go on at values that the domain has no place for, and say what each counted as (default: stop)",
     )
     predicts = words[:1] == ["predict"]  # options may stand between the model and the table
     options = predicting.parse_intermixed_args(words[1:]) if predicts else parser.parse_args(words)
@@ -67,11 +71,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 0
         if options.table is None and sys.stdin.isatty():
             print("reading a CSV from standard input; name a file to read that", file=sys.stderr)
-        predict(read(options.model), options.table, out=options.out, missing=tuple(options.missing or [""]))
+        predict(read(options.model), options.table, out=options.out, move=options.move)
     except BrokenPipeError:  # whoever read the output has gone
         sys.stderr.close()
     except OSError as error:
-        parser.exit(1, f"cannot write {options.out or 'standard output'}: {error.strerror or error}\n")
+        parser.exit(
+            1,
+            f"cannot write {error.filename or options.out or 'standard output'}: {error.strerror or error}\n",
+        )
     except (DataError, ValueError) as error:
         parser.exit(1, f"{error}\n")
     return 0
@@ -106,19 +113,20 @@ def fit(
     check_new(out)
     how: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "neighbours": neighbours}
     PrivateBooster(**how).worst_cost()  # raises for a parameter out of range
-    data = load(f"csv:{table}", domain=domain)
-    (X, y), (more, labels) = data.train, data.test
-    X, y = pd.concat([X, more]), pd.concat([y, labels])
-    print(data.domain.check(X, y), file=sys.stderr)  # for the data holder: it is not private
-    kind = PrivateBooster if data.domain.response is None else PrivateBoosterRegressor
-    model = kind(**how, domain=data.domain).fit(X, y)
+    if math.isinf(epsilon):
+        raise ValueError(
+            "epsilon=inf: this model would be exact, and show its records to whoever gets the document; take a number, "
+            "such as 1, or fit in Python what stays in the house"
+        )
+    records, public, told = read_all(table, domain=domain)
+    print(f"{told}\n(a local check, which is not private and spends no ε)", file=sys.stderr)
+    kind = PrivateBooster if public.response is None else PrivateBoosterRegressor
+    model = kind(**how, domain=public).fit(*part_of(records, public))
     model.release(out)
     print(model.ledger_)
 
 
-def predict(
-    model: PrivateEstimator, table: str | None, *, out: str | None, missing: tuple[str, ...] = ("",)
-) -> None:
+def predict(model: PrivateEstimator, table: str | None, *, out: str | None, move: bool = False) -> None:
     """Append a column ``prediction``, and for each class a column ``probability CLASS``, to a table, part by part.
 
     A regressor has no classes, so that its numbers are all that is appended.
@@ -126,34 +134,59 @@ def predict(
     Parameters
     ----------
     model : model that :func:`dpnb.read` gave.
-    table : path of a CSV or Parquet file, None for standard input. It may have more columns than the model asks for.
-    out : path of a CSV or Parquet file, None for standard output. A file appears when it is complete.
-    missing : cells of a CSV file that stand for a missing value.
+    table : path of a CSV or Parquet file, None for standard input. It may have more columns than the model asks for. A
+        CSV file is written as the one that the model was fitted to, by its domain file, and so is what is written here.
+    out : path of a CSV or Parquet file, None for standard output. A file appears when it is complete, and no file of
+        that name may exist.
+    move : whether to go on at a value that the domain has no place for, and count it as the first value or the middle,
+        as a fit does. What counts as a bound, or as missing, is no reason to stop, unless the model is ``strict``. A
+        note on standard error says at the end what became of which values.
 
     Raises
     ------
-    DataError, DomainError If the table cannot be read, or lacks columns of the model's domain. Values that do not fit
-        the domain are replaced, with a note on standard error; a model that is ``strict`` refuses them.
+    DataError If the table cannot be read.
+    DomainError If it lacks columns of the model's domain, or holds a value at which to stop; nothing of that part of
+        the table is written.
 
     **Privacy**: post-processing of the released model, free.
     """
-    if out is not None and _is_read(Path(out), table):
-        raise DataError(f"cannot write {out}: it is the table itself; name another file")
-    with _Sink(out) as sink:
-        for part in _parts(table):
-            sink.write(_predicted(model, part, missing=missing))
+    if out == "":
+        raise DataError("--out is empty: name a file that ends in .csv or .parquet, or leave it out")
+    domain, moves = model.domain_, Moves()
+    with _Sink(out, domain.written) as sink:
+        for part in _parts(table, domain.written):
+            _check_names(model, part)
+            codes, found = domain.replaced_and_moves(domain.spelt(part[list(domain.names)]))
+            stops = [] if move else [each for each in found if model.strict or not each.has_place]
+            if stops:
+                are_out = out is None and moves.total
+                written = f"{moves.total} records are out already" if are_out else "nothing is written"
+                reasons = [
+                    _reason(each, part, before=moves.total)
+                    for each in sorted(stops, key=lambda each: each.first)
+                ]
+                what = f"{table or 'standard input'} does not fit the domain; {written}"
+                raise DomainError("\n".join([what, *reasons]))
+            moves.extend(found)
+            sink.write(part.assign(**_added(model, codes)))
+    for told in moves.told():
+        print(f"moved into the domain: {told}", file=sys.stderr)
 
 
-def _is_read(out: Path, table: str | None) -> bool:
-    """Whether a file is the one that is being read, from a path or as standard input."""
-    try:
-        source = os.fstat(sys.stdin.fileno()) if table is None else os.stat(table)
-        return os.path.samestat(source, out.stat())
-    except (OSError, ValueError):  # no such file, or no stream of the system's
-        return False
+def _reason(stop: Move, part: pd.DataFrame, *, before: int) -> str:
+    """Why to stop, and where; ``before`` is the number of records of earlier parts."""
+    in_file = part.index.name == LINE
+    where = f"line {part.index[stop.first]}" if in_file else f"record {before + stop.first + 1}"
+    more = sum(stop.counts.values()) - 1
+    others = f", and {more} more in the records up to the {before + len(part)}th" if more else ""
+    return (
+        f"{where}, column {stop.attribute.name!r}: {stop.value}{others}; {stop.way_out}, drop these records, or write "
+        f"--move, which counts them as {stop.became}"
+    )
 
 
-def _predicted(model: PrivateEstimator, part: pd.DataFrame, *, missing: tuple[str, ...]) -> pd.DataFrame:
+def _check_names(model: PrivateEstimator, part: pd.DataFrame) -> None:
+    """Raise DomainError if a table lacks columns, or has some that are to be added."""
     domain = model.domain_
     if problem := lacking(domain.names, part):
         raise DomainError(f"the table {problem}")
@@ -162,25 +195,19 @@ def _predicted(model: PrivateEstimator, part: pd.DataFrame, *, missing: tuple[st
         raise DomainError(
             f"the table has a column {taken[0]!r} already, which is to be added: rename or remove it"
         )
-    records = domain.spelt(part[list(domain.names)], missing=missing)
-    with warnings.catch_warnings(record=True) as moves:
-        warnings.simplefilter("always")
-        more = _added(model, records)
-    for each in moves:  # what was moved into the domain, in a line of its own
-        print(each.message, file=sys.stderr)
-    return part.assign(**more)
 
 
-def _added(model: PrivateEstimator, records: pd.DataFrame) -> dict[str, Any]:
-    """The columns that are appended."""
+def _added(model: PrivateEstimator, codes: Floats) -> dict[str, Any]:
+    """The columns that are appended for encoded records."""
     if isinstance(model, PrivateRegressor):
-        return {"prediction": model.predict(records)}
-    probabilities = model.predict_proba(records)
+        return {"prediction": model._numbers(codes)}
+    assert isinstance(model, PrivateClassifier)
+    probabilities = model._probabilities(codes)
     shares = {f"probability {label}": probabilities[:, k] for k, label in enumerate(model.domain_.classes)}
     return {"prediction": model.classes_[probabilities.argmax(axis=1)]} | shares
 
 
-def _parts(table: str | None) -> Iterator[pd.DataFrame]:
+def _parts(table: str | None, written: Written) -> Iterator[pd.DataFrame]:
     try:
         if table is not None and table.endswith(".parquet"):
             from pyarrow.parquet import ParquetFile
@@ -190,12 +217,12 @@ def _parts(table: str | None) -> Iterator[pd.DataFrame]:
             for batch in file.iter_batches(CHUNK):
                 yield _pandas(batch)
             return
-        source: Any = getattr(sys.stdin, "buffer", sys.stdin)
-        if table is not None:
-            source = table
-            with open(table, "rb") as file:
-                check_head(file.read(4), name=table)
-        yield from read_parts(source, size=CHUNK, name=table or "standard input")
+        how: dict[str, Any] = {"written": written, "size": CHUNK, "name": table or "standard input"}
+        if table is None:
+            yield from read_parts(sys.stdin.buffer, **how)
+            return
+        with open(table, "rb") as source:
+            yield from read_parts(source, **how)
     except ImportError as error:
         raise DataError(f"Parquet files need pyarrow: pip install pyarrow ({error})") from error
     except OSError as error:
@@ -203,9 +230,7 @@ def _parts(table: str | None) -> Iterator[pd.DataFrame]:
     except DomainError:
         raise
     except ValueError as error:
-        if table is not None and table.endswith(".parquet"):
-            raise DataError(f"{table} is not a Parquet file: {error}; write it again") from error
-        raise DataError(f"cannot read {table or 'standard input'}: {csv_problem(error)}") from error
+        raise DataError(f"{table} is not a Parquet file: {error}; write it again") from error
 
 
 def _pandas(table: Any) -> pd.DataFrame:
@@ -217,10 +242,11 @@ def _pandas(table: Any) -> pd.DataFrame:
 class _Sink:
     """Destination of predictions; the first part writes header or schema, and a file gets its name at the end."""
 
-    def __init__(self, out: str | None) -> None:
+    def __init__(self, out: str | None, written: Written) -> None:
+        self._written = written
         self._path = None if out is None else Path(out)
         if self._path is not None:
-            check_writable(self._path)
+            check_new(self._path)
             if self._path.suffix not in (".csv", ".parquet"):
                 raise DataError(f"cannot write {out}: expected a name that ends in .csv or .parquet")
         self._part = (
@@ -231,8 +257,9 @@ class _Sink:
         self._first = True
 
     def __enter__(self) -> Self:
-        if self._part is not None:
-            self._file = open(self._part, "wb")
+        if self._part is not None and self._path is not None:
+            text = {"encoding": self._written.encoding, "newline": ""} if self._path.suffix == ".csv" else {}
+            self._file = open(self._part, "w" if text else "wb", **text)  # type: ignore[call-overload]
         return self
 
     def write(self, part: pd.DataFrame) -> None:
@@ -248,7 +275,8 @@ class _Sink:
             except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
                 raise DataError(f"cannot write {self._path}: {error}") from error
         else:
-            part.to_csv(self._file or sys.stdout, index=False, header=self._first)
+            sep, decimal = self._written.separator, self._written.decimal
+            part.to_csv(self._file or sys.stdout, sep=sep, decimal=decimal, index=False, header=self._first)
         self._first = False
 
     def __exit__(self, kind: object, *_: object) -> None:

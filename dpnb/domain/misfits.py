@@ -118,17 +118,17 @@ class Misfit:
         return ". Are these codes of what is listed? Map them to it" if codes else ""
 
 
-def meant_by(values: Iterable[object], known: Iterable[Hashable]) -> dict[str, Hashable]:
-    """Texts that are listed but for spaces and capitals, and the listed value."""
-    alike = {folded(value): value for value in known if isinstance(value, str)}
-    return {text: alike[key] for text in values if isinstance(text, str) and (key := folded(text)) in alike}
-
-
 def in_lines(lines: Sequence[int]) -> str:
     """The first few lines, in brackets; nothing if there are none."""
     if not len(lines):
         return ""
     return f" (line{'s' * (len(lines) > 1)} {listed(lines)})"
+
+
+def meant_by(values: Iterable[object], known: Iterable[Hashable]) -> dict[str, Hashable]:
+    """Texts that are listed but for spaces and capitals, and the listed value."""
+    alike = {folded(value): value for value in known if isinstance(value, str)}
+    return {text: alike[key] for text in values if isinstance(text, str) and (key := folded(text)) in alike}
 
 
 def joined(misfits: list[str]) -> str:
@@ -166,13 +166,6 @@ def lacking(names: Iterable[str], found: Iterable[object]) -> str | None:
     return f"{problem}; rename or add columns" + (f", is {alike[0]!r} one of them?" if alike else "")
 
 
-def _renamed(found: str, name: str) -> str:
-    """What to rename to what; signs of Unicode by number where both would look the same."""
-    if normalize("NFC", found) == normalize("NFC", name):
-        return f"{found!a} to {name!a}, which look alike"
-    return f"{found!r} to {name!r}"
-
-
 def _grouped(text: str) -> bool:
     return (
         re.fullmatch(r"[+-]?\d{1,3}([., '’\u00a0\u2009\u202f])\d{3}(\1\d{3})*([.,]\d*)?", text.strip())
@@ -200,6 +193,13 @@ _NO_NUMBERS = (  # what such texts are, and the way out
         "Write bare numbers, without units, percent signs and currencies; `unit:` names the unit in the domain file",
     ),
 )
+
+
+def _renamed(found: str, name: str) -> str:
+    """What to rename to what; signs of Unicode by number where both would look the same."""
+    if normalize("NFC", found) == normalize("NFC", name):
+        return f"{found!a} to {name!a}, which look alike"
+    return f"{found!r} to {name!r}"
 
 
 def _is_date(of: object) -> TypeGuard[Continuous]:

@@ -357,6 +357,86 @@ def test_the_command_tells_of_numbers_to_predict(
         assert said in capsys.readouterr().err
 
 
+ODD_FILE = """\
+target: class
+classes: [no, yes]
+attributes:
+- {name: smoker, categorical: [true, false]}
+- {name: visits, categorical: [0, 1]}
+- {name: tier, categorical: [bronze, gold], unknown: other, missing: true}
+- {name: town, categorical: [Köln]}
+- {name: paid, categorical: [f, m]}
+"""
+ODD_TABLE = pd.DataFrame(
+    {
+        "smoker": np.arange(400) % 2,
+        "visits": np.where(np.arange(400) % 3, "True", "False"),
+        "tier": np.select([X.index < 40, X.index < 60, X.index < 180], ["BRONZE", "gold ", ""], "gold"),
+        "town": "Ko\u0308ln",
+        "paid": np.where(YES, "f", "m"),
+        "class": Y,
+    }
+)
+REMARKS = (
+    "all 400 records fit d.yml",
+    "column 'tier' has no value in 120 of 400 records",
+    "unknown values in column 'tier': 60 of 400 records, first 'BRONZE', 'gold ', which count as 'other'. Is 'BRONZE' "
+    "meant to be 'bronze' (40 records), 'gold ' meant to be 'gold' (20 records)? Spaces and capitals count",
+    "column 'paid' alone tells the class of each of the 400 records; is it the target in other words, or known only "
+    "after it?",
+)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_file_is_read_by_the_rule_of_the_fit(
+    suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """0 and 1 for switches, switches for 0 and 1, letters of two signs; in memory the answer is the same."""
+    monkeypatch.chdir(tmp_path)
+    Path("d.yml").write_text(ODD_FILE, encoding="utf-8")
+    table = ODD_TABLE.replace({"tier": {"": None}})
+    table.to_csv("t.csv", index=False) if suffix == "csv" else table.to_parquet("t.parquet")
+    assert main(["domain", "check", "d.yml", f"t.{suffix}"]) == 0
+    told = re.sub(r" \(lines [^)]*\)", "", capsys.readouterr().out)
+    assert told == "\n- ".join(REMARKS) + "\n"
+    domain = Domain.from_yaml("d.yml")
+    records = table[list(domain.names)]
+    assert domain.check(records, table["class"]).split("\n- ")[1:] == [*REMARKS[1:]]
+    if suffix == "csv":
+        data = dpnb.load("csv:t.csv", domain="d.yml", test="t.csv")
+        np.testing.assert_array_equal(data.domain.replaced(data.train[0]), domain.replaced(records))
+
+
+def test_a_parquet_file_of_odd_types_is_answered(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("d.yml").write_text(DOMAIN_FILE.replace(", unknown: other", ""), encoding="utf-8")
+    odd = {
+        "lists": [["f"], ["m"]],
+        "bytes": [b"f", b"\xff"],
+        "times": [*pd.to_datetime(["2020-01-01", None])],
+    }
+    for name, cells in odd.items():
+        pd.DataFrame({"age": 20, "income": 5, "sex": cells, "class": "no"}).to_parquet("t.parquet")
+        with pytest.raises(SystemExit):
+            main(["domain", "check", "d.yml", "t.parquet"])
+        assert "column 'sex'" in capsys.readouterr().err, name
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_file_without_records_is_told(
+    suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("d.yml").write_text(DOMAIN_FILE, encoding="utf-8")
+    empty = X.assign(**{"class": Y})[:0]
+    empty.to_csv("t.csv", index=False) if suffix == "csv" else empty.to_parquet("t.parquet")
+    with pytest.raises(SystemExit):
+        main(["domain", "check", "d.yml", f"t.{suffix}"])
+    assert re.search("no records|column names only", capsys.readouterr().err)
+
+
 def test_a_fit_takes_labels_by_position_whatever_their_index() -> None:
     """To align them, or to refuse, would depend on the index labels of records: neither may."""
     model = PrivateBooster(epsilon=1, domain=DOMAIN, random_state=0)

@@ -283,6 +283,6 @@ def test_files_keep_the_day_as_written(folder: Path, capsys: pytest.CaptureFixtu
         capsys.readouterr()
         assert main(["domain", "check", "hours.yml", table]) == 0
         assert capsys.readouterr().out == "all 6 records fit hours.yml\n"
-        assert main(["predict", "m.json", table, "--out", "p.csv"]) == 0
-        assert pd.read_csv("p.csv")["prediction"].tolist() == labels
+        assert main(["predict", "m.json", table, "--out", f"{table}.csv"]) == 0
+        assert pd.read_csv(f"{table}.csv")["prediction"].tolist() == labels
         assert capsys.readouterr().err == ""

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 
 from dpnb import Categorical, Continuous, Domain
+from dpnb.domain import domain as domain_module
 from dpnb.domain import encoding
 from dpnb.domain.misfits import Misfit
 from dpnb.errors import DomainError
@@ -189,11 +190,11 @@ def test_labels_are_read_by_the_same_rule(name: str) -> None:
 def test_a_check_by_another_rule_than_the_fit_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Broken twin: the check compares as pandas does, the fit by what is spelt."""
 
-    def as_pandas_does(column: Any, attribute: Any) -> Any:
+    def as_pandas_does(column: Any, attribute: Any, *, bounds: bool) -> Any:
         places = pd.Index(list(attribute.levels)).get_indexer(pd.Index(column))
         unknown = int((places < 0).sum())
         return places.astype(float), (Misfit("unknown", unknown),) if unknown else ()
 
-    monkeypatch.setattr(encoding, "_checked_places", as_pandas_does)
+    monkeypatch.setattr(domain_module, "checked", as_pandas_does)
     with pytest.raises(AssertionError):
         compared(name)

@@ -314,7 +314,7 @@ class Domain:
             labels = self.replaced_labels(y)
             records = np.column_stack([codes, labels])
             if self.response is not None:
-                found += notes(self.response, as_series(y))
+                found += notes(self.response, self._labels(y))
             else:
                 counts = np.bincount(labels, minlength=self.n_classes)
                 never = [repr(label) for label, n in zip(self.classes, counts, strict=True) if not n]

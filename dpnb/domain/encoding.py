@@ -40,68 +40,104 @@ def encoded(column: pd.Series[Any], attribute: Attribute, *, bounds: bool) -> tu
     return numbers, found[0] if found else None
 
 
-@np.errstate(all="ignore")
+@np.errstate(all="ignore")  # what NumPy says of a number depends on it
 def checked(
     column: pd.Series[Any], attribute: Attribute, *, bounds: bool
 ) -> tuple[Floats, tuple[Misfit, ...]]:
     """Numbers of a column, and all that :func:`replaced` has to move; parameters are those of :func:`encoded`."""
+    numbers = _read(column, attribute)
+    found = []
+    for kind, rows in _misfits(numbers, column, attribute).items():
+        if rows.any() and (bounds or kind != "outside"):
+            values = numbers[rows].tolist() if kind == "outside" else column[rows] if kind in NAMED else ()
+            found.append(_misfit(kind, rows, column, values))
     if isinstance(attribute, Categorical):
-        return _checked_places(column, attribute)
-    return _checked_numbers(column, attribute, bounds=bounds)
+        return _moved(numbers, attribute), tuple(found)
+    if attribute.clip:
+        numbers = np.clip(numbers, attribute.low, attribute.high)
+    return np.where(np.isnan(numbers) & attribute.missing, attribute.floor, numbers), tuple(found)
 
 
-def _checked_places(column: pd.Series[Any], attribute: Categorical) -> tuple[Floats, tuple[Misfit, ...]]:
-    places = replaced_positions(column, attribute.levels, stand_in=-1, missing=-2)
-    unknown, gone = places == -1, places == -2
-    places[unknown], places[gone] = attribute.stand_in, attribute.missing_code
-    found = [_misfit("missing", gone, column)] if gone.any() and not attribute.missing else []
-    if unknown.any() and attribute.unknown == "error":
-        found.append(_misfit("unknown", unknown, column, column[unknown]))
-    return places.astype(float), tuple(found)
-
-
-@np.errstate(all="ignore")  # what NumPy says of a number depends on it
 def replaced(column: pd.Series[Any], attribute: Attribute) -> Floats:
     """Numbers of a column, with every misfit replaced by a number of the domain; never raises an error."""
-    return replaced_and_moved(column, attribute)[0]
+    return _moved(_read(column, attribute), attribute)
 
 
-@np.errstate(all="ignore")  # what NumPy says of a number depends on it
+@np.errstate(all="ignore")
 def replaced_and_moved(column: pd.Series[Any], attribute: Attribute) -> tuple[Floats, list[Group]]:
     """The same, and which entries were replaced by what; those that an option of the domain asks for are left out."""
+    numbers = _read(column, attribute)
+    rows = _misfits(numbers, column, attribute)
     if isinstance(attribute, Categorical):
-        return _replaced_categories(column, attribute)
-    numbers = _loose(column, attribute)
-    codes = np.where(np.isnan(numbers), attribute.stand_in, np.clip(numbers, attribute.low, attribute.high))
-    groups, none = [], np.isnan(numbers)
-    if none.any():
-        empty = none & _gone(column)
+        groups = _moved_categories(rows, attribute)
+    else:
         became = "missing" if attribute.missing else f"{attribute.shown(attribute.stand_in)}, the middle"
-        groups = [Group(none & ~empty, "no number", became, attribute.missing)]
-        groups += [] if attribute.missing else [Group(empty, "missing", became, False)]
-    if not attribute.clip:
+        groups = [Group(rows[kind], kind, became, attribute.missing) for kind in ("no number", "missing")]
+        beyond = rows["infinite"] | rows["outside"]
         groups += [
-            Group(numbers < attribute.low, "outside", attribute.shown(attribute.low), True),
-            Group(numbers > attribute.high, "outside", attribute.shown(attribute.high), True),
+            Group(beyond & (numbers < attribute.low), "outside", attribute.shown(attribute.low), True),
+            Group(beyond & (numbers > attribute.high), "outside", attribute.shown(attribute.high), True),
         ]
-    return codes, [group for group in groups if group.rows.any()]
+    return _moved(numbers, attribute), [group for group in groups if group.rows.any()]
 
 
-def _replaced_categories(column: pd.Series[Any], attribute: Categorical) -> tuple[Floats, list[Group]]:
-    found = replaced_positions(column, attribute.levels, stand_in=-1, missing=-2)
-    groups, codes = [], found.astype(float)
-    for mark, kind, code, is_asked in (
-        (-1, "unknown", attribute.stand_in, attribute.unknown == "other"),
-        (-2, "missing", attribute.missing_code, attribute.missing),
-    ):
-        rows = found == mark
-        codes[rows] = code
-        if not is_asked and rows.any():
-            has_place = attribute.missing or attribute.unknown == "other"
-            level = attribute.levels[code]
-            became = str(level) if has_place else f"{short(level)}, the first of its values"
-            groups.append(Group(rows, kind, became, has_place))
-    return codes, groups
+def _moved_categories(rows: dict[str, Bools], attribute: Categorical) -> list[Group]:
+    groups = []
+    for kind, code in (("unknown", attribute.stand_in), ("missing", attribute.missing_code)):
+        has_place = attribute.missing or attribute.unknown == "other"
+        level = attribute.levels[code]
+        became = str(level) if has_place else f"{short(level)}, the first of its values"
+        groups.append(Group(rows[kind], kind, became, has_place))
+    return groups
+
+
+UNKNOWN, EMPTY = -1, -2  # for codes of entries that are none of the levels
+NAMED = "no number", "unknown"  # misfits that are told by their values, as they are
+
+
+@np.errstate(all="ignore")
+def _read(column: pd.Series[Any], attribute: Attribute) -> Floats:
+    """A column as numbers as they are, with :data:`UNKNOWN` and :data:`EMPTY` among codes, and NaN among numbers."""
+    if isinstance(attribute, Categorical):
+        return replaced_positions(column, attribute.levels, stand_in=UNKNOWN, missing=EMPTY).astype(float)
+    return _loose(column, attribute)
+
+
+def _misfits(numbers: Floats, column: pd.Series[Any], attribute: Attribute) -> dict[str, Bools]:
+    """Which entries do not fit, by kind, in the order in which they are told; an option may let some pass.
+
+    The check, the moves of a fit, and what a prediction says of them all follow from this.
+    """
+    if isinstance(attribute, Categorical):
+        return {
+            "missing": (numbers == EMPTY) & (not attribute.missing),
+            "unknown": (numbers == UNKNOWN) & (attribute.unknown == "error"),
+        }
+    nothing, infinite = np.isnan(numbers), np.isinf(numbers)
+    gone = nothing & _gone(column) if nothing.any() else nothing
+    outside = ((numbers < attribute.low) | (numbers > attribute.high)) & ~infinite
+    return {
+        "no number": nothing & ~gone,
+        "missing": gone & (not attribute.missing),
+        "infinite": infinite & (not attribute.clip),
+        "outside": outside & (not attribute.clip),
+    }
+
+
+def _moved(numbers: Floats, attribute: Attribute) -> Floats:
+    """The numbers inside of the domain, for those that :func:`_read` gives."""
+    if isinstance(attribute, Categorical):
+        known = np.where(numbers == UNKNOWN, attribute.stand_in, numbers)
+        return np.where(numbers == EMPTY, attribute.missing_code, known)
+    return np.where(np.isnan(numbers), attribute.stand_in, np.clip(numbers, attribute.low, attribute.high))
+
+
+def _gone(column: pd.Series[Any]) -> Bools:
+    """Which entries are missing."""
+    with suppress(Exception):  # pandas compares some that cannot be compared
+        gone: Bools = column.isna().to_numpy(np.bool_)
+        return gone
+    return np.array([_is_missing(cell) for cell in cells_of(column)], np.bool_)
 
 
 class Group(NamedTuple):
@@ -153,40 +189,6 @@ def _emptied(column: pd.Series[Any], gone: Bools) -> pd.Series[Any]:
     except Exception:  # a type of another library that has no missing values
         cells = (None if empty else cell for empty, cell in zip(gone, cells_of(column), strict=True))
         return pd.Series(objects(cells), index=column.index, name=column.name, dtype=object)
-
-
-def _checked_numbers(
-    column: pd.Series[Any], attribute: Continuous, *, bounds: bool
-) -> tuple[Floats, tuple[Misfit, ...]]:
-    numbers = _loose(column, attribute)
-    nothing = np.isnan(numbers)
-    missing = nothing & _gone(column)
-    none, infinite = nothing & ~missing, np.isinf(numbers)
-    outside = ((numbers < attribute.low) | (numbers > attribute.high)) & ~infinite
-    kinds = {
-        "no number": none,
-        "missing": missing & (not attribute.missing),
-        "infinite": infinite & (not attribute.clip),
-        "outside": outside & (not attribute.clip) & bounds,
-    }
-    found = []
-    for kind, where in kinds.items():
-        if where.any():
-            values = (
-                numbers[where].tolist() if kind == "outside" else column[where] if kind == "no number" else ()
-            )
-            found.append(_misfit(kind, where, column, values))
-    if attribute.clip:
-        numbers = np.clip(numbers, attribute.low, attribute.high)
-    return np.where(missing & attribute.missing, attribute.floor, numbers), tuple(found)
-
-
-def _gone(column: pd.Series[Any]) -> Bools:
-    """Which entries are missing."""
-    with suppress(Exception):  # pandas compares some that cannot be compared
-        gone: Bools = column.isna().to_numpy(np.bool_)
-        return gone
-    return np.array([_is_missing(cell) for cell in cells_of(column)], np.bool_)
 
 
 def _misfit(kind: str, where: Bools, column: pd.Series[Any], values: Iterable[Any] = ()) -> Misfit:
@@ -245,12 +247,8 @@ def _each(column: pd.Series[Any], look: Callable[[Any], int], *, odd: int = 0, m
 def spelt_values(column: pd.Series[Any], values: tuple[Hashable, ...]) -> pd.Series[Any]:
     """The values that texts spell, where the cell ``1.0`` is the value ``1``; other cells stay texts."""
     places = replaced_positions(column, values, stand_in=-1, missing=-1)
-    pairs = zip(cells_of(column), places.tolist(), strict=True)
-    return pd.Series(
-        objects(cell if place < 0 else values[place] for cell, place in pairs),
-        index=column.index,
-        dtype=object,
-    )
+    cells = [values[p] if p >= 0 else cell for p, cell in zip(places, cells_of(column), strict=True)]
+    return pd.Series(objects(cells), index=column.index, dtype=object)
 
 
 def _reader(values: tuple[Hashable, ...]) -> Callable[[Any], int | None]:

@@ -642,7 +642,7 @@ def test_cells_that_python_does_not_have() -> None:
     assert len(set(label_keys(columns.key_column(odd)))) == 3
     for broken in (far, odd):  # broken twin: as pyarrow does it
         with pytest.raises((ValueError, pa.ArrowException)):
-            broken.to_pandas()
+            list(broken.to_pandas())
 
 
 # --- Errors ---------------------------------------------------------------------------------------------------
@@ -1214,7 +1214,10 @@ def test_a_page_runs_as_printed(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(tmp_path)  # of Python; Java keeps the folder in which it was started
+    files = session._jvm.org.apache.hadoop.fs
+    system = files.FileSystem.get(session._jsc.hadoopConfiguration())
+    system.setWorkingDirectory(files.Path(str(tmp_path)))
     as_people(tmp_path)
     shutil.move("people.yml", f"{domain}.yml")
     names: dict[str, Any] = {"PrivateBooster": PrivateBooster}  # README imports it further up

@@ -196,6 +196,12 @@ def choose_cases() -> Iterator[Case]:
             what = f"math.choose.{name}({f'a.data.{kind}' if kind else 'a.data'}, a.known)"
             expression = f"(found => found ? Object.values(found) : [])({what})"
             yield Case(expression, how, list(found or ()))
+    for kind in ("few", "delta", "pure"):
+        measured = [at for curve in data[kind].values() for at, _ in curve if price.across(data[kind], at)]
+        for known, end in ((10.0, min(measured)), (5e6, max(measured))):
+            how = {"sets": data[kind], "known": known}
+            expected = [*(price.across(data[kind], end) or ()), end]  # where the data end
+            yield Case("Object.values(math.choose.bound(a.sets, a.known))", how, expected)
 
 
 CASES: dict[str, Callable[[], Iterator[Case]]] = {
@@ -247,6 +253,8 @@ WRONG: dict[str, list[Change]] = {
         ("FEWEST = 4", "FEWEST = 3"),
         ("found[Math.floor(half)]) / 2", "found[Math.ceil(half)]) / 2"),
         ("few.sets > (", "few.sets >= ("),
+        ("ends(-1).at(-FEWEST)", "ends(-1).at(1 - FEWEST)"),
+        ("known > last ?", "known < last ?"),
     ],
 }  # fmt: skip
 
@@ -361,6 +369,42 @@ def test_stills_are_current(blank: Page) -> None:
         assert committed == moving.still(blank, name), f"run python -m private_trees.site.moving: {name}"
         blank.evaluate("name => { moving.figures[name].controls[0].value -= 1 }", name)
         assert committed != moving.still(blank, name)
+
+
+# What is no number, or is missing, where each control goes through its places and the others are at their ends.
+NO_NUMBER = """([name, data]) => {
+  const {controls, draw} = moving.figures[name], found = [];
+  const ends = controls.map(({min, max, value}) => [min, max, value]);
+  const corners = ends.reduce((all, some) => all.flatMap(places => some.map(place => [...places, place])), [[]]);
+  for (const [i, {min, max, step = 1}] of controls.entries())
+    for (let place = min; place <= max; place += step)
+      for (const corner of corners) {
+        const places = corner.with(i, place), {panels, says} = draw(places, data);
+        const words = [...panels, ...says].join(" ").match(/NaN|undefined|Infinity|null|[Nn]o data|are no/g);
+        if (words) found.push(`${places}: ${words}`);
+      }
+  return found;
+}"""
+
+
+@pytest.mark.parametrize("name", moving.FIGURES)
+def test_a_figure_shows_numbers_wherever_its_controls_are(name: str, blank: Page) -> None:
+    moving.load_scripts(blank)
+    assert blank.evaluate(NO_NUMBER, [name, moving.read(name)]) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("choose", ("?? bound(data.pure, known)", "?? { median: NaN, least: 1, most: 1 }")),
+        ("choose", ("Math.min(known, 300000)", "undefined")),
+        ("noise", ("Math.tanh(epsilon / 2)", "Math.tanh(NaN)")),
+    ],
+)
+def test_a_figure_without_a_number_is_caught(name: str, change: Change, blank: Page) -> None:
+    blank.add_script_tag(content=source("moving"))
+    blank.add_script_tag(content=source(name, change))
+    assert blank.evaluate(NO_NUMBER, [name, moving.read(name)]) != []
 
 
 # --- the page --------------------------------------------------------------------------------------------------

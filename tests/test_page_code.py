@@ -26,6 +26,7 @@ import yaml
 
 import dpnb
 from dpnb.release.commands import main
+from test_commands import FINDING
 from test_tables import DIABETES, DIABETES_HEADER, diabetes_rows
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -95,7 +96,7 @@ def for_own_data(folder: Path) -> None:
 
 
 def for_releasing(folder: Path) -> None:
-    (folder / "audit.txt").write_text("no violation found", encoding="utf-8")
+    (folder / "audit.txt").write_text(str(FINDING), encoding="utf-8")
     records = dpnb.load("adult-standin").test[0].iloc[:50]
     records.to_csv(folder / "new.csv", index=False)
     records.to_parquet(folder / "new.parquet")

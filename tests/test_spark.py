@@ -26,7 +26,9 @@ from registered import ENTRIES
 pytest.importorskip("pyspark")
 
 import pyarrow as pa
+from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark import TaskContext, cloudpickle
+from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import expr, lit
 
@@ -55,8 +57,11 @@ from dpnb.records.grid import public_grid
 from dpnb.records.memory import Cohort, Records, ScoredRecords, WeightedRecords
 from dpnb.spark import blocks, boosting, columns, trees
 from dpnb.spark import table as table_module
+from dpnb.spark.session import in_words
 from spark_models import DOMAIN, N, check_equal, parts_of, table_of, three_classes
 from stage_records import EVERYTHING
+from test_page_code import ROOT, as_people
+from test_page_code import blocks as code_blocks
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
 
@@ -363,6 +368,41 @@ def test_a_table_whose_files_are_gone(session: SparkSession, three: Any, tmp_pat
     assert said.value.__suppress_context__
 
 
+STACK = "An error occurred while calling o1.getResult.\n: a.b.SparkException: Job aborted\n\tat a.b.C(D:1)\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (
+            ConnectionRefusedError(),
+            "Java, in which Spark runs, has ended, .* local_session.memory='8g'. or so",
+        ),
+        (Py4JNetworkError("Answer from Java side is empty"), "Java, in which Spark runs, has ended"),
+        (
+            Py4JError(f"{STACK}Cannot call methods on a stopped SparkContext."),
+            "session .* was stopped: start one",
+        ),
+        (
+            Py4JError(STACK),
+            "could not compute the table: a.b.SparkException: Job aborted; try without dpnb: frame",
+        ),
+        (
+            Py4JError(f"{STACK}Caused by: x.Y: no space\n\tat z"),
+            "could not compute the table: x.Y: no space; try",
+        ),
+        (Py4JError(""), "it gives no reason; try without dpnb"),
+        (PythonException("The worker failed:\n  File x\nValueError: odd"), "the table: ValueError: odd$"),
+    ],
+)
+def test_what_spark_says_comes_in_a_sentence(error: Exception, told: str) -> None:
+    with pytest.raises(DataError, match=told) as said, in_words():
+        raise error
+    assert "\n" not in str(said.value)
+    with pytest.raises(ZeroDivisionError), in_words():  # what is no word of Spark's stays as it is
+        _ = 1 / 0
+
+
 ENDED = """
 import os, signal
 from dpnb import Categorical, Domain
@@ -387,6 +427,7 @@ says("session", local_session)
 """
 
 
+@pytest.mark.nightly  # it starts Java twice
 def test_a_session_that_has_ended() -> None:
     done = subprocess.run(
         [sys.executable, "-c", ENDED], capture_output=True, text=True, check=True, env=os.environ
@@ -514,7 +555,12 @@ CELLS: list[
     ("'a'", "'2020-01-05'", "NULL", {"date", "word"}),
     ("'a' COLLATE UTF8_LCASE", "'A' COLLATE UTF8_LCASE", "NULL", {"date", "word"}),
     ("date'2020-01-05'", "date'2021-01-01'", "NULL", {"date"}),
-    ("timestamp'2020-12-31 23:59:59'", "timestamp'2020-01-05 00:00:00'", "NULL", {"date"}),
+    (
+        "timestamp'2020-12-31 23:59:59'",
+        "timestamp'2020-01-05 00:00:00'",
+        "timestamp'2020-06-01 23:00:00'",
+        {"date"},
+    ),
     ("timestamp_ntz'2020-12-31 23:59:59'", "timestamp_ntz'2020-01-05 00:00:00'", "NULL", {"date"}),
     ("NULL", "NULL", "NULL", {*KINDS}),
     *(
@@ -589,14 +635,14 @@ def test_cells_that_python_does_not_have() -> None:
     far = pa.array([3_670_000, -1_000_000, 18266, None], pa.int32()).cast(pa.date32())
     assert columns.replaced_column(far, days).tolist() == [days.high, days.low, 18266, days.floor]
     for missing in ([], [None]):
-        wholes = pa.array([2**60 + 1, 2**60, *missing])
-        assert columns.replaced_column(wholes, KINDS["whole"])[:2].tolist() == [1, 0]
+        numbers, misfit = columns.encode_column(pa.array([2**60 + 1, 5, *missing]), KINDS["whole"])
+        assert (numbers[:2].tolist(), misfit) == ([1, 0], None)
     odd = pa.array([b"a", b"a\xff", None]).cast(pa.binary()).view(pa.string())
     assert columns.replaced_column(odd, KINDS["word"]).tolist() == [1, 0, 3]
     assert len(set(label_keys(columns.key_column(odd)))) == 3
     for broken in (far, odd):  # broken twin: as pyarrow does it
         with pytest.raises((ValueError, pa.ArrowException)):
-            broken.to_pandas()
+            list(broken.to_pandas())
 
 
 # --- Errors ---------------------------------------------------------------------------------------------------
@@ -1153,6 +1199,35 @@ def test_cached_roots_are_those_of_their_seed(three: Any, tables: Any) -> None:
         for tree in (0, 1):
             here = records.bag(bags, seed=seed, tree=tree).class_counts(1)
             np.testing.assert_array_equal(table.bag(bags, seed=seed, tree=tree).class_counts(1), here)
+
+
+@pytest.mark.parametrize(
+    ("page", "domain", "made"),
+    [("README.md", "people", ()), ("book/cluster.md", "people-domain", ["scored.parquet"])],
+)
+@pytest.mark.filterwarnings("ignore:about 300 records")
+def test_a_page_runs_as_printed(
+    session: SparkSession,
+    page: str,
+    domain: str,
+    made: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)  # of Python; Java keeps the folder in which it was started
+    files = session._jvm.org.apache.hadoop.fs
+    system = files.FileSystem.get(session._jsc.hadoopConfiguration())
+    system.setWorkingDirectory(files.Path(str(tmp_path)))
+    as_people(tmp_path)
+    shutil.move("people.yml", f"{domain}.yml")
+    names: dict[str, Any] = {"PrivateBooster": PrivateBooster}  # README imports it further up
+    codes = [code for language, code in code_blocks((ROOT / page).read_text("utf-8")) if language == "python"]
+    run = [code for code in codes if page != "README.md" or "dpnb.spark" in code]
+    assert run
+    for code in run:
+        exec(compile(code, page, "exec"), names)
+    assert names["model"].ledger_.epsilon <= 1 + 1e-9
+    assert [len(pd.read_parquet(name)) for name in made] == [300] * len(made)
 
 
 def test_the_package_does_not_need_spark() -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import shutil
-import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -332,16 +329,3 @@ def test_the_domain_file_of_the_book(write: Write) -> None:
             write([*diabetes_rows(600), "Male,50,0,0,never,270,5,90,0"], header=DIABETES_HEADER),
             domain=DIABETES,
         )
-
-
-def test_the_code_of_the_book_runs(write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write(diabetes_rows(600), header=DIABETES_HEADER, file="diabetes_prediction_dataset.csv")
-    shutil.copy(DIABETES, tmp_path)
-    page = (BOOK / "own-data.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^( *)```python\n(.*?)^ *```", page, flags=re.DOTALL | re.MULTILINE)
-    assert len(blocks) == 6
-    exec("".join(textwrap.dedent(code) for _, code in blocks), {})
-    assert (tmp_path / "model.json").exists()
-    printed = capsys.readouterr().out
-    assert "records to train" in printed
-    assert "accuracy" in printed

@@ -41,7 +41,8 @@ def predict(model: Any, frame: DataFrame) -> DataFrame:
 
     Raises
     ------
-    DomainError If columns are missing, have a type that does not fit, or have the names of the new ones.
+    DomainError If columns are missing, are there twice, have a type that does not fit, or have the names of the new
+    ones. DataError If the table's session has ended.
 
     **Privacy**: post-processing of the released model, free.
     """

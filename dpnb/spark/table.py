@@ -44,8 +44,9 @@ class SparkTable(RecordsDoor):
 
     Parameters
     ----------
-    frame : Spark DataFrame with the domain's attributes, its target, and the key; other columns are ignored. It must
-        give the same rows whenever it is computed, so it must not use random functions without a seed.
+    frame : Spark DataFrame with the domain's attributes, its target, and the key; other columns are ignored. Columns
+        may have any names, and the case of letters matters. It must give the same rows whenever it is computed,
+        so it must not use random functions without a seed.
     domain : public domain. Values and labels outside of it are moved into it, as :meth:`~dpnb.Domain.replaced` does.
     key : column of whole numbers or strings that is different for every record. The proofs for bags and shards need
         this promise. :meth:`check_keys` says whether it is kept, and a fit does not. Records that share a key are told
@@ -59,7 +60,8 @@ class SparkTable(RecordsDoor):
     Raises
     ------
     DomainError
-        If columns are missing or have a type that does not fit the domain.
+        If columns are missing, are there twice, or have a type that does not fit the domain.
+    DataError If ``frame`` is a stream, or its session has ended.
     TypeError If ``frame`` is no Spark table, or ``domain`` is no domain.
 
     Notes

@@ -6,7 +6,8 @@
   const EPSILONS = [
     0.05, 0.06, 0.07, 0.08, 0.1, 0.12, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1, 1.2, 1.5, 2, 2.5, 3, 4, 5,
   ];
-  const RECORDS = [1000, 1200, 1500, 2000, 2500, 3000, 4000, 5000, 7000, 10000, 12000, 15000, 20000, 25000, 30000, 40000, 50000];
+  const RECORDS = [1000, 1200, 1500, 2000, 2500, 3000, 4000, 5000, 7000, 10000, 12000, 15000, 20000, 25000, 30000, 40000, 50000,
+    70000, 100000, 200000, 500000, 1000000];
   const FEWEST = 4; // data sets that a median is taken of
 
   const belief = (before, epsilon) => 1 / (1 + ((1 - before) / before) * Math.exp(-epsilon));
@@ -37,9 +38,18 @@
     return few && few.sets > (whole?.sets ?? 0) ? few : whole;
   };
 
-  moving.math.choose = { belief, moreRight, readOff, across, withDelta };
+  // A loss falls as n·ε grows: what enough sets lose at the nearest n·ε is the most, or the least, where they have no data.
+  const bound = (sets, known) => {
+    const ends = place => Object.values(sets).map(curve => curve.at(place)[0]).sort((one, other) => one - other);
+    const [first, last] = [ends(0)[FEWEST - 1], ends(-1).at(-FEWEST)];
+    return known > last ? { ...across(sets, last), last } : { ...across(sets, first), first };
+  };
+  const withDeltaAtMost = (data, known) => withDelta(data, known) ?? bound(data.delta, known);
+  const pureAtMost = (data, known) => across(data.pure, known) ?? bound(data.pure, known);
 
-  const grouped = number => number.toLocaleString("en").replace(",", "\u202f");
+  moving.math.choose = { belief, moreRight, readOff, across, withDelta, bound };
+
+  const grouped = number => Math.round(number).toLocaleString("en").replaceAll(",", "\u202f");
 
   const logarithmic = (from, to, start, stop) => value =>
     scale(Math.log(from), Math.log(to), start, stop)(Math.log(value));
@@ -70,7 +80,7 @@
     })));
   };
 
-  const told = found => (found ? found.median.toFixed(1) : "no data 无数据");
+  const told = found => (found.last ? "≤ " : found.first ? "≥ " : "") + found.median.toFixed(1);
 
   const costs = (data, known) => {
     const bottom = 182;
@@ -82,10 +92,11 @@
     };
     const dots = (sets, kind) => tag("g", { class: `faint ${kind}` }, Object.values(sets).flatMap(curve =>
       curve.map(([at, loss]) => tag("circle", { cx: x(at), cy: y(loss), r: 2.2 }))));
-    const range = (found, kind, at) => (found
-      ? tag("line", { class: `curve ${kind}`, x1: at, x2: at, y1: y(found.least), y2: y(found.most) }) : "");
-    const [left, right] = [x(known) - 4, x(known) + 4];
-    const [own, pure] = [withDelta(data, known), across(data.pure, known)];
+    const range = (found, kind, at) =>
+      tag("line", { class: `curve ${kind}`, x1: at, x2: at, y1: y(found.least), y2: y(found.most) });
+    const [own, pure] = [withDeltaAtMost(data, known), pureAtMost(data, known)];
+    const [left, right] = [x(own.last ?? known) - 4, x(pure.last ?? pure.first ?? known) + 4];
+    const here = x(Math.min(known, 300000));
     return panel({
       head: ["What a model loses, in points of AUC", "模型损失多少 AUC（百分点）"],
       keys: [
@@ -93,25 +104,27 @@
         ["line a thin", ["with δ, 1\u202f000 records", "有 δ，1\u202f000 条"]],
       ],
       height: 216,
-      alt: `Curves: median loss by n·ε over eight data sets; at the chosen one ${own ? told(own) : "no data"} with δ and ` +
-        `${pure ? told(pure) : "no data"} without.`,
+      alt: `Curves: median loss by n·ε over eight data sets; at the chosen one ${told(own)} with δ and ${told(pure)} without.`,
     }, rows([0.2, 0.5, 1, 2, 5, 10, 20, 50], y, String),
     columns([100, 1000, 10000, 100000], x, bottom, grouped),
     title("n·ε", bottom),
     dots(data.few, "a"), dots(data.delta, "a"), dots(data.pure, "b"),
     line(data.few, "a thin"), line(data.delta, "a"), line(data.pure, "b dashed"),
-    tag("line", { class: "dashed", x1: x(known), x2: x(known), y1: 8, y2: bottom }),
-    range(own, "a", left), own ? tag("circle", { class: "a", cx: left, cy: y(own.median), r: 5 }) : "",
-    range(pure, "b", right),
-    pure ? tag("rect", { class: "b", x: right - 4.5, width: 9, y: y(pure.median) - 4.5, height: 9 }) : "",
+    tag("line", { class: "dashed", x1: here, x2: here, y1: 8, y2: bottom }),
+    range(own, "a", left), tag("circle", { class: "a", cx: left, cy: y(own.median), r: 5 }),
+    range(pure, "b", right), tag("rect", { class: "b", x: right - 4.5, width: 9, y: y(pure.median) - 4.5, height: 9 }),
     text(WIDTH - 10, 22, `with δ 有 δ: ${told(own)}`, { ...end, class: "strong above" }),
     text(WIDTH - 10, 40, `without δ 无 δ: ${told(pure)}`, { ...end, class: "strong above" }));
   };
 
-  const words = found => (found
-    ? [`${found.median.toFixed(1)} points (${found.least.toFixed(1)} to ${found.most.toFixed(1)} on ${found.sets} data sets)`,
-      ` ${found.median.toFixed(1)} 个百分点（${found.sets} 个数据集上 ${found.least.toFixed(1)} 至 ${found.most.toFixed(1)}）`]
-    : ["there are no data here", "此处无数据"]);
+  const words = found => {
+    const loss = found.median.toFixed(1), [least, most] = [found.least, found.most].map(x => x.toFixed(1));
+    const [atMost, zhAtMost] = found.last ? ["at most ", "至多"] : found.first ? ["at least ", "至少"] : ["", ""];
+    const end = found.last ?? found.first;
+    const [where, zhWhere] = end ? [`, as at n·ε = ${grouped(end)}, where our data end`, `，即数据止处 n·ε = ${grouped(end)} 的值`] : ["", ""];
+    return [`${atMost}${loss} points (${least} to ${most} on ${found.sets} data sets${where})`,
+      `${zhAtMost} ${loss} 个百分点（${found.sets} 个数据集上 ${least} 至 ${most}${zhWhere}）`];
+  };
 
   moving.figures.choose = {
     controls: [{
@@ -124,7 +137,7 @@
     draw: ([first, second], data) => {
       const epsilon = EPSILONS[first], n = RECORDS[second], known = n * epsilon;
       const [even, rare] = [0.5, 0.01].map(before => percent(belief(before, epsilon)));
-      const [own, pure] = [withDelta(data, known), across(data.pure, known)].map(words);
+      const [own, pure] = [withDeltaAtMost(data, known), pureAtMost(data, known)].map(words);
       return {
         panels: [gains(epsilon), costs(data, known)],
         says: [

@@ -53,8 +53,10 @@ DISCRETE = Domain((Categorical("g", ("a", "b")), Categorical("sex", ("f", "m")))
 THREE = Domain(D.attributes, ("no", "yes", "maybe"))
 X = pd.DataFrame({"age": [1.0, 2, 3, 4], "sex": ["f", "m", "f", "m"]})
 Y = pd.Series(["no", "yes", "no", "yes"])
-OTHER = pd.DataFrame({"age": [90.0, 17, 55, 71], "sex": ["m", "m", "m", "f"]})  # other people
-OTHER_Y = pd.Series(["yes", "yes", "yes", "no"])
+OTHER = pd.DataFrame(
+    {"age": [90.0, 17, 55, 71, 44, 44], "sex": ["m", "m", "m", "f", "f", "f"]}
+)  # more, and others
+OTHER_Y = pd.Series(["yes", "yes", "yes", "no", "no", "no"])
 
 
 class Exit1(Exception):  # noqa: N818
@@ -342,7 +344,7 @@ PARAMETERS = [
         "joint and multiway", forest(categorical="multiway"), "selection='joint'", "needs categorical='one-vs-rest'",
         "and thresholds='uniform'",
     ),
-    Bad("too deep", forest(max_depth=40, n_trees=1), "nodes at depth 20", "more than 1048576", "lower max_depth, or bin"),
+    Bad("too deep", forest(max_depth=40, n_trees=1), "nodes at depth 40", "more than 1048576", "lower max_depth, or bin"),
     Bad(
         "bins of binary splits", lambda: EDPRF(domain=D, bins="node-width").fit(X, Y), "bins='node-width'",
         "are of multiway splits", "set splits='multiway'",
@@ -378,7 +380,7 @@ PARAMETERS = [
         "more records than stated", lambda: DiffPID3(domain=DISCRETE, max_records=2).fit(
             X.rename(columns={"age": "g"}).assign(g="a"), Y
         ),
-        "max_records=2", "there are 4 records", "state a larger public bound",
+        "max_records=2", "there are more", "state a larger public bound",
     ),
     Bad(
         "a parameter misspelt", lambda: PrivateBooster(n_round=3), "'n_round'", "expected", "n_rounds", error=TypeError,
@@ -451,7 +453,7 @@ TABLES = [
     Bad("y is too short", booster(y=Y[:3]), "inconsistent numbers of samples", "pass one label a record", r"Domain\.check\(X, y\) counts them"),
     Bad("weights", lambda: PrivateBooster(domain=D).fit(X, Y, sample_weight=np.ones(4)), "sample_weight", "expected records that weigh the same", "leave it out", error=TypeError),
     Bad("another argument", lambda: PrivateBooster(domain=D).fit(X, Y, weights=np.ones(4)), "'weights'", "expected X and y alone", "leave it out", error=TypeError),
-    Bad("y of two columns", booster(y=np.zeros((4, 2))), r"shape \(4, 2\)", "must be one-dimensional", "pass one label a record"),
+    Bad("y of two columns", booster(y=np.zeros((4, 2))), "got 2 dimensions", "must be one-dimensional", "pass one label a record"),
     *[
         Bad(f"y {name}{where}", booster(y=y, **domain), value, "must be one-dimensional", r"pass a column, such as table\['class'\]")
         for where, domain in (("", {}), (", without a domain", {"domain": None}))
@@ -975,6 +977,11 @@ GIVEN: dict[str, tuple[dict[str, Any], Callable[[pd.DataFrame, Any], tuple[Any, 
     "a dict": ({}, lambda x, y: (x.to_dict("list"), y)),
     "a list of dicts": ({}, lambda x, y: (x.to_dict("records"), y)),
     "one column": ({}, lambda x, y: (x["age"], y)),
+    "a flat array": ({}, lambda x, y: (x["age"].to_numpy(), y)),
+    "a deep array": ({}, lambda x, y: (x.to_numpy()[:, None], y)),
+    "no columns": ({}, lambda x, y: (x[[]], y)),
+    "an array without columns": ({}, lambda x, y: (x[[]].to_numpy(), y)),
+    "labels in a flat frame": ({}, lambda x, y: (x, np.array([y, y]))),
     "ragged rows": ({}, lambda x, y: ([row[: 1 + i % 2] for i, row in enumerate(x.values.tolist())], y)),
     "a pair": ({}, lambda x, y: ((x, y), y)),
     "a set": ({}, lambda x, y: (set(x["age"]), y)),
@@ -1014,6 +1021,6 @@ def test_what_a_fit_says_does_not_depend_on_the_records(kind: Any, given: str) -
 
 def test_words_that_depend_on_the_records_are_found() -> None:
     """Broken twin: a strict fit tells what it found, and to whom it belongs."""
-    for given in ("values outside", "unknown values", "unknown labels"):
+    for given in ("values outside", "unknown values", "unknown labels", "labels too few"):
         kind = partial(PrivateBooster, strict=True)
         assert told(kind, given, PEOPLE[0]) != told(kind, given, PEOPLE[1])

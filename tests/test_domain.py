@@ -130,7 +130,7 @@ BROKEN = [
     (np.zeros((3, 2)), "X has 2 features, but the domain has 3"),
     (np.zeros(3), "2-D array, got 1 dimension.*reshape"),
     (np.zeros((1, 1, 1)), "got 3 dimension"),
-    (pd.DataFrame(index=range(3)), "0 feature"),
+    (pd.DataFrame(index=range(3)), "lacks the columns .*it has none"),
     ([[1, "red", 1], [1]], "2-D array, got 1 dimension"),
 ]
 

@@ -223,9 +223,6 @@ def test_mechanisms_refuse_bad_sensitivities_and_floats() -> None:
             c.gaussian([1.0], rho=1, sensitivity=sensitivity, what="count")
     with pytest.raises(TypeError, match="needs multiples of unit=1"):
         c.geometric([1.5], epsilon=1, sensitivity=1, what="count")
-    for mechanism, budget in ((c.geometric, {"epsilon": 1e-16}), (c.discrete_gaussian, {"rho": 1e-32})):
-        with pytest.raises(ValueError, match=r"a budget of 1e-\d+ is too small for noise in steps of 1:"):
-            mechanism([1], sensitivity=1, what="count", **budget)
     with pytest.raises(TypeError):
         c.laplace([1.0], epsilon=1, what="count")  # no default sensitivity
     assert c.ledger.events == []

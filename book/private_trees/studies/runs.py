@@ -6,6 +6,7 @@ import csv
 import hashlib
 import io
 import json
+import multiprocessing
 import platform
 import tempfile
 import time
@@ -405,7 +406,9 @@ def _measured(study: Study, cells: Sequence[Cell], jobs: int) -> Iterator[tuple[
     if jobs == 1:
         yield from ((cell, study.measure(cell)) for cell in cells)
         return
-    with ProcessPoolExecutor(jobs, initializer=as_worker) as pool:
+    # Not forked: estimators take no noise of a Generator in forked processes, and results could not be repeated.
+    spawned = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, mp_context=spawned, initializer=as_worker) as pool:
         running = {pool.submit(study.measure, cell): cell for cell in cells}
         try:
             for done in as_completed(running):

@@ -41,23 +41,9 @@ GONE = 128 + 13  # as if by SIGPIPE, which Windows lacks and Python ignores
 SIGNALS = [
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name)
 ]
-SPELT = {
-    **{"ε": "epsilon", "δ": "delta", "ρ": "rho", "μ": "mu", "α": "alpha", "Δ": "Delta", "∞": "infinity"},
-    **{
-        "≥": ">=",
-        "≤": "<=",
-        "≠": "!=",
-        "−": "-",
-        "–": "-",
-        "—": "-",
-        "×": "x",
-        "·": "*",
-        "±": "+-",
-        "→": "->",
-    },
-    **{"′": "'", "‘": "'", "’": "'", "“": '"', "”": '"', "…": "...", "²": "^2", "½": "1/2"},
-    **{"├": "|", "└": "`", "─": "-", "│": "|"},
-}
+SYMBOLS = "εδρμαΔ∞≥≤≠−–—×·±→′‘’“”…²½├└─│"
+WORDS = "epsilon delta rho mu alpha Delta infinity >= <= != - - - x * +- -> ' ' ' \" \" ... ^2 1/2 | ` - |"
+SPELT = dict(zip(SYMBOLS, WORDS.split(), strict=True))
 
 
 class MisuseError(Exception):
@@ -278,8 +264,10 @@ def note(text: str) -> None:
         _drop(sys.stderr)
 
 
-class _Aside(io.RawIOBase):
+class _Aside(io.BufferedIOBase):
     """Standard error for others, whom it shall not concern whether it can be written to."""
+
+    name = "<stderr>"
 
     def writable(self) -> bool:
         return True
@@ -297,8 +285,7 @@ class _Aside(io.RawIOBase):
 def aside() -> Iterator[None]:
     """What others print inside goes to standard error, also from compiled code and from processes that they start."""
     sys.stdout.flush()
-    raw = io.BufferedWriter(_Aside(), buffer_size=1)
-    stream = io.TextIOWrapper(raw, sys.stderr.encoding, "backslashreplace", write_through=True)
+    stream = io.TextIOWrapper(_Aside(), sys.stderr.encoding, "backslashreplace", write_through=True)
     kept = None
     with suppress(OSError):
         kept = os.dup(1)

@@ -293,7 +293,10 @@ def test_what_a_subject_prints_stands_beside_the_verdict(
             ["compiled" in text for text in (out, err)],
         )
         assert printed == (([False, True],) * 2 if name == "aside" else ([True, False],) * 2)
-        assert "on standard error" in err
+        assert "on standard error\n" in err
+        assert (
+            name != "aside" or "on standard output\non standard error\n" in err
+        )  # in the order in which it came
     assert shown == {"aside": True, "as before": False}
 
 

@@ -560,7 +560,7 @@ DOCUMENTS = [
     )
 ] + [
     Bad("a dict for a path", lambda: dpnb.read({"a": 1}), "path is of type dict", "expected a path", "such as 'model.json'", TypeError),
-    Bad("of a later version", document(put("version", value=3)), "has version 3", "reads versions up to 2", "install the dpnb that wrote it", DataError),
+    Bad("of a later version", document(put("version", value=4)), "has version 4", "reads versions up to 3", "install the dpnb that wrote it", DataError),
     Bad("of another format", document(put("format", value="onnx")), "is not a model", "expected format 'dpnb model'", "release", DataError),
     Bad("without its ledger", document(lambda d: d.pop("ledger")), "it lacks 'ledger'", "expected a whole document", WHOLE, DataError),
     Bad("of a class of the system", document(put("estimator", value="os:system")), "'os:system'", "no class that documents hold", "update dpnb", DataError),
@@ -695,14 +695,13 @@ YAMLS = [
         ("unit: date with numbers", yaml("[0, 100]", "[0, 100]\n  unit: date"), r"got \[0, 100\]", "unit of 'age' is 'date'", r"write bounds as \[2001-01-01"),
         ("bounds twice", yaml("[0, 100]", "[0, 100]\n  continuous: [0, 50]"), "the key 'continuous'", "comes twice, again in line 6", "remove one"),
         ("not filled in", yaml("[0, 100]", '["FILL IN", "FILL IN"]'), "'FILL IN'", "has still to be filled in", "for 'age'"),
-        ("csv: a list", written(YAML + "csv: [a]\n"), r"got \['a'\]", "csv may hold", "ignore, missing, key, .*separator, decimal"),
+        ("csv: a list", written(YAML + "csv: [a]\n"), r"got \['a'\]", "csv may hold", "ignore, key, .*missing, separator, decimal"),
         ("csv: ignored", written(YAML + "csv: {ignored: [a]}\n"), "got {'ignored'", "csv may hold", "did you mean 'ignore'"),
         ("csv: sep", written(YAML + "csv: {sep: ';'}\n"), "got {'sep': ';'}", "csv may hold", "did you mean 'separator'"),
         ("csv: ignore an attribute", written(YAML + "csv: {ignore: age}\n"), "'age'", "is an attribute or the target", "name it once"),
         ("csv: 30 %", written(YAML + "csv: {test_share: 30}\n"), "test_share=30", "expected a share in", "such as 0.3"),
         ("csv: a negative seed", written(YAML + "csv: {split_seed: -1}\n"), "got -1", "an integer of at least 0", "0 is the default"),
         ("csv: a number for the key", written(YAML + "csv: {key: 5}\n"), "got 5", "must be the name of a column", "in quotes"),
-        ("csv: a marker that is a value", written(YAML + "csv: {missing: [f]}\n"), "'f' marks a missing value", "is a value or class as well", "remove one"),
     )
 ]  # fmt: skip
 

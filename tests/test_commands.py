@@ -195,7 +195,7 @@ def test_a_check_without_labels_says_so(call: Call) -> None:
 
 def predicted(folder: Path) -> pd.DataFrame:
     domain, _ = dpnb.domain.read_domain_file(folder / "domain.yml")
-    X = domain.spelt(table().astype(str), missing=("",))
+    X = domain.spelt(table().astype(str))
     model = dpnb.read(folder / "model.json")
     shares = model.predict_proba(X)
     found = pd.DataFrame({"prediction": model.classes_[shares.argmax(1)]})
@@ -433,13 +433,79 @@ def test_a_card_of_a_model_that_is_not_private_says_so(folder: Path) -> None:
 
 
 def test_what_predict_moves_is_told(call: Call, folder: Path) -> None:
-    table().assign(age="old").to_csv(folder / "words.csv", index=False)
+    """A value that the domain has a place for is no reason to stop: a bound, or missing."""
+    late = table().assign(age="old", since="2031-01-01")
+    late.to_csv(folder / "words.csv", index=False)
     status, out, err = call("predict", "model.json", "words.csv")
     assert (status, out.count("\n")) == (0, 301)
-    assert err.startswith(
-        "moved into the domain, as by fit: column 'age' must hold numbers, got 'old' in 300 of 300"
+    assert err == (
+        "moved into the domain: column 'age': 'old' (300) counted as missing\n"
+        "moved into the domain: column 'since': '2031-01-01' (300) counted as 2030-12-31\n"
     )
-    assert err.count("\n") == 1
+    late.assign(age="", since="2030-12-31").to_csv(folder / "right.csv", index=False)
+    assert (lambda run: (run[0], run[2]))(call("predict", "model.json", "right.csv")) == (0, "")
+    shares = [
+        pd.read_csv(io.StringIO(text))["probability yes"]
+        for text in (out, call("predict", "model.json", "right.csv")[1])
+    ]
+    pd.testing.assert_series_equal(*shares)
+
+
+MARKED = table(6).assign(
+    income=["?", "1", "2", "x", "3", "1e999"], grade="?", since=["2001-02-03"] * 5 + ["03/02/2001"]
+)
+
+
+@pytest.mark.parametrize("chunk", [2, 50_000])
+def test_predict_stops_at_a_value_without_a_place(
+    call: Call, folder: Path, chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Income may not be missing, and "?" marks what is missing, for grade as well; a line break in a cell is a line."""
+    monkeypatch.setattr(commands, "CHUNK", chunk)
+    MARKED.assign(note=["a\nb", *"bcdef"]).to_csv("odd.csv", index=False)
+    status, out, err = call("predict", "model.json", "odd.csv", "--out", "out.csv")
+    assert (status, out, sorted(path.name for path in folder.glob("*out.csv*"))) == (1, "", [])
+    assert err.startswith(
+        "odd.csv does not fit the domain; nothing is written\nline 2, column 'income': no value; fill them in, "
+        "drop these records, or write --move, which counts them as 100000 euros, the middle\n"
+    )
+    MARKED.iloc[1:].to_csv("odd.csv", index=False)
+    status, out, err = call("predict", "model.json", "odd.csv")
+    assert (status, out.count("\n")) == (1, 3 if chunk == 2 else 0)
+    assert ("; 2 records are out already\n" if chunk == 2 else "; nothing is written\n") in err
+    assert "\nline 4, column 'income': 'x'; write them as numbers, drop these records, or write --move" in err
+    status, out, err = call("predict", "model.json", "odd.csv", "--move")
+    assert (status, out.count("\n")) == (0, 6)
+    assert err.splitlines() == [
+        "moved into the domain: column 'income': 'x' (1) counted as 100000 euros, the middle; write them as numbers, "
+        "or drop these records",
+        "moved into the domain: column 'since': '03/02/2001' (1) counted as 2015-07-02, the middle; write them as "
+        "2001-12-31, or drop these records",
+    ]
+    model, right = dpnb.read("model.json"), MARKED.iloc[1:].drop(columns="default")
+    right = right.assign(income=[1, 2, 1e5, 3, 2e5], grade=None, since=pd.Timestamp("2001-02-03"))
+    right["age"] = pd.to_numeric(right["age"])
+    right.loc[right.index[-1], "since"] = pd.Timestamp("2015-07-02")
+    shares = pd.read_csv(io.StringIO(out))[["probability no", "probability yes"]]
+    np.testing.assert_array_equal(shares, model.predict_proba(right))
+
+
+def test_a_strict_model_stops_at_a_bound_as_well(call: Call, folder: Path) -> None:
+    domain = dpnb.Domain.from_yaml("domain.yml")
+    X = domain.spelt(table().drop(columns="default").astype(str).assign(income="5", grade="1"))
+    with pytest.warns(dpnb.PrivacyLeakWarning):
+        dpnb.PrivateBooster(epsilon=math.inf, domain=domain, strict=True).fit(X, table()["default"]).release(
+            "s.json"
+        )
+    table(9).assign(age="999").to_csv("high.csv", index=False)
+    assert call("predict", "model.json", "high.csv")[0] == 0
+    status, _, err = call("predict", "s.json", "high.csv")
+    assert status == 1
+    assert (
+        "line 2, column 'age': '999', and 8 more in the records up to the 9th; write them as they are, within 18 to"
+        in err
+    )
+    assert call("predict", "s.json", "high.csv", "--move")[0] == 0
 
 
 # --- Fitting --------------------------------------------------------------------------------------------------------
@@ -501,7 +567,7 @@ def test_a_number_from_the_command_line(call: Call, folder: Path) -> None:
     found = pd.read_csv(io.StringIO(out))
     assert found.columns.tolist() == [*records.columns, "probability yes", "prediction"]
     domain, _ = dpnb.domain.read_domain_file(folder / "number.yml")
-    X = domain.spelt(records.astype(str), missing=("",))
+    X = domain.spelt(records.astype(str))
     np.testing.assert_array_equal(found["prediction"], model.predict(X))
     assert np.corrcoef(found["prediction"], records["income"])[0, 1] > 0.9
     records.assign(prediction=1).to_csv("taken.csv", index=False)
@@ -532,11 +598,11 @@ def test_a_table_that_does_not_fit_spends_nothing(call: Call, folder: Path) -> N
 
 
 def test_options_may_stand_before_the_table(call: Call, folder: Path) -> None:
-    table().replace("", "n/a").to_csv(folder / "na.csv", index=False)
-    _, expected, _ = call("predict", "model.json", "na.csv", "--missing", "n/a", "--missing", "")
-    status, out, err = call("predict", "model.json", "--missing", "n/a", "--missing", "", "na.csv")
-    assert (status, out, err) == (0, expected, "")
-    assert out.count("\n") == 301
+    table().replace("", "?").to_csv(folder / "na.csv", index=False)
+    for words in (("--move", "na.csv", "--out", "a.csv"), ("na.csv", "--out", "b.csv", "--move")):
+        assert call("predict", "model.json", *words) == (0, "", "")
+    assert (folder / "a.csv").read_bytes() == (folder / "b.csv").read_bytes()
+    assert call("predict", "model.json", "na.csv", "--out", "")[2].startswith("--out is empty: name a file")
 
 
 def test_the_version_is_told(call: Call) -> None:

@@ -244,7 +244,10 @@ def test_predict_moves_what_fit_moves(monkeypatch: pytest.MonkeyPatch) -> None:
     model = learner().fit(X, y)
     with pytest.warns(UserWarning, match="moved into the domain, as by fit: 2 columns do not fit") as told:
         shares = model.predict_proba(X)
-    assert "got 'ten' in 29 of 200 records" in str(told[0].message)
+    assert "column 'x': 'ten' (29) counted as 5, the middle; write them as numbers" in str(told[0].message)
+    assert "'z' (28) counted as 'a', the first of its values; map them to one of 'a', 'b'" in str(
+        told[0].message
+    )
     codes = DOMAINS[2].replaced(X)
     inside = pd.DataFrame({"x": codes[:, 0], "c": np.array(["a", "b"])[codes[:, 1].astype(int)]})
     np.testing.assert_array_equal(shares, model.predict_proba(inside))
@@ -276,7 +279,9 @@ def test_a_domain_that_was_read_off_holds_no_missing_values() -> None:
     with pytest.raises(dpnb.DomainError, match="hold NaN"):
         model.predict(X.assign(x=np.nan))
     encoded = PrivateBooster(random_state=0).fit(dpnb.records.memory.Records(X, y, domain=DOMAINS[2]))
-    with pytest.warns(UserWarning, match="hold NaN"):
+    with pytest.warns(
+        UserWarning, match=r"column 'x': no value \(200\) counted as 5, the middle; fill them in"
+    ):
         encoded.predict(X.assign(x=np.nan))
 
 

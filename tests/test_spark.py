@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import pickle
+import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -25,6 +28,7 @@ pytest.importorskip("pyspark")
 import pyarrow as pa
 from pyspark import TaskContext, cloudpickle
 from pyspark.sql import SparkSession
+from pyspark.sql.functions import expr, lit
 
 import dpnb
 from dpnb import (
@@ -39,7 +43,8 @@ from dpnb import (
 )
 from dpnb.boosting import stages
 from dpnb.boosting.plans import Planner
-from dpnb.domain import Misfit
+from dpnb.domain import Attribute, Misfit
+from dpnb.domain.encoding import encoded, replaced
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.papers.dpada import DPAda
 from dpnb.papers.edprf import EDPRF
@@ -341,8 +346,257 @@ def test_a_task_that_always_fails_is_an_error(session: SparkSession, three: Any,
         raise RuntimeError("out of order")
 
     table = spark.SparkTable(frame.mapInArrow(broken, frame.schema), domain)
-    with pytest.raises(Exception, match="out of order"):
+    with pytest.raises(DataError, match=r"Spark could not compute the table: RuntimeError: out of order$"):
         PrivateBooster(n_rounds=1, random_state=0).fit(table)
+
+
+def test_a_table_whose_files_are_gone(session: SparkSession, three: Any, tmp_path: Path) -> None:
+    X, y, domain = three
+    session.createDataFrame(X.assign(label=y)).coalesce(1).write.parquet(str(tmp_path / "table"))
+    frame = session.read.parquet(str(tmp_path / "table"))
+    shutil.rmtree(tmp_path / "table")
+    with pytest.raises(
+        DataError, match=r"Spark could not compute the table: .* does not exist; try without"
+    ) as said:
+        PrivateBooster(n_rounds=1, random_state=0).fit(spark.SparkTable(frame, domain))
+    assert len(str(said.value)) < 500
+    assert said.value.__suppress_context__
+
+
+ENDED = """
+import os, signal
+from dpnb import Categorical, Domain
+from dpnb.spark import SparkTable, local_session
+session = local_session(cores=1, memory="512m")
+frame = session.sql("SELECT 1 AS x, 'no' AS y")
+domain = Domain((Categorical("x", (0, 1)),), ("no", "yes"), "y")
+table = SparkTable(frame, domain)
+java = session.sparkContext._gateway.proc
+def says(what, use):
+    try: use()
+    except Exception as error: print(what, type(error).__name__, error, error.__suppress_context__)
+session.stop()
+says("stopped", lambda: SparkTable(frame, domain))
+local_session(cores=1)
+says("other", table.all_values)
+says("closed", table.close)
+os.kill(java.pid, signal.SIGKILL)
+java.wait()
+says("killed", lambda: SparkTable(frame, domain))
+says("session", local_session)
+"""
+
+
+def test_a_session_that_has_ended() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ENDED], capture_output=True, text=True, check=True, env=os.environ
+    )
+    stopped = (
+        "DataError the session of this Spark table was stopped: start one, such as local_session(), .* True"
+    )
+    killed = "DataError Java, in which Spark runs, has ended, .*: start Python again, .* True"
+    expected = [f"stopped {stopped}", f"other {stopped}", f"killed {killed}", f"session {killed}"]
+    assert re.fullmatch("\n".join(expected).replace("()", r"\(\)"), done.stdout.strip()), done.stdout
+
+
+# --- Names ----------------------------------------------------------------------------------------------------
+
+HOSTILE = (  # of attributes, then of the target and the key
+    "emp.var.rate", "a.b", "a", "A", "two words", "back`tick", "quo'te\"s", "com,ma", "Größe 中", "count", "_1", "1",
+    " ", "`c.d`", "key.", "Key.",
+)  # fmt: skip
+BANK = (  # UCI's names, and another one for its "y"
+    "job", "marital", "education", "default", "housing", "loan", "contact", "month", "day_of_week", "poutcome", "age",
+    "campaign", "pdays", "previous", "emp.var.rate", "cons.price.idx", "cons.conf.idx", "euribor3m", "nr.employed",
+    "deposit", "id",
+)  # fmt: skip
+
+
+def called(names: tuple[str, ...]) -> tuple[pd.DataFrame, pd.Series[Any], Domain]:
+    """Records whose attributes, target and key have these names; every third attribute is a word."""
+    rng, (*attributes, target, key) = np.random.default_rng(5), names
+    X = pd.DataFrame({name: rng.random(N).round(1) for name in attributes}).rename_axis(key)
+    words = attributes[::3]
+    X[words] = rng.choice(["red", "blue"], (N, len(words)))
+    y = pd.Series(np.where(X[attributes[1]] + rng.normal(0, 0.1, N) > 0.5, "yes", "no"), name=target)
+    made = (Categorical(n, ("red", "blue")) if n in words else Continuous(n, 0, 1) for n in attributes)
+    return X, y, Domain(tuple(made), ("no", "yes"), target)
+
+
+@pytest.mark.parametrize("names", [HOSTILE, BANK], ids=["hostile", "Bank's"])
+@pytest.mark.parametrize("name", ["PrivateBooster, pure", "DiffPRFs, default"])
+def test_columns_have_any_names(session: SparkSession, names: tuple[str, ...], name: str) -> None:
+    X, y, domain = called(names)
+    plain = X.set_axis(range(X.shape[1]), axis=1).assign(target=y, key=X.index)
+    frame = session.createDataFrame(plain).repartition(2).toDF(*names)
+    table = spark.SparkTable(frame, domain, key=names[-1])
+    check_equal(MODELS[name], Records(X, y, domain=domain), table)
+    table.check_keys()
+    model = MODELS[name](domain=domain, random_state=0).fit(X, y)
+    scored = spark.predict(model, frame)
+    assert scored.columns == [*names, "prediction", "probability"]
+    found = scored.toPandas().set_index(names[-1]).loc[X.index]
+    np.testing.assert_array_equal(np.stack(found["probability"].to_list()), model.predict_proba(X))
+    pd.testing.assert_frame_equal(found[[*domain.names]], X, check_dtype=False)
+
+
+@pytest.mark.realdata
+def test_bank_is_the_same_through_spark(session: SparkSession) -> None:
+    data = dpnb.load("bank")
+    X, y = (part.iloc[:2000] for part in data.train)
+    frame = table_of(session, X, y.rename(data.domain.target), parts=2)
+    table = spark.SparkTable(frame, data.domain, key="id")
+    check_equal(MODELS["PrivateBooster, with δ"], Records(X, y, domain=data.domain), table)
+    model = MODELS["EDPRF, default"](domain=data.domain, random_state=0).fit(X, y)
+    found = spark.predict(model, frame).select("id", "probability").toPandas().set_index("id").loc[X.index]
+    np.testing.assert_array_equal(np.stack(found["probability"].to_list()), model.predict_proba(X))
+
+
+def test_a_name_that_two_columns_have(session: SparkSession, three: Any) -> None:
+    X, y, domain = three
+    frame = session.createDataFrame(X.assign(label=y, id=X.index))
+    model = PrivateBooster(domain=domain, n_rounds=1, random_state=0).fit(X, y)
+    twice, labels = (frame.join(frame.select("id", name), "id") for name in ("x", "label"))
+    for use in (lambda: spark.SparkTable(twice, domain), lambda: spark.predict(model, twice)):
+        with pytest.raises(DomainError, match="as after a join: 'x'; rename or drop all but one of each"):
+            use()
+    with pytest.raises(DomainError, match="repeated columns, as after a join: 'label'"):
+        spark.SparkTable(labels, domain)
+    scored = spark.predict(model, labels)  # needs no label
+    assert scored.columns == [*labels.columns, "prediction", "probability"]
+    assert len(scored.toArrow()) == N
+
+
+def test_a_field_of_a_struct_is_no_column(session: SparkSession) -> None:
+    domain = Domain((Continuous("a.b", 0, 1),), ("no", "yes"), "y")
+    frame = session.sql("SELECT named_struct('b', 0.5D) AS a, 'yes' AS y")
+    with pytest.raises(DomainError, match="'a' is a struct: ") as refused:
+        spark.SparkTable(frame, domain)
+    way_out = str(refused.value).partition("is a struct: ")[2].removesuffix(" takes its field")
+    for taken in (eval(way_out), eval(way_out).withColumn("a", frame["a"]["b"] + 1)):
+        assert [*spark.SparkTable(taken, domain)._frame.first()] == [0.5, "yes"]
+
+
+def test_a_table_in_memory_with_the_name_of_the_key(session: SparkSession, three: Any) -> None:
+    X, y, domain = three
+    wide = X.rename(columns={"x": "record key"})
+    renamed = Domain(
+        tuple(replace(a, name=n) for a, n in zip(domain.attributes, wide, strict=True)),
+        domain.classes,
+        domain.target,
+    )
+    spark.SparkTable.from_pandas(session, wide, y, domain=renamed).check_keys()
+
+
+# --- Types ----------------------------------------------------------------------------------------------------
+
+KINDS: dict[str, Attribute] = {
+    "number": Continuous("v", -1, 3, missing=True),
+    "date": Continuous("v", "2019-12-30", "2020-12-31", missing=True),
+    "word": Categorical("v", ("0", "a", "true"), missing=True),
+    "switch": Categorical("v", (False, True), missing=True),
+    "bit": Categorical("v", (0, 1), missing=True),
+    "whole": Categorical("v", (5, 2**60 + 1), missing=True),
+}
+BITS = {"number", "switch", "bit"}
+CELLS: list[
+    tuple[str, str, str, set[str]]
+] = [  # in Spark's words, and the kinds of attributes that read them
+    ("true", "false", "true", BITS),
+    ("0Y", "1Y", "2Y", {*BITS, "whole"}),
+    ("1S", "5S", "9S", {*BITS, "whole"}),
+    ("1", "0", "-7", {*BITS, "whole"}),
+    ("1L", "1152921504606846977L", "1152921504606846976L", {*BITS, "whole"}),
+    ("1.0F", "0.1F", "float('nan')", {*BITS, "whole"}),
+    ("1D", "NULL", "double('-inf')", {*BITS, "whole"}),
+    ("1.0BD", "0.1BD", "NULL", {*BITS, "whole"}),
+    ("1BD", "1152921504606846977BD", "5BD", {*BITS, "whole"}),
+    ("'a'", "'2020-01-05'", "NULL", {"date", "word"}),
+    ("'a' COLLATE UTF8_LCASE", "'A' COLLATE UTF8_LCASE", "NULL", {"date", "word"}),
+    ("date'2020-01-05'", "date'2021-01-01'", "NULL", {"date"}),
+    ("timestamp'2020-12-31 23:59:59'", "timestamp'2020-01-05 00:00:00'", "NULL", {"date"}),
+    ("timestamp_ntz'2020-12-31 23:59:59'", "timestamp_ntz'2020-01-05 00:00:00'", "NULL", {"date"}),
+    ("NULL", "NULL", "NULL", {*KINDS}),
+    *(
+        (cell, "NULL", "NULL", set())
+        for cell in (
+            "X'61'",
+            "array(1)",
+            "map(1, 2)",
+            "named_struct('v', 1)",
+            "parse_json('1')",
+            "time'10:00:00'",
+            "interval 1 day",
+            "interval 1 month",
+            "make_interval(1)",
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize("zone", ["America/Los_Angeles", "Pacific/Auckland"])
+def test_both_doors_read_each_type_or_spark_refuses_it(session: SparkSession, zone: str) -> None:
+    """Memory has the cells that Spark shows; the zone of a session shifts no day."""
+    with time_zone(session, zone):
+        rows = ", ".join(f"({', '.join(row)})" for row in list(zip(*CELLS, strict=True))[:3])
+        cells = session.sql(f"SELECT * FROM VALUES {rows}")
+        asked = [
+            (column, replace(attribute, name=f"{column} {kind}"), kind in CELLS[place][3])
+            for place, column in enumerate(cells.columns)
+            for kind, attribute in KINDS.items()
+        ]
+        for column, attribute, reads in asked:
+            frame = cells.select(cells[column].alias(attribute.name))
+            with (
+                nullcontext() if reads else pytest.raises(DomainError, match=r"its Spark type is .*; cast it")
+            ):
+                columns.check_columns(frame, Domain((attribute,), (0, 1)))
+        read = [(cells[column].alias(a.name), a) for column, a, reads in asked if reads]
+        domain = Domain(tuple(attribute for _, attribute in read), (0, 1), "y")
+        frame = cells.select(*(column for column, _ in read), lit(1).alias("y")).coalesce(1)
+        here = frame.toPandas()
+        moved = np.array([replaced(here[a.name], a) for a in domain.attributes])
+        cuts = tuple(
+            np.unique([row, np.nextafter(row, -np.inf)]) if isinstance(a, Continuous) else None
+            for a, row in zip(domain.attributes, moved, strict=True)
+        )
+        codes = [row if c is None else np.searchsorted(c, row) for row, c in zip(moved, cuts, strict=True)]
+
+        def there(*, strict: bool) -> dict[str, Any]:
+            encoder = blocks.Encoder(domain, None, cuts, strict)
+            return frame.mapInArrow(encoder, encoder.SCHEMA).toArrow().to_pylist()[0]
+
+        encoder = blocks.Encoder(domain, None, cuts)
+        np.testing.assert_array_equal(blocks.EncodedRecords(there(strict=False), encoder).columns, codes)
+        told = {p: encoded(here[a.name], a, bounds=True)[1] for p, a in enumerate(domain.attributes)}
+        assert pickle.loads(there(strict=True)["misfits"]) == {p: m for p, m in told.items() if m}
+    with time_zone(session, "UTC"), pytest.raises(AssertionError):  # broken twin: a zone that shifts days
+        np.testing.assert_array_equal(blocks.EncodedRecords(there(strict=False), encoder).columns, codes)
+
+
+@contextmanager
+def time_zone(session: SparkSession, zone: str) -> Iterator[None]:
+    name = "spark.sql.session.timeZone"
+    before = session.conf.get(name)
+    session.conf.set(name, zone)
+    yield
+    session.conf.set(name, before)
+
+
+def test_cells_that_python_does_not_have() -> None:
+    """Spark has strings that are no texts, and dates beyond Python's; a whole number stays one beside a missing one."""
+    days = replace(KINDS["date"], clip=True)
+    far = pa.array([3_670_000, -1_000_000, 18266, None], pa.int32()).cast(pa.date32())
+    assert columns.replaced_column(far, days).tolist() == [days.high, days.low, 18266, days.floor]
+    for missing in ([], [None]):
+        wholes = pa.array([2**60 + 1, 2**60, *missing])
+        assert columns.replaced_column(wholes, KINDS["whole"])[:2].tolist() == [1, 0]
+    odd = pa.array([b"a", b"a\xff", None]).cast(pa.binary()).view(pa.string())
+    assert columns.replaced_column(odd, KINDS["word"]).tolist() == [1, 0, 3]
+    assert len(set(label_keys(columns.key_column(odd)))) == 3
+    for broken in (far, odd):  # broken twin: as pyarrow does it
+        with pytest.raises((ValueError, pa.ArrowException)):
+            broken.to_pandas()
 
 
 # --- Errors ---------------------------------------------------------------------------------------------------
@@ -546,7 +800,7 @@ def test_misfits_of_parts_of_a_table() -> None:
 def test_columns_are_checked_before_anything_runs(session: SparkSession, three: Any) -> None:
     X, y, domain = three
     frame = session.createDataFrame(X.assign(label=y, id=range(N)))
-    with pytest.raises(DomainError, match=r"lacks the columns 'x', 'flag'; it has c, hours-per-week"):
+    with pytest.raises(DomainError, match=r"lacks the columns 'x', 'flag'; it has 'c', 'hours-per-week'"):
         spark.SparkTable(frame.drop("x", "flag"), domain)
     with pytest.raises(DomainError, match="lacks the columns 'customer'"):
         spark.SparkTable(frame, domain, key="customer")
@@ -554,10 +808,25 @@ def test_columns_are_checked_before_anything_runs(session: SparkSession, three: 
         DomainError, match="column 'x' must hold numbers, but its Spark type is string; cast it"
     ):
         spark.SparkTable(frame.withColumn("x", frame["x"].cast("string")), domain)
-    with pytest.raises(DomainError, match="column 'c' has the Spark type bigint"):
+    with pytest.raises(DomainError, match=r"column 'c' must hold values such as 'red', .*type is bigint"):
         spark.SparkTable(frame.withColumn("c", frame["id"]), domain)
-    with pytest.raises(DomainError, match="the target 'label' has the Spark type boolean"):
+    with pytest.raises(DomainError, match=r"target 'label' must hold .* type is boolean"):
         spark.SparkTable(frame.withColumn("label", frame["flag"]), domain)
+    with pytest.raises(
+        DomainError, match=r"the key 'x' must hold whole numbers or strings, .* type is double"
+    ):
+        spark.SparkTable(frame, domain, key="x")
+    with pytest.raises(DomainError, match=r"lacks the columns 'x', .*; it has none; rename or add columns"):
+        spark.SparkTable(frame.select(), domain)
+    with pytest.raises(DataError, match=r"frame is a stream, .*: write them to a table, and read that"):
+        spark.SparkTable(session.readStream.schema(frame.schema).parquet("."), domain)
+    months = frame.withColumn("since", expr("interval 1 month"))
+    spark.SparkTable(months, domain)
+    model = PrivateBooster(domain=domain, n_rounds=1, random_state=0).fit(X, y)
+    with pytest.raises(DomainError, match=r"'since' has the type interval month, .*: drop it, or cast it"):
+        spark.predict(model, months)
+    with pytest.raises(DomainError, match="has a column Probability already: rename it"):
+        spark.predict(model, frame.withColumnRenamed("id", "Probability"))
 
 
 def test_no_records(session: SparkSession, three: Any) -> None:

@@ -33,7 +33,7 @@ import pandas as pd
 
 from ..arrays import Bools
 from ..checks import check_path
-from ..domain import Categorical, Domain
+from ..domain import Domain
 from ..domain.cells import (
     CsvSection,
     check_columns,
@@ -127,7 +127,7 @@ def read_all(path: Path, *, domain: Path) -> tuple[pd.DataFrame, Domain, str]:
     check_keys([table], key=layout.key)
     records, keep = _records(table, domain=public, layout=layout, file=path, first_row=0)
     _check_some(records, table, file=path, purpose="learn from")
-    return records, public, report(table, keep, domain=public, layout=layout, file=domain)
+    return records, public, report(table, keep, domain=public, file=domain)
 
 
 def _check_some(records: pd.DataFrame, table: pd.DataFrame, *, file: Path, purpose: str) -> None:
@@ -157,7 +157,7 @@ def _records(
     codes, labels, keep = encode_cells(table, domain=domain, layout=layout, file=file)
     assert labels is not None
     columns: dict[str, Any] = {a.name: decoded(codes[:, j], a) for j, a in enumerate(domain.attributes)}
-    columns[domain.target] = decoded(labels, domain.response or Categorical(domain.target, domain.classes))
+    columns[domain.target] = decoded(labels, domain.label)
     rows = pd.RangeIndex(first_row, first_row + len(table))
     keys = rows if layout.key is None else pd.Index(table[layout.key])
     return pd.DataFrame(columns, index=keys[keep]), keep

@@ -30,7 +30,9 @@ class Continuous:
     ----------
     name : column name, not empty.
     low, high : public bounds, both included; at most 1e300 in size, ``low < high``. Two dates, or texts such as
-        ``"2001-12-31"``, make an attribute of dates, whose numbers are days since 1970-01-01.
+        ``"2001-12-31"``, make an attribute of dates, whose numbers are days since 1970-01-01. Only the calendar day
+        counts, as the value states it: its hours and its time zone do not, so that the last day has all its hours. Give
+        an hour that matters a column of its own.
     missing : whether a record may have no value. A missing value is a number of its own below ``low``, and a model can
         ask whether the value is missing.
     clip : whether values outside the bounds count as the nearest bound, rather than as an error.
@@ -170,6 +172,8 @@ class Categorical:
     values : all values that a record may take, each once; at least one. Their order gives their codes.
     missing : whether a record may have no value, which adds a level ``"missing"``.
     unknown : ``"error"`` if values that are not listed are errors, or ``"other"`` if they add a level ``"other"``.
+        Where no error may stop a model, as in a fit or a prediction, they count as missing if that is a level, and as
+        the first value if it is not.
 
     Raises
     ------
@@ -201,7 +205,9 @@ class Categorical:
     @property
     def stand_in(self) -> int:
         """Code of a value that is not listed, where a model must not stop at it."""
-        return self.levels.index("other") if self.unknown == "other" else 0
+        if self.unknown == "other":
+            return self.levels.index("other")
+        return self.levels.index("missing") if self.missing else 0
 
     @property
     def missing_code(self) -> int:
@@ -212,7 +218,8 @@ class Categorical:
 Attribute = Continuous | Categorical
 
 
-def _as_date(value: object) -> date | None:
+def _as_date(value: Any) -> date | None:
+    value = pd.Timestamp(value) if isinstance(value, np.datetime64) else value
     if isinstance(value, datetime):
         return value.date() if value == value else None  # as a missing date is not
     if isinstance(value, date):

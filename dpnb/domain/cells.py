@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from ..arrays import Bools, Floats
 from ..checks import check_share
 from ..errors import DomainError, closest
-from .attributes import Categorical, listed, short
-from .domain import WRITTEN, Domain, read_domain_file
+from .attributes import listed, short
+from .domain import IN_CSV, Domain, read_domain_file
 from .misfits import in_lines, lacking
 from .rows import LINE
 
@@ -25,20 +25,17 @@ class CsvSection:
     """What the section ``csv`` of a domain file says of records; a single text or number stands for a list of one."""
 
     ignore: Any = ()
-    missing: Any = ()
     key: str | None = None
     test_share: float = 0.3
     split_seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("ignore", "missing"):
-            value = getattr(self, name)
-            entries = tuple(value) if isinstance(value, list | tuple) else (value,)
-            if not all(isinstance(entry, str | int | float) for entry in entries):
-                raise DomainError(
-                    f"csv: {name} must be a list of texts or numbers, got {value!r}; write [a, b]"
-                )
-            object.__setattr__(self, name, entries)
+        entries = tuple(self.ignore) if isinstance(self.ignore, list | tuple) else (self.ignore,)
+        if not all(isinstance(entry, str | int | float) for entry in entries):
+            raise DomainError(
+                f"csv: ignore must be a list of texts or numbers, got {self.ignore!r}; write [a, b]"
+            )
+        object.__setattr__(self, "ignore", entries)
         if self.key is not None and not isinstance(self.key, str):
             raise DomainError(f"csv: key must be the name of a column, got {self.key!r}; write it in quotes")
         try:
@@ -69,7 +66,7 @@ def read_layout(file: Path) -> tuple[Domain, CsvSection]:
     known = [field.name for field in fields(CsvSection)]
     if not isinstance(section, dict) or not set(section) <= set(known):
         unknown = next((key for key in section if key not in known), "") if isinstance(section, dict) else ""
-        may = [*known, *WRITTEN]
+        may = [*known, *IN_CSV]
         close = next(
             (name for name in may if unknown and name.startswith(str(unknown))), closest(unknown, may)
         )
@@ -84,12 +81,6 @@ def read_layout(file: Path) -> tuple[Domain, CsvSection]:
         raise DomainError(
             f"{file}: {twice[0]!r} is an attribute or the target, and cannot be ignored or key; name it once"
         )
-    values = [v for a in domain.attributes if isinstance(a, Categorical) for v in a.values]
-    for marker in layout.missing:
-        if any(_spells(str(marker), value) for value in (*values, *domain.classes)):
-            raise DomainError(
-                f"{file}: {marker!r} marks a missing value and is a value or class as well; remove one of them"
-            )
     return domain, layout
 
 
@@ -145,8 +136,8 @@ def encode_cells(
 ) -> tuple[Floats, NDArray[Any] | None, Bools]:
     """Codes of the records, codes of their labels if there are some, and which records are kept.
 
-    Records without a value are left out where the domain allows no missing value, if the layout says what marks one.
-    A number to predict is its own code.
+    Records with a marker of missing values are left out where the domain allows no missing value. A number to predict
+    is its own code.
 
     Parameters
     ----------
@@ -157,30 +148,28 @@ def encode_cells(
     DomainError If something does not fit; one message reports on all columns and the labels.
     """
     with_labels = domain.target in table
-    cells = table[[*domain.names, *([domain.target] if with_labels else [])]]
-    gone = pd.DataFrame({name: _is_missing(cells[name], layout.missing) for name in cells}, index=cells.index)
-    allowed = [a.name for a in domain.attributes if a.missing]
-    gone[allowed] |= cells[allowed] == ""
-    keep = ~gone.drop(columns=allowed).any(axis=1)
-    cells = cells[keep].mask(gone[keep], None)
+    needed = [a for a in domain.attributes if not a.missing] + [domain.label] * with_labels
+    keep = np.ones(len(table), np.bool_)
+    for a in needed:
+        keep &= ~domain.marked(table[a.name], a)
+    cells = table[keep]
     problems, codes, labels = [], np.empty((0, 0)), None
     try:
-        codes = domain.encode(_without_empty(domain.spelt(cells), domain))
+        codes = domain.encode(domain.spelt(cells))
     except DomainError as error:
         problems.append(str(error))
     try:
         if with_labels:
-            spelt = domain.spelt_labels(cells[domain.target])
-            labels = domain.encode_labels(spelt if "" in domain.classes else spelt.mask(spelt == "", None))
+            labels = domain.encode_labels(domain.spelt_labels(cells[domain.target]))
     except DomainError as error:
         problems.append(str(error) if domain.response else f"column {domain.target!r}: {error}")
     if problems:
         way_out = "If a value marks what is missing, list it under csv: missing in the domain file"
         raise DomainError(f"{file}: " + "\n".join(problems) + f". {way_out}")
-    return codes, labels, keep.to_numpy()
+    return codes, labels, keep
 
 
-def report(table: pd.DataFrame, keep: Bools, *, domain: Domain, layout: CsvSection, file: Path) -> str:
+def report(table: pd.DataFrame, keep: Bools, *, domain: Domain, file: Path) -> str:
     """What the data holder should know of a table that fits: how many records, which are left out, and oddities.
 
     Parameters
@@ -189,33 +178,10 @@ def report(table: pd.DataFrame, keep: Bools, *, domain: Domain, layout: CsvSecti
     keep : which records are kept.
     file : the domain file.
     """
-    records = domain.spelt(table[list(domain.names)][keep], missing=("", *map(str, layout.missing)))
+    records = domain.spelt(table[list(domain.names)][keep])
     labels = domain.spelt_labels(table[domain.target][keep]) if domain.target in table else None
     told = f"all {keep.sum()} records fit {file.name}"
     if gone := int((~keep).sum()):
         lines = table.index[~keep][:4].tolist() if table.index.name == LINE else []
         told += f"; {gone} more lack a value and are left out{in_lines(lines)}"
     return "\n- ".join([told, *domain.oddities(records, labels)])
-
-
-def _without_empty(spelt: pd.DataFrame, domain: Domain) -> pd.DataFrame:
-    """Empty cells as missing values, except where an empty text is a value."""
-    nothing = {a.name: not (isinstance(a, Categorical) and "" in a.values) for a in domain.attributes}
-    return pd.DataFrame(
-        {name: spelt[name].mask((spelt[name] == "") & no, None) for name, no in nothing.items()}
-    )
-
-
-def _is_missing(column: pd.Series[str], markers: tuple[Hashable, ...]) -> pd.Series[bool]:
-    return column.isin([cell for cell in column.unique() if any(_spells(cell, m) for m in markers)])
-
-
-def _spells(cell: str, value: Hashable) -> bool:
-    if isinstance(value, bool):
-        return cell.lower() == str(value).lower()
-    if isinstance(value, int | float):
-        try:
-            return "_" not in cell and float(cell) == value
-        except ValueError:
-            return False
-    return cell == value

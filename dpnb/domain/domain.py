@@ -32,10 +32,20 @@ from .attributes import (
     repeated,
     short,
 )
-from .encoding import decoded, distinct, encoded, positions, replaced, replaced_positions, spelt_values
+from .encoding import (
+    checked,
+    decoded,
+    distinct,
+    encoded,
+    replaced,
+    replaced_and_moved,
+    spelt_values,
+    unmarked,
+)
 from .frames import as_frame, as_series, columns_of, is_table, objects
-from .hints import another_order, notes, notes_on_index
+from .hints import another_order, notes, notes_on_copies, notes_on_index, notes_on_target
 from .misfits import Misfit, joined, lacking, raise_misfits
+from .moves import Moves
 from .rows import PLAIN, Written
 
 
@@ -49,6 +59,8 @@ class Domain:
     classes : the class labels, each once; at least two. Their order gives their codes.
     target : name of the label column; not the name of an attribute.
     response : the number to predict with its public bounds, in place of classes and target.
+    missing : markers of missing values, such as ``("?", -999)``; a cell of any column that is one of them has no value.
+        Where an attribute lists a marker as a value, it stays that value.
     written : how CSV files are written that hold such records.
 
     Raises
@@ -68,6 +80,7 @@ class Domain:
     classes: tuple[Hashable, ...] = ()
     target: str = "class"
     response: Continuous | None = None
+    missing: tuple[str | float, ...] = ()
     written: Written = field(default=PLAIN, repr=False)
 
     def __post_init__(self) -> None:
@@ -97,6 +110,7 @@ class Domain:
             raise DomainError(
                 f"a domain needs at least two classes, got one class: {self.classes!r}; list all that can occur"
             )
+        object.__setattr__(self, "missing", _checked_markers(self.missing))
 
     def _check_response(self) -> None:
         """Raise DomainError unless the target is a number, and has no classes beside that."""
@@ -116,6 +130,11 @@ class Domain:
     def __deepcopy__(self, memo: object) -> Self:
         """The domain itself, because nothing in it changes, and every clone of an estimator asks for a copy."""
         return self
+
+    @cached_property
+    def label(self) -> Attribute:
+        """The target as an attribute, with the classes as values, or with the bounds of the number to predict."""
+        return self.response or Categorical(self.target, self.classes)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -227,19 +246,10 @@ class Domain:
         columns = self._columns(X)
         codes, misfits = self._empty(columns), []
         for position, (attribute, column) in enumerate(zip(self.attributes, columns, strict=True)):
-            try:
-                codes[:, position], misfit = encoded(column, attribute, bounds=bounds)
-            except DomainError as error:
-                misfits.append(str(error))
-            except Exception as error:  # whatever an odd object raises
-                misfits.append(
-                    f"column {attribute.name!r} holds odd objects: {type(error).__name__}; convert them"
-                )
-            else:
-                if misfit is None:
-                    continue
-                misfits.append(misfit.text(attribute, total=len(column)))
-            codes[:, position] = replaced(column, attribute)
+            codes[:, position], found = checked(column, attribute, bounds=bounds)
+            if found:
+                misfits.append(". Also ".join(misfit.text(attribute, total=len(column)) for misfit in found))
+                codes[:, position] = replaced(column, attribute)
         return codes, misfits
 
     def check(self, X: pd.DataFrame | ArrayLike, y: Any = None) -> str:
@@ -273,6 +283,8 @@ class Domain:
         misfits = self.replaced_and_misfits(X)[1]
         columns = self._columns(X)
         problems = [joined(misfits)] if misfits else []
+        if not len(columns[0]):
+            problems.append("there are no records, and a model of none is noise; pass those to learn from")
         if misfits and not is_table(X) and (order := another_order(self.attributes, columns)):
             problems.append(order)
         labels = None if y is None else as_series(y)
@@ -292,21 +304,30 @@ class Domain:
         """Values that fit and are odd, in words; parameters and privacy are those of :meth:`check`."""
         pairs = zip(self.attributes, self._columns(X), strict=True)
         found = [note for attribute, column in pairs for note in notes(attribute, column)]
-        if y is not None and self.response is not None:
-            found += [*notes(self.response, as_series(y)), *notes_on_index(as_frame(X), y)]
-        elif y is not None:
-            counts = np.bincount(self.replaced_labels(y), minlength=self.n_classes)
-            never = [repr(label) for label, n in zip(self.classes, counts, strict=True) if not n]
-            found += [f"no record has the class {', '.join(never)}"] if never and counts.any() else []
-            found += notes_on_index(as_frame(X), y)
-        return found
+        records = codes = self.replaced(X)
+        if y is not None:
+            labels = self.replaced_labels(y)
+            records = np.column_stack([codes, labels])
+            if self.response is not None:
+                found += notes(self.response, as_series(y))
+            else:
+                counts = np.bincount(labels, minlength=self.n_classes)
+                never = [repr(label) for label, n in zip(self.classes, counts, strict=True) if not n]
+                found += [f"no record has the class {', '.join(never)}"] if never and counts.any() else []
+            what = "the class" if self.response is None else "the number to predict"
+            found += [
+                *notes_on_target(self.attributes, codes, labels, what=what),
+                *notes_on_index(as_frame(X), y),
+            ]
+        return [*found, *notes_on_copies(records)]
 
     def replaced(self, X: pd.DataFrame | ArrayLike) -> NDArray[np.float64]:
         """Records as numbers, as by :meth:`encode`, with misfits replaced by values of the domain; a fit sees these.
 
-        Numbers outside the bounds become the nearest bound, and values that are no numbers become the middle of the
-        domain. Unknown categories become the level "other" or, without one, the first value. Missing categories become
-        the level "missing" or, without one, what unknown categories become.
+        Numbers outside the bounds become the nearest bound. Values that are no numbers become missing or, where none
+        may be missing, the middle of the domain. Unknown categories become the level "other" or, without one, the level
+        "missing" or, without both, the first value. Missing categories become the level "missing" or, without one, what
+        unknown categories become.
 
         Parameters
         ----------
@@ -320,31 +341,30 @@ class Domain:
         -----
         **Privacy.** Each value is replaced by a public one, whatever the other records hold, which costs nothing.
         """
-        columns = self._columns(X)
-        codes = self._empty(columns)
-        for position, (attribute, column) in enumerate(zip(self.attributes, columns, strict=True)):
-            codes[:, position] = replaced(column, attribute)
-        return codes
+        return self.replaced_and_moves(X)[0]
 
-    def spelt(self, X: pd.DataFrame, *, missing: tuple[str, ...] = ()) -> pd.DataFrame:
+    def replaced_and_moves(self, X: pd.DataFrame | ArrayLike) -> tuple[NDArray[np.float64], Moves]:
+        """The same, and which values became what, for whoever may see the records; parameters are the same."""
+        columns = self._columns(X)
+        codes, found = self._empty(columns), Moves()
+        for position, (attribute, column) in enumerate(zip(self.attributes, columns, strict=True)):
+            codes[:, position], groups = replaced_and_moved(column, attribute)
+            found.add(attribute, column, groups)
+        return codes, found
+
+    def spelt(self, X: pd.DataFrame) -> pd.DataFrame:
         """A table of texts, such as a CSV file holds, with the public values that its cells spell.
+
+        An empty cell is a missing value, as a marker is, unless the attribute lists it as a value.
 
         Parameters
         ----------
-        X : columns of the domain. Columns of other types are left alone, and so are the cells of continuous attributes,
-            unless numbers are written otherwise than Python's.
-        missing : cells that stand for a missing value.
+        X : columns of the domain. Cells of continuous attributes stay texts, unless numbers are written otherwise than
+            Python's.
         """
         columns = {}
-        for attribute in self.attributes:
-            column = X[attribute.name]
-            if missing and (column.dtype == object or pd.api.types.is_string_dtype(column.dtype)):
-                column = column.mask(column.isin(missing), None)
-            if isinstance(attribute, Categorical):
-                column = spelt_values(self.written.read(column, but=attribute.levels), attribute.levels)
-            elif not attribute.is_date:
-                column = self.written.read(column)
-            columns[attribute.name] = column
+        for a in self.attributes:
+            columns[a.name] = unmarked(self._spelt(X[a.name], a), a, ("", *self.missing))
         return pd.DataFrame(columns, index=X.index)
 
     def encode_labels(self, y: ArrayLike | pd.Series[Any]) -> NDArray[Any]:
@@ -355,15 +375,13 @@ class Domain:
         DomainError
             If ``y`` is not one-dimensional, or a label is missing, not one of the classes, or outside the bounds.
         """
-        labels = as_series(y)
-        codes: NDArray[Any]
-        if self.response is None:
-            codes, misfit = positions(labels, self.classes)
-        else:
-            codes, misfit = encoded(labels, self.response, bounds=True)
-        if misfit is not None:
-            raise DomainError(self.misfit_text(misfit, total=len(labels)))
-        return codes
+        labels = self._labels(y)
+        codes, misfits = checked(labels, self.label, bounds=True)
+        if misfits:
+            raise DomainError(
+                ". Also ".join(self.misfit_text(misfit, total=len(labels)) for misfit in misfits)
+            )
+        return codes if self.response is not None else codes.astype(np.intp)
 
     def misfit_text(self, misfit: Misfit, *, total: int) -> str:
         """What is wrong with labels, or numbers to predict, and the way out; ``total`` is the number of all records."""
@@ -377,14 +395,21 @@ class Domain:
         A number outside the bounds counts as the nearest bound, and one that is missing as the middle.
         """
         y = objects(y) if isinstance(y, list | tuple) else y  # a label that is a list is an unknown one
-        if self.response is not None:
-            return replaced(as_series(y), self.response)
-        return replaced_positions(as_series(y), self.classes, stand_in=0, missing=0)
+        codes = replaced(self._labels(y), self.label)
+        return codes if self.response is not None else codes.astype(np.intp)
 
     def spelt_labels(self, y: pd.Series[Any]) -> pd.Series[Any]:
-        """Labels with the classes that texts spell, as by :meth:`spelt`; numbers to predict are left alone."""
-        y = self.written.read(y, but=self.classes)
-        return spelt_values(y, self.classes) if self.response is None else y
+        """Labels with the classes that texts spell, as by :meth:`spelt`."""
+        return unmarked(self._spelt(y, self.label), self.label, ("", *self.missing))
+
+    def marked(self, column: pd.Series[Any], attribute: Attribute) -> NDArray[np.bool_]:
+        """Which cells of a column of texts are markers of missing values."""
+        return unmarked(self._spelt(column, attribute), attribute, self.missing).isna().to_numpy(np.bool_)
+
+    def _spelt(self, column: pd.Series[Any], attribute: Attribute) -> pd.Series[Any]:
+        if isinstance(attribute, Categorical):
+            return spelt_values(self.written.read(column, but=attribute.levels), attribute.levels)
+        return column if attribute.is_date else self.written.read(column)
 
     def clip(self, X: pd.DataFrame | ArrayLike) -> pd.DataFrame:
         """A copy of the records with continuous values moved into the bounds.
@@ -494,7 +519,10 @@ class Domain:
         labels = as_series(y)
         if not len(labels) or not len(next(iter(columns.values()))):
             raise DomainError("cannot infer a domain from no records; give a Domain")
-        attributes = tuple(_infer_attribute(name, column) for name, column in columns.items())
+        try:
+            attributes = tuple(_infer_attribute(name, column) for name, column in columns.items())
+        except DomainError as error:
+            raise without_domain(error) from error
         name = getattr(y, "name", None)
         target = str(name) if name is not None and str(name) not in columns else "class"
         while target in columns:
@@ -539,9 +567,10 @@ class Domain:
                 f"such documents hold only str, int, float and bool values, got {listed(bad)}; "
                 "name them by texts"
             )
-        csv = {
-            f.name: value for f in fields(Written) if (value := getattr(self.written, f.name)) != f.default
-        }
+        csv: dict[str, Any] = {"missing": list(self.missing)} if self.missing else {}
+        for f in fields(Written):
+            if (value := getattr(self.written, f.name)) != f.default:
+                csv[f.name] = value
         attributes = [_written(attribute) for attribute in self.attributes]
         return target | {"attributes": attributes} | ({"csv": csv} if csv else {})
 
@@ -565,12 +594,11 @@ class Domain:
         attributes = tuple(
             _read_attribute(entry, place) for place, entry in enumerate(document["attributes"], 1)
         )
-        target = document.get("target", "class")
-        written = _read_written(document.get("csv", {}))
+        target, csv = document.get("target", "class"), _read_csv(document.get("csv", {}))
         if isinstance(target, dict):
-            domain = cls(attributes, response=_read_response(document), written=written)
+            domain = cls(attributes, response=_read_response(document), **csv)
         else:
-            domain = cls(attributes, document["classes"], target, written=written)
+            domain = cls(attributes, document["classes"], target, **csv)
         domain.document()  # what YAML has beside plain values, such as dates, cannot be written again
         return domain
 
@@ -605,6 +633,10 @@ class Domain:
         Where a number is to be predicted, there are no classes, and the target has a range::
 
             target: {name: price, range: [0.0, 20000.0], unit: dollars}
+
+        Markers of missing values stand in the section ``csv``::
+
+            csv: {missing: ['?', -999]}
         """
         from .yaml_text import dump
 
@@ -626,7 +658,16 @@ class Domain:
         return read_domain_file(path)[0]
 
     def _columns(self, X: pd.DataFrame | ArrayLike) -> list[pd.Series[Any]]:
-        """Columns of ``X`` in the domain's order."""
+        """Columns of ``X`` in the domain's order, in which markers of missing values are missing values."""
+        columns = self._named_columns(X)
+        pairs = zip(columns, self.attributes, strict=True)
+        return [unmarked(column, attribute, self.missing) for column, attribute in pairs]
+
+    def _labels(self, y: Any) -> pd.Series[Any]:
+        """Labels, in which markers of missing values are missing values."""
+        return unmarked(as_series(y), self.label, self.missing)
+
+    def _named_columns(self, X: pd.DataFrame | ArrayLike) -> list[pd.Series[Any]]:
         columns = columns_of(X)
         if not is_table(X):
             if len(columns) != self.n_attributes:
@@ -664,7 +705,7 @@ def read_domain_file(path: str | os.PathLike[str]) -> tuple[Domain, object]:
     try:
         document = parse(file.read_text(encoding="utf-8"))
         section = (document.pop("csv", None) or {}) if isinstance(document, dict) else {}
-        if isinstance(section, dict) and (csv := {k: section.pop(k) for k in WRITTEN if k in section}):
+        if isinstance(section, dict) and (csv := {k: section.pop(k) for k in IN_CSV if k in section}):
             document["csv"] = csv
         domain = Domain.from_document(document)
     except OSError as error:
@@ -685,10 +726,20 @@ def _frozen(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
+def without_domain(error: DomainError) -> DomainError:
+    """The error for records that a domain which is read off records does not take, and the way out."""
+    return DomainError(
+        f"{error}. No domain was given, so this one was read off the records: pass domain=Domain([...], [...]), whose "
+        "attributes may have missing=True"
+    )
+
+
 def _infer_attribute(name: str, column: pd.Series[Any]) -> Attribute:
     column = column.infer_objects()
     if not pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
         return Categorical(name, distinct(column, of=f"values of column {name!r}"))
+    if pd.api.types.is_complex_dtype(column):
+        raise DomainError(f"Complex data not supported: column {name!r} holds complex numbers")
     numbers, misfit = encoded(column, Continuous(name, -LARGEST, LARGEST), bounds=False)
     if misfit is not None:
         raise DomainError(misfit.text(f"column {name!r}", total=len(column)))
@@ -783,14 +834,15 @@ def _read_attribute(entry: object, place: int) -> Attribute:
     return attribute
 
 
-WRITTEN = tuple(f.name for f in fields(Written))
+IN_CSV = ("missing", *(f.name for f in fields(Written)))  # what a section csv says of the domain
 
 
-def _read_written(section: object) -> Written:
-    """How CSV files are written."""
-    if not isinstance(section, dict) or not set(section) <= set(WRITTEN):
-        raise DomainError(f"csv reads {short(section)}: expected {', '.join(WRITTEN)}")
-    return Written(**section)
+def _read_csv(section: object) -> dict[str, Any]:
+    """Markers of missing values, and how CSV files are written."""
+    if not isinstance(section, dict) or not set(section) <= set(IN_CSV):
+        raise DomainError(f"csv reads {short(section)}: expected {', '.join(IN_CSV)}")
+    how = {name: value for name, value in section.items() if name != "missing"}
+    return {"missing": section.get("missing", ()), "written": Written(**how)}
 
 
 def _read_response(document: dict[str, Any]) -> Continuous:
@@ -807,3 +859,14 @@ def _read_response(document: dict[str, Any]) -> Continuous:
             f"target reads {short(entry)}: expected {{name: ..., range: [low, high]}}, and unit or clip if you like"
         )
     return Continuous(low=bounds[0], high=bounds[1], **{k: v for k, v in entry.items() if k != "range"})
+
+
+def _checked_markers(missing: Any) -> tuple[str | float, ...]:
+    """Markers of missing values, each once; a single one stands for a list of one."""
+    markers = tuple(missing) if isinstance(missing, list | tuple) else (missing,)
+    if not all(isinstance(marker, str | int | float) for marker in markers):
+        raise DomainError(
+            f"csv: missing must be a list of texts or numbers, got {short(missing)}; write [a, b]"
+        )
+    once = tuple(dict.fromkeys(markers))
+    return check_values(once, of="csv: missing") if once else ()  # type: ignore[return-value]

@@ -46,20 +46,9 @@ _END = """\
 #   missing: ["", "?"]  # cells that stand for a missing value
 #   key: id             # column with a unique key for each record
 """
-_NO_NUMBERS = (
-    "",
-    "na",
-    "n/a",
-    "nan",
-    "null",
-    "none",
-    "-",
-    "?",
-    ".",
-    "#n/a",
-    "inf",
-    "-inf",
-)  # and yet not words
+_NO_NUMBERS = frozenset(
+    ["", "na", "n/a", "nan", "null", "none", "-", "?", ".", "#n/a", "inf", "-inf"]
+)  # nor words
 _NUMBERS = [(".", ""), (",", ""), (",", "."), (",", " "), (",", "'"), (".", ","), (".", " "), (".", "'")]
 
 
@@ -237,13 +226,13 @@ def _check(domain_file: Path, table_file: Path) -> int:
     if table.empty:
         raise DataError(f"{table_file} holds column names only; expected a line for each record below them")
     if typed:
-        records = domain.spelt(table[list(domain.names)], missing=("", *map(str, layout.missing)))
+        records = domain.spelt(table[list(domain.names)])
         labels = domain.spelt_labels(table[domain.target]) if domain.target in table else None
         domain.check(records, labels)
         keep = np.ones(len(table), np.bool_)
     else:
         *_, keep = encode_cells(table, domain=domain, layout=layout, file=table_file)
-    print(report(table, keep, domain=domain, layout=layout, file=domain_file))
+    print(report(table, keep, domain=domain, file=domain_file))
     if domain.target not in table:
         print(f"there are no labels: the table has no column {domain.target!r}")
     return 0

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal
 from numbers import Complex, Real
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
+from unicodedata import normalize
 
 import numpy as np
 import pandas as pd
@@ -22,65 +23,170 @@ from pandas.api.types import infer_dtype
 
 from ..arrays import Bools, Floats, Ints, cells_of
 from ..errors import DomainError
-from .attributes import SHOWN, Attribute, Categorical, Continuous
+from .attributes import SHOWN, Attribute, Categorical, Continuous, short
+from .frames import objects
 from .misfits import Misfit
 from .rows import LINE, Unread
 
 
 def encoded(column: pd.Series[Any], attribute: Attribute, *, bounds: bool) -> tuple[Floats, Misfit | None]:
-    """Numbers of a column, or what does not fit.
+    """Numbers of a column, and the first kind of what does not fit.
 
     Parameters
     ----------
     bounds : whether values outside the bounds are misfits; otherwise thresholds route them like the bounds.
     """
+    numbers, found = checked(column, attribute, bounds=bounds)
+    return numbers, found[0] if found else None
+
+
+@np.errstate(all="ignore")
+def checked(
+    column: pd.Series[Any], attribute: Attribute, *, bounds: bool
+) -> tuple[Floats, tuple[Misfit, ...]]:
+    """Numbers of a column, and all that :func:`replaced` has to move; parameters are those of :func:`encoded`."""
     if isinstance(attribute, Categorical):
-        gone = column.isna().to_numpy(np.bool_)
-        if gone.any() and not attribute.missing:
-            return np.zeros(len(column)), _misfit("missing", gone, column)
-        if attribute.unknown == "other":
-            return replaced(column, attribute), None
-        codes = np.full(len(column), attribute.missing_code)
-        codes[~gone], misfit = positions(column[~gone] if gone.any() else column, attribute.levels)
-        return codes.astype(float), misfit
+        return _checked_places(column, attribute)
     return _checked_numbers(column, attribute, bounds=bounds)
+
+
+def _checked_places(column: pd.Series[Any], attribute: Categorical) -> tuple[Floats, tuple[Misfit, ...]]:
+    places = replaced_positions(column, attribute.levels, stand_in=-1, missing=-2)
+    unknown, gone = places == -1, places == -2
+    places[unknown], places[gone] = attribute.stand_in, attribute.missing_code
+    found = [_misfit("missing", gone, column)] if gone.any() and not attribute.missing else []
+    if unknown.any() and attribute.unknown == "error":
+        found.append(_misfit("unknown", unknown, column, column[unknown]))
+    return places.astype(float), tuple(found)
 
 
 @np.errstate(all="ignore")  # what NumPy says of a number depends on it
 def replaced(column: pd.Series[Any], attribute: Attribute) -> Floats:
     """Numbers of a column, with every misfit replaced by a number of the domain; never raises an error."""
+    return replaced_and_moved(column, attribute)[0]
+
+
+@np.errstate(all="ignore")  # what NumPy says of a number depends on it
+def replaced_and_moved(column: pd.Series[Any], attribute: Attribute) -> tuple[Floats, list[Group]]:
+    """The same, and which entries were replaced by what; those that an option of the domain asks for are left out."""
     if isinstance(attribute, Categorical):
-        codes = replaced_positions(
-            column, attribute.levels, stand_in=attribute.stand_in, missing=attribute.missing_code
-        )
-        return codes.astype(float)
+        return _replaced_categories(column, attribute)
     numbers = _loose(column, attribute)
-    return np.where(np.isnan(numbers), attribute.stand_in, np.clip(numbers, attribute.low, attribute.high))
+    codes = np.where(np.isnan(numbers), attribute.stand_in, np.clip(numbers, attribute.low, attribute.high))
+    groups, none = [], np.isnan(numbers)
+    if none.any():
+        empty = none & _gone(column)
+        became = "missing" if attribute.missing else f"{attribute.shown(attribute.stand_in)}, the middle"
+        groups = [Group(none & ~empty, "no number", became, attribute.missing)]
+        groups += [] if attribute.missing else [Group(empty, "missing", became, False)]
+    if not attribute.clip:
+        groups += [
+            Group(numbers < attribute.low, "outside", attribute.shown(attribute.low), True),
+            Group(numbers > attribute.high, "outside", attribute.shown(attribute.high), True),
+        ]
+    return codes, [group for group in groups if group.rows.any()]
+
+
+def _replaced_categories(column: pd.Series[Any], attribute: Categorical) -> tuple[Floats, list[Group]]:
+    found = replaced_positions(column, attribute.levels, stand_in=-1, missing=-2)
+    groups, codes = [], found.astype(float)
+    for mark, kind, code, is_asked in (
+        (-1, "unknown", attribute.stand_in, attribute.unknown == "other"),
+        (-2, "missing", attribute.missing_code, attribute.missing),
+    ):
+        rows = found == mark
+        codes[rows] = code
+        if not is_asked and rows.any():
+            has_place = attribute.missing or attribute.unknown == "other"
+            level = attribute.levels[code]
+            became = str(level) if has_place else f"{short(level)}, the first of its values"
+            groups.append(Group(rows, kind, became, has_place))
+    return codes, groups
+
+
+class Group(NamedTuple):
+    """Entries of a column that were replaced by one value.
+
+    Parameters
+    ----------
+    rows : (n,) which entries.
+    kind : what is wrong with them, as for a :class:`~dpnb.domain.misfits.Misfit`.
+    became : what they count as, in words.
+    has_place : whether the domain has a place for them, a bound, "missing" or "other"; the first value and the middle
+        are none.
+    """
+
+    rows: Bools
+    kind: str
+    became: str
+    has_place: bool
+
+
+def unmarked(column: pd.Series[Any], attribute: Attribute, markers: Sequence[Hashable]) -> pd.Series[Any]:
+    """A column in which the markers of missing values are missing values; one that the attribute lists is a value.
+
+    Numbers are compared as numbers, and dates as days, however a cell or a marker is typed.
+    """
+    if not markers:
+        return column
+    listed = attribute.values if isinstance(attribute, Categorical) else ()
+    marks = {_spelling(marker) for marker in markers} - {_spelling(value) for value in listed}
+
+    def is_marker(entry: Any) -> bool:
+        return _spelling(entry) in marks
+
+    if isinstance(attribute, Categorical):
+        gone = _each(column, is_marker).astype(np.bool_)
+    else:
+        numbers, days = (
+            _loose(some, attribute) for some in (column, pd.Series(objects(markers), dtype=object))
+        )
+        gone = np.isin(numbers, days[~np.isnan(days)])
+        words = np.isnan(numbers)
+        gone[words] = _each(column[words], is_marker)
+    return _emptied(column, gone) if gone.any() else column
+
+
+def _emptied(column: pd.Series[Any], gone: Bools) -> pd.Series[Any]:
+    try:
+        return column.mask(gone)
+    except Exception:  # a type of another library that has no missing values
+        cells = (None if empty else cell for empty, cell in zip(gone, cells_of(column), strict=True))
+        return pd.Series(objects(cells), index=column.index, name=column.name, dtype=object)
 
 
 def _checked_numbers(
     column: pd.Series[Any], attribute: Continuous, *, bounds: bool
-) -> tuple[Floats, Misfit | None]:
-    if np.iscomplexobj(column.to_numpy()):
-        raise DomainError(f"Complex data not supported: column {attribute.name!r} holds complex numbers")
+) -> tuple[Floats, tuple[Misfit, ...]]:
     numbers = _loose(column, attribute)
-    missing = column.isna().to_numpy(np.bool_)
-    none = np.isnan(numbers) & ~missing
-    if none.any():
-        return numbers, _misfit("no number", none, column, column[none])
-    if missing.any():
-        if not attribute.missing:
-            return numbers, _misfit("missing", missing, column)
-        numbers = np.where(missing, attribute.floor, numbers)
+    nothing = np.isnan(numbers)
+    missing = nothing & _gone(column)
+    none, infinite = nothing & ~missing, np.isinf(numbers)
+    outside = ((numbers < attribute.low) | (numbers > attribute.high)) & ~infinite
+    kinds = {
+        "no number": none,
+        "missing": missing & (not attribute.missing),
+        "infinite": infinite & (not attribute.clip),
+        "outside": outside & (not attribute.clip) & bounds,
+    }
+    found = []
+    for kind, where in kinds.items():
+        if where.any():
+            values = (
+                numbers[where].tolist() if kind == "outside" else column[where] if kind == "no number" else ()
+            )
+            found.append(_misfit(kind, where, column, values))
     if attribute.clip:
-        numbers = np.where(missing, numbers, np.clip(numbers, attribute.low, attribute.high))
-    infinite = np.isinf(numbers)
-    if infinite.any():
-        return numbers, _misfit("infinite", infinite, column)
-    outside = ((numbers < attribute.low) | (numbers > attribute.high)) & ~missing
-    if bounds and outside.any():
-        return numbers, _misfit("outside", outside, column, numbers[outside].tolist())
-    return numbers, None
+        numbers = np.clip(numbers, attribute.low, attribute.high)
+    return np.where(missing & attribute.missing, attribute.floor, numbers), tuple(found)
+
+
+def _gone(column: pd.Series[Any]) -> Bools:
+    """Which entries are missing."""
+    with suppress(Exception):  # pandas compares some that cannot be compared
+        gone: Bools = column.isna().to_numpy(np.bool_)
+        return gone
+    return np.array([_is_missing(cell) for cell in cells_of(column)], np.bool_)
 
 
 def _misfit(kind: str, where: Bools, column: pd.Series[Any], values: Iterable[Any] = ()) -> Misfit:
@@ -91,23 +197,8 @@ def _misfit(kind: str, where: Bools, column: pd.Series[Any], values: Iterable[An
 
 def positions(column: pd.Series[Any], values: tuple[Hashable, ...]) -> tuple[Ints, Misfit | None]:
     """Position of each entry among the values, or what does not fit."""
-    index = pd.Index(list(values), tupleize_cols=False)
-    try:
-        if isinstance(column.dtype, pd.CategoricalDtype):
-            entries, distinct = column.cat.codes.to_numpy(), column.cat.categories
-        else:
-            entries, distinct = column.array.factorize()
-        # Appending -1 sends pandas' own code for missing, -1, to itself.
-        codes = np.append(index.get_indexer(distinct), -1).take(entries)
-    except TypeError as error:
-        raise DomainError(f"column {column.name!r} must hold hashable values: {error}") from error
-    unknown = codes < 0
-    if unknown.any():
-        missing = column.isna().to_numpy(dtype=np.bool_)
-        if missing.any():
-            return codes, _misfit("missing", missing, column)
-        return codes, _misfit("unknown", unknown, column, column[unknown])
-    return codes.astype(np.intp, copy=False), None
+    codes, misfit = encoded(column, Categorical("a name", values), bounds=True)
+    return codes.astype(np.intp), misfit
 
 
 @np.errstate(all="ignore")
@@ -115,41 +206,73 @@ def replaced_positions(
     column: pd.Series[Any], values: tuple[Hashable, ...], *, stand_in: int, missing: int
 ) -> Ints:
     """Position of each entry among the values; an entry that is not listed has the position of ``stand_in``."""
-    exact = {value: code for code, value in enumerate(values)}
-    spelt: dict[Hashable, int] = {}
-    for code, value in enumerate(values):
-        spelt.setdefault(_spelling(value), code)
+    read = _reader(values)
 
     def position(entry: Any) -> int:
+        found = read(entry)
+        return stand_in if found is None else found
+
+    return _each(column, position, odd=stand_in, missing=missing)
+
+
+def _each(column: pd.Series[Any], look: Callable[[Any], int], *, odd: int = 0, missing: int = 0) -> Ints:
+    """What a function says of each entry.
+
+    Parameters
+    ----------
+    odd : for an entry with which the function raises an error.
+    missing : for a missing entry.
+    """
+
+    def found(entry: Any) -> int:
         if _is_missing(entry):
             return missing
         try:
-            found = exact.get(entry)
-            return spelt.get(_spelling(entry), stand_in) if found is None else found
+            return look(entry)
         except Exception:  # whatever an odd object raises
-            return stand_in
+            return odd
 
     # Entries of one plain type are looked up once each. Others one by one: 1 equals True, but is spelt otherwise.
     plain = column.dtype != object or infer_dtype(column.to_numpy()) in ("string", "integer", "boolean")
     with suppress(Exception):  # a text that is none, such as half a surrogate
         if plain:
             entries, distinct = pd.factorize(column.array, use_na_sentinel=True)
-            found = map(position, np.asarray(distinct, dtype=object).tolist())
-            return np.array([*found, missing], np.intp)[entries]
-    return np.array([position(entry) for entry in cells_of(column)], np.intp)
+            each = map(found, np.asarray(distinct, dtype=object).tolist())
+            return np.array([*each, missing], np.intp)[entries]
+    return np.array([found(entry) for entry in cells_of(column)], np.intp)
 
 
 def spelt_values(column: pd.Series[Any], values: tuple[Hashable, ...]) -> pd.Series[Any]:
     """The values that texts spell, where the cell ``1.0`` is the value ``1``; other cells stay texts."""
-    spelt: dict[Hashable, Hashable] = {}
-    for value in values:
-        spelt.setdefault(_spelling(value), value)
-    exact = set(values)
-    meanings = {
-        cell: cell if cell in exact or cell is None else spelt.get(_spelling(cell), cell)
-        for cell in column.unique()
-    }
-    return pd.Series([meanings[cell] for cell in column], index=column.index, dtype=object)
+    places = replaced_positions(column, values, stand_in=-1, missing=-1)
+    pairs = zip(cells_of(column), places.tolist(), strict=True)
+    return pd.Series(
+        objects(cell if place < 0 else values[place] for cell, place in pairs),
+        index=column.index,
+        dtype=object,
+    )
+
+
+def _reader(values: tuple[Hashable, ...]) -> Callable[[Any], int | None]:
+    """The rule by which an entry is one of the values: it says which, None if it is none.
+
+    An entry that is itself listed is that value; another one is the value that is spelt alike, so that neither a file
+    nor a type that pandas takes for a column makes a difference. True is 1, unless both are listed, each as a text.
+    """
+    exact = {value: code for code, value in enumerate(values)}
+    spelt: dict[Hashable, int] = {}
+    for code, value in enumerate(values):
+        spelt.setdefault(_spelling(value), code)
+    for word, number in (("true", 1.0), ("false", 0.0)):
+        for one, other in ((word, number), (number, word)):
+            if one in spelt:
+                spelt.setdefault(other, spelt[one])
+
+    def read(entry: Any) -> int | None:
+        found = exact.get(entry)
+        return spelt.get(_spelling(entry)) if found is None else found
+
+    return read
 
 
 def decoded(codes: NDArray[Any], attribute: Attribute) -> Any:
@@ -162,13 +285,20 @@ def decoded(codes: NDArray[Any], attribute: Attribute) -> Any:
 
 
 def _spelling(value: Any) -> Hashable:
-    """What equal values have in common however they are typed: 1, 1.0 and "1"; True, "True" and "true"."""
+    """What equal values have in common however they are typed: 1, 1.0 and "1"; True, "True" and "true"; b"é" and "é".
+
+    A letter with its accent may be one sign of Unicode or two, which look alike.
+    """
+    if isinstance(value, bytes):
+        value = value.decode()
     if isinstance(value, bool | np.bool_):
         return str(value).lower()
     if isinstance(value, str) and value.lower() in ("true", "false"):
         return value.lower()
     number = spelt_number(value)
-    return value if number != number else number
+    if number == number:
+        return number
+    return normalize("NFC", value) if isinstance(value, str) else cast("Hashable", value)
 
 
 def _is_missing(value: object) -> bool:
@@ -211,11 +341,10 @@ def spelt_number(value: Any) -> float:
 
 
 def _loose_dates(column: pd.Series[Any], form: str) -> Floats:
-    """A column of dates as days since 1970-01-01, in whole microseconds, with NaN for values that are no dates."""
-    if isinstance(column.dtype, pd.DatetimeTZDtype):
-        column = column.dt.tz_convert("UTC").dt.tz_localize(None)
-    if isinstance(column.dtype, np.dtype) and column.dtype.kind == "M":
-        return _since_epoch(column.to_numpy())
+    """A column of dates as days since 1970-01-01, with NaN for values that are no dates."""
+    if pd.api.types.is_datetime64_any_dtype(column.dtype) and not isinstance(column.dtype, pd.ArrowDtype):
+        days: Floats = _since_epoch(pd.DatetimeIndex(column))
+        return days
     texts: dict[str, float] = {}  # days come often, and are dear to read
     found = np.empty(len(column))
     for place, value in enumerate(cells_of(column)):
@@ -228,30 +357,26 @@ def _loose_dates(column: pd.Series[Any], form: str) -> Floats:
     return found
 
 
-def _since_epoch(times: Any) -> Floats:
-    """Days since 1970-01-01 of NumPy's times, whatever their unit."""
-    days = times.astype("datetime64[D]")
-    rest = (times - days).astype("timedelta64[us]").astype(np.int64) / 86_400_000_000
-    since: Floats = np.where(np.isnat(times), np.nan, days.astype(np.int64) + rest)
-    return since
+def _since_epoch(times: Any) -> Any:
+    """Whole days since 1970-01-01 of pandas' times, each on the calendar of its own zone; NaN for missing ones."""
+    days = times.tz_localize(None).to_numpy().astype("datetime64[D]")
+    return np.where(np.isnat(days), np.nan, days.astype(np.int64))
 
 
 def _days(value: Any, form: str) -> float:
     """A date as days since 1970-01-01, NaN if it is none; a number is none, nor is a text that is not as stated."""
-    if not isinstance(value, str | date | np.datetime64):
+    if not isinstance(value, str | bytes | date | np.datetime64):
         return np.nan
     try:
-        if isinstance(value, str):
-            value = _read_date(value.strip(), form)
-        stamp = pd.Timestamp(value)
-        stamp = stamp.tz_convert("UTC").tz_localize(None) if stamp.tz else stamp
-        return float(_since_epoch(stamp.to_datetime64()))
+        text = value.decode() if isinstance(value, bytes) else value
+        day = _read_date(text.strip(), form) if isinstance(text, str) else text
+        return float(_since_epoch(pd.Timestamp(day)))
     except Exception:  # whatever an odd object raises, or a date that no calendar has
         return np.nan
 
 
-def _read_date(text: str, form: str) -> datetime:
-    """The moment that a text states in a format, in ISO 8601 without one; anything else is a ValueError.
+def _read_date(text: str, form: str) -> date:
+    """The day that a text states in a format, in ISO 8601 without one; anything else is a ValueError.
 
     What pandas makes of other texts is a guess: 03/02/2001 is in March, 13/02/2001 in February, and "now" is a date.
     """
@@ -261,16 +386,20 @@ def _read_date(text: str, form: str) -> datetime:
         if re.search("%[dmYjHIMSf]%[dmYjHIMSf]", form) and moment.strftime(form) != text:
             raise ValueError(text)
         return moment
-    if not re.fullmatch(r"([0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{8})([T ][0-9].*)?", text):
+    written = re.fullmatch(r"([0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{8})([T ][0-9].*)?", text)
+    day = None if written is None else date.fromisoformat(written[1])
+    if (
+        datetime.fromisoformat(text).date() != day
+    ):  # 24:00 is on the next day for some Pythons, and no time for others
         raise ValueError(text)
-    return datetime.fromisoformat(text)
+    return day
 
 
 def first_few(values: Iterable[Any]) -> tuple[object, ...]:
     """Different values in the order in which they come; one more than an error shows."""
     found: dict[str, object] = {}
     for value in values:
-        found.setdefault(repr(value), value)
+        found.setdefault(short(value, limit=1000), value)
         if len(found) > SHOWN:
             break
     return tuple(found.values())

@@ -137,8 +137,17 @@ def objects(values: Iterable[Any]) -> NDArray[Any]:
     return array
 
 
+def only_column(y: Any) -> Any:
+    """The column of a table or array that has one, without a look at the records; anything else as it is."""
+    frame = as_frame(y)
+    if isinstance(frame, pd.DataFrame) and frame.shape[1] == 1:
+        return frame.iloc[:, 0]
+    return y[:, 0] if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1 else y
+
+
 def as_series(y: Any) -> pd.Series[Any]:
-    """Labels as a series: a series of any library, a list or a one-dimensional array."""
+    """Labels as a series: a series of any library, a list, a one-dimensional array, or a table of one column."""
+    y = only_column(y)
     if isinstance(y, pd.Series):
         return y
     native = nw.from_native(y, series_only=True, pass_through=True)

@@ -2,38 +2,118 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import replace as changed
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from .attributes import Attribute, Categorical, Continuous
-from .encoding import encoded
+from ..arrays import Floats, cells_of
+from .attributes import SHOWN, Attribute, Categorical, Continuous, short
+from .encoding import checked, replaced, replaced_positions
+from .misfits import Misfit, meant_by
 
 
 def notes(attribute: Attribute, column: pd.Series[Any]) -> Iterator[str]:
     """Odd values of a column that fits, which only an option lets pass, or which lie in one corner of the bounds."""
+    total = len(column)
     plain: Attribute
     if isinstance(attribute, Categorical):
-        plain, place = replace(attribute, unknown="error"), "'other'"
+        plain, place = changed(attribute, unknown="error"), "'other'"
     else:
-        plain, place = replace(attribute, clip=False), "a bound"
-    numbers, misfit = encoded(column, plain, bounds=True)
-    passed = misfit is not None and misfit.kind in ("outside", "infinite", "unknown")  # by an option
-    if misfit is not None and passed and misfit.is_common(len(column)):
-        what, hint = (tell(attribute, total=len(column)) for tell in (misfit.what, misfit.hint))
-        yield f"{what}, which count as {place}{hint}"
+        plain, place = changed(attribute, clip=False), "a bound"
+    numbers, found = checked(column, plain, bounds=True)
+    nothing = attribute.missing_code if isinstance(attribute, Categorical) else attribute.floor
+    gone = Misfit("missing", int((replaced(column, attribute) == nothing).sum()))
+    if attribute.missing and gone.count and gone.is_common(total):
+        yield f"column {attribute.name!r} has no value in {gone.count} of {total} records"
+    for misfit in found:  # an option lets it pass
+        meant = _meant(attribute, column) if isinstance(attribute, Categorical) else ""
+        if meant or misfit.is_common(total):
+            hint = meant or misfit.hint(attribute, total=total)
+            yield f"{misfit.what(attribute, total=total)}, which count as {place}{hint}"
     given = numbers[numbers >= attribute.low] if isinstance(attribute, Continuous) else numbers[:0]
-    if isinstance(attribute, Continuous) and misfit is None and len(given):
+    if isinstance(attribute, Continuous) and not found and len(given):
         low, high = float(given.min()), float(given.max())
         if high - low < 0.01 * (attribute.high - attribute.low):
             yield (
                 f"all values of column {attribute.name!r} lie from {attribute.shown(low)} to {attribute.shown(high)}, "
                 f"in less than 1% of its bounds; is it in another unit, or scaled before the model?"
             )
+
+
+def _meant(attribute: Categorical, column: pd.Series[Any]) -> str:
+    """Unknown values that are listed but for spaces and capitals, the most frequent first; empty without any."""
+    unknown = replaced_positions(column, attribute.levels, stand_in=-1, missing=0) < 0
+    counts = Counter(value for value in cells_of(column[unknown]) if isinstance(value, str))
+    meant = meant_by((value for value, _ in counts.most_common()), attribute.levels)
+    told = [f"{short(v)} meant to be {listed_one!r} ({counts[v]} records)" for v, listed_one in meant.items()]
+    more = f", and {len(told) - SHOWN} more" * (len(told) > SHOWN)
+    return f". Is {', '.join(told[:SHOWN])}{more}? Spaces and capitals count" if told else ""
+
+
+FEW = 10  # records of a class, or of a value, that chance hardly keeps apart from all others
+
+
+def tells(column: Floats, labels: NDArray[Any], *, is_ordered: bool) -> bool:
+    """Whether an attribute alone tells the class, or the number to predict, of every record.
+
+    It does so if records of one value have one class, and each value has many records; or if the classes lie side by
+    side in the order of the values, as a number to predict does if it rises, or falls, with the values.
+
+    Parameters
+    ----------
+    column : codes of the attribute.
+    labels : codes of the classes, or numbers.
+    is_ordered : whether the attribute's values have an order.
+    """
+    _, sizes = np.unique(labels, return_counts=True)
+    if len(sizes) < 2 or len(labels) - sizes.max() < FEW:
+        return False
+    values, places = np.unique(column, return_inverse=True)
+    label_of = np.empty(len(values), labels.dtype)
+    label_of[places] = labels
+    if len(values) < 2 or not np.array_equal(label_of[places], labels):
+        return False
+    changes = np.diff(label_of.astype(float))
+    if is_ordered and len(values) > FEW:
+        rises, falls = (changes >= 0).all(), (changes <= 0).all()
+        return bool(
+            rises or falls or np.count_nonzero(changes) < len(sizes) or FEW * len(values) <= len(labels)
+        )
+    return FEW * len(values) <= len(labels)
+
+
+def notes_on_target(
+    attributes: Sequence[Attribute], codes: Floats, labels: NDArray[Any], *, what: str
+) -> Iterator[str]:
+    """Note on attributes each of which alone tells the target; ``what`` says what that is."""
+    for attribute, column in zip(attributes, codes.T, strict=True):
+        if tells(column, labels, is_ordered=isinstance(attribute, Continuous)):
+            yield (
+                f"column {attribute.name!r} alone tells {what} of each of the {len(codes)} records; is it the target "
+                "in other words, or known only after it?"
+            )
+
+
+def notes_on_copies(codes: Floats) -> Iterator[str]:
+    """Note on records that are exact copies of others, unless few, or as many as attributes of so few values make."""
+    table = pd.DataFrame(codes)
+    copies = int(table.duplicated().sum())
+    if copies <= len(table) / 100:
+        return
+    shuffle = np.random.default_rng(
+        0
+    ).permuted  # by chance, if the attributes had nothing to do with each other
+    if copies > 10 * int(pd.DataFrame(shuffle(codes, axis=0)).duplicated().sum()):
+        yield (
+            f"{copies} of {len(table)} records are exact copies of others; is each in the table once? Whoever has "
+            "several records pays ε for each"
+        )
 
 
 def notes_on_index(X: Any, y: Any) -> Iterator[str]:
@@ -61,8 +141,5 @@ def another_order(attributes: Sequence[Attribute], columns: Sequence[pd.Series[A
 
 def _share(column: pd.Series[Any], attribute: Attribute) -> float:
     """Share of values that fit."""
-    try:
-        _, misfit = encoded(column, attribute, bounds=True)
-    except Exception:  # whatever an odd object raises
-        return 0.0
-    return 1.0 if misfit is None else 1 - misfit.count / len(column)
+    misfits = checked(column, attribute, bounds=True)[1]
+    return 1 - sum(misfit.count for misfit in misfits) / max(len(column), 1)

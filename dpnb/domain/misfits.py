@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeGuard, cast
+from unicodedata import normalize
 
 from ..errors import DomainError, closest
 from .attributes import SHOWN, Attribute, Categorical, Continuous, listed
@@ -41,8 +42,8 @@ class Misfit:
         return Misfit(self.kind, self.count + other.count, first)
 
     def is_common(self, total: int) -> bool:
-        """Whether more than a quarter of all records are misfits, which is hardly meant."""
-        return self.count > total / 4
+        """Whether a quarter or more of all records are misfits, which is hardly meant."""
+        return self.count >= total / 4
 
     def text(self, of: Attribute | tuple[object, ...] | str, *, total: int) -> str:
         """What is wrong, the way out, and what the values were probably meant to be.
@@ -106,16 +107,14 @@ class Misfit:
             return next(
                 (f". {hint}" for what, hint in _NO_NUMBERS if any(what(str(v)) for v in self.first)), ""
             )
-        if self.kind == "outside" and self.is_common(total):
+        if self.kind == "outside" and self.is_common(total) and not _is_date(of):
             return ". Is it in another unit, or scaled before the model? Bounds are of records as they are"
         if self.kind != "unknown":
             return ""
         known = of.levels if isinstance(of, Categorical) else of if isinstance(of, tuple) else ()
-        alike = {_folded(str(value)): value for value in known}
-        for value in self.first:
-            if (meant := alike.get(_folded(str(value)))) is not None:
-                why = "one of them is a text" if str(value) == str(meant) else "spaces and capitals count"
-                return f". Is {value!r} meant to be {meant!r}? {why.capitalize()}"
+        if meant := meant_by(self.first, known):
+            value, listed_one = next(iter(meant.items()))
+            return f". Is {value!r} meant to be {listed_one!r}? Spaces and capitals count"
         codes = known and all(_is_number(v) and 0 <= float(cast(Any, v)) <= len(known) for v in self.first)
         return ". Are these codes of what is listed? Map them to it" if codes else ""
 
@@ -125,6 +124,12 @@ def in_lines(lines: Sequence[int]) -> str:
     if not len(lines):
         return ""
     return f" (line{'s' * (len(lines) > 1)} {listed(lines)})"
+
+
+def meant_by(values: Iterable[object], known: Iterable[Hashable]) -> dict[str, Hashable]:
+    """Texts that are listed but for spaces and capitals, and the listed value."""
+    alike = {folded(value): value for value in known if isinstance(value, str)}
+    return {text: alike[key] for text in values if isinstance(text, str) and (key := folded(text)) in alike}
 
 
 def joined(misfits: list[str]) -> str:
@@ -158,8 +163,8 @@ def lacking(names: Iterable[str], found: Iterable[object]) -> str | None:
             return f"{problem}: its cells seem to be separated by ' '; write the table with commas"
         if mark:
             return f"{problem}: its cells seem to be separated by {mark!r}: {stated(mark)}"
-    spare = {_folded(name): name for name in there if name not in names}
-    same = [f"{spare[_folded(name)]!r} to {name!r}" for name in gone if _folded(name) in spare]
+    spare = {folded(name): name for name in there if name not in names}
+    same = [_renamed(spare[folded(name)], name) for name in gone if folded(name) in spare]
     alike = [close for name in gone if (close := closest(name, spare.values()))]
     if same:
         return f"{problem}; rename {', '.join(same)}"
@@ -195,19 +200,27 @@ _NO_NUMBERS = (  # what such texts are, and the way out
 )
 
 
+def _renamed(found: str, name: str) -> str:
+    """What to rename to what; signs of Unicode by number where both would look the same."""
+    if normalize("NFC", found) == normalize("NFC", name):
+        return f"{found!a} to {name!a}, which look alike"
+    return f"{found!r} to {name!r}"
+
+
 def _is_date(of: object) -> TypeGuard[Continuous]:
     return isinstance(of, Continuous) and of.is_date
 
 
 def _is_number(value: object) -> bool:
     try:
-        return not math.isnan(float(cast(Any, value)))
-    except (TypeError, ValueError):
+        return math.isfinite(float(cast(Any, value)))
+    except (TypeError, ValueError, OverflowError):
         return False
 
 
-def _folded(name: str) -> str:
-    return "".join(name.casefold().split())
+def folded(text: str) -> str:
+    """A text without what is easily overlooked: spaces, capitals, and which of several signs stands for a letter."""
+    return "".join(normalize("NFKC", text).casefold().split())
 
 
 def _name_of(of: Attribute | tuple[object, ...] | str) -> str:

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _clone_parametrized
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
@@ -31,10 +32,11 @@ from ..checks import (
     check_seed,
 )
 from ..domain import Domain, as_frame, as_series
+from ..domain.domain import without_domain
 from ..domain.encoding import distinct, spelt_number
-from ..domain.frames import columns_of
+from ..domain.frames import columns_of, objects, only_column
 from ..domain.misfits import joined
-from ..errors import DataError, PrivacyLeakWarning
+from ..errors import DataError, DomainError, PrivacyLeakWarning
 from ..files import check_new, write_whole
 from ..privacy.accounting import gaussian_rho
 from ..privacy.curator import STREAMS, Curator, open_curator, source_of_noise, spawned
@@ -48,6 +50,7 @@ from .documents import (
     ESTIMATORS,
     domain_of,
     find_class,
+    later_writer,
     ledger_document,
     parsed,
     plain,
@@ -228,6 +231,10 @@ class PrivateEstimator(_Strictness, BaseEstimator):  # type: ignore[misc]
                 "the estimator requires y to be passed, but the target y is None: pass a label for each record, or a "
                 "number"
             )
+        if (column := only_column(y)) is not y:
+            what = "A column-vector y was passed when a 1d array was expected: its only column is taken"
+            warnings.warn(what, DataConversionWarning, stacklevel=3)
+            y = column
         if self.domain is None:
             columns_of(X)
             if not isinstance(y, np.ndarray | pd.DataFrame):
@@ -404,10 +411,13 @@ class PrivateEstimator(_Strictness, BaseEstimator):  # type: ignore[misc]
     def _codes(self, X: pd.DataFrame | ArrayLike) -> Floats:
         """Records as numbers, with misfits replaced as by ``fit``, and refused where ``fit`` refuses them."""
         if self.strict or getattr(self, "_read_off", False):
-            return self.domain_.encode(X, strict=self.strict)
-        codes, misfits = self.domain_.replaced_and_misfits(X)
-        if misfits:
-            warnings.warn(f"moved into the domain, as by fit: {joined(misfits)}", stacklevel=3)
+            try:
+                return self.domain_.encode(X, strict=self.strict)
+            except DomainError as error:
+                raise (error if self.domain is not None else without_domain(error)) from error
+        codes, moves = self.domain_.replaced_and_moves(X)
+        if moves:
+            warnings.warn(f"moved into the domain, as by fit: {joined(moves.told())}", stacklevel=3)
         return codes
 
     def _check_revived(self) -> None:
@@ -428,7 +438,11 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
     @property
     def classes_(self) -> NDArray[Any]:
         """The domain's classes, in the order of the columns of :meth:`predict_proba`."""
-        return np.array(self.domain_.classes)
+        classes = self.domain_.classes
+        kinds = {type(label) for label in classes}
+        # NumPy makes texts of all classes where one is a text, and rows of those that are tuples.
+        alike = kinds <= {int, float} or (len(kinds) == 1 and tuple not in kinds)
+        return np.array(classes) if alike else objects(classes)
 
     def _check_target(self) -> None:
         classes, name = self.domain_.n_classes, type(self).__name__
@@ -544,6 +558,11 @@ def read(path: str | PathLike[str]) -> PrivateEstimator:
     try:
         return _revived(document)
     except DataError as error:
+        if later := later_writer(document):
+            raise DataError(
+                f"{path} was written by {later}, and this is dpnb {version('dpnb')}, which cannot read it: install "
+                f"{later}, or a later one ({error})"
+            ) from error
         raise DataError(f"{path} {error}; fetch it again, or release the model again") from error
 
 

@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
+from importlib.metadata import version
 from itertools import groupby, repeat
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,8 @@ from ..files import unreadable
 from ..privacy.accounting import KINDS, MOST_STEPS, Choice, Step
 from ..privacy.ledger import Cost, Event, Ledger, PlannedScope, Scope
 
-VERSION = 2  # of the format; a higher one says that earlier packages cannot read it
+VERSION = 3  # of the format; a higher one says that earlier packages cannot read it
+MARKERS = 3  # the first version whose domains have markers of missing values; documents without any stay as they were
 WRITTEN = "expected a whole document, as model.release(path) writes it"
 
 # What stands in documents by its name, and the module that defines it today: a class may move, its name stays.
@@ -82,7 +84,8 @@ MOST = Limits()
 
 def text_of(document: Mapping[str, Any]) -> str:
     """A model's document as it stands in a file."""
-    head = {"format": "dpnb model", "version": VERSION}
+    has_markers = "csv" in document["domain"]
+    head = {"format": "dpnb model", "version": MARKERS if has_markers else MARKERS - 1}
     return json.dumps(head | dict(document), ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -137,12 +140,30 @@ def parsed(content: bytes) -> dict[str, Any]:
     found = document.get("version")
     if type(found) is not int or not 1 <= found <= VERSION:
         later = type(found) is int and found > VERSION
-        way_out = "install the dpnb that wrote it, or a later one" if later else WRITTEN
+        way_out = (
+            f"install {later_writer(document) or 'the dpnb that wrote it'}, or a later one"
+            if later
+            else WRITTEN
+        )
         raise DataError(f"has version {found!r}: this package reads versions up to {VERSION}; {way_out}")
     for part in ("estimator", "domain", "parameters", "model", "ledger", "versions"):
         if not isinstance(document.get(part), str if part == "estimator" else dict):
             raise DataError(f"is damaged: it lacks {part!r}; {WRITTEN}")
     return document
+
+
+def later_writer(document: Mapping[str, Any]) -> str | None:
+    """The version of the package that wrote a document, if it is later than this one."""
+    versions = document.get("versions")
+    words = [str(versions.get("dpnb")) if isinstance(versions, dict) else "", version("dpnb")]
+    found, own = (re.match(r"(\d{1,6})\.(\d{1,6})\.?(\d{1,6})?", word) for word in words)
+    if found is None or own is None or _numbers(found) <= _numbers(own):
+        return None
+    return f"dpnb {found[0]}"
+
+
+def _numbers(found: re.Match[str]) -> list[int]:
+    return [int(number or 0) for number in found.groups()]
 
 
 def _check_letters(document: object, text: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-import warnings
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -14,15 +13,17 @@ from typing import Any, Self
 
 import pandas as pd
 
+from ..arrays import Floats
 from ..boosting.booster import PrivateBooster
 from ..boosting.regressor import PrivateBoosterRegressor
 from ..data.datasets import part_of
 from ..data.tables import read_all
 from ..domain import drafts
 from ..domain.misfits import lacking
-from ..domain.rows import Written, read_parts
+from ..domain.moves import Move, Moves
+from ..domain.rows import LINE, Written, read_parts
 from ..errors import DataError, DomainError
-from ..estimators.base import PrivateEstimator, PrivateRegressor, read
+from ..estimators.base import PrivateClassifier, PrivateEstimator, PrivateRegressor, read
 from ..files import check_new, unreadable
 from ..privacy.ledger import Neighbours
 from . import card
@@ -58,7 +59,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     predicting.add_argument("table", nargs="?", help="CSV or Parquet file (default: CSV from standard input)")
     predicting.add_argument("--out", help="CSV or Parquet file (default: CSV to standard output)")
     predicting.add_argument(
-        "--missing", action="append", help='a cell without a value; may be repeated (default: "")'
+        "--move",
+        action="store_true",
+        help="go on at values that the domain has no place for, and say what each counted as (default: stop)",
     )
     predicts = words[:1] == ["predict"]  # options may stand between the model and the table
     options = predicting.parse_intermixed_args(words[1:]) if predicts else parser.parse_args(words)
@@ -68,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 0
         if options.table is None and sys.stdin.isatty():
             print("reading a CSV from standard input; name a file to read that", file=sys.stderr)
-        predict(read(options.model), options.table, out=options.out, missing=tuple(options.missing or [""]))
+        predict(read(options.model), options.table, out=options.out, move=options.move)
     except BrokenPipeError:  # whoever read the output has gone
         sys.stderr.close()
     except OSError as error:
@@ -123,9 +126,7 @@ def fit(
     print(model.ledger_)
 
 
-def predict(
-    model: PrivateEstimator, table: str | None, *, out: str | None, missing: tuple[str, ...] = ("",)
-) -> None:
+def predict(model: PrivateEstimator, table: str | None, *, out: str | None, move: bool = False) -> None:
     """Append a column ``prediction``, and for each class a column ``probability CLASS``, to a table, part by part.
 
     A regressor has no classes, so that its numbers are all that is appended.
@@ -137,21 +138,55 @@ def predict(
         CSV file is written as the one that the model was fitted to, by its domain file, and so is what is written here.
     out : path of a CSV or Parquet file, None for standard output. A file appears when it is complete, and no file of
         that name may exist.
-    missing : cells of a CSV file that stand for a missing value.
+    move : whether to go on at a value that the domain has no place for, and count it as the first value or the middle,
+        as a fit does. What counts as a bound, or as missing, is no reason to stop, unless the model is ``strict``. A
+        note on standard error says at the end what became of which values.
 
     Raises
     ------
-    DataError, DomainError If the table cannot be read, or lacks columns of the model's domain. Values that do not fit
-        the domain are replaced, with a note on standard error; a model that is ``strict`` refuses them.
+    DataError If the table cannot be read.
+    DomainError If it lacks columns of the model's domain, or holds a value at which to stop; nothing of that part of
+        the table is written.
 
     **Privacy**: post-processing of the released model, free.
     """
-    with _Sink(out, model.domain_.written) as sink:
-        for part in _parts(table, model.domain_.written):
-            sink.write(_predicted(model, part, missing=missing))
+    if out == "":
+        raise DataError("--out is empty: name a file that ends in .csv or .parquet, or leave it out")
+    domain, moves = model.domain_, Moves()
+    with _Sink(out, domain.written) as sink:
+        for part in _parts(table, domain.written):
+            _check_names(model, part)
+            codes, found = domain.replaced_and_moves(domain.spelt(part[list(domain.names)]))
+            stops = [] if move else [each for each in found if model.strict or not each.has_place]
+            if stops:
+                are_out = out is None and moves.total
+                written = f"{moves.total} records are out already" if are_out else "nothing is written"
+                reasons = [
+                    _reason(each, part, before=moves.total)
+                    for each in sorted(stops, key=lambda each: each.first)
+                ]
+                what = f"{table or 'standard input'} does not fit the domain; {written}"
+                raise DomainError("\n".join([what, *reasons]))
+            moves.extend(found)
+            sink.write(part.assign(**_added(model, codes)))
+    for told in moves.told():
+        print(f"moved into the domain: {told}", file=sys.stderr)
 
 
-def _predicted(model: PrivateEstimator, part: pd.DataFrame, *, missing: tuple[str, ...]) -> pd.DataFrame:
+def _reason(stop: Move, part: pd.DataFrame, *, before: int) -> str:
+    """Why to stop, and where; ``before`` is the number of records of earlier parts."""
+    in_file = part.index.name == LINE
+    where = f"line {part.index[stop.first]}" if in_file else f"record {before + stop.first + 1}"
+    more = sum(stop.counts.values()) - 1
+    others = f", and {more} more in the records up to the {before + len(part)}th" if more else ""
+    return (
+        f"{where}, column {stop.attribute.name!r}: {stop.value}{others}; {stop.way_out}, drop these records, or write "
+        f"--move, which counts them as {stop.became}"
+    )
+
+
+def _check_names(model: PrivateEstimator, part: pd.DataFrame) -> None:
+    """Raise DomainError if a table lacks columns, or has some that are to be added."""
     domain = model.domain_
     if problem := lacking(domain.names, part):
         raise DomainError(f"the table {problem}")
@@ -160,20 +195,14 @@ def _predicted(model: PrivateEstimator, part: pd.DataFrame, *, missing: tuple[st
         raise DomainError(
             f"the table has a column {taken[0]!r} already, which is to be added: rename or remove it"
         )
-    records = domain.spelt(part[list(domain.names)], missing=missing)
-    with warnings.catch_warnings(record=True) as moves:
-        warnings.simplefilter("always")
-        more = _added(model, records)
-    for each in moves:  # what was moved into the domain, in a line of its own
-        print(each.message, file=sys.stderr)
-    return part.assign(**more)
 
 
-def _added(model: PrivateEstimator, records: pd.DataFrame) -> dict[str, Any]:
-    """The columns that are appended."""
+def _added(model: PrivateEstimator, codes: Floats) -> dict[str, Any]:
+    """The columns that are appended for encoded records."""
     if isinstance(model, PrivateRegressor):
-        return {"prediction": model.predict(records)}
-    probabilities = model.predict_proba(records)
+        return {"prediction": model._numbers(codes)}
+    assert isinstance(model, PrivateClassifier)
+    probabilities = model._probabilities(codes)
     shares = {f"probability {label}": probabilities[:, k] for k, label in enumerate(model.domain_.classes)}
     return {"prediction": model.classes_[probabilities.argmax(axis=1)]} | shares
 

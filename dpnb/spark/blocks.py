@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import pickle
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from math import ceil
@@ -29,6 +30,7 @@ from ..records.memory import Records
 from ..records.shapes import Cuts
 from ..records.splits import BINNED, THRESHOLD, Splits
 from .columns import encode_column, key_column, label_column, replaced_column
+from .session import in_words
 
 Int64s = NDArray[np.int64]
 Counted = tuple[Int64s, Int64s]  # numbers of cells, and how many records (or fixed-point weight) are in each
@@ -81,12 +83,13 @@ class Encoder:
             yield pa.RecordBatch.from_pylist([self._block(table)])
 
     def _block(self, table: pa.Table) -> dict[str, Any]:
-        columns = dict(zip(table.column_names, (_whole(c) for c in table.columns), strict=True))
+        columns = [*map(_whole, table.columns)]  # the attributes, the target and perhaps the key
+        target = columns[self.domain.n_attributes]
         misfits: dict[int, Misfit] = {}
         values: list[Floats] = []
         codes: NDArray[Any] = np.zeros((self.domain.n_attributes, len(table)), self.dtype)
         for a, attribute in enumerate(self.domain.attributes):
-            misfit, column = None, columns[attribute.name]
+            misfit, column = None, columns[a]
             if self.strict:
                 numbers, misfit = encode_column(column, attribute)
             else:
@@ -97,12 +100,12 @@ class Encoder:
                 cuts = self.cuts[a]
                 values.append(numbers)
                 codes[a] = numbers if cuts is None else np.searchsorted(cuts, numbers)
-        labels, misfit = label_column(columns[self.domain.target], self.domain, strict=self.strict)
+        labels, misfit = label_column(target, self.domain, strict=self.strict)
         if misfit is not None:
             misfits[-1] = misfit
         named: Keys = np.empty(0, np.uint64)
         if self.key is not None:
-            named = label_keys(key_column(columns[self.key]))
+            named = label_keys(key_column(columns[-1]))
         keys = record_keys(named, values, labels) if len(named) and not misfits else named
         return {
             "n": len(table),
@@ -224,6 +227,7 @@ def sparse(table: Floats) -> Counted:
 class Encoding:
     """Blocks of a table in which a continuous value is replaced by the number of cuts below it."""
 
+    @in_words()
     def __init__(
         self, frame: DataFrame, encoder: Encoder, *, grid: Grid | Cuts | None, persist: bool
     ) -> None:
@@ -238,8 +242,13 @@ class Encoding:
         try:
             self._check()
         except Exception:
-            self.blocks.unpersist()
+            self.forget()
             raise
+
+    def forget(self) -> None:
+        """Let Spark forget the blocks; a session that was stopped has forgotten them."""
+        with suppress(DataError), in_words():
+            self.blocks.unpersist()
 
     def _check(self) -> None:
         """Raise the errors that strict :class:`~dpnb.records.memory.Records` would raise."""
@@ -258,6 +267,7 @@ class Encoding:
         if repeated := sum(row["repeated"] for row in rows):
             raise ValueError(f"column {self._encoder.key!r} has at least {repeated} repeated keys: {ONE_KEY}")
 
+    @in_words()
     def run(self, task: Task, *, keys: bool = False) -> Counted:
         """Answer a question in one pass; partial tables are added up in a tree. ``keys``: whether it needs keys."""
         count = partial(_count_blocks, task=task, encoder=self._encoder)

@@ -3,79 +3,137 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import date
 from typing import Any
 
 import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame
+from pyspark.sql import types as sql
 
 from ..arrays import Floats
 from ..domain import Attribute, Categorical, Continuous, Domain, Misfit
+from ..domain.attributes import listed, repeated
 from ..domain.encoding import encoded, positions, replaced
+from ..domain.misfits import lacking
 from ..errors import DomainError
 
 SHOWN = 3  # values that an error names
-NUMERIC = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")  # how types of numbers begin
+NUMBERS = (sql.NumericType, sql.BooleanType, sql.NullType)
+WORDS = (sql.StringType, sql.CharType, sql.VarcharType)
+TEXTS = (*WORDS, sql.NullType)
+DATES = (sql.DateType, sql.TimestampType, sql.TimestampNTZType, *TEXTS)
+KEYS = (sql.IntegralType, *WORDS)
 
 
-def check_columns(frame: DataFrame, domain: Domain, *, more: Iterable[str] = ()) -> None:
-    """Raise DomainError unless a Spark table has the domain's attributes, in types that fit, and some more columns."""
+def by_place(frame: DataFrame) -> DataFrame:
+    """The table with its columns called 0, 1, ...: Spark looks for dots in names, and takes A for a."""
+    return frame.toDF(*map(str, range(len(frame.columns))))
+
+
+def check_columns(
+    frame: DataFrame, domain: Domain, *, target: bool = False, key: str | None = None
+) -> list[str]:
+    """Places of the domain's attributes, and perhaps of its target and of a key, see :func:`by_place`.
+
+    Raises
+    ------
+    TypeError
+        If ``frame`` is no Spark table.
+    DomainError
+        If the table lacks one of these columns, has it twice, or in a type that does not fit.
+    """
     if not isinstance(frame, DataFrame):
         raise TypeError(
             f"frame is of type {type(frame).__name__}: expected a Spark DataFrame; session.createDataFrame(frame) "
             "makes one of a table in memory"
         )
-    types = dict(frame.dtypes)
-    if missing := [name for name in (*domain.names, *more) if name not in types]:
+    names, fields = frame.columns, frame.schema.fields
+    wanted = [*domain.names, *([domain.target] if target else []), *([key] if key is not None else [])]
+    if problem := lacking(wanted, names):
+        raise DomainError(f"the table {problem}{_fields_of(frame, wanted)}")
+    if twice := [name for name in repeated(names) if name in wanted]:
         raise DomainError(
-            f"the table lacks the columns {', '.join(map(repr, missing))}; it has {', '.join(types)}"
+            f"the table has repeated columns, as after a join: {listed(twice)}; rename or drop all but one of each"
         )
-    for attribute in domain.attributes:
-        found = types[attribute.name]
-        if isinstance(attribute, Continuous) and attribute.is_date:
-            if not found.startswith(("date", "timestamp", "string")):
-                raise DomainError(
-                    f"column {attribute.name!r} must hold dates, but its Spark type is {found}; cast it"
-                )
-        elif isinstance(attribute, Continuous) and not found.startswith(NUMERIC):
-            raise DomainError(
-                f"column {attribute.name!r} must hold numbers, but its Spark type is {found}; cast it, or make the "
-                "attribute Categorical"
-            )
-        if isinstance(attribute, Categorical):
-            _check_type(f"column {attribute.name!r}", attribute.values, found)
-    if domain.target in more and domain.response is not None:
-        if not types[domain.target].startswith(NUMERIC):
-            raise DomainError(
-                f"the target {domain.target!r} must hold numbers, but its Spark type is {types[domain.target]}; cast it"
-            )
-    elif domain.target in more:
-        _check_type(f"the target {domain.target!r}", domain.classes, types[domain.target])
+    places = [names.index(name) for name in wanted]
+    types = [fields[place].dataType for place in places]
+    for attribute, found in zip(domain.attributes, types, strict=False):
+        public = attribute.values if isinstance(attribute, Categorical) else attribute
+        _check_type(f"column {attribute.name!r}", public, found)
+    if target:
+        _check_type(
+            f"the target {domain.target!r}", domain.response or domain.classes, types[domain.n_attributes]
+        )
+    if key is not None and not isinstance(types[-1], KEYS):
+        raise DomainError(
+            f"the key {key!r} must hold whole numbers or strings, but its Spark type is "
+            f"{types[-1].simpleString()}; cast it to a string"
+        )
+    return [*map(str, places)]
 
 
-def _check_type(of: str, values: tuple[object, ...], found: str) -> None:
-    """Raise DomainError if public values cannot be compared with a column of a Spark type."""
-    words, switches = (all(isinstance(v, kind) for v in values) for kind in (str, bool))
-    fits = words == (found == "string") and switches == (found == "boolean")
-    if not fits or found.startswith(("array", "map", "struct", "binary")):
-        raise DomainError(
-            f"{of} has the Spark type {found}, but its values are {values[:SHOWN]!r}...: cast it"
-        )
+def _fields_of(frame: DataFrame, wanted: Iterable[str]) -> str:
+    """The way out if a lacking column is a field of a struct."""
+    structs = {field.name for field in frame.schema.fields if isinstance(field.dataType, sql.StructType)}
+    for name in wanted:
+        column, dot, field = name.partition(".")
+        if dot and column in structs and name not in frame.columns:
+            return f"; {column!r} is a struct: frame.withColumn({name!r}, frame[{column!r}][{field!r}]) takes its field"
+    return ""
+
+
+def _check_type(of: str, public: Continuous | tuple[object, ...], found: sql.DataType) -> None:
+    """Raise DomainError if no value of a Spark type can be one of the public numbers, dates or values."""
+    but = f"but its Spark type is {found.simpleString()}; cast it"
+    if isinstance(public, tuple):
+        if not any(isinstance(found, _readable(value)) for value in public):
+            raise DomainError(f"{of} must hold values such as {listed(public)}, {but}")
+    elif public.is_date:
+        if not isinstance(found, DATES):
+            raise DomainError(f"{of} must hold dates, {but}")
+    elif not isinstance(found, NUMBERS):
+        raise DomainError(f"{of} must hold numbers, {but}, or make the attribute Categorical")
+
+
+def _readable(value: object) -> tuple[type[sql.DataType], ...]:
+    """Spark types of columns that can hold a public value: True is 1, in memory as well."""
+    if isinstance(value, str):
+        return TEXTS
+    if isinstance(value, date):
+        return DATES
+    return NUMBERS if value in (0, 1) else (sql.NumericType, sql.NullType)
+
+
+def in_pandas(column: pa.Array, attribute: Attribute | None = None) -> Any:
+    """A column as it is in memory; no record changes the type of the others, and none makes this fail."""
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        try:
+            column.validate(full=True)
+        except pa.ArrowInvalid:  # Spark's strings may hold any bytes
+            cells = column.cast(pa.binary()).to_pylist()
+            column = pa.array(
+                [None if c is None else c.decode(errors="backslashreplace") for c in cells], pa.string()
+            )
+    is_date = isinstance(attribute, Continuous) and attribute.is_date  # Python has no year 10000
+    return column.to_pandas(
+        date_as_object=not is_date, integer_object_nulls=not isinstance(attribute, Continuous)
+    )
 
 
 def encode_column(column: pa.Array, attribute: Attribute) -> tuple[Floats, Misfit | None]:
     """Numbers of a column as :meth:`~dpnb.domain.Domain.encode` gives them, or the misfits."""
-    return encoded(column.to_pandas(), attribute, bounds=True)
+    return encoded(in_pandas(column, attribute), attribute, bounds=True)
 
 
 def replaced_column(column: pa.Array, attribute: Attribute) -> Floats:
     """Numbers of a column as :meth:`~dpnb.domain.Domain.replaced` gives them."""
-    return replaced(column.to_pandas(), attribute)
+    return replaced(in_pandas(column, attribute), attribute)
 
 
 def label_column(column: pa.Array, domain: Domain, *, strict: bool) -> tuple[NDArray[Any], Misfit | None]:
     """Labels as the domain encodes them, moved into it or, if ``strict``, as they are; or the misfits."""
-    labels = column.to_pandas()
+    labels = in_pandas(column, domain.response)
     if not strict:
         return domain.replaced_labels(labels), None
     if domain.response is not None:
@@ -85,6 +143,4 @@ def label_column(column: pa.Array, domain: Domain, *, strict: bool) -> tuple[NDA
 
 def key_column(column: pa.Array) -> Any:
     """Labels of the records; a missing one does not change the type of the others."""
-    if pa.types.is_integer(column.type) or pa.types.is_string(column.type):
-        column = column.fill_null(0 if pa.types.is_integer(column.type) else "")
-    return column.to_numpy(zero_copy_only=False)
+    return in_pandas(column.fill_null(0 if pa.types.is_integer(column.type) else "")).to_numpy()

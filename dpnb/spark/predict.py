@@ -10,17 +10,20 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.types import StructType
+from pyspark.sql.types import CalendarIntervalType, StructType, YearMonthIntervalType
 
 from ..arrays import Floats
 from ..domain import Domain
 from ..domain.misfits import raise_misfits
 from ..errors import DomainError
-from .columns import check_columns, encode_column, replaced_column
+from .columns import by_place, check_columns, encode_column, replaced_column
+from .session import in_words
 
+UNREAD = (CalendarIntervalType, YearMonthIntervalType)
 TYPES = {bool: "boolean", int: "bigint", float: "double", str: "string"}
 
 
+@in_words()
 def predict(model: Any, frame: DataFrame) -> DataFrame:
     """Append the most probable class and the class probabilities, or the number, to a Spark table, in one pass.
 
@@ -43,14 +46,21 @@ def predict(model: Any, frame: DataFrame) -> DataFrame:
     **Privacy**: post-processing of the released model, free.
     """
     domain = model.domain_
-    check_columns(frame, domain)
+    places = check_columns(frame, domain)
     more = StructType.fromDDL(_added(domain))
-    if taken := {*more.names} & {*frame.columns}:
-        raise DomainError(f"the table has a column {', '.join(sorted(taken))} already: rename it")
+    if taken := [name for name in frame.columns if name.lower() in more.names]:  # Spark takes A for a
+        raise DomainError(f"the table has a column {', '.join(taken)} already: rename it")
+    if lost := [f for f in frame.schema.fields if isinstance(f.dataType, UNREAD)]:
+        raise DomainError(
+            f"column {lost[0].name!r} has the type {lost[0].dataType.simpleString()}, which Spark hands to no Python: "
+            "drop it, or cast it to a string"
+        )
     slim = copy(model)
     slim.ledger_ = slim.random_state = None  # neither is needed, and both may be large or secret
-    schema = StructType([*frame.schema.fields, *more.fields])
-    return frame.mapInArrow(partial(_predict_batches, model=slim), schema)
+    placed = by_place(frame)
+    schema = StructType([*placed.schema.fields, *more.fields])
+    predicted = placed.mapInArrow(partial(_predict_batches, model=slim, places=places), schema)
+    return predicted.toDF(*frame.columns, *more.names)
 
 
 def _added(domain: Domain) -> str:
@@ -64,12 +74,14 @@ def _added(domain: Domain) -> str:
     return f"prediction {TYPES[kinds.pop()]}, probability array<double>"
 
 
-def _predict_batches(batches: Iterable[pa.RecordBatch], *, model: Any) -> Iterator[pa.RecordBatch]:
+def _predict_batches(
+    batches: Iterable[pa.RecordBatch], *, model: Any, places: list[str]
+) -> Iterator[pa.RecordBatch]:
     domain = model.domain_
     for batch in batches:
         codes = np.empty((batch.num_rows, domain.n_attributes))
         for a, attribute in enumerate(domain.attributes):
-            column = batch.column(attribute.name)
+            column = batch.column(places[a])
             if model.strict:
                 codes[:, a], misfit = encode_column(column, attribute)
                 raise_misfits([] if misfit is None else [misfit.text(attribute, total=batch.num_rows)])

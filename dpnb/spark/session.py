@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from py4j.protocol import Py4JError, Py4JNetworkError
+from pyspark.errors import PySparkException, PythonException
 from pyspark.sql import SparkSession
 
 from ..errors import DataError
@@ -46,6 +48,40 @@ def check_java() -> int:
     return int(found[1])
 
 
+@contextmanager
+def in_words(doing: str = "compute the table") -> Iterator[None]:
+    """Say in a sentence what Spark says in a stack of a hundred lines; of Python's own errors, the stack is kept."""
+    try:
+        yield
+    except (ConnectionError, Py4JNetworkError):
+        raise DataError(
+            "Java, in which Spark runs, has ended, perhaps for lack of memory: start Python again, with more of it, "
+            "local_session(memory='8g') or so"
+        ) from None
+    except PythonException as error:  # raised by a function of the user's in Spark, and not long
+        raise DataError(f"Spark could not {doing}: {_lines(error)[-1]}") from error
+    except (PySparkException, Py4JError) as error:
+        if re.search("SESSION_OR_CONTEXT_NOT_EXISTS|stopped SparkContext", str(error)):
+            raise DataError(
+                "the session of this Spark table was stopped: start one, such as local_session(), and read the table "
+                "again"
+            ) from None
+        causes = re.findall(r"^Caused by: (.*)", str(error), re.MULTILINE)
+        why = causes[-1] if causes else _lines(error)[0]
+        raise DataError(
+            f"Spark could not {doing}: {why[:300]}; try without dpnb: frame.write.format('noop').mode('append').save()"
+        ) from None
+
+
+def _lines(error: Exception) -> list[str]:
+    """What an error says, without the lines of stacks, which are indented."""
+    lines = [line.lstrip(": ") for line in str(error).splitlines() if line and not line[0].isspace()]
+    return [line for line in lines if not line.startswith("An error occurred while")] or [
+        "it gives no reason"
+    ]
+
+
+@in_words("start")
 def local_session(*, cores: int | str = "*", memory: str = "2g", **conf: str) -> SparkSession:
     """A quiet Spark session on this machine only, or the session that is running already, unchanged.
 

@@ -32,7 +32,8 @@ from .blocks import (
     dense,
 )
 from .boosting import SparkScored, SparkWeighted
-from .columns import SHOWN, check_columns, replaced_column
+from .columns import SHOWN, by_place, check_columns, replaced_column
+from .session import in_words
 from .trees import Bag, Descend, Move, SparkCohort, count_roots
 
 MAX_VALUES = 100_000  # different values of an attribute that the driver is willing to hold
@@ -76,6 +77,7 @@ class SparkTable(RecordsDoor):
     keys: Any = OnlyInMemory()
     observed_bounds: Any = OnlyInMemory()
 
+    @in_words()
     def __init__(
         self,
         frame: DataFrame,
@@ -86,9 +88,13 @@ class SparkTable(RecordsDoor):
         persist: bool = True,
     ) -> None:
         check_domain(domain)
-        check_columns(frame, domain, more=(domain.target, *([key] if key else [])))
+        places = check_columns(frame, domain, target=True, key=key)
+        if frame.isStreaming:
+            raise DataError(
+                "frame is a stream, and a fit reads its records again and again: write them to a table, and read that"
+            )
         self.domain = domain
-        self._frame = frame.select(*(f"`{name}`" for name in _needed(domain, key)))
+        self._frame = by_place(by_place(frame).select(*places))
         self._key = key
         self.strict = strict
         self._persist = persist
@@ -109,6 +115,8 @@ class SparkTable(RecordsDoor):
         partitions : number of parts into which Spark shuffles the records.
         """
         key = "record key"
+        while key in X or key == domain.target:
+            key += "_"
         more = pd.DataFrame({domain.target: y.to_numpy(), key: X.index}, index=X.index)
         frame = pd.concat([X, more], axis=1)
         return cls(session.createDataFrame(frame).repartition(partitions), domain, key=key)
@@ -122,13 +130,16 @@ class SparkTable(RecordsDoor):
     def close(self) -> None:
         """Let Spark forget the encoded blocks."""
         for encoding in self._encodings:
-            encoding.blocks.unpersist()
+            encoding.forget()
         self._encodings = []
 
+    @in_words()
     def check_keys(self) -> None:
         """Raise ValueError if two records have the same key; this shuffles the keys once."""
         self.check_keyed("check_keys()")
-        repeated = self._frame.groupBy(f"`{self._key}`").count().where("count > 1").limit(SHOWN).toArrow()
+        repeated = (
+            self._frame.groupBy(self._frame.columns[-1]).count().where("count > 1").limit(SHOWN).toArrow()
+        )
         if len(repeated):
             first = repeated.column(0).to_pylist()
             raise ValueError(f"column {self._key!r} has repeated keys, first {first}: {ONE_KEY}")
@@ -190,8 +201,7 @@ class SparkTable(RecordsDoor):
             if encoding.grid is None:
                 return encoding
         continuous = [isinstance(a, Continuous) for a in self.domain.attributes]
-        pairs = zip(self.domain.names, continuous, strict=True)
-        return self._encoded(tuple(self._distinct(name) if c else None for name, c in pairs), None)
+        return self._encoded(tuple(self._distinct(a) if c else None for a, c in enumerate(continuous)), None)
 
     def encoding_for(self, route: tuple[Move, ...]) -> Encoding:
         """Blocks that can be sent along a way, existing ones if possible."""
@@ -207,16 +217,18 @@ class SparkTable(RecordsDoor):
         self._encodings.append(encoding)
         return encoding
 
-    def _distinct(self, name: str) -> Floats:
-        """Values that occur of a continuous attribute, increasing."""
-        column = self._frame.select(f"`{name}`")
-        task = partial(_distinct_values, attribute=self.domain[name])
+    @in_words()
+    def _distinct(self, a: int) -> Floats:
+        """Values that occur of the ``a``-th attribute, a continuous one, increasing."""
+        attribute = self.domain.attributes[a]
+        column = self._frame.select(self._frame.columns[a])
+        task = partial(_distinct_values, attribute=attribute)
         partial_tables = column.mapInArrow(task, COUNTED)
         bits, _ = add_up(counted_parts(partial_tables.toArrow()))
         if len(bits) > MAX_VALUES:
             raise DataError(
-                f"column {name!r} has more than {MAX_VALUES} different values, and this algorithm looks at each: round "
-                "them, or choose an algorithm on a public grid, such as EDPRF or PrivateBooster"
+                f"column {attribute.name!r} has more than {MAX_VALUES} different values, and this algorithm looks at "
+                "each: round them, or choose an algorithm on a public grid, such as EDPRF or PrivateBooster"
             )
         return np.sort(bits.view(np.float64))
 
@@ -233,8 +245,3 @@ def _distinct_values(batches: Iterable[pa.RecordBatch], *, attribute: Attribute)
 def _same(one: Cuts, other: Cuts) -> bool:
     pairs = zip(one, other, strict=True)
     return all(a is b or (a is not None and b is not None and np.array_equal(a, b)) for a, b in pairs)
-
-
-def _needed(domain: Domain, key: str | None) -> tuple[str, ...]:
-    columns = (*domain.names, domain.target)
-    return columns if key is None or key in columns else (*columns, key)

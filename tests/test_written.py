@@ -44,7 +44,7 @@ def records(n: int = 300) -> pd.DataFrame:
         day,
         rng.choice([1.5, 2.5], n),
     ]
-    return pd.DataFrame(dict(zip(COLUMNS, [*columns, np.where(size > 175, "ja", "nein")], strict=True)))
+    return pd.DataFrame(dict(zip(COLUMNS, [*columns, np.where((size > 175) ^ (rng.random(n) < 0.02), "ja", "nein")], strict=True)))
 
 
 def number(value: float, written: Written) -> str:
@@ -122,7 +122,7 @@ def test_from_the_draft_to_the_card(call: Call, country: str) -> None:
     shares = model.predict_proba(data.train[0])
     np.testing.assert_allclose(found[["probability nein", "probability ja"]], shares)
     assert found["prediction"].tolist() == model.predict(data.train[0]).tolist()
-    assert (found["prediction"] == table["krank"]).mean() > 0.95  # what a wrong decimal would spoil
+    assert (found["prediction"] == table["krank"]).mean() > 0.9  # what a wrong decimal would spoil
     assert found["Straße"].tolist() == table["Straße"].tolist()
     assert call("card", "m.json", "--report", "c.html")[0] == 0
 
@@ -133,7 +133,7 @@ def test_a_document_of_a_plain_table_says_nothing_of_it(call: Call) -> None:
     german = dpnb.Domain(domain.attributes, ("no", "yes"), written=Written(";", ","))
     assert german.document()["csv"] == {"separator": ";", "decimal": ","}
     assert dpnb.Domain.from_document(json.loads(json.dumps(german.document()))) == german != domain
-    with pytest.raises(DomainError, match=r"csv reads .*: expected separator, decimal"):
+    with pytest.raises(DomainError, match=r"csv reads .*: expected missing, separator, decimal"):
         dpnb.Domain.from_document(domain.document() | {"csv": {"sep": ";"}})
 
 
@@ -200,7 +200,7 @@ AMBIGUOUS = 'a,y\n"1,234",n\n"2,345",y\n'
         ('a;y\n"x, y; z";n\n"x, y";y\n', {"separator": ";"}),
         ('a,y\n"1,234.5",n\n2,y\n', {"thousands": ","}),
         (AMBIGUOUS, None),  # 1.234 or 1234: the draft does not guess
-        ("y\nn\ny\n", None),
+        ("a,y\nx,n\nz,j\n", None),
         ("sep=|\na|y\n1|n\n", {"separator": "|"}),
     ],
 )
@@ -316,7 +316,8 @@ def test_nothing_is_overwritten(small: Call, name: str) -> None:
     assert small(*words, out)[0] == 0
     assert Path(out).stat().st_size > 10
     status, _, err = small(*words, "")
-    assert (status, err[:14]) == (1, "cannot write .")
+    assert status == 1
+    assert err.startswith(("cannot write .", "--out is empty"))
 
 
 def test_gzip_on_standard_input(small: Call, monkeypatch: pytest.MonkeyPatch) -> None:

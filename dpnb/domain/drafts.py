@@ -45,20 +45,9 @@ _END = """\
 #   missing: ["", "?"]  # cells that stand for a missing value
 #   key: id             # column with a unique key for each record
 """
-_NO_NUMBERS = (
-    "",
-    "na",
-    "n/a",
-    "nan",
-    "null",
-    "none",
-    "-",
-    "?",
-    ".",
-    "#n/a",
-    "inf",
-    "-inf",
-)  # and yet not words
+_NO_NUMBERS = frozenset(
+    ["", "na", "n/a", "nan", "null", "none", "-", "?", ".", "#n/a", "inf", "-inf"]
+)  # nor words
 _NUMBERS = [(".", ""), (",", ""), (",", "."), (",", " "), (",", "'"), (".", ","), (".", " "), (".", "'")]
 
 

@@ -397,8 +397,11 @@ def test_a_file_is_read_by_the_rule_of_the_fit(
     table = ODD_TABLE.replace({"tier": {"": None}})
     table.to_csv("t.csv", index=False) if suffix == "csv" else table.to_parquet("t.parquet")
     assert main(["domain", "check", "d.yml", f"t.{suffix}"]) == 0
-    told = re.sub(r" \(lines [^)]*\)", "", capsys.readouterr().out)
-    assert told == "\n- ".join(REMARKS) + "\n"
+    out = capsys.readouterr().out
+    assert re.sub(r" \(lines [^)]*\)", "", out) == "\n- ".join(REMARKS) + "\n"
+    if suffix == "csv":
+        assert main(["fit", "t.csv", "--domain", "d.yml", "--epsilon", "1", "--out", "m.json"]) == 0
+        assert capsys.readouterr().err == out + "(a local check, which is not private and spends no ε)\n"
     domain = Domain.from_yaml("d.yml")
     records = table[list(domain.names)]
     assert domain.check(records, table["class"]).split("\n- ")[1:] == [*REMARKS[1:]]

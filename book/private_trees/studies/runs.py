@@ -36,6 +36,7 @@ from dpnb.audit.pairs import NEIGHBOURS
 from dpnb.data.datasets import Dataset, load
 from dpnb.errors import DataError
 from dpnb.files import write_whole
+from dpnb.privacy.curator import at_home
 from dpnb.records.memory import Records
 
 from .made import MADE
@@ -407,9 +408,7 @@ def _measured(study: Study, cells: Sequence[Cell], jobs: int) -> Iterator[tuple[
     if jobs == 1:
         yield from ((cell, study.measure(cell)) for cell in cells)
         return
-    # Not forked: estimators take no noise of a Generator in forked processes, and results could not be repeated.
-    spawned = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, mp_context=spawned, initializer=_end_with_parent) as pool:
+    with ProcessPoolExecutor(jobs, initializer=_end_with_parent) as pool:
         running = {pool.submit(study.measure, cell): cell for cell in cells}
         try:
             for done in as_completed(running):
@@ -434,6 +433,7 @@ def check_writable(folder: Path) -> None:
 
 def _end_with_parent() -> None:
     """Let a worker end when the process ends that started it, also if that is killed."""
+    at_home()  # a cell makes its own Generator
     parent = multiprocessing.parent_process()
 
     def watch() -> None:

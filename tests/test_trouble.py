@@ -47,7 +47,7 @@ from dpnb.papers.baselines_forest import RandomTrees
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.papers.dpada import DPAda, Reading
 from dpnb.papers.edprf import EDPRF
-from dpnb.privacy.curator import opening
+from dpnb.privacy.curator import at_home, opening
 from dpnb.privacy.ledger import Budget, Event, Scope
 from dpnb.records.memory import Records
 from dpnb.release import card
@@ -147,6 +147,15 @@ def test_a_forked_process_draws_noise_of_its_own(source: str, monkeypatch: pytes
 def test_a_seed_repeats_its_noise_in_every_process() -> None:
     one, other, own = of_forks(lambda: votes(booster(7)))
     assert one == other == own
+
+
+def test_a_process_may_state_that_its_generators_are_its_own() -> None:
+    def own() -> list[Any]:
+        at_home()
+        return votes(booster(np.random.default_rng(7)))
+
+    one, other, mine = of_forks(own)
+    assert one == other == mine
 
 
 def _of_pool(_: int) -> list[Any]:

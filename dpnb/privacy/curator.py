@@ -335,6 +335,14 @@ def source_of_noise(random_state: Any) -> np.random.Generator:
 
 
 _HOME = os.getpid()  # of the process that imported the package; others were forked from it
+
+
+def at_home() -> None:
+    """State, in a forked process, that it makes all its Generators itself, so that these may repeat their noise."""
+    global _HOME
+    _HOME = os.getpid()
+
+
 STREAMS = (np.random.Generator, np.random.BitGenerator, np.random.RandomState)
 """Sources of noise that go on from draw to draw: a copy of one would draw the same again."""
 

@@ -6,7 +6,6 @@ import csv
 import hashlib
 import io
 import json
-import multiprocessing
 import platform
 import tempfile
 import time
@@ -34,6 +33,7 @@ from dpnb.audit.pairs import NEIGHBOURS
 from dpnb.data.datasets import Dataset, load
 from dpnb.errors import DataError
 from dpnb.files import write_whole
+from dpnb.privacy.curator import at_home
 from dpnb.records.memory import Records
 from dpnb.terminal import as_worker, end_workers
 
@@ -406,9 +406,7 @@ def _measured(study: Study, cells: Sequence[Cell], jobs: int) -> Iterator[tuple[
     if jobs == 1:
         yield from ((cell, study.measure(cell)) for cell in cells)
         return
-    # Not forked: estimators take no noise of a Generator in forked processes, and results could not be repeated.
-    spawned = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, mp_context=spawned, initializer=as_worker) as pool:
+    with ProcessPoolExecutor(jobs, initializer=_as_worker) as pool:
         running = {pool.submit(study.measure, cell): cell for cell in cells}
         try:
             for done in as_completed(running):
@@ -431,6 +429,11 @@ def check_writable(folder: Path) -> None:
     except OSError as error:
         way_out = "name a folder that you may write to"
         raise DataError(f"cannot write results to {folder}: {error.strerror}; {way_out}") from error
+
+
+def _as_worker() -> None:
+    at_home()  # a cell makes its own Generator
+    as_worker()
 
 
 def _save(study: Study, table: pd.DataFrame, rows: list[dict[str, Any]], folder: Path) -> pd.DataFrame:

@@ -364,6 +364,24 @@ def test_a_stream_that_breaks_off_leaves_no_file(
     assert ("Traceback" in capsys.readouterr().err) == (status == 2)
 
 
+@pytest.mark.parametrize(("subject", "status"), [("Constant", 130), ("Size", 1)])
+def test_a_verdict_is_told_though_the_report_is_interrupted(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    subject: str,
+    status: int,
+) -> None:
+    from dpnb.audit import report
+
+    monkeypatch.setattr(report, "write_report", interrupted)
+    assert auditing.main(f"printing:{subject} {AUDIT} --report r.html".split()) == status
+    out, err = capsys.readouterr()
+    assert out.startswith(f"printing:{subject}: ")
+    assert "there is no report" in err
+    assert "Report:" not in out
+
+
 def test_an_interrupt_that_compiled_code_retells_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pandas makes "Error tokenizing data" of it."""
     retold = dpnb.DataError("cannot read t.csv: Error tokenizing data"), 1, (dpnb.DataError,)

@@ -300,7 +300,11 @@ def main(arguments: Sequence[str], /) -> int:
         *notes,
         *(["", code] if code else []),
     ]
-    trouble = "" if options.report is None else _report(options, found, notes=notes, code=code)
+    trouble, halted = "", "nothing refutes the claim by then" if found.examined.interrupted else ""
+    try:
+        trouble = "" if options.report is None else _report(options, found, notes=notes, code=code)
+    except KeyboardInterrupt:  # the verdict is known, and has to be told
+        trouble, halted = "there is no report", "nothing refuted the claim before"
     if options.report is not None and not trouble:
         lines.append(f"Report: {options.report}")
     try:
@@ -311,8 +315,8 @@ def main(arguments: Sequence[str], /) -> int:
         trouble = trouble or f"the claim is refuted, but standard output cannot be written to: {error}"
     if trouble:
         note(_one_line(trouble))
-    if found.examined.interrupted and not found.violated:
-        note(_one_line("interrupted; nothing refutes the claim by then"))
+    if halted and not found.violated:
+        note(_one_line(f"interrupted; {halted}"))
         return stopped()
     return 1 if found.violated else 2 * bool(trouble)
 
@@ -334,7 +338,7 @@ def _report(options: argparse.Namespace, found: Audited, *, notes: list[str], co
     )
     try:
         write_report(options.report, report)
-    except (Exception, KeyboardInterrupt) as error:  # the verdict is known, and has to be told
+    except Exception as error:  # the verdict is known, and has to be told
         return f"cannot write the report: {error or type(error).__name__}"
     return ""
 

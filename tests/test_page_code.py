@@ -6,6 +6,7 @@ that call ``dpnb`` run within the test; Spark's blocks run in test_spark.py. Dat
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import shlex
@@ -63,6 +64,10 @@ def blocks(text: str) -> list[tuple[str, str]]:
     return [(language, textwrap.dedent(code)) for _, language, code in found]
 
 
+def text_of(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
 def as_people(folder: Path, *, name: str = "people") -> None:
     """A table, its domain file, and records to predict, as README names them."""
     rng = np.random.default_rng(0)
@@ -93,6 +98,12 @@ def for_own_data(folder: Path) -> None:
         (folder / name).write_text(text, encoding="utf-8")
     pd.read_csv(folder / "train.csv").to_parquet(folder / "table.parquet")
     shutil.copy(DIABETES, folder / "domain.yml")
+    (folder / "TABLE").write_text("rooms,price\n3,1000\n4,2000\n", encoding="utf-8")
+
+
+def for_choosing(folder: Path) -> None:
+    data = dpnb.load("adult-standin")
+    dpnb.PrivateBooster(domain=data.domain, n_rounds=1).fit(*data.train).release(folder / "model.json")
 
 
 def for_releasing(folder: Path) -> None:
@@ -130,6 +141,7 @@ RUN = {
         files=for_own_data,
         by_hand={"dpnb domain draft": lambda: shutil.copy(DIABETES, "diabetes-domain.yml")},
     ),
+    "book/choose-epsilon.md": Page("card.html", files=for_choosing),
     "book/releasing.md": Page(
         "model.json", "card.html", "predicted.csv", "predicted.parquet", files=for_releasing
     ),
@@ -188,6 +200,8 @@ def run(text: str, page: Page) -> None:
             yaml.safe_load(code)
         else:
             assert language in SPOKEN, f"neither run nor excused: {language}"
+    for line in re.findall(r"`(dpnb (?:fit|predict|card|domain \w+) [^`]+)`", text):
+        in_shell(line, page.by_hand)
     assert [name for name in page.made if not Path(name).exists()] == []
 
 
@@ -197,7 +211,7 @@ def without_spark(text: str) -> str:
 
 @pytest.mark.parametrize(
     "name",
-    [name for name in PAGES if name not in PAGES_ELSEWHERE and blocks((ROOT / name).read_text("utf-8"))],
+    [name for name in PAGES if name not in PAGES_ELSEWHERE and (name in RUN or blocks(text_of(name)))],
 )
 @pytest.mark.filterwarnings("ignore")  # few records, and a paper's version that leaks
 def test_a_page_runs_as_printed(
@@ -206,7 +220,7 @@ def test_a_page_runs_as_printed(
     monkeypatch.chdir(tmp_path)
     page = RUN.get(name, Page())
     page.files(tmp_path)
-    run(without_spark((ROOT / name).read_text("utf-8")), page)
+    run(without_spark(text_of(name)), page)
 
 
 @pytest.mark.parametrize(
@@ -218,6 +232,7 @@ def test_a_page_runs_as_printed(
         ("```bash\ndpnb card nothing.json --report card.html\n```", SystemExit),
         ("```bash\ndpnb predict --no-such-option\n```", SystemExit),
         ("```bash\nrm -r .\n```", AssertionError),
+        ("`dpnb card model.json` makes a card", SystemExit),
         ("```perl\n1\n```", AssertionError),
     ],
 )
@@ -229,7 +244,7 @@ def test_a_block_that_does_not_run_is_caught(text: str, error: type[BaseExceptio
 def lines() -> Iterator[str]:
     """Lines of a shell on all pages."""
     for name in PAGES:
-        for language, code in blocks((ROOT / name).read_text("utf-8")):
+        for language, code in blocks(text_of(name)):
             if language == "bash" and name not in PAGES_ELSEWHERE:
                 yield from code.splitlines()
 
@@ -242,11 +257,15 @@ def test_no_reason_is_left_over() -> None:
 
 
 def test_what_is_named_and_not_run_is_there() -> None:
-    """Targets of make, chapters and their parameters."""
+    """Targets of make, modules, chapters and their parameters."""
     targets = {*re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text("utf-8"), flags=re.MULTILINE)}
-    asked = {target for line in lines() for target in re.findall(r"^make ([a-z-]+)", line)}
-    assert asked
-    assert asked <= targets
+    pages = "\n".join(map(text_of, PAGES))
+    asked = {*re.findall(r"^ *make ([a-z-]+)|`make ([a-z-]+)`", pages, flags=re.MULTILINE)}
+    assert len(asked) > 5
+    assert {target for both in asked for target in both if target} <= targets
+    modules = {*re.findall(r"(?:^|`)python -m ([\w.]+)", pages, flags=re.MULTILINE)}
+    assert len(modules) > 3
+    assert [name for name in modules if importlib.util.find_spec(name) is None] == []
     for line in lines():
         for chapter, parameters in re.findall(r"papermill (?!--)(\S+) \S+((?: -p \S+ \S+)*)", line):
             known = papermill.inspect_notebook(str(ROOT / chapter))

@@ -633,12 +633,12 @@ def test_cells_that_python_does_not_have() -> None:
     """Spark has strings that are no texts, and dates beyond Python's; a whole number stays one beside a missing one."""
     days = replace(KINDS["date"], clip=True)
     far = pa.array([3_670_000, -1_000_000, 18266, None], pa.int32()).cast(pa.date32())
-    assert columns.replaced_column(far, days).tolist() == [days.high, days.low, 18266, days.floor]
+    assert columns.replaced_column(far, days, missing=()).tolist() == [days.high, days.low, 18266, days.floor]
     for missing in ([], [None]):
-        numbers, misfit = columns.encode_column(pa.array([2**60 + 1, 5, *missing]), KINDS["whole"])
-        assert (numbers[:2].tolist(), misfit) == ([1, 0], None)
+        wholes = pa.array([2**60 + 1, 2**60, *missing])
+        assert columns.replaced_column(wholes, KINDS["whole"], missing=())[:2].tolist() == [1, 0]
     odd = pa.array([b"a", b"a\xff", None]).cast(pa.binary()).view(pa.string())
-    assert columns.replaced_column(odd, KINDS["word"]).tolist() == [1, 0, 3]
+    assert columns.replaced_column(odd, KINDS["word"], missing=()).tolist() == [1, 0, 3]
     assert len(set(label_keys(columns.key_column(odd)))) == 3
     for broken in (far, odd):  # broken twin: as pyarrow does it
         with pytest.raises((ValueError, pa.ArrowException)):
@@ -825,12 +825,12 @@ def test_a_session_that_spark_would_not_understand(options: dict[str, Any], mess
 def test_dates_are_not_guessed_in_spark_either() -> None:
     days = Continuous("day", "2000-01-01", "2020-12-31", format="%d/%m/%Y")
     texts = pa.array(["03/02/2001", "13/02/2001", "2001-02-03", None])
-    numbers, misfit = columns.encode_column(texts, days)
+    numbers, misfit = columns.encode_column(texts, days, missing=())
     assert misfit == Misfit("no number", 1, ("2001-02-03",))
     assert numbers[:2].tolist() == [11356.0, 11366.0]
     middle = (days.low + days.high) / 2
-    assert columns.replaced_column(texts, days).tolist() == [11356.0, 11366.0, middle, middle]
-    assert columns.encode_column(texts, replace(days, format=""))[1] == Misfit(
+    assert columns.replaced_column(texts, days, missing=()).tolist() == [11356.0, 11366.0, middle, middle]
+    assert columns.encode_column(texts, replace(days, format=""), missing=())[1] == Misfit(
         "no number", 2, ("03/02/2001", "13/02/2001")
     )
 
@@ -1098,7 +1098,7 @@ def test_prediction_in_spark(name: str, session: SparkSession, three: Any) -> No
         .set_index("id")
         .loc[X.index]
     )
-    with pytest.warns(UserWarning, match="'x' lies outside"):
+    with pytest.warns(UserWarning, match=r"column 'x': .* counted as"):
         expected = model.predict_proba(wide[X.columns])
     np.testing.assert_array_equal(np.stack(found["probability"].to_list()), expected)
     assert found["prediction"].tolist() == model.classes_[expected.argmax(axis=1)].tolist()
@@ -1114,12 +1114,39 @@ def test_predictions_are_checked(session: SparkSession, three: Any) -> None:
     with pytest.raises(DomainError, match="has a column prediction already"):
         spark.predict(model, frame.withColumn("prediction", frame["x"]))
     odd = X.assign(c="mauve")
-    with pytest.warns(UserWarning, match="first 'mauve'"):
+    with pytest.warns(UserWarning, match=r"'mauve' \(\d+\) counted as .* map them to one of"):
         expected = model.predict_proba(odd)
-    found = spark.predict(model, session.createDataFrame(odd)).toPandas()
+    with pytest.raises(
+        Exception, match=r"'mauve' \(\d+\) counted as .*; predict\(model, frame, move=True\) counts"
+    ):
+        spark.predict(model, session.createDataFrame(odd)).collect()
+    found = spark.predict(model, session.createDataFrame(odd), move=True).toPandas()
     np.testing.assert_array_equal(np.stack(found["probability"].to_list()), expected)
     with pytest.raises(Exception, match=r"unknown values in column 'c': .* first 'mauve'"):
         spark.predict(model.set_params(strict=True), session.createDataFrame(odd)).collect()
+
+
+def test_markers_of_missing_values_are_the_same_through_spark(session: SparkSession, three: Any) -> None:
+    """In training and prediction, of values and labels; an unknown value is missing where that is allowed."""
+    X, y, domain = three
+    attributes = tuple(replace(a, missing=True) for a in domain.attributes)
+    marked = replace(domain, attributes=attributes, missing=("?", -99, "none"))
+    X, y = X.copy(), y.copy()
+    X.loc[X.index[::5], "x"], X.loc[X.index[1::5], "c"], y.iloc[::7] = -99.0, "?", "none"
+    frame = table_of(session, X, y.rename(domain.target), parts=2)
+    check_equal(
+        MODELS["PrivateBooster, with δ"],
+        Records(X, y, domain=marked, strict=False),
+        spark.SparkTable(frame, marked, key="id"),
+    )
+    model = PrivateBooster(domain=marked, n_rounds=5, random_state=0).fit(X, y)
+    empty = X.assign(x=X["x"].mask(X["x"] == -99), c=X["c"].mask(X["c"] == "?", None))
+    expected = model.predict_proba(empty)
+    for table in (X, empty, X.assign(c=X["c"].replace("?", "mauve"))):
+        found = spark.predict(model, session.createDataFrame(table)).toPandas()
+        np.testing.assert_array_equal(np.stack(found["probability"].to_list()), expected)
+    twin = PrivateBooster(domain=replace(marked, missing=()), n_rounds=5, random_state=0).fit(X, y)
+    assert not np.array_equal(twin.predict_proba(empty), expected)
 
 
 def test_a_model_goes_to_the_workers_without_ledger_and_seed(three: Any, session: SparkSession) -> None:
@@ -1136,7 +1163,7 @@ def test_blocks_know_bins_as_the_memory_does() -> None:
     cuts = grid.cuts[0]
     assert cuts is not None
     values = np.sort(np.concatenate([cuts, cuts + 1e-9, [0.0, 1.0]]))
-    numbers, misfit = columns.encode_column(pa.array(values.clip(0, 1)), DOMAIN.attributes[0])
+    numbers, misfit = columns.encode_column(pa.array(values.clip(0, 1)), DOMAIN.attributes[0], missing=())
     assert misfit is None
     np.testing.assert_array_equal(
         np.searchsorted(encoder.cuts[0], numbers), np.searchsorted(cuts, values.clip(0, 1))

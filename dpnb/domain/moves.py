@@ -111,6 +111,13 @@ class Moves:
                 for value, times in move.counts.items():
                     own.count(value, times)
 
+    def without_place(self) -> Moves:
+        """Those of values that the domain has no place for."""
+        found = Moves()
+        found.total = self.total
+        found._found = {key: move for key, move in self._found.items() if not move.has_place}
+        return found
+
     def told(self) -> list[str]:
         """What became of the values of each column, in words."""
         columns = groupby(self, key=lambda move: move.attribute.name)

@@ -162,8 +162,7 @@ def predict(model: PrivateEstimator, table: str | None, *, out: str | None, move
         for part in _parts(table, domain.written):
             _check_names(model, part)
             codes, found = domain.replaced_and_moves(domain.spelt(part[list(domain.names)]))
-            stops = [] if move else [each for each in found if model.strict or not each.has_place]
-            if stops:
+            if not move and (stops := found if model.strict else found.without_place()):
                 are_out = out is None and moves.total
                 written = f"{moves.total} records are out already" if are_out else "nothing is written"
                 reasons = [

@@ -91,9 +91,9 @@ class Encoder:
         for a, attribute in enumerate(self.domain.attributes):
             misfit, column = None, columns[a]
             if self.strict:
-                numbers, misfit = encode_column(column, attribute)
+                numbers, misfit = encode_column(column, attribute, missing=self.domain.missing)
             else:
-                numbers = replaced_column(column, attribute)
+                numbers = replaced_column(column, attribute, missing=self.domain.missing)
             if misfit is not None:
                 misfits[a] = misfit
             else:

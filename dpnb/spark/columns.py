@@ -14,11 +14,12 @@ from pyspark.sql import types as sql
 from ..arrays import Floats
 from ..domain import Attribute, Categorical, Continuous, Domain, Misfit
 from ..domain.attributes import listed, repeated
-from ..domain.encoding import encoded, positions, replaced
+from ..domain.encoding import encoded, positions, replaced, unmarked
 from ..domain.misfits import lacking
 from ..errors import DomainError
 
 SHOWN = 3  # values that an error names
+Markers = tuple[str | float, ...]
 NUMBERS = (sql.NumericType, sql.BooleanType, sql.NullType)
 WORDS = (sql.StringType, sql.CharType, sql.VarcharType)
 TEXTS = (*WORDS, sql.NullType)
@@ -121,14 +122,21 @@ def in_pandas(column: pa.Array, attribute: Attribute | None = None) -> Any:
     )
 
 
-def encode_column(column: pa.Array, attribute: Attribute) -> tuple[Floats, Misfit | None]:
-    """Numbers of a column as :meth:`~dpnb.domain.Domain.encode` gives them, or the misfits."""
-    return encoded(in_pandas(column, attribute), attribute, bounds=True)
+def encode_column(
+    column: pa.Array, attribute: Attribute, *, missing: Markers
+) -> tuple[Floats, Misfit | None]:
+    """Numbers of a column as :meth:`~dpnb.domain.Domain.encode` gives them, or the misfits.
+
+    Parameters
+    ----------
+    missing : the domain's markers of missing values.
+    """
+    return encoded(unmarked(in_pandas(column, attribute), attribute, missing), attribute, bounds=True)
 
 
-def replaced_column(column: pa.Array, attribute: Attribute) -> Floats:
-    """Numbers of a column as :meth:`~dpnb.domain.Domain.replaced` gives them."""
-    return replaced(in_pandas(column, attribute), attribute)
+def replaced_column(column: pa.Array, attribute: Attribute, *, missing: Markers) -> Floats:
+    """Numbers of a column as :meth:`~dpnb.domain.Domain.replaced` gives them; parameters are the same."""
+    return replaced(unmarked(in_pandas(column, attribute), attribute, missing), attribute)
 
 
 def label_column(column: pa.Array, domain: Domain, *, strict: bool) -> tuple[NDArray[Any], Misfit | None]:
@@ -136,6 +144,7 @@ def label_column(column: pa.Array, domain: Domain, *, strict: bool) -> tuple[NDA
     labels = in_pandas(column, domain.response)
     if not strict:
         return domain.replaced_labels(labels), None
+    labels = unmarked(labels, domain.label, domain.missing)
     if domain.response is not None:
         return encoded(labels, domain.response, bounds=True)
     return positions(labels, domain.classes)

@@ -8,15 +8,16 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import CalendarIntervalType, StructType, YearMonthIntervalType
 
 from ..arrays import Floats
 from ..domain import Domain
-from ..domain.misfits import raise_misfits
+from ..domain.misfits import joined
 from ..errors import DomainError
-from .columns import by_place, check_columns, encode_column, replaced_column
+from .columns import by_place, check_columns, in_pandas
 from .session import in_words
 
 UNREAD = (CalendarIntervalType, YearMonthIntervalType)
@@ -24,25 +25,28 @@ TYPES = {bool: "boolean", int: "bigint", float: "double", str: "string"}
 
 
 @in_words()
-def predict(model: Any, frame: DataFrame) -> DataFrame:
+def predict(model: Any, frame: DataFrame, *, move: bool = False) -> DataFrame:
     """Append the most probable class and the class probabilities, or the number, to a Spark table, in one pass.
 
     Parameters
     ----------
     model : a fitted estimator of this package, from either door.
     frame : Spark DataFrame with at least the attributes of the model's domain.
+    move : whether to count a value that the domain has no place for as the first value, or as the middle of the bounds,
+        as a fit does. By default it is an error, because Spark does not pass on the warnings of its tasks.
 
     Returns
     -------
     The table with two more columns: ``prediction``, and ``probability``, an array in the order of ``classes_``. A
-    regressor adds only ``prediction``, a double. The table is computed when Spark needs it. Misfits are moved into the
-    domain, or raise an error if the model is ``strict``, as in memory. There is no warning, because Spark does not pass
-    on the warnings of its tasks.
+    regressor adds only ``prediction``, a double. The table is computed when Spark needs it. Numbers beyond a bound
+    count as the bound, and what is unknown or no number counts as missing where the domain has a place for that; a
+    model that is ``strict`` refuses all misfits, as in memory.
 
     Raises
     ------
+    DataError If the table's session has ended.
     DomainError If columns are missing, are there twice, have a type that does not fit, or have the names of the new
-    ones. DataError If the table's session has ended.
+        ones; when the table is computed, if a value has no place in the domain.
 
     **Privacy**: post-processing of the released model, free.
     """
@@ -61,7 +65,7 @@ def predict(model: Any, frame: DataFrame) -> DataFrame:
     slim.ledger_ = slim.random_state = None  # neither is needed, and both may be large or secret
     placed = by_place(frame)
     schema = StructType([*placed.schema.fields, *more.fields])
-    predicted = placed.mapInArrow(partial(_predict_batches, model=slim, places=places), schema)
+    predicted = placed.mapInArrow(partial(_predict_batches, model=slim, places=places, move=move), schema)
     return predicted.toDF(*frame.columns, *more.names)
 
 
@@ -77,21 +81,23 @@ def _added(domain: Domain) -> str:
 
 
 def _predict_batches(
-    batches: Iterable[pa.RecordBatch], *, model: Any, places: list[str]
+    batches: Iterable[pa.RecordBatch], *, model: Any, places: list[str], move: bool
 ) -> Iterator[pa.RecordBatch]:
     domain = model.domain_
     for batch in batches:
-        codes = np.empty((batch.num_rows, domain.n_attributes))
-        for a, attribute in enumerate(domain.attributes):
-            column = batch.column(places[a])
-            if model.strict:
-                codes[:, a], misfit = encode_column(column, attribute)
-                raise_misfits([] if misfit is None else [misfit.text(attribute, total=batch.num_rows)])
-            else:
-                codes[:, a] = replaced_column(column, attribute)
+        columns = {
+            a.name: in_pandas(batch.column(place), a)
+            for a, place in zip(domain.attributes, places, strict=False)
+        }
+        records = pd.DataFrame(columns, index=range(batch.num_rows))
+        codes, moves = domain.replaced_and_moves(records)
+        if model.strict:
+            codes = domain.encode(records)
+        elif not move and (stops := moves.without_place()):
+            raise DomainError(f"{joined(stops.told())}; predict(model, frame, move=True) counts them so")
         more = _predicted(model, codes)
-        columns = [*batch.columns, *more.values()]
-        yield pa.RecordBatch.from_arrays(columns, names=[*batch.schema.names, *more])
+        every = [*batch.columns, *more.values()]
+        yield pa.RecordBatch.from_arrays(every, names=[*batch.schema.names, *more])
 
 
 def _predicted(model: Any, codes: Floats) -> dict[str, pa.Array]:

@@ -32,7 +32,7 @@ from .blocks import (
     dense,
 )
 from .boosting import SparkScored, SparkWeighted
-from .columns import SHOWN, by_place, check_columns, replaced_column
+from .columns import SHOWN, Markers, by_place, check_columns, replaced_column
 from .session import in_words
 from .trees import Bag, Descend, Move, SparkCohort, count_roots
 
@@ -235,11 +235,15 @@ class SparkTable(RecordsDoor):
         return np.sort(bits.view(np.float64))
 
 
-def _distinct_values(batches: Iterable[pa.RecordBatch], *, attribute: Attribute) -> Iterator[pa.RecordBatch]:
+def _distinct_values(
+    batches: Iterable[pa.RecordBatch], *, attribute: Attribute, missing: Markers
+) -> Iterator[pa.RecordBatch]:
     """Different values of the only column, as the bits of floats, up to one more than the limit."""
     found = np.empty(0)
     for batch in batches:
-        known = np.union1d(found, replaced_column(batch.column(0), attribute) + 0.0)  # no -0.0
+        known = np.union1d(
+            found, replaced_column(batch.column(0), attribute, missing=missing) + 0.0
+        )  # no -0.0
         found = known[: MAX_VALUES + 1]
     yield counted_batch((found.view(np.int64), np.ones(len(found), np.int64)))
 

@@ -404,3 +404,6 @@ def test_a_spoilt_results_file_prints_a_cross(tmp_path: Path) -> None:
     )
     assert as_it_is == []  # and nbval shows that a run prints what is stored
     assert spoilt != []
+    ticked = {name: text for outcome, name, text in observations(ran) if outcome == TRUE}
+    assert ticked.items() < stored(chapter).items()
+    assert ran.cells[-1].outputs[0].text.startswith("This run has other parameters than the text: results = ")

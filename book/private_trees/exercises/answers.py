@@ -42,10 +42,12 @@ def judge(check: Callable[Concatenate[Any, P], str | None]) -> Callable[Concaten
         try:
             _tried(check, answer, *more, **options)
         except KeyboardInterrupt as stopped:
-            stopped._render_traceback_ = lambda: ["Stopped before the check had ended."]  # type: ignore[attr-defined]
+            vars(stopped)["_render_traceback_"] = lambda: [
+                "Stopped before the check had ended."
+            ]  # for IPython
             raise
         except Exception as error:
-            if get_ipython() is None:  # type: ignore[no-untyped-call]
+            if get_ipython() is None:
                 raise
             print(_in_words(error, answer), file=sys.stderr)
 

@@ -129,7 +129,8 @@ def _printed(sentence: str, says: Sequence[Any] | None) -> tuple[list[str], str]
     """This run's numbers as the sentence prints them, in its order, and the sentence with them."""
     if says is None:
         return [], sentence
-    numbers, words = [], ""
+    numbers: list[str] = []
+    words = ""
     for before, place, form, _ in Formatter().parse(sentence):
         words += before
         if place is not None:

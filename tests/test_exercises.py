@@ -6,12 +6,18 @@ The chapters' own solutions are run by `pytest --nbval notebooks`.
 from __future__ import annotations
 
 import hmac
+import inspect
 import itertools
 import math
+import subprocess
+import sys
+import warnings
 import zlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import nbformat
 import numpy as np
 import pandas as pd
 import pytest
@@ -22,10 +28,12 @@ from dpnb.papers.dpada import causal, definition7
 from dpnb.trees.scores import Score
 from private_trees.auditing.multiplicity import holm
 from private_trees.board.standings import MUCH
-from private_trees.exercises import audit, board, diffprfs, dpada, edprf, foundations, pearson, scale
+from private_trees.exercises import answers, audit, board, diffprfs, dpada, edprf, foundations, pearson, scale
+from private_trees.site.notebook import main
 from private_trees.studies.pearson import shifted
 
 Answer = Callable[..., Any]
+ROOT = Path(__file__).resolve().parent.parent
 
 # --- chapters 1 to 3--------------------------------------------------------------------------------------------
 
@@ -530,12 +538,109 @@ def test_a_stub_and_a_wrong_type_are_told_in_words(check: Answer, capsys: pytest
         check(lambda a, b, c, d, e, f, g: 1)
 
 
-def test_an_error_in_the_answer_itself_is_left_as_it_is() -> None:
-    def mine(*_: Any) -> Any:
-        return 1 / 0
+def divides(*_: Any, **__: Any) -> Any:
+    return 1 / 0
 
-    with pytest.raises(ZeroDivisionError):
-        foundations.check_bag_price(mine)
+
+def asserts(*_: Any, **__: Any) -> Any:
+    raise AssertionError("my own rule")
+
+
+def overflows(*_: Any, **__: Any) -> Any:
+    return np.exp(np.array([1e4, 1e4])) * np.array([0, 1])
+
+
+WRONG: list[Any] = ["words", divides, asserts, overflows, lambda a, b, c, d, e, f, g: 1]  # to any check
+OWN = {
+    divides: "divides raises ZeroDivisionError: division by zero, in the line: return 1 / 0",
+    asserts: 'asserts raises AssertionError: my own rule, in the line: raise AssertionError("my own rule")',
+}
+
+
+def lines_of(*sources: str) -> set[str]:
+    """Lines of code that would tell how a check finds out what is right."""
+    lines = {line.strip() for source in sources for line in source.splitlines()}
+    return {line for line in lines if len(line) > 12 and not line.startswith(('"""', "def ", "#", "raise "))}
+
+
+SOLUTIONS = [
+    cell.source
+    for cell in nbformat.read(ROOT / "notebooks" / "solutions.ipynb", as_version=4).cells
+    if cell.cell_type == "code"
+]
+
+
+@pytest.mark.parametrize("check", ANSWERS, ids=name)
+def test_a_notebook_says_in_words_what_is_wrong_and_goes_on(
+    check: Answer, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answers, "get_ipython", object)
+    secret = lines_of(*SOLUTIONS, inspect.getsource(inspect.getmodule(inspect.unwrap(check)) or answers))
+    assert len(secret) > 100
+    for answer in [*WRONG, *(answer for answer, says in ANSWERS[check] if says != RIGHT)]:
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            check(answer)
+        assert not [
+            warning for warning in warned if "private_trees" in warning.filename
+        ]  # they show the line
+        told = capfd.readouterr()
+        assert told.out == ""
+        assert len(told.err) > 15
+        assert "Traceback" not in told.err
+        assert OWN.get(answer, "") in told.err
+        assert not {line for line in secret if line in told.err}, answer
+
+
+CELL = """
+from private_trees.exercises import diffprfs as exercises
+def mine(budget, n_trees, rate):
+    {}
+exercises.check_poisson(mine)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (
+            "return budget / n_trees",
+            "B = 1, 25 trees, rate 1: with 0.04000 a copy the forest loses 1.0203, above B\n",
+        ),
+        ("return 1 / 0", "mine raises ZeroDivisionError: division by zero, in the line: return 1 / 0\n"),
+        ("raise KeyboardInterrupt", "Stopped before the check had ended."),
+    ],
+)
+def test_ipython_shows_no_traceback(body: str, says: str) -> None:
+    """In a process of its own: a shell cannot be left."""
+    shell = "from IPython.core.interactiveshell import InteractiveShell as Shell"
+    code = f"{shell}; Shell.instance().run_cell({CELL.format(body)!r})"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (shown.stdout + shown.stderr).strip() == says.strip()
+
+
+@pytest.mark.slow
+def test_nbval_refuses_a_wrong_answer_and_a_figure_that_may_mislead(tmp_path: Path) -> None:
+    """Both go on in a reader's run; stored is what a right answer and a good figure print."""
+    drawing = "import matplotlib.pyplot as plt\nfrom private_trees.site import figures\n{}\nfigures.show()"
+    cells = [
+        (CELL.format("return math.log1p(budget / (n_trees * rate))"), CELL.format("return budget / n_trees")),
+        (drawing.format("plt.axis('off')"), drawing.format("plt.plot([3, 1, 2])")),
+    ]
+    right = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell("import math\n" + good) for good, _ in cells]
+    )
+    path = tmp_path / "a.ipynb"
+    nbformat.write(right, path)
+    assert main(["execute", str(path)]) == 0
+    stored = nbformat.read(path, as_version=4)
+    for cell, (_, wrong) in zip(stored.cells, cells, strict=True):
+        cell.source = "import math\n" + wrong
+    nbformat.write(stored, tmp_path / "b.ipynb")
+    command = [sys.executable, "-m", "pytest", "--nbval", "-q", "-p", "no:cacheprovider"]
+    outcome = subprocess.run([*command, str(tmp_path)], capture_output=True, text=True).stdout
+    assert "2 failed, 2 passed" in outcome, outcome
 
 
 def test_every_check_is_in_the_table() -> None:

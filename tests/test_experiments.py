@@ -432,3 +432,17 @@ def test_every_command_that_the_book_names_does_something(root: Path) -> None:
     assert {"private_trees.experiments", "private_trees.standin", "private_trees.site.pdf"} <= named
     assert [name for name in sorted(named) if not runs_something(name)] == []
     assert not runs_something("private_trees.studies.runs")
+
+
+def test_a_notebook_in_another_folder_finds_the_results(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert runs.results_folder() == root / "results"
+    (tmp_path / "results").mkdir()
+    (tmp_path / "_toc.yml").touch()
+    assert runs.results_folder() == tmp_path / "results"  # another checkout's own
+    monkeypatch.setattr(runs, "__file__", str(tmp_path.parent / "runs.py"))
+    monkeypatch.chdir(tmp_path.parent)
+    with pytest.raises(FileNotFoundError, match="no results folder above"):
+        runs.results_folder()

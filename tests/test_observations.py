@@ -24,7 +24,18 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from private_trees.site import claims
-from private_trees.site.observations import FALSE, LINE, TRUE, observe, plain
+from private_trees.site import observations as observing
+from private_trees.site.observations import (
+    EMPTY,
+    FALSE,
+    LINE,
+    OTHER,
+    TRUE,
+    observe,
+    open_page,
+    plain,
+    stored,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -102,15 +113,94 @@ def test_what_can_fail_passes(
     assert said(capsys, "it is so", holds, *data).startswith(TRUE)
 
 
-def test_a_sentence_about_what_the_data_lack_is_crossed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_sentence_about_what_the_data_lack_is_not_judged(capsys: pytest.CaptureFixture[str]) -> None:
     ahead = lambda t: t.loc[1.0] > t.loc[0.1]  # noqa: E731
     assert said(capsys, "it is ahead", ahead, pd.Series({0.1: 0.7, 1.0: 0.8})).startswith(TRUE)
-    assert said(capsys, "it is ahead", ahead, pd.Series({0.1: 0.7, 2.0: 0.8})).startswith(FALSE)
+    lacking = f"{EMPTY} toy-x: this run has no such number: it is "
+    assert said(capsys, "it is ahead", ahead, pd.Series({0.1: 0.7, 2.0: 0.8})) == f"{lacking}ahead\n"
+    assert said(capsys, "it is above 1", lambda a: a.min() > 1, np.zeros(0)) == f"{lacking}above 1\n"
+    for none in (float("nan"), np.float32("nan"), None, pd.NA):
+        assert said(capsys, "it is {:.1f}", says=[none]) == f"{lacking}?\n"
+    assert said(capsys, "it is {:.1f}", says=np.zeros(0)) == f"{lacking}?\n"
 
 
 def test_a_sentence_without_a_check_is_refused() -> None:
     with pytest.raises(TypeError, match="neither a predicate nor a number"):
         observe("toy-x", "it is so")
+
+
+# --- the function in a chapter, with other numbers than the text's -------------------------------------------------
+
+RISES = "it rises from {:.2f} to {:.2f}"
+TEXT = "it rises from 0.71 to 0.83"
+rises = lambda a: a[-1] > a[0]  # noqa: E731
+
+
+@pytest.fixture
+def in_a_chapter() -> Iterator[None]:
+    open_page(
+        {"toy-x": TEXT, "toy-half": "more than half of the 41 countries"}, "epsilon = 0.2 (default 1.0)"
+    )
+    observing.page.first = "toy-first"  # so that no line says how to read the list
+    yield
+    open_page({})
+
+
+OUTCOMES: list[tuple[list[float], str]] = [
+    ([0.71, 0.83], f"{TRUE} toy-x: {TEXT}"),
+    ([0.714, 0.826], f"{TRUE} toy-x: {TEXT}"),  # the same when rounded as the text is
+    ([0.71, 0.84], f"{OTHER} toy-x: text: “{TEXT}”; this run: 0.71, 0.84"),
+    ([0.83, 0.71], f"{FALSE} toy-x: with these data it is not so that: {TEXT}; this run: 0.83, 0.71"),
+    ([0.71, 0.71], f"{FALSE} toy-x: with these data it is not so that: {TEXT}; this run: 0.71, 0.71"),
+    (
+        [0.71, np.nan],
+        f"{FALSE} toy-x: with these data it is not so that: {TEXT}; this run: 0.71, no such number",
+    ),
+    ([np.nan, np.nan], f"{EMPTY} toy-x: this run has no such number: {TEXT}"),
+    ([], f"{EMPTY} toy-x: this run has no such number: {TEXT}"),
+]
+
+
+@pytest.mark.usefixtures("in_a_chapter")
+@pytest.mark.parametrize(("numbers", "line"), OUTCOMES)
+def test_the_sentence_that_is_judged_is_the_text_s(
+    numbers: list[float], line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert said(capsys, RISES, rises, numbers, says=np.array(numbers)) == f"{line}\n"
+
+
+@pytest.mark.usefixtures("in_a_chapter")
+def test_a_run_with_other_numbers_gets_no_tick(capsys: pytest.CaptureFixture[str]) -> None:
+    observe("toy-half", "more than half of the {} countries", says=[0])
+    assert (
+        capsys.readouterr().out
+        == f"{OTHER} toy-half: text: “more than half of the 41 countries”; this run: 0\n"
+    )
+    assert said(capsys, "it rises from {1:.2f} to {0:.2f}", says=[0.9, 0.71]).endswith(
+        "this run: 0.71, 0.90\n"
+    )
+    open_page({})  # broken twin: what no text says, the run says itself
+    assert said(capsys, RISES, rises, [0.1, 0.2], says=[0.1, 0.2]).startswith(TRUE)
+
+
+def test_the_list_of_a_run_with_other_parameters_says_so_first(capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = (lambda name=name: observe(name, "{}", says=[1]) for name in ("toy-a", "toy-b"))
+    open_page({}, "epsilon = 0.2 (default 1.0)")
+    for _ in range(2):  # the cell is run again
+        first(), second()
+        head, *lines = capsys.readouterr().out.splitlines()
+        assert head.startswith("This run has other parameters than the text: epsilon = 0.2 (default 1.0). ")
+        assert lines == [f"{TRUE} toy-a: 1", f"{TRUE} toy-b: 1"]
+    open_page({})
+    first()
+    assert capsys.readouterr().out == f"{TRUE} toy-a: 1\n"
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_chapter_s_own_sentences_are_found(path: Path) -> None:
+    lines = list(observations(nbformat.read(path, as_version=4)))
+    assert stored(path) == {name: text for _, name, text in lines}
+    assert lines
 
 
 # --- the register -----------------------------------------------------------------------------------------------
@@ -314,3 +404,6 @@ def test_a_spoilt_results_file_prints_a_cross(tmp_path: Path) -> None:
     )
     assert as_it_is == []  # and nbval shows that a run prints what is stored
     assert spoilt != []
+    ticked = {name: text for outcome, name, text in observations(ran) if outcome == TRUE}
+    assert ticked.items() < stored(chapter).items()
+    assert ran.cells[-1].outputs[0].text.startswith("This run has other parameters than the text: results = ")

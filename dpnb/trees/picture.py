@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..domain import Domain
 from ..records.splits import BINNED, LEAF, MULTIWAY
@@ -58,7 +58,7 @@ def draw(tree: Tree, domain: Domain, *, ax: Axes, max_depth: int) -> None:
     edge = (height - GAP - sum(tall)) / max(levels[-1], 1)
     rows = [height - GAP / 2 - sum(tall[:k]) - tall[k] / 2 - edge * k for k in levels]
     place = {box.node: ((box.left + box.slot / 2) * width / boxes[0].slot, rows[box.level]) for box in boxes}
-    style = {"ha": "center", "va": "center", "fontsize": SIZE}
+    style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": SIZE}
     for box in boxes:
         x, y = place[box.node]
         ax.annotate(literal(box.words), (x, y), bbox=FRAME, **style)
@@ -124,8 +124,8 @@ def _room(ax: Axes, width: float, height: float) -> tuple[float, float]:
 
     room = has()
     if room[0] < width or room[1] < height:
-        inches = zip(figure.get_size_inches(), (width, height), room, strict=True)
-        figure.set_size_inches([length * max(1.0, need / there) for length, need, there in inches])
+        figure.set_figwidth(figure.get_figwidth() * max(1.0, width / room[0]))
+        figure.set_figheight(figure.get_figheight() * max(1.0, height / room[1]))
         room = has()
     return room
 

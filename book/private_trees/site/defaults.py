@@ -29,15 +29,15 @@ class Note:
 
     def __init__(self, changed: Mapping[str, tuple[object, object]]) -> None:
         self.changed = dict(changed)
-
-    def __repr__(self) -> str:
-        run = ", ".join(
+        self.run = ", ".join(
             f"{name} = {value!r} (default {usual!r})" for name, (value, usual) in self.changed.items()
         )
+
+    def __repr__(self) -> str:
         return (
-            f"Other parameters: {run}. The text is about the default parameters, and so are its numbers. Sentences "
-            f"with {SIGN} are known to hold for the defaults only; whether another one holds in this run, the lines "
-            "of “What was checked” at the end say."
+            f"Other parameters: {self.run}. The text is about the default parameters, and so are its numbers. "
+            f"Sentences with {SIGN} are known to hold for the defaults only; whether another one holds in this run, "
+            "the lines of “What was checked” at the end say."
         )
 
     def _repr_html_(self) -> str:

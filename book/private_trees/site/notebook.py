@@ -21,8 +21,11 @@ from dpnb.errors import closest
 from dpnb.files import write_whole
 
 from ..drawings import plots
-from . import defaults
+from . import defaults, observations
 
+STORING = (
+    "PRIVATE_TREES_STORING"  # environment variable: the run's outputs become those of the chapter's file
+)
 _IPYTHON = frozenset({"In", "Out", "exit", "quit", "get_ipython", "open"})
 
 
@@ -148,6 +151,8 @@ def _check_results(folder: Path, *, make: bool) -> None:
 def start(notebook: str, namespace: Mapping[str, object], rules: Mapping[str, Allowed]) -> SimpleNamespace:
     """Begin a chapter: check its parameters, say which are not those of its text, and set the look of its figures.
 
+    From now on its text is what :func:`~private_trees.site.observations.observe` judges.
+
     Parameters
     ----------
     notebook : name of the chapter's file, without its ending.
@@ -158,7 +163,11 @@ def start(notebook: str, namespace: Mapping[str, object], rules: Mapping[str, Al
 
     parameters = check_parameters(namespace, **rules)
     plots.use_style()
-    if said := defaults.note(parameters, defaults.of_notebook(defaults.NOTEBOOKS / f"{notebook}.ipynb")):
+    path = defaults.NOTEBOOKS / f"{notebook}.ipynb"
+    said = defaults.note(parameters, defaults.of_notebook(path))
+    sentences = {} if os.environ.get(STORING) else observations.stored(path)
+    observations.open_page(sentences, said.run if said else "")
+    if said:
         display(said)  # type: ignore[no-untyped-call]
     return parameters
 
@@ -176,19 +185,20 @@ def execute(path: Path) -> float:
         If one prints a warning, as figures that would mislead and exercises with a wrong answer do.
     """
     timeout = 600  # seconds a cell: ten times what a whole notebook should take
-    import nbclient
     import nbformat
+    from nbclient import NotebookClient
 
     notebook = nbformat.read(path, as_version=4)
     start = time.perf_counter()
-    nbclient.execute(
+    client = NotebookClient(
         notebook,
-        cwd=str(path.parent),
+        resources={"metadata": {"path": str(path.parent)}},
         kernel_name="python3",
         timeout=timeout,
         record_timing=False,
         coalesce_streams=True,
     )
+    client.execute(env={**os.environ, STORING: "1"})
     seconds = time.perf_counter() - start
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     if warned := [output.text for output in outputs if output.get("name") == "stderr"]:

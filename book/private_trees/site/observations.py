@@ -2,23 +2,74 @@
 
 A chapter registers what it says about an output beside the output. A false sentence prints a cross instead of a
 tick: nbval then finds another output than the stored one, and the tests refuse a stored cross.
+
+The sentence that is judged is the text's. Its numbers are those that the chapter's file has stored for it; tests see
+to it that the text says the same. A run with other numbers says both.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from string import Formatter
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-TRUE, FALSE, EMPTY = "✓", "✗", "∅"
-LINE = re.compile(rf"^([{TRUE}{FALSE}{EMPTY}]) ([\w-]+): (.*)$", re.MULTILINE)
+TRUE, FALSE, OTHER, EMPTY = "✓", "✗", "≠", "∅"
+LINE = re.compile(rf"^([{TRUE}{FALSE}{OTHER}{EMPTY}]) ([\w-]+): (.*)$", re.MULTILINE)
+NONE = "?"  # in the place of a number that a run does not have
+
+
+class Page:
+    """What the running chapter's text says.
+
+    Parameters
+    ----------
+    sentences : name → sentence, as the chapter's file stores it.
+    changed : the parameters that this run has and the text has not, in words; empty if there are none.
+    """
+
+    def __init__(self, sentences: Mapping[str, str], changed: str = "") -> None:
+        self.sentences = dict(sentences)
+        self.changed = changed
+        self.first: str | None = None  # name of the first check
+
+    def begin(self, name: str) -> None:
+        """Say above the list of checks, if the run has other parameters, how to read it."""
+        self.first = self.first or name
+        if self.changed and name == self.first:
+            print(
+                f"This run has other parameters than the text: {self.changed}. {TRUE} holds in it too, {OTHER} has "
+                f"other numbers, {FALSE} does not hold, and {EMPTY} it cannot tell."
+            )
+
+
+page = Page({})
+
+
+def open_page(sentences: Mapping[str, str], changed: str = "") -> None:
+    """Name the text that :func:`observe` judges from now on, see :class:`Page`."""
+    global page
+    page = Page(sentences, changed)
+
+
+def stored(path: Path) -> dict[str, str]:
+    """Checked sentences in a notebook's outputs, by their names."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    printed = ["".join(output.get("text", "")) for cell in cells for output in cell.get("outputs", [])]
+    return {name: said for text in printed for mark, name, said in LINE.findall(text) if mark == TRUE}
 
 
 def observe(
-    name: str, sentence: str, holds: Callable[..., Any] | None = None, *data: Any, says: Sequence[float] = ()
+    name: str,
+    sentence: str,
+    holds: Callable[..., Any] | None = None,
+    *data: Any,
+    says: Sequence[Any] | None = None,
 ) -> None:
     """Check a sentence of the chapter against the data that it speaks of, and print the outcome.
 
@@ -28,7 +79,7 @@ def observe(
     sentence : the sentence or the part of it that is checked, as the text has it; with numbers as ``{:.3f}``.
     holds : predicate over ``data``; may be left out where the numbers are all that is said.
     *data : what the predicate is asked about: numbers, texts, arrays, frames, or dicts and lists of them.
-    says : the numbers of the sentence, which are printed into it.
+    says : the numbers of the sentence in this run.
 
     Raises
     ------
@@ -37,9 +88,11 @@ def observe(
 
     Notes
     -----
-    A predicate that looks for what the data lack, as a run with other parameters may, is false. A predicate has to be
-    able to fail. It is asked again with spoiled data (in reversed order, with the opposite
-    sign, all zero, …), and one that is true of all of them prints ``∅``.
+    The text's numbers are those that its file has stored, see :class:`Page`; where no chapter has begun, or the file
+    is being written, they are this run's. Other numbers print ``≠``. A predicate, or a number, that asks for what the
+    data lack, as a run with other parameters may, prints ``∅``. A predicate has to be able to fail: it is asked again
+    with spoiled data (in reversed order, with the opposite sign, all zero, …), and one that is true of all of them
+    prints ``∅`` too.
 
     Examples
     --------
@@ -49,17 +102,50 @@ def observe(
     ✗ toy-fall: with these data it is not so that: accuracy falls
     >>> observe("toy-vain", "accuracy is a number", lambda a: len(a) == 2, [0.71, 0.83])
     ∅ toy-vain: nothing could make it false that: accuracy is a number
+    >>> observe("toy-none", "accuracy is {:.2f}", says=[float("nan")])
+    ∅ toy-none: this run has no such number: accuracy is ?
     """
-    if holds is None and not says:
+    if holds is None and says is None:
         raise TypeError(f"'{name}' has neither a predicate nor a number: give one, or both")
-    text = sentence.format(*says) if says else sentence
-    if holds is None or _holds(holds, data):
-        vain = holds is not None and all(_true_of(holds, other) for other in spoiled(data))
-        print(
-            f"{EMPTY} {name}: nothing could make it false that: {text}" if vain else f"{TRUE} {name}: {text}"
-        )
+    page.begin(name)
+    numbers, said = _printed(sentence, says)
+    text = page.sentences.get(name, said)
+    shown = ["no such number" if number == NONE else number for number in numbers]
+    this_run = "" if text == said else f"; this run: {', '.join(shown)}"
+    true = True if holds is None else _holds(holds, data)
+    if true is None or set(numbers) == {NONE}:
+        print(f"{EMPTY} {name}: this run has no such number: {text}")
+    elif not true:
+        print(f"{FALSE} {name}: with these data it is not so that: {text}{this_run}")
+    elif this_run:
+        print(f"{OTHER} {name}: text: “{text}”{this_run}")
+    elif holds is not None and all(_true_of(holds, other) for other in spoiled(data)):
+        print(f"{EMPTY} {name}: nothing could make it false that: {text}")
     else:
-        print(f"{FALSE} {name}: with these data it is not so that: {text}")
+        print(f"{TRUE} {name}: {text}")
+
+
+def _printed(sentence: str, says: Sequence[Any] | None) -> tuple[list[str], str]:
+    """This run's numbers as the sentence prints them, in its order, and the sentence with them."""
+    if says is None:
+        return [], sentence
+    numbers: list[str] = []
+    words = ""
+    for before, place, form, _ in Formatter().parse(sentence):
+        words += before
+        if place is not None:
+            numbers.append(_number(says, int(place or len(numbers)), form or ""))
+            words += numbers[-1]
+    return numbers, words
+
+
+def _number(says: Sequence[Any], place: int, form: str) -> str:
+    """A number in its format, or a mark if the run has none."""
+    try:
+        number = says[place]
+        return NONE if number != number else format(number, form)
+    except (LookupError, TypeError, ValueError):
+        return NONE
 
 
 def plain(text: str) -> str:
@@ -76,12 +162,12 @@ def spoiled(data: Sequence[Any]) -> Iterator[list[Any]]:
             yield [*data[:i], _changed(argument, change), *data[i + 1 :]]
 
 
-def _holds(holds: Callable[..., Any], data: Sequence[Any]) -> bool:
-    """Whether the predicate is true; the data may lack what it speaks of, and then it is not."""
+def _holds(holds: Callable[..., Any], data: Sequence[Any]) -> bool | None:
+    """Whether the predicate is true; None if the data lack what it speaks of, as empty ones do."""
     try:
         return bool(holds(*data))
-    except LookupError:
-        return False
+    except (LookupError, ValueError, ArithmeticError):
+        return None
 
 
 def _true_of(holds: Callable[..., Any], data: Sequence[Any]) -> bool:

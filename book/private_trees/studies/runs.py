@@ -151,14 +151,14 @@ class Study:
 
 
 def results_folder() -> Path:
-    """The project's ``results`` folder, looked for from the current folder upwards.
+    """The project's ``results`` folder, looked for from the current folder upwards, and then from this file.
 
     Raises
     ------
     FileNotFoundError
-        Outside of a checkout of the project.
+        If neither lies in a checkout of the project.
     """
-    for folder in (Path.cwd(), *Path.cwd().parents):
+    for folder in (Path.cwd(), *Path.cwd().parents, *Path(__file__).resolve().parents):
         if (folder / "results").is_dir() and (folder / "_toc.yml").is_file():
             return folder / "results"
     raise FileNotFoundError(

@@ -52,13 +52,13 @@ RERUNS: dict[str, list[Parameters]] = {
     "05_pearson": [
         {"epsilon": 0.05, "max_depth": 1, "n_shards": 1},
         *_live(),
-        {"max_depth": 8, "n_shards": 1000},
+        {"max_depth": 7, "n_shards": 1000},
         _SPARK,
     ],
     "05_appendix": [
         {"epsilon": 0.05, "max_depth": 1, "n_shards": 1, "repeats": 2},
         *_live(repeats=2),
-        {"max_depth": 8, "n_shards": 1000, "repeats": 2},
+        {"max_depth": 7, "n_shards": 1000, "repeats": 2},
         _SPARK,
     ],
     "06_dpada": [

@@ -31,9 +31,10 @@ RULES = {
     "scale": one_of("default", "paper"),
     "jobs": integer(low=1),
     "delta": positive(below=1),
+    "depth": integer(low=1, high=7),
 }
 GOOD: dict[str, Any] = {
-    "dataset": "adult", "epsilon": 0.5, "seed": 7, "scale": "default", "jobs": 2, "delta": 0.5
+    "dataset": "adult", "epsilon": 0.5, "seed": 7, "scale": "default", "jobs": 2, "delta": 0.5, "depth": 7
 }  # fmt: skip
 
 
@@ -63,6 +64,7 @@ def test_values_are_converted() -> None:
         ("jobs", 0, "an integer of 1 or more"),
         ("scale", "papr", "one of 'default', 'paper'. Did you mean 'paper'?"),
         ("dataset", ["adult"], "one of 'adult-standin', 'adult'"),
+        ("depth", 8, "an integer from 1 to 7"),
         ("delta", 1, "a finite number above 0 and below 1"),
     ],
 )

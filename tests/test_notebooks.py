@@ -307,7 +307,7 @@ def test_bad_parameters_stop_the_run(path: Path) -> None:
 def not_said(refusal: str, help_text: str) -> list[str]:
     """What a refusal asks for, and the documented line does not: choices, and bounds that a reader could not guess."""
     asked = refusal.partition(" must be ")[2].partition(" Change ")[0]
-    wanted = re.findall(r"an integer of (\d\d+|[2-9]) or more|below (\d+)|'([\w-]+)'", asked)
+    wanted = re.findall(r"an integer of (\d\d+|[2-9]) or more|(?:to|below) (\d+)|'([\w-]+)'", asked)
     return [word for words in wanted for word in words if word and not re.search(rf"\b{word}\b", help_text)]
 
 
@@ -317,6 +317,7 @@ def test_a_bound_that_is_not_documented_is_found() -> None:
         ("one of 'here', 'there'. Change", ["there"]),
         ("a finite number above 0 and below 1.", ["1"]),
         ("an integer of 0 or more.", []),
+        ("an integer from 1 to 7.", ["7"]),
     ):
         assert not_said(f"'a' is -1, but it must be {must}", "rounds, here or elsewhere") == found
 

@@ -411,3 +411,7 @@ def test_a_document_of_a_tuned_model_is_one_clear_error(tmp_path: Path) -> None:
     path.write_text(json.dumps(document), encoding="utf-8")
     with pytest.raises(DataError, match="private tuning, whose totals only the dpnb that wrote it reads"):
         dpnb.read(path)
+
+
+def test_every_delta_has_candidates() -> None:
+    assert candidates(1e-12) == candidates(1e-5) == candidates(0.5) != candidates(0.0)

@@ -175,7 +175,7 @@ def noisy_score(model: PrivateClassifier, data: Dataset, *, epsilon: float, rand
 
 PURE = ", pure"
 DEFAULTS, TUNED, DRAWN = "defaults", "tuned", "drawn blindly"
-ROUNDS = {DELTA: (50, 150, 300), 0.0: (20, 45, 100)}  # δ → numbers of rounds that are tried
+ROUNDS = {True: (50, 150, 300), False: (20, 45, 100)}  # with and without δ: numbers of rounds that are tried
 RATES = (0.1, 0.2, 0.4)
 SETS = ("adult-standin", "adult", "bank")
 REPEATS = 10
@@ -183,7 +183,7 @@ REPEATS = 10
 
 def candidates(delta: float) -> Sequence[Mapping[str, Any]]:
     """Nine settings of rounds and learning rate, public; the defaults on Adult at ε = 1 are nearly among them."""
-    return [{"n_rounds": m, "learning_rate": rate} for m in ROUNDS[delta] for rate in RATES]
+    return [{"n_rounds": m, "learning_rate": rate} for m in ROUNDS[delta > 0] for rate in RATES]
 
 
 def measure_tuning(cell: Cell) -> dict[str, float]:

@@ -30,7 +30,7 @@ from . import GRID, LIVE
 
 PARAMETERS = (
     LIVE
-    | {"max_depth": integer(low=1), "n_shards": integer(low=1), "engine": one_of("memory", "spark")}
+    | {"max_depth": integer(low=1, high=7), "n_shards": integer(low=1), "engine": one_of("memory", "spark")}
     | GRID
 )
 NAMES = {"adult": "Adult", "bank": "Bank", "robot": "Robot"}

@@ -76,11 +76,13 @@ def positive(*, below: float = float("inf")) -> Allowed:
     )
 
 
-def integer(*, low: int) -> Allowed:
-    """Accept an integer from ``low`` on."""
+def integer(*, low: int, high: int = sys.maxsize) -> Allowed:
+    """Accept an integer from ``low`` on, or up to ``high``."""
     return Allowed(
-        expected=f"an integer of {low} or more",
-        accepts=lambda value: _is_number(value, numbers.Integral) and value >= low,
+        expected=f"an integer of {low} or more"
+        if high == sys.maxsize
+        else f"an integer from {low} to {high}",
+        accepts=lambda value: _is_number(value, numbers.Integral) and low <= value <= high,
         convert=int,
     )
 

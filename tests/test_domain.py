@@ -174,7 +174,7 @@ def test_encode_labels() -> None:
         ),
         (["yes", None], "the labels hold NaN in 1 of 2 records"),
         ([0.5, np.nan], "the labels"),
-        ([["yes"], ["no"]], r"one-dimensional, got shape \(2, 1\)"),
+        ([["yes"], ["no"]], r"one-dimensional, got 2 dimensions"),
         ("yes", "one-dimensional, got y of type str, 'yes'; pass a column"),
     ],
 )

@@ -52,7 +52,8 @@ class Records(RecordsDoor):
         self.labels = domain.encode_labels(y) if strict else domain.replaced_labels(y)
         if len(matrix) != len(self.labels):
             raise ValueError(
-                f"inconsistent numbers of samples: X has {len(matrix)} records, y has {len(self.labels)} labels"
+                "inconsistent numbers of samples: X and y have different numbers of records and labels; pass one "
+                "label a record"
             )
         self._index = X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(len(matrix))
         self._by_content = by_content

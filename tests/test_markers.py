@@ -60,7 +60,7 @@ def test_markers_mean_the_same_wherever_records_are_taken() -> None:
     assert domain.encode(X[:2]).tolist() == right[:2]
     assert "all 2 records fit" in domain.check(X[:2], [1, 2])
     assert domain.replaced_labels([1, -999, "NA", 20]).tolist() == [1, 4.5, 4.5, 9]
-    with pytest.raises(DomainError, match="missing|NaN"):
+    with pytest.raises(DomainError, match=r"missing|NaN"):
         domain.encode_labels([1, -999])
     classes = Domain((NUMBER,), ("no", "NA"), missing=MARKERS)
     assert classes.encode_labels(["NA", "no"]).tolist() == [1, 0]
@@ -97,7 +97,7 @@ def test_documents_carry_markers(tmp_path: Path) -> None:
     assert found["marked"]["domain"] == found["plain"]["domain"]
     found["plain"]["domain"]["csv"] = {"ignore": ["x"]}
     (tmp_path / "odd.json").write_text(json.dumps(found["plain"]), encoding="utf-8")
-    with pytest.raises(dpnb.DataError, match="csv reads {'ignore'"):
+    with pytest.raises(dpnb.DataError, match=r"csv reads \{.ignore."):
         dpnb.read(tmp_path / "odd.json")
 
 

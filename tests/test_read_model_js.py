@@ -48,14 +48,16 @@ MARKERS = ("-", "NA", -999, "01/01/1900")
 DOMAIN = Domain(ATTRIBUTES, ("no", "yes", "perhaps"), missing=MARKERS)
 # fmt: off
 COMMON: dict[str, list[Any]] = {
-    "age": [*range(0, 101, 7)], "cost": [*range(0, 1000, 90)],
+    "age": [*range(0, 101, 7), None, "NA", -999, "-999.0"], "cost": [*range(0, 1000, 90)],
     "since": ["01/02/2003", "3/4/2011", "31/12/2020"], "seen": ["2001-02-03", "20100506", "2030-06-30T23:59"],
-    "smoker": ["Y", "N", "-"], "grade": [1, 2.5, "three", "5"], "plan": ["a", "other", "b"], "ward": ["north", "south"],
+    "smoker": ["Y", "N", "-", "NA"], "grade": [1, 2.5, "three", "5"], "plan": ["a", "other", "b", None],
+    "ward": ["north", "south"],
 }
 ODD: list[Any] = [
-    None, "", " ", "-", "NA", "na", -999, "-999", "-999.0", "01/01/1900", "1900-01-01", "0", "57", 57, " 12 ", "1e1",
-    "0x10", "1_0", "12,5", "inf", "-Infinity", "nan", 1e9, -1e9, -0.0, 1, 1.0, "1.0", "2.50", "true", "TRUE", True, False,
-    "false", "21/10/2022", "03/04/2012", "31/02/2012", "12/31/2012", "1/1/2001 ", "2012-04-03", "2012-04-03T10:00", "2012-02-30",
+    None, "", " ", "-", "NA", "na", -999, "-999", "-999.0", "01/01/1900", "1900-01-01", "0", "57", 57, " 12 ",
+    "1e1", "0x10", "1_0", "12,5", "inf", "-Infinity", "nan", 1e9, -1e9, -0.0, 1, 1.0, "1.0", "2.50", "true", "TRUE",
+    True, False, "false", "21/10/2022", "03/04/2012", "31/02/2012", "12/31/2012", "1/1/2001 ", "2012-04-03",
+    "2012-04-03T10:00", "2012-02-30",
     "2012-04-03T24:00", "2012-04-03 10:00:00.5+02:00", "2012-04-03Tx", "1850-01-01", "9999-12-31", "0000-01-01", "y",
     "missing", "Missing", "other", "Other", "three ", "\u00c9mile", "E\u0301mile", "north", "North", [], {}, [1],
 ]
@@ -71,7 +73,8 @@ def random_records(n: int) -> list[dict[str, Any]]:
             if rng.random() < 0.12:
                 record[name] = ODD[rng.integers(len(ODD))]
         records.append(record)
-    return records
+    usual = {name: values[0] for name, values in COMMON.items()}
+    return [*records, *(usual | {"age": age} for age in (-1e9, -1, 1e9, "-inf")), usual | {"grade": True}]
 
 
 def sample(n: int = 400) -> pd.DataFrame:
@@ -84,7 +87,13 @@ def sample(n: int = 400) -> pd.DataFrame:
 def documents(folder: Path) -> list[dict[str, Any]]:
     """A booster, a forest and a regressor on a domain with all options, and their models."""
     X = sample()
-    score = X["age"].astype(float) / 50 + (X["ward"] == "north") + (X["smoker"] == "Y") + (X["grade"] == 1)
+    score = (
+        pd.to_numeric(X["age"], errors="coerce").fillna(150) / 50
+        + (X["ward"] == "north")
+        + (X["smoker"] == "Y")
+        + (X["grade"] == 1)
+        + X["plan"].isna()
+    )
     y = pd.cut(score + X["since"].eq("3/4/2011"), [-1, 1.2, 2.2, 9], labels=["no", "yes", "perhaps"]).astype(
         str
     )
@@ -159,22 +168,22 @@ def test_the_reader_predicts_the_same_or_throws(folder: Path) -> None:
 
     for place in (0, 1, 2):
         twin(lambda one: one["domain"]["attributes"][2].update(format="%m/%d/%Y"), place)
-        twin(lambda one: one["domain"].pop("csv"), place)
+    twin(lambda one: one["domain"].pop("csv"), 0)
     twin(lambda one: one["model"]["models_"][0]["table"]["data"].reverse(), 0)
     twin(lambda one: one["model"]["trees_"][0]["value"]["data"].reverse(), 1)
     twin(lambda one: one["domain"]["target"].update(range=[0, 501]), 2)
-    for part, other in (
+    twins = (
         ("Math.min(Math.max(n, low), high)", "n"),
         ("a.missing ? -Infinity", "a.missing ? Infinity"),
         ('gone && a.missing ? "missing" : a.unknown', "a.unknown"),
         ("read(m) === n ||", "m === n ||"),
-        ('normalize("NFC")', "normalize()+v"),
-        ("exact >= 0 ? exact :", ""),
         ("cut < x[a]", "cut > x[a]"),
         ("v > cuts[0]", "v < cuts[0]"),
-    ):
-        assert part in CODE
-        assert sum(map(wrong, in_javascript(asked, CODE.replace(part, other)), right)) > 0, part
+    )
+    assert all(part in CODE for part, _ in twins)
+    found = (in_javascript(asked, CODE.replace(part, other)) for part, other in twins)
+    missed = [part for (part, _), each in zip(twins, found, strict=True) if not sum(map(wrong, each, right))]
+    assert missed == []
 
 
 @pytest.mark.parametrize(
@@ -208,6 +217,7 @@ FORMATS = (
     "", "%d/%m/%Y", "%m-%d-%Y", "%Y%m%d", "%d %b %Y", "%B %d, %Y", "%Y.%j", "%Y%j", "%d.%m.%Y %H:%M", "%d%m%Y%H%M%S",
     "%d/%m/%Y %I:%M %p", "%Y-%m-%dT%H:%M:%S.%f%z", "le %d/%m/%Y (%%)", "%d%b%Y",
 )  # fmt: skip
+ISO = ("%Y-%m-%d", "%Y%m%d", "%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%d %H:%M")
 
 
 def test_dates_are_read_by_one_rule() -> None:
@@ -220,9 +230,8 @@ def test_dates_are_read_by_one_rule() -> None:
             moment = datetime(1, 1, 1) + timedelta(
                 seconds=float(rng.integers(3650 * 86400 * 1000 * 86)) % 3.15e11
             )
-            shown = moment.strftime(
-                form or ("%Y-%m-%d", "%Y%m%d", "%Y-%m-%dT%H:%M:%S+0200", "%Y-%m-%d %H:%M")[len(texts) % 4]
-            )
+            written = form or ISO[len(texts) % len(ISO)]
+            shown = moment.strftime(written.replace("%z", "+0200"))
             for _ in range(rng.integers(3)):
                 at = rng.integers(len(shown) + 1)
                 more = "0123456789 :.-+TZzaM/"[rng.integers(21)] * int(rng.integers(2))

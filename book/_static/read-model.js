@@ -59,7 +59,7 @@ const LOOSE = {
   j: "(?<j>36[0-6]|3[0-5]\\d|[12]\\d\\d|0[1-9]\\d|00[1-9]|[1-9]\\d|0[1-9]|[1-9])", f: "\\d{1,6}", "%": "%",
   H: "(?:2[0-3]|[01]\\d|\\d)", I: "(?:1[0-2]|0[1-9]|[1-9])", M: "(?:[0-5]\\d|\\d)", S: "(?:[0-5]\\d|\\d)",
   b: `(?<b>${anyCase(SHORT.join("|"))})`, B: `(?<B>${anyCase(MONTHS.join("|"))})`, p: anyCase("(?:AM|PM)"),
-  z: `(?:Z|[+-]\\d\\d${clock("(?:\\.\\d{1,6})?")})`,
+  z: `(?:Z|[+-]${H}${clock("(?:\\.\\d{1,6})?")})`,
 };
 const WHOLE = { // where numbers have nothing between them, everything is as strftime writes it
   Y: "(?<Y>[1-9]\\d{3})", m: "(?<m>1[0-2]|0[1-9])", d: "(?<d>3[01]|[12]\\d|0[1-9])", f: "\\d{6}", "%": "%",

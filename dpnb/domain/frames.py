@@ -80,6 +80,11 @@ def columns_of(X: pd.DataFrame | ArrayLike) -> dict[str, pd.Series[Any]]:
 
 def _rows(X: Any) -> NDArray[Any]:
     """An array from something that is no table; lists of mixed values are not all turned into strings."""
+    if _is_record(X):
+        raise DomainError(
+            f"X is one record, {_called(X)}: expected a table or a 2-D array of records; {_as_table(X)} makes a table "
+            "of it"
+        )
     if not hasattr(X, "__array__") and not isinstance(X, list | tuple):
         raise TypeError(f"X is {_called(X)}: expected a table or a 2-D array of records; {_way_out(X)}")
     if isinstance(X, tuple) and len(X) == 2 and is_table(X[0]):
@@ -90,6 +95,17 @@ def _rows(X: Any) -> NDArray[Any]:
     if listed and len({len(row) for row in X}) == 1:
         return objects(value for row in X for value in row).reshape(len(X), -1)
     return X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
+
+
+def _is_record(X: Any) -> bool:
+    """Whether an object holds one value of each attribute, rather than rows or columns."""
+    if isinstance(X, Mapping):
+        return bool(X) and all(isinstance(v, str) or not isinstance(v, Iterable) for v in X.values())
+    return isinstance(X, pd.Series)
+
+
+def _as_table(X: Any) -> str:
+    return "pd.DataFrame([X])" if isinstance(X, Mapping) else "X.to_frame().T, or table.iloc[[0]],"
 
 
 def _called(value: object) -> str:
@@ -118,10 +134,8 @@ def _no_rows(X: Any, array: NDArray[Any]) -> str:
         return "1 dimension(s), rows of different lengths; give each record one value an attribute"
     if array.ndim == 1 and isinstance(X, list | tuple) and all(isinstance(row, Mapping) for row in X):
         return "1 dimension(s), a list of dicts; pd.DataFrame(X) makes a table of them"
-    return (
-        f"{array.ndim} dimension(s). "
-        "Reshape your data: X.reshape(-1, 1) for one attribute, X.reshape(1, -1) for one record"
-    )
+    reshape = "[X] for one record" if isinstance(X, list | tuple) else "X.reshape(1, -1) for one record"
+    return f"{array.ndim} dimension(s). Reshape your data: X.reshape(-1, 1) for one attribute, {reshape}"
 
 
 def objects(values: Iterable[Any]) -> NDArray[Any]:

@@ -21,7 +21,7 @@ from ..data.tables import read_all
 from ..domain import drafts
 from ..domain.misfits import lacking
 from ..domain.moves import Move, Moves
-from ..domain.rows import LINE, Written, read_parts
+from ..domain.rows import LINE, CsvFormat, read_parts
 from ..errors import DataError, DomainError
 from ..estimators.base import PrivateClassifier, PrivateEstimator, PrivateRegressor, read
 from ..files import check_new, unreadable
@@ -118,8 +118,8 @@ def fit(
             "epsilon=inf: this model would be exact, and show its records to whoever gets the document; take a number, "
             "such as 1, or fit in Python what stays in the house"
         )
-    records, public, told = read_all(table, domain=domain)
-    print(f"{told}\n(a local check, which is not private and spends no ε)", file=sys.stderr)
+    records, public, report = read_all(table, domain=domain)
+    print(f"{report}\n(a local check, which is not private and spends no ε)", file=sys.stderr)
     kind = PrivateBooster if public.response is None else PrivateBoosterRegressor
     model = kind(**how, domain=public).fit(*part_of(records, public))
     model.release(out)
@@ -169,8 +169,8 @@ def predict(model: PrivateEstimator, table: str | None, *, out: str | None, move
                 raise DomainError("\n".join([what, *reasons]))
             moves.extend(found)
             sink.write(part.assign(**_added(model, codes)))
-    for told in moves.told():
-        print(f"moved into the domain: {told}", file=sys.stderr)
+    for text in moves.told():
+        print(f"moved into the domain: {text}", file=sys.stderr)
 
 
 def _reason(stop: Move, part: pd.DataFrame, *, before: int) -> str:
@@ -207,7 +207,7 @@ def _added(model: PrivateEstimator, codes: Floats) -> dict[str, Any]:
     return {"prediction": model.classes_[probabilities.argmax(axis=1)]} | shares
 
 
-def _parts(table: str | None, written: Written) -> Iterator[pd.DataFrame]:
+def _parts(table: str | None, written: CsvFormat) -> Iterator[pd.DataFrame]:
     try:
         if table is not None and table.endswith(".parquet"):
             from pyarrow.parquet import ParquetFile
@@ -242,7 +242,7 @@ def _pandas(table: Any) -> pd.DataFrame:
 class _Sink:
     """Destination of predictions; the first part writes header or schema, and a file gets its name at the end."""
 
-    def __init__(self, out: str | None, written: Written) -> None:
+    def __init__(self, out: str | None, written: CsvFormat) -> None:
         self._written = written
         self._path = None if out is None else Path(out)
         if self._path is not None:

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb.domain.rows import PLAIN, Written
+from dpnb.domain.rows import PLAIN, CsvFormat
 from dpnb.domain.yaml_text import parse
 from dpnb.errors import DomainError
 from dpnb.release.commands import main
@@ -55,13 +55,13 @@ def records(n: int = 300) -> pd.DataFrame:
     )
 
 
-def number(value: float, written: Written) -> str:
+def number(value: float, written: CsvFormat) -> str:
     """A number as Excel shows it."""
     text = f"{value:,.2f}"
     return text.translate(str.maketrans({",": written.thousands, ".": written.decimal}))
 
 
-def excel(table: pd.DataFrame, written: Written, *, first: str = "") -> bytes:
+def excel(table: pd.DataFrame, written: CsvFormat, *, first: str = "") -> bytes:
     """A table as Excel saves it."""
     cells = {
         name: [number(v, written) for v in table[name]] if table[name].dtype == np.float64 else table[name]
@@ -73,13 +73,13 @@ def excel(table: pd.DataFrame, written: Written, *, first: str = "") -> bytes:
 
 
 COUNTRIES = {
-    "Germany": (Written(";", ",", ".", "cp1252"), ""),
-    "Germany, in UTF-8 with a mark": (Written(";", ",", ".", "utf-8-sig"), ""),
-    "Germany, with Excel's line": (Written(";", ",", ".", "cp1252"), "sep=;\r\n"),
-    "France": (Written(";", ",", " ", "cp1252"), ""),
-    "Switzerland": (Written(";", ".", "'", "utf-8-sig"), ""),
-    "America": (Written(",", ".", ",", "utf-8"), ""),
-    "text of Unicode": (Written("\t", ",", ".", "utf-16"), ""),
+    "Germany": (CsvFormat(";", ",", ".", "cp1252"), ""),
+    "Germany, in UTF-8 with a mark": (CsvFormat(";", ",", ".", "utf-8-sig"), ""),
+    "Germany, with Excel's line": (CsvFormat(";", ",", ".", "cp1252"), "sep=;\r\n"),
+    "France": (CsvFormat(";", ",", " ", "cp1252"), ""),
+    "Switzerland": (CsvFormat(";", ".", "'", "utf-8-sig"), ""),
+    "America": (CsvFormat(",", ".", ",", "utf-8"), ""),
+    "text of Unicode": (CsvFormat("\t", ",", ".", "utf-16"), ""),
 }
 
 
@@ -138,7 +138,7 @@ def test_from_the_draft_to_the_card(call: Call, country: str) -> None:
 def test_a_document_of_a_plain_table_says_nothing_of_it(call: Call) -> None:
     domain = dpnb.Domain((dpnb.Continuous("a", 0, 9),), ("no", "yes"))
     assert "csv" not in domain.document()
-    german = dpnb.Domain(domain.attributes, ("no", "yes"), written=Written(";", ","))
+    german = dpnb.Domain(domain.attributes, ("no", "yes"), written=CsvFormat(";", ","))
     assert german.document()["csv"] == {"separator": ";", "decimal": ","}
     assert dpnb.Domain.from_document(json.loads(json.dumps(german.document()))) == german != domain
     with pytest.raises(DomainError, match=r"csv reads .*: expected missing, separator, decimal"):
@@ -148,26 +148,26 @@ def test_a_document_of_a_plain_table_says_nothing_of_it(call: Call) -> None:
 @pytest.mark.parametrize(
     ("cell", "written", "expected"),
     [
-        ("1.234,5", Written(";", ",", "."), 1234.5),
-        ("1234,5", Written(";", ",", "."), 1234.5),
-        ("1.234.567", Written(";", ",", "."), 1234567),
-        ("-1.234", Written(";", ",", "."), -1234),
-        ("1.5", Written(";", ",", "."), None),
-        ("12.34,5", Written(";", ",", "."), None),
-        ("1,234.5", Written(";", ",", "."), None),
-        (",5", Written(";", ","), 0.5),
-        ("1,5E+03", Written(";", ","), 1500),
-        ("1.234", Written(";", ","), None),
-        ("1,5,2", Written(";", ","), None),
-        ("inf", Written(";", ","), None),
-        ("1 234,5", Written(";", ",", " "), 1234.5),
-        ("1\u202f234\u00a0567,5", Written(";", ",", " "), 1234567.5),
-        ("1'234.5", Written(";", ".", "'"), 1234.5),
-        ("", Written(";", ","), None),
+        ("1.234,5", CsvFormat(";", ",", "."), 1234.5),
+        ("1234,5", CsvFormat(";", ",", "."), 1234.5),
+        ("1.234.567", CsvFormat(";", ",", "."), 1234567),
+        ("-1.234", CsvFormat(";", ",", "."), -1234),
+        ("1.5", CsvFormat(";", ",", "."), None),
+        ("12.34,5", CsvFormat(";", ",", "."), None),
+        ("1,234.5", CsvFormat(";", ",", "."), None),
+        (",5", CsvFormat(";", ","), 0.5),
+        ("1,5E+03", CsvFormat(";", ","), 1500),
+        ("1.234", CsvFormat(";", ","), None),
+        ("1,5,2", CsvFormat(";", ","), None),
+        ("inf", CsvFormat(";", ","), None),
+        ("1 234,5", CsvFormat(";", ",", " "), 1234.5),
+        ("1\u202f234\u00a0567,5", CsvFormat(";", ",", " "), 1234567.5),
+        ("1'234.5", CsvFormat(";", ".", "'"), 1234.5),
+        ("", CsvFormat(";", ","), None),
         ("1_0", PLAIN, None),
     ],
 )
-def test_a_number_is_what_its_file_says(cell: str, written: Written, expected: float | None) -> None:
+def test_a_number_is_what_its_file_says(cell: str, written: CsvFormat, expected: float | None) -> None:
     assert written.number(cell) == expected
 
 
@@ -190,7 +190,7 @@ def test_a_number_is_what_its_file_says(cell: str, written: Written, expected: f
 )
 def test_a_way_to_write_that_is_none_is_refused(section: dict[str, str], message: str) -> None:
     with pytest.raises(DomainError, match=message):
-        Written(**section)
+        CsvFormat(**section)
 
 
 AMBIGUOUS = 'a,y\n"1,234",n\n"2,345",y\n'

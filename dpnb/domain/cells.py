@@ -180,8 +180,8 @@ def report(table: pd.DataFrame, keep: Bools, *, domain: Domain, file: Path) -> s
     """
     records = domain.spelt(table[list(domain.names)][keep])
     labels = domain.spelt_labels(table[domain.target][keep]) if domain.target in table else None
-    told = f"all {keep.sum()} records fit {file.name}"
+    text = f"all {keep.sum()} records fit {file.name}"
     if gone := int((~keep).sum()):
         lines = table.index[~keep][:4].tolist() if table.index.name == LINE else []
-        told += f"; {gone} more lack a value and are left out{in_lines(lines)}"
-    return "\n- ".join([told, *domain.oddities(records, labels)])
+        text += f"; {gone} more lack a value and are left out{in_lines(lines)}"
+    return "\n- ".join([text, *domain.oddities(records, labels)])

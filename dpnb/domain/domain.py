@@ -47,7 +47,7 @@ from .frames import as_frame, as_series, columns_of, is_table, objects
 from .hints import another_order, notes, notes_on_copies, notes_on_index, notes_on_target
 from .misfits import Misfit, joined, lacking, raise_misfits
 from .moves import Moves
-from .rows import PLAIN, Written
+from .rows import PLAIN, CsvFormat
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Domain:
     target: str = "class"
     response: Continuous | None = None
     missing: tuple[str | float, ...] = ()
-    written: Written = field(default=PLAIN, repr=False)
+    written: CsvFormat = field(default=PLAIN, repr=False)
 
     def __post_init__(self) -> None:
         if isinstance(self.attributes, Continuous | Categorical):
@@ -578,7 +578,7 @@ class Domain:
                 "name them by texts"
             )
         csv: dict[str, Any] = {"missing": list(self.missing)} if self.missing else {}
-        for f in fields(Written):
+        for f in fields(CsvFormat):
             if (value := getattr(self.written, f.name)) != f.default:
                 csv[f.name] = value
         attributes = [_written(attribute) for attribute in self.attributes]
@@ -844,7 +844,7 @@ def _read_attribute(entry: object, place: int) -> Attribute:
     return attribute
 
 
-IN_CSV = ("missing", *(f.name for f in fields(Written)))  # what a section csv says of the domain
+IN_CSV = ("missing", *(f.name for f in fields(CsvFormat)))  # what a section csv says of the domain
 
 
 def _read_csv(section: object) -> dict[str, Any]:
@@ -852,7 +852,7 @@ def _read_csv(section: object) -> dict[str, Any]:
     if not isinstance(section, dict) or not set(section) <= set(IN_CSV):
         raise DomainError(f"csv reads {short(section)}: expected {', '.join(IN_CSV)}")
     how = {name: value for name, value in section.items() if name != "missing"}
-    return {"missing": section.get("missing", ()), "written": Written(**how)}
+    return {"missing": section.get("missing", ()), "written": CsvFormat(**how)}
 
 
 def _read_response(document: dict[str, Any]) -> Continuous:

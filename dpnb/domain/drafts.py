@@ -24,7 +24,7 @@ from ..terminal import Parser, command, tell
 from .attributes import UNFILLED
 from .cells import check_columns, check_keys, encode_cells, read_layout, report
 from .misfits import lacking
-from .rows import PLAIN, Written, read_rows, separator_named, unpacked
+from .rows import PLAIN, CsvFormat, read_rows, separator_named, unpacked
 from .yaml_text import dump
 
 _HEAD = """\
@@ -51,7 +51,7 @@ _NO_NUMBERS = frozenset(
 _NUMBERS = [(".", ""), (",", ""), (",", "."), (",", " "), (",", "'"), (".", ","), (".", " "), (".", "'")]
 
 
-def detected(file: Path) -> tuple[pd.DataFrame, Written]:
+def detected(file: Path) -> tuple[pd.DataFrame, CsvFormat]:
     """A CSV file with numbers where a column holds nothing else, and how it is written.
 
     Raises
@@ -88,11 +88,11 @@ def detected(file: Path) -> tuple[pd.DataFrame, Written]:
     return pd.DataFrame(typed), written
 
 
-def _all_numbers(cells: set[str], written: Written) -> bool:
+def _all_numbers(cells: set[str], written: CsvFormat) -> bool:
     return bool(cells) and all(written.number(cell) is not None for cell in cells)
 
 
-def _separated(content: bytes) -> Written:
+def _separated(content: bytes) -> CsvFormat:
     """Encoding and separator of a file."""
     encoding = "utf-16" if content.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8"
     try:
@@ -101,18 +101,18 @@ def _separated(content: bytes) -> Written:
         encoding, text = "cp1252", content.decode("cp1252")
     lines = [*islice(io.StringIO(text.removeprefix("\ufeff"), newline=""), 1000)]
     if named := separator_named(lines[0] if lines else ""):
-        return Written(separator=named, encoding=encoding)
+        return CsvFormat(separator=named, encoding=encoding)
 
     def rows_alike(separator: str) -> int:
         widths = Counter(map(len, csv.reader(lines, delimiter=separator, skipinitialspace=True)))
         return max((count for width, count in widths.items() if width > 1), default=0)
 
     # What is rarer in words counts more.
-    return Written(separator=max("\t|;,", key=rows_alike) if lines else ",", encoding=encoding)
+    return CsvFormat(separator=max("\t|;,", key=rows_alike) if lines else ",", encoding=encoding)
 
 
 def draft(
-    table: pd.DataFrame, *, name: str, target: str, number: bool = False, written: Written = PLAIN
+    table: pd.DataFrame, *, name: str, target: str, number: bool = False, written: CsvFormat = PLAIN
 ) -> str:
     """Skeleton of a domain file, with names and types of the columns, and no bounds, values or classes.
 
@@ -154,7 +154,9 @@ def draft(
                 re.match(r"\d{4}-\d\d-\d\d", str(day)) for day in table[column].dropna()
             ):
                 lines.append(f'  format: "{UNFILLED}"  # how they are written, such as "%d/%m/%Y"')
-    csv_section = {f.name: value for f in fields(Written) if (value := getattr(written, f.name)) != f.default}
+    csv_section = {
+        f.name: value for f in fields(CsvFormat) if (value := getattr(written, f.name)) != f.default
+    }
     entries = [f"  {key}: {_word(value)}" for key, value in csv_section.items()]
     if "encoding" in csv_section:
         entries[-1] += "  # are letters such as ä and é right?"

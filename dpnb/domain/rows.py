@@ -40,7 +40,7 @@ _FOREIGN = {  # how files begin that are no CSV
 
 
 @dataclass(frozen=True)
-class Written:
+class CsvFormat:
     """How a CSV file is written, as the section ``csv`` of a domain file says.
 
     Parameters
@@ -121,7 +121,7 @@ class Written:
         return column.astype(object).map({cell: meant(cell) for cell in column.unique()}, na_action="ignore")
 
 
-PLAIN = Written()  # as everywhere, unless a domain file says otherwise
+PLAIN = CsvFormat()  # as everywhere, unless a domain file says otherwise
 
 
 class Unread(str):
@@ -130,7 +130,7 @@ class Unread(str):
     __slots__ = ()
 
 
-def read_rows(file: Path, *, written: Written) -> pd.DataFrame:
+def read_rows(file: Path, *, written: CsvFormat) -> pd.DataFrame:
     """All cells of a CSV file as texts, indexed by their lines; errors are those of :func:`read_parts`."""
     try:
         with file.open("rb") as source:
@@ -139,7 +139,7 @@ def read_rows(file: Path, *, written: Written) -> pd.DataFrame:
         raise DataError(unreadable(file, error)) from error
 
 
-def read_parts(source: BinaryIO, *, written: Written, size: int, name: str) -> Iterator[pd.DataFrame]:
+def read_parts(source: BinaryIO, *, written: CsvFormat, size: int, name: str) -> Iterator[pd.DataFrame]:
     """The cells of a CSV file as texts under the names in its first line, some records at a time.
 
     The index holds the line of the file in which each record begins. The first part may be empty.
@@ -168,7 +168,7 @@ def read_parts(source: BinaryIO, *, written: Written, size: int, name: str) -> I
         part, first = list(islice(rows, size)), False
 
 
-def _rows(source: BinaryIO, written: Written, name: str) -> Iterator[tuple[int, list[str]]]:
+def _rows(source: BinaryIO, written: CsvFormat, name: str) -> Iterator[tuple[int, list[str]]]:
     """Rows with their lines, each with as many cells as the first, of which there is one at least."""
     csv.field_size_limit(max(csv.field_size_limit(), 2**31 - 1))  # a long text is no error
     lines = _lines(source, written, name)
@@ -201,7 +201,7 @@ def _rows(source: BinaryIO, written: Written, name: str) -> Iterator[tuple[int, 
         raise DataError(f"{name} is empty; expected a line of column names, and a line for each record")
 
 
-def _lines(source: BinaryIO, written: Written, name: str) -> Iterator[str]:
+def _lines(source: BinaryIO, written: CsvFormat, name: str) -> Iterator[str]:
     """Lines as they are, without Excel's first one that names the separator."""
     stream = unpacked(source)
     _check_head(stream.peek(2), written, name=name)
@@ -234,7 +234,7 @@ def separator_named(line: str) -> str | None:
     return named and named[1]
 
 
-def _check_head(head: bytes, written: Written, *, name: str) -> None:
+def _check_head(head: bytes, written: CsvFormat, *, name: str) -> None:
     """Raise DataError if a file that ought to be a CSV begins like something else."""
     for mark, what in _FOREIGN.items():
         if re.match(mark, head):
@@ -251,7 +251,7 @@ def stated(separator: str) -> str:
     return f"write `separator: {json.dumps(separator)}` {IN_THE_FILE}, as pd.read_csv(..., sep={separator!r}) has it"
 
 
-def _ragged(row: list[str], line: int, header: list[str], at: int, written: Written) -> str:
+def _ragged(row: list[str], line: int, header: list[str], at: int, written: CsvFormat) -> str:
     """A row with another number of cells than there are column names, and what is probably wrong."""
     separator, more = written.separator, len(row) - len(header)
     what = f"line {line} has {len(row)} cell{'s' * (len(row) != 1)}, expected {len(header)}, as line {at} has"
@@ -282,7 +282,7 @@ def _misquoted(error: str, line: int, end: int) -> str:
     return f"a cell in {where} goes on after its closing quote; close it before, and double the quotes inside of a cell"
 
 
-def _misspelt(error: UnicodeError, line: int, written: Written) -> str:
+def _misspelt(error: UnicodeError, line: int, written: CsvFormat) -> str:
     """What is wrong with letters after a line that could be read."""
     odd = ""
     if isinstance(error, UnicodeDecodeError):  # the text is decoded some thousand bytes ahead

@@ -121,7 +121,7 @@ def page(
     promises = _section("What the data holder promises", [_list(PROMISES, box=True), _others()])
     sections = [
         f"<h1>Card of a model: {escape(name)} for {escape(model.domain_.target)}</h1>",
-        _identity(document, {"Written on": str(day or ""), "Data:": data, "Purpose:": purpose}),
+        _identity(document, {"CsvFormat on": str(day or ""), "Data:": data, "Purpose:": purpose}),
         _total(model),
         *_cautions(model),
         _sides([*private, promises], [_section(f"What moves {_moved(model)}", [first])]),

@@ -19,7 +19,7 @@ from ..data.tables import read_all
 from ..domain import drafts
 from ..domain.misfits import lacking
 from ..domain.moves import Move, Moves
-from ..domain.rows import LINE, Written, read_parts
+from ..domain.rows import LINE, CsvFormat, read_parts
 from ..errors import DataError, DomainError
 from ..estimators.base import PrivateClassifier, PrivateEstimator, PrivateRegressor, read
 from ..files import check_new, unreadable
@@ -123,8 +123,8 @@ def fit(
 
 
 def _released(table: Path, *, domain: Path, out: Path, how: dict[str, Any]) -> PrivateEstimator:
-    records, public, told = read_all(table, domain=domain)
-    note(f"{told}\n(a local check, which is not private and spends no ε)")
+    records, public, report = read_all(table, domain=domain)
+    note(f"{report}\n(a local check, which is not private and spends no ε)")
     kind = PrivateBooster if public.response is None else PrivateBoosterRegressor
     model = kind(**how, domain=public).fit(*part_of(records, public))
     model.release(out)
@@ -173,8 +173,8 @@ def predict(model: PrivateEstimator, table: str | None, *, out: str | None, move
                 raise DomainError("\n".join([what, *reasons]))
             moves.extend(found)
             sink.write(part.assign(**_added(model, codes)))
-    for told in moves.told():
-        note(f"moved into the domain: {told}")
+    for text in moves.told():
+        note(f"moved into the domain: {text}")
 
 
 def _reason(stop: Move, part: pd.DataFrame, *, before: int) -> str:
@@ -211,7 +211,7 @@ def _added(model: PrivateEstimator, codes: Floats) -> dict[str, Any]:
     return {"prediction": model.classes_[probabilities.argmax(axis=1)]} | shares
 
 
-def _parts(table: str | None, written: Written) -> Iterator[pd.DataFrame]:
+def _parts(table: str | None, written: CsvFormat) -> Iterator[pd.DataFrame]:
     try:
         if table is not None and table.endswith(".parquet"):
             from pyarrow.parquet import ParquetFile
@@ -246,7 +246,7 @@ def _pandas(table: Any) -> pd.DataFrame:
 class _Sink:
     """Destination of predictions; the first part writes header or schema, and a file gets its name at the end."""
 
-    def __init__(self, out: str | None, written: Written) -> None:
+    def __init__(self, out: str | None, written: CsvFormat) -> None:
         self._written = written
         self._path = None if out is None else Path(out)
         if self._path is not None:

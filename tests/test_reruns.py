@@ -13,7 +13,7 @@ import papermill
 import pytest
 
 from dpnb import errors
-from private_trees.site import figures
+from private_trees.site import figures, observations
 from private_trees.studies import runs
 from reruns import NOTEBOOKS, RERUNS, Parameters, rerun
 
@@ -86,6 +86,7 @@ def test_a_notebook_runs_with_other_parameters(
 ) -> None:
     for costly in ("svg", "png", "display"):
         monkeypatch.setattr(figures, costly, lambda *_, **__: "")
+    monkeypatch.setattr(observations, "page", observations.page)  # each notebook opens its own
     monkeypatch.setattr(runs, "_measured", lambda *_: pytest.fail("a stored result is missing"))
     with warnings.catch_warnings(record=True) as warned:
         rerun(NOTEBOOKS / f"{notebook}.ipynb", parameters)

@@ -51,9 +51,11 @@ def _meant(attribute: Categorical, column: pd.Series[Any]) -> str:
     unknown = replaced_positions(column, attribute.levels, stand_in=-1, missing=0) < 0
     counts = Counter(value for value in cells_of(column[unknown]) if isinstance(value, str))
     meant = meant_by((value for value, _ in counts.most_common()), attribute.levels)
-    told = [f"{short(v)} meant to be {listed_one!r} ({counts[v]} records)" for v, listed_one in meant.items()]
-    more = f", and {len(told) - SHOWN} more" * (len(told) > SHOWN)
-    return f". Is {', '.join(told[:SHOWN])}{more}? Spaces and capitals count" if told else ""
+    meanings = [
+        f"{short(v)} meant to be {listed_one!r} ({counts[v]} records)" for v, listed_one in meant.items()
+    ]
+    more = f", and {len(meanings) - SHOWN} more" * (len(meanings) > SHOWN)
+    return f". Is {', '.join(meanings[:SHOWN])}{more}? Spaces and capitals count" if meanings else ""
 
 
 FEW = 10  # records of a class, or of a value, that chance hardly keeps apart from all others

@@ -46,7 +46,7 @@ class Move:
         name = value if value in self.counts or len(self.counts) < MOST else OTHERS
         self.counts[name] = self.counts.get(name, 0) + times
 
-    def told(self, total: int) -> str:
+    def text(self, total: int) -> str:
         """What became of the values, and what can be done about it; ``total`` is the number of all records."""
         values = ", ".join(f"{value} ({times})" for value, times in self.counts.items())
         misfit = Misfit(self.kind, sum(self.counts.values()), self.values)
@@ -118,10 +118,10 @@ class Moves:
         found._found = {key: move for key, move in self._found.items() if not move.has_place}
         return found
 
-    def told(self) -> list[str]:
+    def texts(self) -> list[str]:
         """What became of the values of each column, in words."""
         columns = groupby(self, key=lambda move: move.attribute.name)
-        return [f"column {name!r}: {'; '.join(m.told(self.total) for m in moves)}" for name, moves in columns]
+        return [f"column {name!r}: {'; '.join(m.text(self.total) for m in moves)}" for name, moves in columns]
 
 
 def _shown(cell: object) -> str:

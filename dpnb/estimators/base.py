@@ -495,7 +495,7 @@ class PrivateEstimator(_Strictness, BaseEstimator):  # type: ignore[misc]
                 raise (error if self.domain is not None else without_domain(error)) from error
         codes, moves = self.domain_.replaced_and_moves(X)
         if moves:
-            warnings.warn(f"moved into the domain, as by fit: {joined(moves.told())}", stacklevel=3)
+            warnings.warn(f"moved into the domain, as by fit: {joined(moves.texts())}", stacklevel=3)
         return codes
 
     def _check_revived(self) -> None:

@@ -173,7 +173,7 @@ def predict(model: PrivateEstimator, table: str | None, *, out: str | None, move
                 raise DomainError("\n".join([what, *reasons]))
             moves.extend(found)
             sink.write(part.assign(**_added(model, codes)))
-    for text in moves.told():
+    for text in moves.texts():
         note(f"moved into the domain: {text}")
 
 

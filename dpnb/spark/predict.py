@@ -94,7 +94,7 @@ def _predict_batches(
         if model.strict:
             codes = domain.encode(records)
         elif not move and (stops := moves.without_place()):
-            raise DomainError(f"{joined(stops.told())}; predict(model, frame, move=True) counts them so")
+            raise DomainError(f"{joined(stops.texts())}; predict(model, frame, move=True) counts them so")
         more = _predicted(model, codes)
         every = [*batch.columns, *more.values()]
         yield pa.RecordBatch.from_arrays(every, names=[*batch.schema.names, *more])

@@ -214,7 +214,7 @@ def test_opendp_is_attacked_by_one_command(
     assert honest.groupby("case")["lower_bound"].max().min() > 0.1  # the attack is not blind
     assert [fault for fault in faults(honest) if "out of range" not in fault] == []
     if script.installed("diffprivlib") is None:
-        assert "not installed, and left out:" in capsys.readouterr().out
+        assert "not installed, and left out:" in capsys.readouterr().err
 
 
 def test_a_claim_of_a_third_is_refuted(script: ModuleType) -> None:

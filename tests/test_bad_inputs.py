@@ -441,7 +441,7 @@ TABLES = [
     *records("a sparse matrix", sp.csr_matrix(np.zeros((4, 2))), "X is sparse", "expected a table or a dense", "toarray", TypeError),
     *records("a list of dicts", X.to_dict("records"), "a list of dicts", SHAPE, r"pd.DataFrame\(X\) makes"),
     *records("ragged rows", [[1, "f"], [2]], "rows of different lengths", SHAPE, "give each record one value an attribute"),
-    *records("one column", X["age"], "1 dimension", SHAPE, r"X.reshape\(-1, 1\)"),
+    *records("one column", X["age"], "one record, of type Series", "expected a table or a 2-D array", "makes a table of it"),
     *records("a column twice", pd.concat([X, X["age"]], axis=1), "repeated columns: 'age'", "X has", "rename or drop"),
     Bad("a lazy table", booster(pl.DataFrame(X.to_dict("list")).lazy()), "X is a lazy table", ":", r"pass X.collect\(\)", TypeError),
     Bad("a column is missing", booster(X[["age"]]), "lacks the columns 'sex'", "it has 'age'", "rename or add"),
@@ -851,7 +851,6 @@ AUDITS = [
             (2, "diffprf", "invalid choice: 'diffprf'", "choose from", "'diffprfs'"),
             (2, "lineage --jobs 0", "--jobs 0", "expected", "at least 1"),
             (2, "lineage --jobs two", "'two'", "invalid int value", "see python -m private_trees.experiments --help"),
-            (1, "lineage", "no results folder above 'here'", "run from the project's folder", "with --results"),
             (1, "lineage --results t.csv", "results to t.csv", "it is a file", "name a folder"),
             (1, "lineage --results /proc/x", "results to /proc/x", "No such file", "name a folder that you may write to"),
             (1, "lineage --results results", r"results/lineage\.csv", "its columns are not method, dataset", "move it away"),
@@ -887,7 +886,7 @@ BUDGETS = [
     Bad("a notebook's parameter misspelt", lambda: check_parameters({"eps": 1}, epsilon=positive()), "'eps'", "not a parameter", "Did you mean 'epsilon'", ParameterError),
     Bad("a notebook's data set", lambda: check_parameters({"dataset": "adlt"}, dataset=one_of("adult", "bank")), "'adlt'", "must be one of", "Did you mean 'adult'", ParameterError),
     Bad("a notebook's seed", lambda: check_parameters({"seed": 1.5}, seed=integer(low=0)), "'seed' is 1.5", "an integer of 0 or more", "-p seed VALUE", ParameterError),
-    Bad("a notebook's results", lambda: check_parameters({"results": "/no"}, results=text()), "results = '/no'", "expected 'committed'", "or a folder that exists", ParameterError),
+    Bad("a notebook's results", lambda: check_parameters({"results": "/no"}, results=text()), "results = '/no'", "expected 'committed'", "or a folder that holds results", ParameterError),
 ]  # fmt: skip
 
 WRITTEN = [

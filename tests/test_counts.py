@@ -180,7 +180,7 @@ def test_a_question_counts_the_records_that_are_left() -> None:
 def test_bad_records() -> None:
     frame, y = sample(5, 0)
     assert Records(frame[:0], y[:0], domain=DOMAIN).cohort().class_counts(1).tolist() == [[0, 0]]
-    with pytest.raises(ValueError, match="X has 5 records, y has 4 labels"):
+    with pytest.raises(ValueError, match="not equally long: 5 records, 4 labels"):
         Records(frame, y[:4], domain=DOMAIN)
 
 

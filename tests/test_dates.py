@@ -154,7 +154,9 @@ def days_of(column: Any) -> set[tuple[float, ...]]:
     domain = Domain((Continuous("day", "1969-12-31", "2020-12-31"),), ("a", "b"))
     read = [reader(table).ravel() for table in tables(column) for reader in (domain.encode, domain.replaced)]
     if isinstance(column, pa.Array):
-        read.append(pytest.importorskip("dpnb.spark.columns").replaced_column(column, domain["day"]))
+        read.append(
+            pytest.importorskip("dpnb.spark.columns").replaced_column(column, domain["day"], missing=())
+        )
     return {tuple(numbers.tolist()) for numbers in read}
 
 

@@ -124,7 +124,7 @@ def kept(model: Any) -> set[str]:
     """What a fitted model has beside its parameters, what is public, its ledger, and what it released."""
     public = {"domain_", "classes_", "n_features_in_", "feature_names_in_", "ledger_"}
     public |= {"schedule_"}  # DPAda draws it before it reads the records
-    public |= {"_read_off"}  # whether a domain was given, which the parameters tell
+    public |= {"_read_off", "_used"}  # whether a domain was given, and the parameters of the fit
     return set(vars(model)) - set(model.get_params()) - public - set(type(model)._released)
 
 
@@ -363,8 +363,9 @@ def test_what_could_not_be_read_again_is_not_released(
     with pytest.raises(
         ValueError, match="would not be read again: the document is damaged: its ledger is for"
     ):
-        model.set_params(epsilon=0.1).release(path)
-    model.set_params(epsilon=1.0)
+        changed = booster()
+        changed.ledger_.claimed = 0.1
+        changed.release(path)
     monkeypatch.setattr("dpnb.estimators.documents.MOST", Limits(bytes=1000))
     with pytest.raises(
         ValueError, match="would not be read again: the document is no model: it has more than"
@@ -512,7 +513,10 @@ def test_the_reader_in_javascript_predicts_the_same(root: Path, tmp_path: Path) 
     assert kinds == {-1, 0, 1, 2, 3}
 
     def wrong(code: str) -> int:
-        found = in_javascript(code, asked)
+        try:
+            found = in_javascript(code, asked)
+        except subprocess.CalledProcessError:  # it noticed that something is wrong itself
+            return len(asked)
         return sum(
             not np.allclose(np.array(mine, float), theirs, rtol=1e-12, atol=1e-15)
             for mine, theirs in zip(found, expected, strict=True)

@@ -244,9 +244,6 @@ def test_command_line(
     assert "toy: 8 cells in toy.csv" in capsys.readouterr().out
     for bad in (["toys"], ["toy", "--jobs", "0"]):
         assert experiments.main(bad) == 2
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(FileNotFoundError, match="name a folder of your own"):
-        runs.results_folder()
 
 
 TABLE = """method,dataset,utility,max_depth,epsilon,seed,n_rounds,delta,metric,value

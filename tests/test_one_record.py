@@ -31,7 +31,7 @@ import pyarrow as pa
 import pytest
 
 from dpnb import Categorical, Continuous, Domain
-from dpnb.domain import domain, encoding
+from dpnb.domain import encoding
 from dpnb.errors import FewRecordsWarning
 from dpnb.estimators import base as estimators
 from dpnb.records import memory as counts
@@ -419,7 +419,7 @@ def warns_of_misfits(column: Any, values: Any, *, stand_in: int, missing: int) -
     [
         (counts, "label_keys", raises_on_half_a_surrogate),
         (estimators, "_are_codes", numbers_are_codes_if_whole),
-        (domain, "replaced_positions", warns_of_misfits),
+        (encoding, "replaced_positions", warns_of_misfits),
     ],
 )
 def test_what_depends_on_one_record_is_found(

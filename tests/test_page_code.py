@@ -229,10 +229,10 @@ def test_a_page_runs_as_printed(
         ("```python\nprint(domain)\n```", NameError),
         ("1. x\n\n   ```python\n   print(domain)\n   ```", NameError),
         ("```python\nx = 1\n```\n\n```python\nx.y\n```", AttributeError),
-        ("```bash\ndpnb card nothing.json --report card.html\n```", SystemExit),
-        ("```bash\ndpnb predict --no-such-option\n```", SystemExit),
+        ("```bash\ndpnb card nothing.json --report card.html\n```", AssertionError),
+        ("```bash\ndpnb predict --no-such-option\n```", AssertionError),
         ("```bash\nrm -r .\n```", AssertionError),
-        ("`dpnb card model.json` makes a card", SystemExit),
+        ("`dpnb card model.json` makes a card", AssertionError),
         ("```perl\n1\n```", AssertionError),
     ],
 )

@@ -349,14 +349,14 @@ def test_a_stream_that_breaks_off_leaves_no_file(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: BaseException
 ) -> None:
     monkeypatch.setattr(commands, "CHUNK", 50)
-    predicted, parts = commands._predicted, iter([None, error])
+    predicted, parts = commands._added, iter([None, error])
 
     def second_fails(*some: Any, **more: Any) -> Any:
         if (end := next(parts)) is not None:
             raise end
         return predicted(*some, **more)
 
-    monkeypatch.setattr(commands, "_predicted", second_fails)
+    monkeypatch.setattr(commands, "_added", second_fails)
     before = {*os.listdir()}
     status = {KeyboardInterrupt: 130, MemoryError: 2, OSError: 1}[type(error)]
     assert commands.main(["predict", "model.json", "data.csv", "--out", "out.csv"]) == status

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..errors import DataError, DomainError
+from ..errors import DataError, DomainError, visible
 from ..files import check_new, unreadable, write_whole
 from ..terminal import Parser, command, tell
 from .attributes import UNFILLED
@@ -143,7 +143,7 @@ def draft(
     predicted = [f"target: {_word(target)}", f"classes: {two}  # all classes"]
     if number:
         predicted = ["target:", f"  name: {_word(target)}", f"  range: {two}  # {notes['continuous']}"]
-    lines = [_HEAD.format(name=_word(name), UNFILLED=UNFILLED), *predicted, "attributes:"]
+    lines = [_HEAD.format(name=visible(_word(name)), UNFILLED=UNFILLED), *predicted, "attributes:"]
     for column in columns:
         if column != target:
             kind = _kind(table[column])

@@ -118,10 +118,10 @@ def page(
     name = type(model).__name__
     first, pictures = _drawn(model)
     private = [_section("Whose privacy", [_paragraph(RELATIONS[model.ledger_.neighbours]), *_unit()])]
-    promises = _section("What the data holder promises", [_list(PROMISES, box=True), _others()])
+    promises = _section("What the data holder promises", [_list(PROMISES, box=True)])
     sections = [
         f"<h1>Card of a model: {escape(name)} for {escape(model.domain_.target)}</h1>",
-        _identity(document, {"CsvFormat on": str(day or ""), "Data:": data, "Purpose:": purpose}),
+        _identity(document, {"Written on": str(day or ""), "Data:": data, "Purpose:": purpose}),
         _total(model),
         *_cautions(model),
         _sides([*private, promises], [_section(f"What moves {_moved(model)}", [first])]),
@@ -129,7 +129,7 @@ def page(
         '<div class="folds">',
         _folded("What was released", [_releases(model)]),
         _folded("What is public, by promise", [_domain(model.domain_)]),
-        _folded("What the guarantee does not say", [_list(LIMITS)]),
+        _folded("What the guarantee does not say", [_list(LIMITS), _others()]),
         _folded("What the model looks like", _looks(model, pictures)),
         _folded("Audit", [f"<pre>{escape(audit)}</pre>" if audit else _paragraph("No audit was attached.")]),
         _folded("How it was made", [_made(model, versions)]),

@@ -224,7 +224,7 @@ class SparkTable(RecordsDoor):
         """Values that occur of the ``a``-th attribute, a continuous one, increasing."""
         attribute = self.domain.attributes[a]
         column = self._frame.select(self._frame.columns[a])
-        task = partial(_distinct_values, attribute=attribute)
+        task = partial(_distinct_values, attribute=attribute, missing=self.domain.missing)
         partial_tables = column.mapInArrow(task, COUNTED)
         bits, _ = add_up(counted_parts(partial_tables.toArrow()))
         if len(bits) > MAX_VALUES:

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any, TypeVar
 
+from dpnb.privacy.curator import at_home
+
 Model = TypeVar("Model")
 Found = TypeVar("Found")
 
@@ -73,6 +75,7 @@ def costly(
 
 def _report(pipe: Connection, fit: Callable[[], Any], use: Callable[[Any], Any], limit: float | None) -> None:
     """Send what was found and what it cost, or a traceback."""
+    at_home()  # the parent leaves the Generator of the fit alone
     if limit is not None:
         # The signal ends the process, also in the middle of compiled code; other programs' load does not count.
         signal.signal(signal.SIGPROF, signal.SIG_DFL)

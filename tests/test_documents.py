@@ -359,13 +359,12 @@ class Forgetful(dpnb.PrivateBooster):
 def test_what_could_not_be_read_again_is_not_released(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, model = tmp_path / "model.json", booster()
+    path, model, other = tmp_path / "model.json", booster(), booster()
+    other.ledger_.claimed = 0.1
     with pytest.raises(
         ValueError, match="would not be read again: the document is damaged: its ledger is for"
     ):
-        changed = booster()
-        changed.ledger_.claimed = 0.1
-        changed.release(path)
+        other.release(path)
     monkeypatch.setattr("dpnb.estimators.documents.MOST", Limits(bytes=1000))
     with pytest.raises(
         ValueError, match="would not be read again: the document is no model: it has more than"

@@ -407,8 +407,8 @@ def numbers_are_codes_if_whole(y: Any, public: Domain) -> bool:
     )
 
 
-def warns_of_misfits(column: Any, values: Any, *, stand_in: int, missing: int) -> Any:
-    codes = encoding.replaced_positions(column, values, stand_in=stand_in, missing=missing)
+def warns_of_misfits(column: Any, attribute: Any) -> Any:
+    codes = encoding.replaced(column, attribute)
     if column.isna().any():
         warnings.warn("a value is missing", stacklevel=2)
     return codes
@@ -419,7 +419,7 @@ def warns_of_misfits(column: Any, values: Any, *, stand_in: int, missing: int) -
     [
         (counts, "label_keys", raises_on_half_a_surrogate),
         (estimators, "_are_codes", numbers_are_codes_if_whole),
-        (encoding, "replaced_positions", warns_of_misfits),
+        (domain, "replaced", warns_of_misfits),
     ],
 )
 def test_what_depends_on_one_record_is_found(

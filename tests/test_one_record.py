@@ -31,7 +31,7 @@ import pyarrow as pa
 import pytest
 
 from dpnb import Categorical, Continuous, Domain
-from dpnb.domain import encoding
+from dpnb.domain import domain, encoding
 from dpnb.errors import FewRecordsWarning
 from dpnb.estimators import base as estimators
 from dpnb.records import memory as counts

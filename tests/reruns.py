@@ -83,7 +83,7 @@ RERUNS: dict[str, list[Parameters]] = {
         *_BUDGETS,
         *_SETS,
         {"delta": 1e-12},
-        {"delta": 0.1},
+        {"delta": 0.009},
         {"seed": 1},
         {"results": "../results"},
     ],

@@ -92,6 +92,7 @@ def test_a_notebook_runs_with_other_parameters(
         rerun(NOTEBOOKS / f"{notebook}.ipynb", parameters)
     said, misleading = capsys.readouterr()
     ours = (errors.FewRecordsWarning, errors.PrivacyLeakWarning, DeprecationWarning)
-    assert [str(one.message) for one in warned if not issubclass(one.category, ours)] == []
+    spoken = [str(one.message) for one in warned if not issubclass(one.category, ours)]
+    assert [text for text in spoken if not text.startswith("PySpark does not yet fully support pandas")] == []
     assert re.findall(r"^.*\bnan\b.*$", said, re.MULTILINE | re.IGNORECASE) == []
     assert misleading == ""

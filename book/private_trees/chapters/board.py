@@ -21,7 +21,7 @@ from ..studies.made import DEEP
 from ..studies.runs import DELTA, INF
 from . import LIVE
 
-PARAMETERS = LIVE | {"delta": positive(below=1), "seed": integer(low=0), "results": text()}
+PARAMETERS = LIVE | {"delta": positive(below=0.01), "seed": integer(low=0), "results": text()}
 PURE_BOOSTER, ADDITIVE, SYNTHETIC = "PrivateBooster", f"{OURS}, additive", "MST + gradient boosting"
 EPSILONS = (0.1, 1.0, 5.0)  # of which the text speaks
 

@@ -170,14 +170,15 @@ def plot_group(
     # The attribute with the fewest bins has a panel for each of them.
     least = int(np.argmin(group.score.shape)) if group.score.ndim > 2 else 0
     order = [least, *(place for place in range(group.score.ndim) if place != least)]
-    if group.score.shape[order[-1]] > 13:  # so many names stand below each other only
+    high, most_names = 2.5, max(group.score.shape[place] for place in order[-2:])
+    if most_names > 25:  # so many names stand below each other only, and need more inches
+        high = 0.19 * most_names
         order[-2:] = sorted(order[-2:], key=lambda place: -group.score.shape[place])
     names, score = [names[place] for place in order], group.score.transpose(order)
     bins = [_bin_names(attribute, group.at[place]) for attribute, place in zip(names, order, strict=True)]
     panels = score.reshape(-1, *score.shape[-2:])
     faint = np.zeros(panels.shape, bool) if empty is None else empty.transpose(order).reshape(panels.shape)
     down, across = -(-len(panels) // 2), min(len(panels), 2)
-    high = max(2.5, 0.19 * len(bins[-2]))  # inches that names of many values need
     size = (4.75 if across == 1 else 7.5, 1.1 + high * down)
     figure, axes = plt.subplots(
         down, across, figsize=size, layout="constrained", sharex=True, sharey=True, squeeze=False

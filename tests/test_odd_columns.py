@@ -19,6 +19,7 @@ from dpnb import Categorical, Continuous, Domain
 from dpnb.domain import domain as domain_module
 from dpnb.domain import encoding
 from dpnb.domain.misfits import Misfit
+from dpnb.domain.moves import Moves
 from dpnb.errors import DomainError
 
 NUMBER = Continuous("x", 0, 10)
@@ -198,3 +199,18 @@ def test_a_check_by_another_rule_than_the_fit_is_found(name: str, monkeypatch: p
     monkeypatch.setattr(domain_module, "checked", as_pandas_does)
     with pytest.raises(AssertionError):
         compared(name)
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_a_fit_puts_no_value_of_a_record_into_words(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words of values take time and may raise errors, both by what records hold; only a prediction says them."""
+
+    def speak(*_: Any) -> None:
+        raise AssertionError("words of a value")
+
+    monkeypatch.setattr(Moves, "add", speak)
+    column, attribute, _ = COLUMNS[name]
+    domain, X = Domain((attribute,), ("no", "yes")), pd.DataFrame({"x": column})
+    domain.replaced(X)
+    with pytest.raises(AssertionError, match="words of a value"):  # broken twin: what a prediction asks for
+        domain.replaced_and_moves(X)

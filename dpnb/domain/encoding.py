@@ -58,6 +58,7 @@ def checked(
     return np.where(np.isnan(numbers) & attribute.missing, attribute.floor, numbers), tuple(found)
 
 
+@np.errstate(all="ignore")
 def replaced(column: pd.Series[Any], attribute: Attribute) -> Floats:
     """Numbers of a column, with every misfit replaced by a number of the domain; never raises an error."""
     return _moved(_read(column, attribute), attribute)

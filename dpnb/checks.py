@@ -34,7 +34,9 @@ def check_epsilon(epsilon: object) -> float:
 def check_delta(delta: object) -> None:
     """Raise ValueError unless δ is None or a number in (0, 1) that protects."""
     if delta is not None and not (isinstance(delta, float | np.floating) and TINIEST <= delta < 1):
-        raise ValueError(f"delta={delta!r}: expected a number in (0, 1), such as 1e-6, or None for pure DP")
+        raise ValueError(
+            f"delta={delta!r}: expected a number in (0, 1), of 1e-100 at least, such as 1e-6, or None for pure DP"
+        )
     if delta is not None and delta > 0.01:  # a hundredth of the records may be published, on average
         raise ValueError(
             f"delta={delta!r}: to publish each record with probability δ would be allowed; take far less than one in "
@@ -55,7 +57,7 @@ def check_step(name: str, value: object) -> None:
 def check_share(name: str, value: object) -> None:
     """Raise ValueError unless a share is a number between 0 and 1, and more than a trace."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 1e-9 <= value < 1:
-        raise ValueError(f"{name}={value!r}: expected a share in (0, 1), such as 0.3")
+        raise ValueError(f"{name}={value!r}: expected a share in (0, 1), of 1e-9 at least, such as 0.3")
 
 
 def check_choice(name: str, value: object, choices: Sequence[object]) -> None:

@@ -198,12 +198,6 @@ def _misfit(kind: str, where: Bools, column: pd.Series[Any], values: Iterable[An
     return Misfit(kind, int(where.sum()), first_few(values), tuple(lines))
 
 
-def positions(column: pd.Series[Any], values: tuple[Hashable, ...]) -> tuple[Ints, Misfit | None]:
-    """Position of each entry among the values, or what does not fit."""
-    codes, misfit = encoded(column, Categorical("a name", values), bounds=True)
-    return codes.astype(np.intp), misfit
-
-
 @np.errstate(all="ignore")
 def replaced_positions(
     column: pd.Series[Any], values: tuple[Hashable, ...], *, stand_in: int, missing: int

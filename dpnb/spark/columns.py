@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from datetime import date
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame
@@ -14,7 +15,7 @@ from pyspark.sql import types as sql
 from ..arrays import Floats
 from ..domain import Attribute, Categorical, Continuous, Domain, Misfit
 from ..domain.attributes import listed, repeated
-from ..domain.encoding import encoded, positions, replaced, unmarked
+from ..domain.encoding import encoded, replaced, unmarked
 from ..domain.misfits import lacking
 from ..errors import DomainError
 
@@ -144,10 +145,8 @@ def label_column(column: pa.Array, domain: Domain, *, strict: bool) -> tuple[NDA
     labels = in_pandas(column, domain.response)
     if not strict:
         return domain.replaced_labels(labels), None
-    labels = unmarked(labels, domain.label, domain.missing)
-    if domain.response is not None:
-        return encoded(labels, domain.response, bounds=True)
-    return positions(labels, domain.classes)
+    codes, misfit = encoded(unmarked(labels, domain.label, domain.missing), domain.label, bounds=True)
+    return codes if domain.response is not None else codes.astype(np.intp), misfit
 
 
 def key_column(column: pa.Array) -> Any:

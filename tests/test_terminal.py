@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from importlib import import_module
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ import pytest
 import dpnb
 from dpnb import terminal
 from dpnb.audit import __main__ as auditing
+from dpnb.privacy.curator import Curator
 from dpnb.release import commands
 
 NAMES = ["Łukasz", "Ζωή", "José", "李"]
@@ -340,6 +342,30 @@ def test_an_interrupted_fit_says_what_it_has_spent(
     assert commands.main(FIT.split()) == 130
     assert capsys.readouterr().err.splitlines()[-1] == told
     assert Path("new.json").exists() == there
+
+
+@pytest.mark.parametrize(("error", "status"), [(KeyboardInterrupt(), 130), (ZeroDivisionError("by us"), 2)])
+def test_a_fit_that_breaks_off_between_releases_says_one_thing(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    error: BaseException,
+    status: int,
+) -> None:
+    settle, calls = Curator._settle, count()
+
+    def third_fails(*some: Any) -> Any:
+        if next(calls) == 2:
+            raise error
+        return settle(*some)
+
+    monkeypatch.setattr(Curator, "_settle", third_fails)
+    assert commands.main(FIT.split()) == status
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert next(calls) == 3  # the twin: had nothing been drawn, the estimator would not have spoken either
+    assert last.endswith("; no model was released, so no budget is spent")
+    assert "counts as" not in last
+    assert not Path("new.json").exists()
 
 
 @pytest.mark.parametrize(

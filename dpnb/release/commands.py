@@ -116,9 +116,11 @@ def fit(
     try:
         model = _released(table, domain=domain, out=out, how=how)
         announce(str(model.ledger_), done=f"{out} is written, and its budget is spent")
-    except BaseException as error:  # a fit that is not released has cost nothing
+    except BaseException as error:
+        # The estimator's note is for who still has the estimator. Here it ends with the process, and what it had drawn
+        # was shown to nobody: a fit that is not released has cost nothing.
         whole = f"{out} is written, and its budget is spent: do not fit again"
-        error.add_note(whole if out.exists() else "no model was released, so no budget is spent")
+        error.__notes__ = [whole if out.exists() else "no model was released, so no budget is spent"]
         raise
 
 

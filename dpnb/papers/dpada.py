@@ -1,6 +1,6 @@
 """DPAda, the boosting with noise schedules of Zhang, Dong, Xu, Wang (2023), as written and repaired.
 
-Step numbers are those of the listings in chapter 6, which follow the paper's Algorithms 2 to 6; A1 to A9 are the
+Step numbers are those of the listings in chapter 6, which follow the paper's Algorithms 2 to 6; A1 to A10 are the
 ambiguities listed in the chapter's appendix.
 """
 
@@ -32,7 +32,10 @@ RULES = ("definition7", "causal")
 
 
 class Written:
-    """Algorithms 3 to 6 as written (chapter 6, "The algorithm as written"); they differ in which rounds have noise."""
+    """Algorithms 3 to 6 as written (chapter 6, "The algorithm as written"); they differ in which rounds have noise.
+
+    The door's weights are w′, which train and measure; ``_raw`` are w, which have no noise of the round before.
+    """
 
     def __init__(self, owner: DPAda, reading: Reading, curator: Curator) -> None:
         self.owner = owner
@@ -70,6 +73,8 @@ class Written:
             return None
         error = float(np.clip(measured, reading.clip, 1 - reading.clip))
         alpha = curator.exact(half_log_odds(error), why="weight α_k, without noise (step 6)")
+        if reading.update == "raw":
+            data.weights = self._raw
         data.reweigh(stump, alpha)
         self._raw = data.weights / data.weights.sum()  # step 7
         data.weights = self.noised(self._raw) if noise else self._raw  # step 8
@@ -247,8 +252,10 @@ class Reading:
         replaced by its absolute value, or by 1e-12 if that is larger.
     clamp : A3, ``"signed"`` if weights may be negative, or ``"clip0"`` if no weight may be below 0. A negative sum of
         all weights (A6) turns their signs, since they are divided by the sum.
-    error : A5, whether e_k follows from the ``"noised"`` or from the ``"raw"`` weights; either way it is cut to [clip,
-        1 − clip] (A9).
+    error : A5, whether e_k follows from the ``"noised"`` weights w′ or from the ``"raw"`` weights w; either way it is
+        cut to [clip, 1 − clip] (A9).
+    update : A10, whether step 7 starts from the ``"raw"`` weights w_k, as its letters say, or from the ``"noised"``
+        weights w′_k, so that noise stays in the weights of all later rounds.
     stop : ``"break"`` to stop at e_k > 0.5 before the round counts (step 5), or ``"never"``.
     noise_in_round_1 : whether Algorithm 3 adds noise in round 1 as printed, or from round 2 as its text says.
     thresholds : A7, whether the exact best stump is taken from midpoints of the ``"data"`` or from the public
@@ -260,6 +267,7 @@ class Reading:
     scale: str = "literal"
     clamp: str = "signed"
     error: str = "noised"
+    update: str = "raw"
     stop: str = "break"
     noise_in_round_1: bool = False
     thresholds: str = "grid"
@@ -270,6 +278,7 @@ class Reading:
         check_choice("scale", self.scale, ("literal", "flat"))
         check_choice("clamp", self.clamp, ("signed", "clip0"))
         check_choice("error", self.error, ("noised", "raw"))
+        check_choice("update", self.update, ("noised", "raw"))
         check_choice("stop", self.stop, ("break", "never"))
         check_choice("thresholds", self.thresholds, ("data", "grid"))
         check_kinds(self)
@@ -278,10 +287,15 @@ class Reading:
 
 
 READINGS = {
-    f"{scale}, {ties}, {clamp}": Reading(ties=ties, scale=scale, clamp=clamp)
-    for scale, ties, clamp in product(("literal", "flat"), ("same", "indep", "first"), ("signed", "clip0"))
+    f"{scale}, {ties}, {clamp}{end}": Reading(scale=scale, ties=ties, clamp=clamp, update=update)
+    for (update, end), scale, ties, clamp in product(
+        (("raw", ", raw"), ("noised", "")),
+        ("literal", "flat"),
+        ("same", "indep", "first"),
+        ("signed", "clip0"),
+    )
 }
-"""All combinations of A1, A2 and A3."""
+"""All combinations of A1, A2, A3 and A10; a name ends in ``raw`` where step 7 starts from weights without noise."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -355,7 +369,7 @@ class DPAda(PrivateClassifier):
         Parameters
         ----------
         reading : how the ambiguities are read; the plainest reading if None. :data:`READINGS` has all readings of A1 to
-            A3.
+            A3 and A10.
         parameters : parameters of the class. ``improved_rule`` is ``"definition7"`` unless given.
 
         Notes

@@ -205,7 +205,7 @@ def _by_split(study: Study) -> Study:
 _FIRST = "0 as written"  # step of a ladder
 WRITTEN: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "DiffPRFs": (diffprfs.LADDER[_FIRST], {"utility": "max", "max_depth": 5}),
-    "DPAda, Improved": (dpada.STEPS[_FIRST][0], {"reading": dpada.ACCURATE, "n_rounds": 50}),
+    "DPAda, Improved": (dpada.STEPS[_FIRST][0], {"reading": dpada.ACCURATE + ", raw", "n_rounds": 50}),
     "eDPRF": (edprf.WRITTEN[edprf.AS_WRITTEN], {}),
     "Pearson tree": (pearson.METHODS[pearson.AS_WRITTEN], {"max_depth": pearson.DEPTH}),
 }

@@ -32,7 +32,9 @@ REPEATS = 50
 BUDGETS = (0.1, 0.3, 0.5, 0.7, 0.9, 1.0, 3.0, 5.0)
 ROUNDS = (30, 50, 70, 90, 100)
 SETS = ("adult/us", "bank")
-PLAIN, ACCURATE = "literal, same, signed", "flat, first, clip0"
+PLAIN, ACCURATE = "literal, same, signed", "flat, first, clip0"  # with noise that stays in the weights
+LETTERS = PLAIN + ", raw"  # the plainest reading of the text's letters
+SHOWN = (LETTERS, ACCURATE + ", raw", PLAIN, ACCURATE)
 
 METHODS: dict[str, Callable[..., Any]] = {
     "DP-AdaBoost": DPAdaBoost,
@@ -42,7 +44,7 @@ METHODS: dict[str, Callable[..., Any]] = {
         f"as written ({reading}): {schedule}": partial(
             DPAda.as_written, schedule=schedule, reading=READINGS[reading]
         )
-        for reading in (PLAIN, ACCURATE)
+        for reading in SHOWN
         for schedule in SCHEDULES
     },
     **{f"repaired: {schedule}": partial(DPAda, schedule=schedule) for schedule in SCHEDULES},
@@ -105,10 +107,29 @@ def measure_reading(cell: Cell) -> dict[str, float]:
 
 
 def readings_grid() -> Study:
-    """All twelve readings of all four schedules, at the ends and the middle of the paper's budgets."""
-    on = partial(cells, dataset="adult/us", max_depth=1, n_rounds=50)
-    found = on(method=SCHEDULES, reading=READINGS, epsilon=(0.1, 1.0, 5.0))
+    """All readings of A1 to A3 and A10: at the ends and the middle of the budgets, and at few and many rounds."""
+    on = partial(cells, method=SCHEDULES, reading=READINGS, max_depth=1)
+    found = on(dataset="adult/us", epsilon=(0.1, 1.0, 5.0), n_rounds=50)
+    found += on(dataset=SETS, epsilon=1.0, n_rounds=(30, 100))
     return Study("dpada_readings", found, measure_reading, repeats=10)
+
+
+def measure_run(cell: Cell) -> dict[str, float]:
+    """Accuracy of one fit by the letters, and whether its last stump was trained on noisy weights."""
+    records, codes, labels = records_of(cell.dataset)
+    make = partial(DPAda.as_written, schedule=cell.method, reading=READINGS[cell.reading])
+    fit = make(
+        epsilon=cell.epsilon, n_rounds=cell.n_rounds, domain=records.domain, random_state=cell.random_state()
+    ).fit(records)
+    last = cell.n_rounds > 2 and fit.schedule_[cell.n_rounds - 2]
+    return {"accuracy": float(np.mean((fit.model_.score(codes) > 0) == labels)), "last": float(last)}
+
+
+def runs_grid() -> Study:
+    """Single runs by the letters, at an even and an odd number of rounds."""
+    axes: dict[str, Any] = {"epsilon": 1.0, "n_rounds": (90, 91), "seed": range(REPEATS)}
+    found = cells(method=SCHEDULES, reading=LETTERS, dataset=SETS, max_depth=1, **axes)
+    return Study("dpada_runs", found, measure_run, row_a_cell=True)
 
 
 # --- Does boosting converge ---------------------------------------------------------------------------------
@@ -181,8 +202,12 @@ def _boosted(
 
 STEPS: dict[str, tuple[Callable[..., Any], str]] = {
     "0 as written": (
+        partial(DPAda.as_written, schedule="improved", reading=READINGS[ACCURATE + ", raw"]),
+        "Improved, noise in the budget's flat reading",
+    ),
+    "as written, noise stays": (
         partial(DPAda.as_written, schedule="improved", reading=READINGS[ACCURATE]),
-        "Improved, the most accurate reading",
+        "the same, but step 7 starts from the noisy weights",
     ),
     "1 no noise": (AdaBoost, "AdaBoost on midpoints of the data"),
     "2 public thresholds": (partial(AdaBoost, thresholds="grid"), "31 uniform and 24 geometric ones"),
@@ -241,6 +266,12 @@ SEPARABLE = pair_of(
     (0.0, 0, 1),
     neighbours=ADD,
 )
+EVEN = pair_of(
+    "one record of each class at one point, and one more",
+    [(0.2, 0, 1), (0.2, 0, 0)],
+    (0.2, 0, 1),
+    neighbours=ADD,
+)
 BALANCED = pair_of(
     "exclusive or: no stump is better than a coin",
     [(float(a), b, a ^ b) for a in (0, 1) for b in (0, 1)] * 2,
@@ -282,9 +313,9 @@ def first_alpha(model: DPAda) -> Floats:
     return model.model_.alpha[:1]
 
 
-def label_at_0(model: DPAda) -> Floats:
-    """The label of the point x = 0, all that a black box shows."""
-    return model.predict(pd.DataFrame({"x": [0.0], "c": [0]})).astype(float)
+def one_label(model: DPAda) -> Floats:
+    """The label of the point of ``EVEN``, all that a black box shows."""
+    return model.predict(EVEN.first[0][:1]).astype(float)
 
 
 def whole_model(model: DPAda) -> Floats:
@@ -312,9 +343,10 @@ TARGETS: dict[str, Target] = {
     ),
     "α₁: all, one record replaced": _WRITTEN(partial(_TEXT, n_rounds=2), ROUND_ONE_REPLACED, first_alpha),
     **{
-        f"black-box label: {schedule}": _WRITTEN(
-            partial(_TEXT, schedule=schedule, n_rounds=10), SEPARABLE, label_at_0
+        f"black-box label{name}: {schedule}": _WRITTEN(
+            partial(_TEXT, schedule=schedule, n_rounds=10, reading=Reading(update=update)), EVEN, one_label
         )
+        for update, name in (("raw", ""), ("noised", ", noise that stays"))
         for schedule in SCHEDULES
     },
     "Algorithm 2 alone": Target(NoisedWeights, BALANCED, uniform_weights),
@@ -358,6 +390,7 @@ def dpada_replay_grid() -> Study:
 GRIDS = {
     "dpada": dpada_grid,
     "dpada_readings": readings_grid,
+    "dpada_runs": runs_grid,
     "dpada_ladder": dpada_ladder_grid,
     "dpada_attack": dpada_attack_grid,
     "dpada_replay": dpada_replay_grid,

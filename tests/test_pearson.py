@@ -33,7 +33,7 @@ from dpnb.records.splits import LEAF, ONE_VS_REST, THRESHOLD
 from dpnb.trees.scores import ABS_S_XY, PHI, PHI_RANGE
 from mixed import THREE as DOMAIN
 from mixed import sample_of_three as sample
-from private_trees.studies.pearson import overtaken, shifted
+from private_trees.studies.pearson import binary, overtaken, shifted
 from private_trees.studies.runs import mean_scores
 from test_scores import change_range, tables, units
 
@@ -331,6 +331,24 @@ def test_root_of_the_text_by_loops(m: int, statistic: str) -> None:
         attribute, point = naive_root(DOMAIN.encode(X), DOMAIN.encode_labels(y), m, signed=signed)
         assert (splits.kind[0], splits.attribute[0]) == (THRESHOLD, attribute)
         assert splits.cut[0] == pytest.approx(point)
+
+
+@pytest.mark.parametrize(("compare", "cut", "attribute"), [(pearson.equal, 0.04, 0), (np.equal, 0.12, 1)])
+def test_rounding_breaks_no_ties(
+    compare: Any, cut: float, attribute: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three records have |φ| = 1/√(2·2) at their first two values; in floats the second is larger.
+
+    The twin compares floats as they are: it takes the second value, and the second of two mirrored attributes.
+    """
+    monkeypatch.setattr(pearson, "equal", compare)
+    X, y = pd.DataFrame({"x": [0.04, 0.12, 0.3]}), pd.Series([1, 0, 1])
+    one = Domain((Continuous("x", 0, 1),), (0, 1))
+    written = PearsonTree.as_written(n_shards=1, max_depth=1, random_state=0)
+    assert clone(written).set_params(domain=one).fit(X, y).trees_[0].splits.cut[0] == cut
+    mirrored = pd.DataFrame({"a": [0, 1, 1], "b": [0, 0, 1]})
+    tree = clone(written).set_params(domain=binary(mirrored), thresholds="public").fit(mirrored, y).trees_[0]
+    assert tree.splits.attribute[0] == attribute
 
 
 def test_one_set_of_attributes_is_used_up_depth_first() -> None:

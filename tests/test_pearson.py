@@ -33,8 +33,9 @@ from dpnb.records.splits import LEAF, ONE_VS_REST, THRESHOLD
 from dpnb.trees.scores import ABS_S_XY, PHI, PHI_RANGE
 from mixed import THREE as DOMAIN
 from mixed import sample_of_three as sample
-from private_trees.studies.pearson import binary, overtaken, shifted
+from private_trees.studies.pearson import between, binary, overtaken, shifted
 from private_trees.studies.runs import mean_scores
+from private_trees.studies.targets import NARROW
 from test_scores import change_range, tables, units
 
 TERNARY = Domain((Continuous("x", 0, 1), Categorical("c", (0, 1, 2))), (0, 1, 2), target="label")
@@ -349,6 +350,16 @@ def test_rounding_breaks_no_ties(
     mirrored = pd.DataFrame({"a": [0, 1, 1], "b": [0, 0, 1]})
     tree = clone(written).set_params(domain=binary(mirrored), thresholds="public").fit(mirrored, y).trees_[0]
     assert tree.splits.attribute[0] == attribute
+
+
+@pytest.mark.parametrize(("pair", "cuts"), [(between(), [0.3, 0.32]), (NARROW, [0.1, 0.1])])
+def test_the_value_of_the_added_record_is_published(pair: Pair, cuts: list[float]) -> None:
+    """In the second pair, the twin, the first and the last cut are equal, and only rounding tells the sides apart."""
+    written = PearsonTree.as_written(n_shards=1, max_depth=1, domain=pair.domain, random_state=0)
+    found = [
+        written.fit(X[["x"]].assign(c=0), y).trees_[0].splits.cut[0] for X, y in (pair.first, pair.second)
+    ]
+    assert found == cuts
 
 
 def test_one_set_of_attributes_is_used_up_depth_first() -> None:

@@ -14,10 +14,12 @@ from dpnb import Categorical, Domain, PrivacyLeakWarning
 from dpnb.audit import replay
 from dpnb.papers.diffprfs import CHOICES, DiffPRFs
 from dpnb.records.bags import MODES
-from dpnb.records.splits import MULTIWAY, ONE_VS_REST, THRESHOLD
+from dpnb.records.splits import LEAF, MULTIWAY, ONE_VS_REST, THRESHOLD, Splits
 from dpnb.trees.scores import SCORES
+from dpnb.trees.tree import Tree
 from mixed import MIXED as DOMAIN
 from mixed import sample
+from private_trees.studies.diffprfs import RANGES, dead_splits
 
 RATES = {"bernoulli": 0.3, "cover": 2}
 PER_RECORD = [m for m in MODES if m != "bootstrap"]
@@ -180,3 +182,29 @@ def test_exact_forest_is_greedy() -> None:
     )
     assert score(tree.apply(codes) == 1) == best
     np.testing.assert_array_equal(tree.value[1:].sum(axis=0), np.bincount(labels))
+
+
+def test_splits_that_part_nothing_are_counted() -> None:
+    inner = {  # node → kind, attribute, cut and first child
+        0: (THRESHOLD, 0, 4.0, 1),
+        1: (THRESHOLD, 0, 6.0, 3),  # no x is at most 4 and above 6
+        2: (THRESHOLD, 0, 6.0, 5),
+        3: (ONE_VS_REST, 1, 0.0, 7),
+        4: (ONE_VS_REST, 1, 0.0, 9),  # no record gets here
+        7: (MULTIWAY, 1, np.nan, 11),  # one category is left
+        8: (ONE_VS_REST, 1, 0.0, 14),  # it went the other way
+    }
+    rows = [inner.get(node, (LEAF, -1, np.nan, -1)) for node in range(16)]
+    kind, attribute, cut, first = map(np.array, zip(*rows, strict=True))
+    tree = Tree(Splits(kind, attribute, cut), first, np.zeros(16, int), np.zeros((16, 2)))
+    assert dead_splits(tree, DOMAIN) == {"splits": 7, "dead": 4, "cuts": 2, "outside": 1}
+
+
+@pytest.mark.parametrize("name", RANGES)
+def test_narrowed_ranges_hold_all_thresholds_at_the_same_cost(name: str) -> None:
+    X, y = sample()
+    forest = RANGES[name](domain=DOMAIN, max_depth=4, epsilon=0.7, random_state=0).fit(X, y)
+    outside = sum(dead_splits(tree, DOMAIN)["outside"] for tree in forest.trees_)
+    assert (outside == 0) == name.endswith("narrowed")
+    assert forest.ledger_.epsilon == (math.inf if name.startswith("as written") else pytest.approx(0.7))
+    assert forest.ledger_.claimed == 0.7

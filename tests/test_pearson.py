@@ -33,8 +33,9 @@ from dpnb.records.splits import LEAF, ONE_VS_REST, THRESHOLD
 from dpnb.trees.scores import ABS_S_XY, PHI, PHI_RANGE
 from mixed import THREE as DOMAIN
 from mixed import sample_of_three as sample
-from private_trees.studies.pearson import overtaken, shifted
+from private_trees.studies.pearson import between, binary, overtaken, shifted
 from private_trees.studies.runs import mean_scores
+from private_trees.studies.targets import NARROW
 from test_scores import change_range, tables, units
 
 TERNARY = Domain((Continuous("x", 0, 1), Categorical("c", (0, 1, 2))), (0, 1, 2), target="label")
@@ -306,20 +307,20 @@ def naive_root(codes: np.ndarray, labels: np.ndarray, m: int, *, signed: bool) -
         best = []
         for block in np.array_split(np.arange(len(labels)), m):
             x, y = column[block], labels[block]
-            trials = []
+            trials = [] if len(x) else [(0.0, np.nan)]  # an empty block has no point
             for c in np.unique(x):
                 side = np.where(x <= c, 1, 2)
                 p = np.corrcoef(side, y)[0, 1] if side.std() and y.std() else 0.0
-                trials.append((p if signed else abs(p), c))
+                trials.append((round(p if signed else abs(p), 9), c))
             best.append(max(trials, key=lambda trial: trial[0]))
         means.append(np.mean([p for p, _ in best]))
-        points.append(np.mean([c for _, c in best]))
-    at = int(np.argmax(means))
+        points.append(np.nanmean([c for _, c in best]))
+    at = int(np.argmax(np.round(means, 9)))
     return at, float(points[at])
 
 
 @pytest.mark.parametrize("statistic", ["phi-codes", "phi-signed"])
-@pytest.mark.parametrize("m", [1, 3, 7])
+@pytest.mark.parametrize("m", [1, 3, 7, 45, 150])  # of 100 records
 def test_root_of_the_text_by_loops(m: int, statistic: str) -> None:
     for seed in range(4):
         X, y = sample(100, seed=seed)
@@ -331,6 +332,34 @@ def test_root_of_the_text_by_loops(m: int, statistic: str) -> None:
         attribute, point = naive_root(DOMAIN.encode(X), DOMAIN.encode_labels(y), m, signed=signed)
         assert (splits.kind[0], splits.attribute[0]) == (THRESHOLD, attribute)
         assert splits.cut[0] == pytest.approx(point)
+
+
+@pytest.mark.parametrize(("compare", "cut", "attribute"), [(pearson.equal, 0.04, 0), (np.equal, 0.12, 1)])
+def test_rounding_breaks_no_ties(
+    compare: Any, cut: float, attribute: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three records have |φ| = 1/√(2·2) at their first two values; in floats the second is larger.
+
+    The twin compares floats as they are: it takes the second value, and the second of two mirrored attributes.
+    """
+    monkeypatch.setattr(pearson, "equal", compare)
+    X, y = pd.DataFrame({"x": [0.04, 0.12, 0.3]}), pd.Series([1, 0, 1])
+    one = Domain((Continuous("x", 0, 1),), (0, 1))
+    written = PearsonTree.as_written(n_shards=1, max_depth=1, random_state=0)
+    assert clone(written).set_params(domain=one).fit(X, y).trees_[0].splits.cut[0] == cut
+    mirrored = pd.DataFrame({"a": [0, 1, 1], "b": [0, 0, 1]})
+    tree = clone(written).set_params(domain=binary(mirrored), thresholds="public").fit(mirrored, y).trees_[0]
+    assert tree.splits.attribute[0] == attribute
+
+
+@pytest.mark.parametrize(("pair", "cuts"), [(between(), [0.3, 0.32]), (NARROW, [0.1, 0.1])])
+def test_the_value_of_the_added_record_is_published(pair: Pair, cuts: list[float]) -> None:
+    """In the second pair, the twin, the first and the last cut are equal, and only rounding tells the sides apart."""
+    written = PearsonTree.as_written(n_shards=1, max_depth=1, domain=pair.domain, random_state=0)
+    found = [
+        written.fit(X[["x"]].assign(c=0), y).trees_[0].splits.cut[0] for X, y in (pair.first, pair.second)
+    ]
+    assert found == cuts
 
 
 def test_one_set_of_attributes_is_used_up_depth_first() -> None:

@@ -185,6 +185,10 @@ class CARTDPsAdaBoost(_Boosted):
     candidate's Gini index, and each leaf count, gets the mean of 100 draws of Lap(1/ε), the full ε every time; the
     plain argmin wins; ``α = ½ log10((1 − e) / e)``. The ledger books all 100 draws. [INF]: depth 1, no pruning,
     weights and features as above, noisy counts below 0 are 0, a stump with e > ½ has α < 0.
+
+    Zhang, Dong, Xu, Wang (2023) compare DPAda with a CART-DPsAdaBoost that puts noise on the inner nodes and leaves of
+    CART trees, of a depth that they do not give. A stump is such a tree with one inner node, and deeper trees may do
+    better or worse.
     Source: Jia, Qiu (2020), IEEE Access 8, 93499–93513; demo: qiu-wanyong/CART-DPsAdaboost on GitHub.
     """
 

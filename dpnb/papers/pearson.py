@@ -142,7 +142,7 @@ class BuildTree:
         left = up_to - (up_to[first] - cells.counts[first])[group]
         at_value = self.statistic.function(np.stack([left, total - left], axis=1))
         largest = np.maximum.reduceat(at_value, first)
-        tied = np.flatnonzero(at_value == largest[group])
+        tied = np.flatnonzero(equal(at_value, largest[group]))
         best = tied[np.diff(group[tied], prepend=-1) > 0]  # the first of equals
         score, point, known = np.zeros(shape), np.zeros(shape), np.zeros(shape)
         score.flat[cells.question[first]] = largest
@@ -155,7 +155,10 @@ class BuildTree:
         """Step 5, the choice of one of the offered options of each node, by its mean statistic."""
         options, nodes = self.options, self.builder.nodes
         if options.selection == "arg-max":
-            best: Ints = np.where(offered, scores, -np.inf).argmax(axis=1)
+            open_to = np.where(offered, scores, -np.inf)
+            best: Ints = equal(open_to, open_to.max(axis=1, keepdims=True)).argmax(
+                axis=1
+            )  # the first of equals
             why = "option of largest probability, taken without a draw (step 5)"
             return self.curator.exact(best, why=why, parts=nodes)
         flip = options.selection == "permute-and-flip"
@@ -185,6 +188,11 @@ class BuildTree:
 
 
 # --- Statistics -----------------------------------------------------------------------------------------------
+
+
+def equal(score: Floats, largest: Floats) -> Bools:
+    """Which scores equal the largest; rounding, which breaks no ties, moves them by less than 1e-9."""
+    return np.isclose(score, largest, rtol=1e-9, atol=1e-9)
 
 
 def one_against_rest(table: Floats) -> Floats:

@@ -515,7 +515,8 @@ class DiffPRF(DiffPID3):
     Notes
     -----
     Each tree gets ε / t and chooses among √(number of attributes) attributes left, drawn for each node. Stated: a
-    forest of ID3 trees on discrete attributes. [INF]: the equal division, the attributes drawn, ``bags="full"``.
+    forest of ID3 trees on discrete attributes. [INF]: the equal division, the attributes drawn, and
+    ``bags="full"``, which departs from section 2.2.1 and keeps the claim.
 
     **Privacy**: with ``"full"`` ε-DP under the condition of :class:`DiffPID3`: the trees add up. A bootstrap holds
     some records several times, which pay as often: the ledger then exceeds the claim.

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Any
 
+import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 
+from dpnb.arrays import Floats, Ints
 from dpnb.data.datasets import Dataset
+from dpnb.domain import Domain
 from dpnb.papers.baselines_forest import RandomTrees, balanced_depth
-from dpnb.papers.diffprfs import DiffPRFs
+from dpnb.papers.diffprfs import Asked, BuildTree, DiffPRFs
+from dpnb.privacy.curator import Curator
+from dpnb.privacy.lattice import Lattice
+from dpnb.records.doors import RecordsDoor
+from dpnb.records.splits import LEAF, ONE_VS_REST, THRESHOLD, Splits
+from dpnb.trees.growth import TreeBuilder, ranges_below
+from dpnb.trees.tree import Tree
 
+from ..lineage.growth import within
 from ..lineage.trees import BINS
 from .exposure import exposed_by
 from .runs import INF, MAJORITY, Cell, Study, cells, data_of, ladder, majority_accuracy, test_scores
@@ -195,8 +207,109 @@ def exposed_grid() -> Study:
     return Study("exposed", found, measure_exposed)
 
 
+# --- Ranges below the root ----------------------------------------------------------------------------------
+
+
+class NarrowedTree(BuildTree):
+    """The other reading of ambiguity i: a node draws thresholds from the range that its path leaves."""
+
+    def build(self, per_copy: float) -> Tree:
+        """Spend ``per_copy`` on every path and return the tree."""
+        self.low, self.high = self.domain.lows[None], self.domain.highs[None]  # of all nodes so far
+        return super().build(per_copy)
+
+    def ask(self, drawn: Ints) -> Asked:
+        """Candidates of the attributes drawn, in the range of their node."""
+        asked, at = super().ask(drawn), (self.builder.nodes[:, None], drawn)
+        numeric = self.domain.continuous[drawn]
+        low, high = np.where(numeric, self.low[at], 0.0), np.where(numeric, self.high[at], 1.0)
+        return asked._replace(candidates=within(asked.candidates, low.reshape(-1), high.reshape(-1)))
+
+    def choose(self, epsilon: Floats) -> tuple[Splits, Floats]:
+        """A split for each node; the ranges of its children follow."""
+        nodes, (splits, spent) = self.builder.nodes, super().choose(epsilon)
+        parent = np.arange(len(nodes)).repeat(splits.n_branches(self.domain.cardinalities))
+        below = ranges_below(splits, parent, low=self.low[nodes], high=self.high[nodes])
+        self.low, self.high = np.concatenate([self.low, below[0]]), np.concatenate([self.high, below[1]])
+        return splits, spent
+
+
+class Narrowed(DiffPRFs):
+    """DiffPRFs with trees of the other reading. They cost the same, because the ranges follow from what is released."""
+
+    def _fit(self, records: RecordsDoor, curator: Curator) -> None:
+        lattice = Lattice.of(*self._threshold_bounds(records, curator))
+
+        def build(builder: TreeBuilder, per_copy: float) -> Tree:
+            return NarrowedTree(self, curator, builder, lattice=lattice).build(per_copy)
+
+        self.trees_ = self._plant(records, curator, build, alike=False)
+
+
+RANGES: dict[str, Callable[..., DiffPRFs]] = {
+    "as written": DiffPRFs.as_written,
+    "as written, narrowed": Narrowed.as_written,
+    "repaired": DiffPRFs,
+    "repaired, narrowed": Narrowed,
+}
+
+
+def dead_splits(tree: Tree, domain: Domain) -> dict[str, int]:
+    """Number of splits of a tree, and of those with which at most one branch can be reached at all, by any record.
+
+    Also the number of ``cuts`` of an attribute that was cut above, and of those ``outside`` the range left there.
+    """
+    (kind, attribute, cut), n = tree.splits, tree.n_nodes
+    branches, inner = tree.splits.n_branches(domain.cardinalities), np.flatnonzero(kind != LEAF)
+    low, high = (np.tile(ends, (n, 1)) for ends in (domain.lows, domain.highs))
+    code = np.arange(max(1, *domain.cardinalities))
+    left, reached = np.tile(code < domain.cardinalities[:, None], (n, 1, 1)), np.ones(n, bool)
+    found = {"splits": len(inner), "dead": 0, "cuts": 0, "outside": 0}
+    for node in inner:
+        a, first = attribute[node], tree.first_child[node]
+        children = slice(first, first + branches[node])
+        for own in (low, high, left, reached):
+            own[children] = own[node]
+        if kind[node] == THRESHOLD:
+            found["cuts"] += bool(low[node, a] > domain.lows[a] or high[node, a] < domain.highs[a])
+            found["outside"] += not low[node, a] < cut[node] < high[node, a]
+            high[first, a], low[first + 1, a] = min(high[node, a], cut[node]), max(low[node, a], cut[node])
+            reached[children] &= low[children, a] < high[children, a]
+        else:
+            one = code == cut[node]
+            left[children, a] &= (
+                [one, ~one] if kind[node] == ONE_VS_REST else np.eye(len(code), dtype=bool)[: branches[node]]
+            )
+            reached[children] &= left[children, a].any(axis=1)
+        found["dead"] += bool(reached[children].sum() < 2)
+    return found
+
+
+def measure_ranges(cell: Cell) -> dict[str, float]:
+    """Accuracy and AUC, cuts ``outside`` their node's range among repeated ones, and ``dead`` ones among all splits."""
+    data = data_of(cell.dataset)
+    forest = RANGES[cell.method](
+        utility=cell.utility,
+        epsilon=cell.epsilon,
+        max_depth=cell.max_depth,
+        domain=data.domain,
+        random_state=cell.random_state(),
+    ).fit(*data.train)
+    n: Counter[str] = sum((Counter(dead_splits(tree, data.domain)) for tree in forest.trees_), Counter())
+    shares = {"outside": n["outside"] / max(n["cuts"], 1), "dead": n["dead"] / max(n["splits"], 1)}
+    return test_scores(forest, *data.test) | shares | {"ledger_epsilon": forest.ledger_.epsilon}
+
+
+def ranges_grid() -> Study:
+    """The text and its repair on Adult, with thresholds from the whole domain and from the range of the path."""
+    shared: dict[str, Any] = {"dataset": "adult", "utility": "max", "max_depth": 5}
+    found = cells(method=RANGES, epsilon=1.0, seed=range(20), **shared)
+    return Study("diffprfs_ranges", found, measure_ranges)
+
+
 GRIDS = {
     "diffprfs": diffprfs_grid,
+    "diffprfs_ranges": ranges_grid,
     "diffprfs_ladder": ladder_grid,
     "random_trees": random_trees_grid,
     "exposed": exposed_grid,

@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from dpnb.arrays import Floats
 from dpnb.audit.attack import white_box
-from dpnb.audit.pairs import Pair
+from dpnb.audit.pairs import Pair, pair_of
 from dpnb.boosting.booster import PrivateBooster
 from dpnb.domain import Categorical, Domain
 from dpnb.papers.diffprfs import DiffPRFs
@@ -20,7 +20,7 @@ from dpnb.papers.edprf import EDPRF
 from dpnb.papers.pearson import VARIANTS, PearsonTree
 
 from .runs import INF, MAJORITY, Cell, Study, cells, data_of, ladder, mean_auc, measure_methods, over_repeats
-from .targets import LONELY, NARROW, PURE, Target, attack_study, largest_threshold, replay_study
+from .targets import ADD, LONELY, PURE, Target, attack_study, largest_threshold, replay_study
 
 REPEATS = 20
 BUDGETS = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0)
@@ -204,6 +204,12 @@ def overtaken() -> Pair:
     return Pair("the last record decides", (X[:-1], y[:-1]), (X, y), binary(X))
 
 
+def between() -> Pair:
+    """Records whose class follows from x, and one between the classes, whose own value is then the best cut."""
+    rows = [(i / 20, i % 2, int(i > 6)) for i in range(2, 11)]
+    return pair_of("a value between the classes", rows, (0.32, 0, 0), neighbours=ADD)
+
+
 def pure_child() -> Pair:
     """Records of one class where c is 0, of both where it is 1; and one of the other class more where it is 0."""
     i = np.arange(8)
@@ -260,7 +266,7 @@ TARGETS: dict[str, Target] = {
         partial(_TEXT, max_depth=1, selection="arg-max"), overtaken(), root_attribute
     ),
     "points of the records: a threshold": _encoded(
-        partial(_TEXT, max_depth=1, thresholds="data"), NARROW, largest_threshold
+        partial(_TEXT, max_depth=1, thresholds="data"), between(), largest_threshold
     ),
     "one class below the root: nodes": _encoded(
         partial(_TEXT, max_depth=2, stop="one-class"), pure_child(), nodes_below_c

@@ -1,4 +1,4 @@
-"""Appendix to chapter 6: laws of noise rounds, twelve readings, and what the paper's grid shows in numbers."""
+"""Appendix to chapter 6: laws of noise rounds, 24 readings, and what the paper's grid shows in numbers."""
 
 from __future__ import annotations
 
@@ -15,23 +15,28 @@ from dpnb.papers.dpada import READINGS, SCHEDULES, noise_round_distribution
 from ..site.observations import observe
 from ..studies import dpada as grids
 from ..studies.targets import MOST_SHOWN
-from .dpada import AS_WRITTEN, IMPROVED, SETS, by_method, by_step
+from .dpada import FIXED, IMPROVED, LETTERS, SETS, STAYS, TEXT, by_method, by_step
 
 ADULT, BANK = SETS.values()
 CURVES = {
-    AS_WRITTEN + "all": "as written: DPAda",
-    AS_WRITTEN + "swing": "as written: Swing",
-    AS_WRITTEN + "improved": "as written: Improved",
+    LETTERS + "all": "as written: DPAda",
+    LETTERS + "swing": "as written: Swing",
+    LETTERS + "improved": "as written: Improved",
+    STAYS + "improved": "noise stays: Improved",
     "DP-AdaBoost": "DP-AdaBoost",
     "CART-DPsAdaBoost": "CART-DPsAdaBoost",
     IMPROVED: "repaired: Improved",
     "repaired, fixed α: all": "repaired, fixed α",
-    "repaired, fixed α, δ: all": "repaired, fixed α, δ = 1e-5",
+    FIXED: "repaired, fixed α, δ = 1e-5",
 }
 """Methods of Figures 4 to 6, and their labels."""
 BASELINES = ["DP-AdaBoost", "CART-DPsAdaBoost"]
-SPACED = ["as written: improved", "as written: swing"]
-TEXT_AND_BASELINES = {AS_WRITTEN + s: f"as written: {s}" for s in SCHEDULES} | {b: b for b in BASELINES}
+SPACED = ["noise stays: improved", "noise stays: swing"]
+TEXT_AND_BASELINES = (
+    {LETTERS + s: f"as written: {s}" for s in SCHEDULES}
+    | {STAYS + s: f"noise stays: {s}" for s in SCHEDULES}
+    | {b: b for b in BASELINES}
+)
 """Methods that the paper compares, and their labels."""
 PAIRS = (("improved", "swing"), ("improved", "random"), ("swing", "random"), ("random", "all"))
 RISE = {
@@ -40,7 +45,35 @@ RISE = {
     *(f"flat, {t}, clip0" for t in ("same", "indep", "first")),
 }
 """Readings that clearly rise with B."""
-STAY = set(READINGS) - RISE - {"flat, indep, signed"}
+CHAINED = [name for name in READINGS if not name.endswith("raw")]
+"""Readings in which noise stays in the weights."""
+STAY = set(CHAINED) - RISE - {"flat, indep, signed"}
+
+
+def variants(points: pd.DataFrame, reading: str) -> pd.DataFrame:
+    """Points of the four variants in one reading, with their ``schedule``."""
+    start = f"as written ({reading}): "
+    mine = points[points["method"].str.startswith(start)]
+    return mine.assign(schedule=mine["method"].str.removeprefix(start)).sort_values(["method", "epsilon"])
+
+
+def by_variant(variants: pd.DataFrame) -> pd.DataFrame:
+    """Means over the budgets of accuracy and of the standard deviation between runs, by data set, variant and m."""
+    return variants.pivot_table(["mean", "sd"], ["dataset", "schedule"], "n_rounds")
+
+
+def with_rounds(readings: pd.DataFrame) -> pd.DataFrame:
+    """Change of accuracy from 30 to 100 rounds at B = 1 in points, by reading; a column a data set and variant."""
+    few = readings[readings["n_rounds"].isin((30, 100))].pivot_table(
+        "mean", "utility", ["dataset", "method", "n_rounds"]
+    )
+    return 100 * (few.xs(100, axis=1, level="n_rounds") - few.xs(30, axis=1, level="n_rounds"))
+
+
+def single_runs(rows: pd.DataFrame) -> pd.DataFrame:
+    """Accuracy of single runs, and whether the last stump was trained on noisy weights, with names for readers."""
+    table = rows.pivot_table("value", ["method", "dataset", "n_rounds", "seed"], "metric").reset_index()
+    return table.assign(dataset=table["dataset"].map(SETS), last=table["last"] == 1)
 
 
 def noise_rounds(sizes: Iterable[int]) -> pd.DataFrame:
@@ -144,10 +177,11 @@ def trends(
 
 
 def check_algorithm_2(uniform: Mapping[str, float], law: float) -> None:
-    """Nine ambiguities, and Algorithm 2 alone."""
-    fields = ("literal", "flat"), ("same", "indep", "first"), ("signed", "clip0")
-    observe("dpada-all-readings", "all twelve combinations of A1 to A3",
-            lambda names: set(names) == {", ".join(values) for values in product(*fields)}, list(READINGS))
+    """Ten ambiguities, and Algorithm 2 alone."""
+    fields = ("literal", "flat"), ("same", "indep", "first"), ("signed", "clip0"), (", raw", "")
+    observe("dpada-all-readings", "all {:.0f} combinations of A1 to A3 and A10",
+            lambda names: set(names) == {", ".join(values[:3]) + values[3] for values in product(*fields)},
+            list(READINGS), says=[len(READINGS)])
     observe("dpada-negation", r"a negative $\alpha$ for the second gives the smaller loss",
             lambda e: 2 * (e[1] * (1 - e[1]))**0.5 < 2 * (e[0] * (1 - e[0]))**0.5, [0.40, 0.95])
     observe("dpada-uniform-share", "uniform weights in all runs on $D$ and in a quarter of them on $D'$",
@@ -200,7 +234,7 @@ def check_limit(moved: Mapping[float, Floats]) -> None:
 
 def check_scales(scales: Floats) -> None:
     """Which weight gets the larger noise, with (rounds, 2) scales for the largest and the smallest weight."""
-    observe("dpada-smaller-scale", "in each of the {:.0f} noise rounds of twelve literal fits, with noise in earlier "
+    observe("dpada-smaller-scale", "in each of the {:.0f} noise rounds of 24 literal fits, with noise in earlier "
             "rounds as well, the largest weight had the smaller scale",
             lambda sizes: (sizes[:, 0] < sizes[:, 1]).all() and (sizes > 0).all(), scales, says=[len(scales)])
     low = 0.5 * np.exp(-max(grids.BUDGETS) / min(grids.ROUNDS))
@@ -208,7 +242,7 @@ def check_scales(scales: Floats) -> None:
             lambda low: 0.4 < low < 0.5, low, says=[low, 0.5])
 
 
-def check_convergence(curves: Mapping[str, pd.DataFrame], exact: pd.DataFrame) -> None:
+def check_convergence(curves: Mapping[tuple[str, str], pd.DataFrame], exact: pd.DataFrame) -> None:
     """Does boosting converge, with changes in units of two standard errors."""
     def change(curve: Any, after: tuple[str, int], before: tuple[str, int]) -> float:
         x, y = curve.loc[after], curve.loc[before]
@@ -216,11 +250,15 @@ def check_convergence(curves: Mapping[str, pd.DataFrame], exact: pd.DataFrame) -
 
     observe("dpada-no-noise-rises", "without noise accuracy rises from round 10 to round 50, from {:.3f} to {:.3f}",
             lambda a: a[10] < a[30] < a[50], exact["accuracy"], says=exact["accuracy"][[10, 50]].tolist())
-    rise = {(reading, division): change(curve, (division, 50), (division, 10))
-            for reading, curve in curves.items() for division in grids.DIVISIONS}
-    observe("dpada-no-rise", "With noise it does not rise by two standard errors in either reading, whether the budget "
-            "goes by weight or in halves",
-            lambda z: len(z) == 4 and max(z.values()) < 1 and min(z.values()) < 0, rise)
+    rise = {(case, division): change(curve, (division, 50), (division, 10))
+            for case, curve in curves.items() for division in grids.DIVISIONS}
+    swing = ("Swing", grids.LETTERS)
+    observe("dpada-swing-converges", "By the letters Swing rises as well, from {:.3f} to {:.3f}",
+            lambda z: min(z[swing, d] for d in grids.DIVISIONS) > 2, rise,
+            says=[curves[swing].loc[("by weight", k), "accuracy"] for k in (10, 50)])
+    observe("dpada-no-rise", "Improved by the letters, and both where noise stays, do not rise by two standard errors, "
+            "whether the budget goes by weight or in halves",
+            lambda z: len(z) == 6 and max(z.values()) < 1, {k: v for k, v in rise.items() if k[0] != swing})
     apart = [change(curve, ("by weight", 50), ("in halves", 50)) for curve in curves.values()]
     observe("dpada-not-apart", "the two ways are not told apart after 50 rounds",
             lambda z: 0 < np.abs(z).max() < 1, apart)
@@ -277,9 +315,60 @@ def check_plainest(grid: pd.DataFrame) -> None:
             says=nearest["points"].tolist())
 
 
+def check_letters(letters: pd.DataFrame, ahead: pd.DataFrame, fallen: pd.DataFrame) -> None:
+    """Figures 2 and 3 by the letters."""
+    table = by_variant(letters)
+    mean, sd = table["mean"], letters.pivot_table("sd", "schedule", "n_rounds")
+    up = lead(letters, "epsilon", of=5.0, over=0.1, by=["schedule", "dataset", "n_rounds"])["standard errors"].unstack(0)
+    observe("dpada-l-flat", r"Accuracy of Swing does not rise with $\varepsilon$: at 5 it differs from that at 0.1 by "
+            "at most {:.2f} points", lambda t: (t.abs() < 4).all(), up["swing"],
+            says=[100 * letters[letters["schedule"] == "swing"].pivot_table(
+                "mean", ["dataset", "n_rounds"], "epsilon")[[0.1, 5.0]].diff(axis=1)[5.0].abs().max()])
+    observe("dpada-l-improved-flat", "and in none of the forty curves it is above by four standard errors",
+            lambda t: (t < 4).all(axis=None) and t.size == 40, up)
+    rise = lead(letters, "n_rounds", of=100, over=30, by=["schedule", "dataset", "epsilon"])["standard errors"]
+    observe("dpada-l-swing-up", "Swing rises with $m$ at every $\\varepsilon$ on both data sets, by {:.0f} standard errors "
+            "and more", lambda z: (z > 5).all() and len(z) == 16, rise["swing"],
+            says=[np.floor(rise["swing"].min())])
+    observe("dpada-l-improved-m", "Improved does not, and neither does Random",
+            lambda a, b: (a.abs() < 3).all() and (b.abs() < 3).all(), rise["improved"], rise["random"])
+    observe("dpada-l-lowest", "DPAda is the lowest of the four at every $m$ on both data sets",
+            lambda t: (t.groupby("dataset").idxmin().map(lambda where: where[1]) == "all").all(axis=None), mean)
+    low = mean.xs("all", level="schedule")
+    observe("dpada-l-low", "it falls from {:.2f} at $m=30$ to {:.2f} at 100 on Adult, and from {:.2f} to {:.2f} on Bank",
+            lambda t: (t[100] < t[30]).all(), low, says=low.loc[[ADULT, BANK], [30, 100]].to_numpy().ravel().tolist())
+    observe("dpada-l-spread", "runs of Random differ more than those of Improved at every $m$, and those of Improved more "
+            "than those of Swing", lambda s: (s.loc["random"] > s.loc["improved"]).all()
+            and (s.loc["improved"] > s.loc["swing"]).all(), sd)
+    down = fallen["falls"]
+    observe("dpada-l-falls", r"falls between neighbouring $\varepsilon$ add up to {:.3f} a curve for Random, {:.3f} for "
+            "Improved and {:.3f} for Swing", lambda f: f["random"] > f["improved"] > 10 * f["swing"], down,
+            says=down[["random", "improved", "swing"]].tolist())
+    observe("dpada-l-small-m", "for Random it is {:.2f} at $m=30$ and at $m=100$",
+            lambda s: round(s[30], 2) == round(s[100], 2), sd.loc["random"], says=[sd.loc["random"][30]])
+    observe("dpada-l-behind", "Improved is behind Swing by {:.1f} points on average",
+            lambda z: z["improved - swing"] < -10, ahead["standard errors"],
+            says=[-ahead["points"]["improved - swing"]])
+
+
+def check_runs(runs: pd.DataFrame, exact: pd.Series[Any]) -> None:
+    """Single runs by the letters, and what trained their last stump."""
+    behind = runs.assign(gap=100 * (runs["dataset"].map(exact.xs(90, level="n_rounds")) - runs["accuracy"]))
+    improved = behind[behind["method"] == "improved"]
+    clean, noisy = (improved[improved["last"] == last]["gap"] for last in (False, True))
+    observe("dpada-runs-clean", "All {:.0f} runs of Improved whose last stump was trained on clean weights are within a "
+            "point of AdaBoost without noise, and {:.0f} of the {:.0f} others are",
+            lambda a, b: (a < 1).all() and (b < 1).mean() < 0.5, clean, noisy,
+            says=[len(clean), (noisy < 1).sum(), len(noisy)])
+    swing = runs[runs["method"] == "swing"].pivot_table("accuracy", "dataset", "n_rounds")
+    observe("dpada-runs-odd", "its mean falls from {:.3f} to {:.3f} on Adult and from {:.3f} to {:.3f} on Bank",
+            lambda t: (t[91] < t[90] - 0.1).all(), swing, says=swing.loc[[ADULT, BANK]].to_numpy().ravel().tolist())
+    observe("dpada-even", r"All of the paper's $m$ are even", lambda sizes: all(m % 2 == 0 for m in sizes), grids.ROUNDS)
+
+
 def check_order(variants: pd.DataFrame, ahead: pd.DataFrame, by_m: pd.DataFrame) -> None:
     """Figures 2 and 3: which variant is ahead, on the whole grid and for each m."""
-    observe("dpada-forty", r"Accuracy at $\varepsilon=5$ is above that at 0.1 in all forty curves",
+    observe("dpada-forty", r"accuracy at $\varepsilon=5$ is above that at 0.1 in all forty curves",
             lambda t: len(t) == 40 and (t[5.0] > t[0.1]).all(),
             variants.pivot_table("mean", ["schedule", "dataset", "n_rounds"], "epsilon"))
     observe("dpada-order", "Improved is ahead of Swing and Random, and all three are ahead of DPAda",
@@ -361,7 +450,13 @@ def check_trends(with_epsilon: pd.Series[Any], with_m: pd.Series[Any]) -> None:
 def check_baselines(grid: pd.DataFrame, exact: pd.Series[Any], trend: pd.DataFrame) -> None:
     """Figures 4 to 6: beside the baselines, and AdaBoost without noise."""
     mean: Any = by_method(grid, "mean")
-    behind = {(s, b): int((mean[AS_WRITTEN + s] < mean[b]).sum()) for s in ("improved", "swing") for b in BASELINES}
+    both = {name: {(s, b): int((mean[name + s] < mean[b]).sum()) for s in ("improved", "swing") for b in BASELINES}
+            for name in (LETTERS, STAYS)}
+    behind, letters = both[STAYS], both[LETTERS]
+    observe("dpada-l-baselines", "By the letters Swing is behind our DP-AdaBoost at {:.0f} of the {:.0f} points and behind "
+            "our CART-DPsAdaBoost at {:.0f}, and Improved is behind both at all",
+            lambda n, most: n["improved", BASELINES[0]] == n["improved", BASELINES[1]] == most, letters, len(mean),
+            says=[letters["swing", BASELINES[0]], len(mean), letters["swing", BASELINES[1]]])
     observe("dpada-behind-both", "They are behind our DP-AdaBoost at all {:.0f} points, behind our CART-DPsAdaBoost at "
             "{:.0f} and {:.0f} of them",
             lambda n: n["improved", "DP-AdaBoost"] == n["swing", "DP-AdaBoost"] == 80, behind,

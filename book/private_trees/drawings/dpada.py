@@ -15,7 +15,7 @@ from matplotlib.patches import Rectangle
 from dpnb.arrays import Floats
 from dpnb.audit.pairs import Pair
 from dpnb.domain import Continuous, Domain
-from dpnb.papers.dpada import DPAda, Reading, Written
+from dpnb.papers.dpada import SCHEDULES, DPAda, Reading, Written
 from dpnb.privacy.curator import open_curator
 from dpnb.privacy.ledger import Ledger
 from dpnb.records.grid import Stump, public_grid
@@ -369,6 +369,44 @@ def plot_by_schedule(points: pd.DataFrame, *, levels: Mapping[str, float]) -> Fi
     for axis in axes[0]:
         axis.set_ylabel("test accuracy;\ndashed: majority class")
     legend_below(figure, 3)
+    return figure
+
+
+def plot_runs(runs: pd.DataFrame) -> Figure:
+    """Accuracy of single runs as dots, a column of them for each schedule, apart by what trained the last stump.
+
+    Parameters
+    ----------
+    runs : columns dataset, n_rounds, method (the schedule), accuracy and last (whether noisy weights trained it).
+    """
+    sizes, sets = sorted(runs["n_rounds"].unique()), list(runs["dataset"].unique())
+    figure, axes = plt.subplots(
+        len(sizes),
+        len(sets),
+        figsize=(WIDTH, 2.6 * len(sizes) + 0.8),
+        sharex=True,
+        sharey="col",
+        squeeze=False,
+    )
+    for row, m in zip(axes, sizes, strict=True):
+        for axis, dataset in zip(row, sets, strict=True):
+            panel = runs[(runs["n_rounds"] == m) & (runs["dataset"] == dataset)]
+            for i, schedule in enumerate(SCHEDULES):
+                for noisy, mine in panel[panel["method"] == schedule].groupby("last"):
+                    beside = i + (0.2 if noisy else -0.2) + np.linspace(-0.13, 0.13, len(mine))
+                    look: dict[str, Any] = {
+                        "color": LEAK if noisy else "C0",
+                        "marker": MARKERS[int(bool(noisy))],
+                    }
+                    name = f"last stump trained on {'noisy' if noisy else 'clean'} weights"
+                    axis.plot(
+                        beside, mine["accuracy"], linestyle="", markersize=3.5, alpha=0.8, label=name, **look
+                    )
+            axis.set_title(f"{dataset}, m = {m}", fontsize=11)
+            axis.set_xticks(range(len(SCHEDULES)), SCHEDULES, fontsize=10)
+            axis.grid(False, axis="x")
+        row[0].set_ylabel("test accuracy")
+    legend_below(figure, 1)
     return figure
 
 

@@ -155,16 +155,18 @@ def learning_curves(
     y: pd.Series[Any],
     *,
     domain: Domain,
+    schedule: str,
     reading: str,
     epsilon: float,
     seeds: Sequence[int],
     after: Sequence[int],
 ) -> pd.DataFrame:
-    """Accuracy of Improved as written on its training records after some of its 50 rounds, with two standard errors.
+    """Accuracy as written on the training records after some of 50 rounds, with two standard errors.
 
     Parameters
     ----------
     X, y, domain : records.
+    schedule : of the noise.
     reading : a literal one, where a weight's share of the budget is its size.
     epsilon : claimed; infinite for no noise.
     seeds : one for each repeat.
@@ -177,10 +179,13 @@ def learning_curves(
     records, grid = Records(X, y, domain=domain), public_grid(domain)
     codes, labels = domain.encode(X), np.asarray(y == domain.classes[1])
     rows: dict[tuple[str, int], tuple[float, float]] = {}
+    owner = DPAda.as_written(
+        schedule=schedule, epsilon=epsilon, n_rounds=50, reading=READINGS[reading], domain=domain
+    )
     for name, written in DIVISIONS.items():
         right = []
         for seed in seeds:
-            model = _boosted(written, records, grid, reading=reading, epsilon=epsilon, seed=seed)
+            model = _boosted(written, records, grid, owner=owner, seed=seed)
             parts = [Additive(domain, model.stumps[:k], model.alpha[:k]) for k in after]
             right.append([np.mean((part.score(codes) > 0) == labels) for part in parts])
         means, error = np.mean(right, axis=0), np.std(right, axis=0, ddof=1) / len(seeds) ** 0.5
@@ -188,14 +193,12 @@ def learning_curves(
     return pd.DataFrame(rows, index=["accuracy", "two"]).T.rename_axis(["budget", "rounds"])
 
 
-def _boosted(
-    written: type[Written], records: Records, grid: Grid, *, reading: str, epsilon: float, seed: int
-) -> Additive:
-    owner = DPAda.as_written(schedule="improved", epsilon=epsilon, n_rounds=50, reading=READINGS[reading])
+def _boosted(written: type[Written], records: Records, grid: Grid, *, owner: DPAda, seed: int) -> Additive:
     rng = np.random.default_rng(seed)
     owner.domain_, owner.schedule_ = records.domain, owner._draw_schedule(rng)
-    curator = open_curator(rng=rng, ledger=Ledger(claimed=epsilon))
-    return written(owner, READINGS[reading], curator).boost(records, grid)
+    curator = open_curator(rng=rng, ledger=Ledger(claimed=owner.epsilon))
+    assert owner.reading is not None
+    return written(owner, owner.reading, curator).boost(records, grid)
 
 
 # --- The price of each step ---------------------------------------------------------------------------------

@@ -35,13 +35,15 @@ def best_split(values, d, *, measure="absolute", undefined="zero", equal="first"
 
 
 def pearson_tree(x, d, *, classes, h, m, epsilon_1, epsilon_2, rng, choice="drawn", sensitivity=1.0,
-                 divide="rows", order="first", spent="tree", unfinished="none", three=best_split):  # fmt: skip
+                 divide="rows", empty="out", order="first", spent="tree", unfinished="none",
+                 three=best_split):  # fmt: skip
     """Return {place: (attribute, cut)} and {place: noisy class counts}; a place is its path of 0s and 1s.
 
     choice: step 5 lets the exponential mechanism pick the attribute "with the greatest probability of output".
         "drawn": it is drawn with that probability; "taken": the greatest is taken, the first of equals.
     divide: how to divide into m subsets. "rows": consecutive records; "dealt": record i goes to subset i mod m;
-        "shuffled": at random. A subset without records has no part in the two means.
+        "shuffled": at random.
+    empty: a subset without records has no coefficient. It is left "out" of the mean, or counts as 0 there ("zero").
     order: which data set of omega_j comes next, the "first" (<j,0>) or the "last" (<j,1>).
     spent: an attribute once used leaves the set of attributes, and an empty set ends everything. "tree": one
         set for the whole tree, as printed; "path": one for each path, whose end is then a leaf.
@@ -60,10 +62,12 @@ def pearson_tree(x, d, *, classes, h, m, epsilon_1, epsilon_2, rng, choice="draw
         parts = rng.permutation(rows) if divide == "shuffled" else rows
         parts = [parts[i::m] for i in range(m)] if divide == "dealt" else np.array_split(parts, m)
         best = [[three(x[part, a], d[part]) for part in parts if len(part)] for a in left]  # 3)
-        quality, cut = np.mean(best, axis=1).T  # 5), 4)
+        cut = [float(sum(Fraction(c) for _, c in b) / len(b)) for b in best]  # 4)
+        quality = np.array([sum(p for p, _ in b) for b in best])  # 5)
+        quality /= len(best[0]) if empty == "out" else m
         p = np.exp(epsilon_1 * (quality - quality.max()) / (2 * sensitivity))
         k = int(np.argmax(np.round(p, 12)) if choice == "taken" else rng.choice(len(left), p=p / p.sum()))
-        splits[place] = (left[k], float(cut[k]))
+        splits[place] = (left[k], cut[k])
         above = x[rows, left[k]] > cut[k]
         rest = [a for a in left if a != left[k]]
         waiting = [(other, r, rest if spent == "tree" else own) for other, r, own in waiting]

@@ -34,21 +34,26 @@ def best_split(values, d, *, measure="absolute", undefined="zero", equal="first"
     return np.sign(float(top)) * abs(float(top)) ** 0.5, float(best[0 if equal == "first" else -1])
 
 
+def mean(values):
+    """Step 4: the mean, rounded once only, so that equal values have themselves for a mean."""
+    return float(sum(map(Fraction, values)) / len(values))
+
+
 def pearson_tree(x, d, *, classes, h, m, epsilon_1, epsilon_2, rng, choice="drawn", sensitivity=1.0,
-                 divide="rows", empty="out", order="first", spent="tree", unfinished="none",
-                 three=best_split):  # fmt: skip
+                 divide="rows", order="first", spent="tree", unfinished="none",
+                 three=best_split, four=mean):  # fmt: skip
     """Return {place: (attribute, cut)} and {place: noisy class counts}; a place is its path of 0s and 1s.
 
     choice: step 5 lets the exponential mechanism pick the attribute "with the greatest probability of output".
         "drawn": it is drawn with that probability; "taken": the greatest is taken, the first of equals.
     divide: how to divide into m subsets. "rows": consecutive records; "dealt": record i goes to subset i mod m;
-        "shuffled": at random.
-    empty: a subset without records has no coefficient. It is left "out" of the mean, or counts as 0 there ("zero").
+        "shuffled": at random. Empty subsets are left out: where there are some, no subset has two records, and all
+        coefficients are 0.
     order: which data set of omega_j comes next, the "first" (<j,0>) or the "last" (<j,1>).
     spent: an attribute once used leaves the set of attributes, and an empty set ends everything. "tree": one
         set for the whole tree, as printed; "path": one for each path, whose end is then a leaf.
     unfinished: data sets that wait when the set runs empty get no counts ("none", as printed) or are leaves ("leaf").
-    three: the function above, with a reading of its own bound to it.
+    three, four: the functions above; a reading of step 3 is bound to the first.
     """
     splits, leaves = {}, {}
     # 1) All omega_j stand in one list, the deepest at its end.
@@ -62,9 +67,8 @@ def pearson_tree(x, d, *, classes, h, m, epsilon_1, epsilon_2, rng, choice="draw
         parts = rng.permutation(rows) if divide == "shuffled" else rows
         parts = [parts[i::m] for i in range(m)] if divide == "dealt" else np.array_split(parts, m)
         best = [[three(x[part, a], d[part]) for part in parts if len(part)] for a in left]  # 3)
-        cut = [float(sum(Fraction(c) for _, c in b) / len(b)) for b in best]  # 4)
-        quality = np.array([sum(p for p, _ in b) for b in best])  # 5)
-        quality /= len(best[0]) if empty == "out" else m
+        cut = [four([c for _, c in b]) for b in best]  # 4)
+        quality = np.mean([[p for p, _ in b] for b in best], axis=1)  # 5)
         p = np.exp(epsilon_1 * (quality - quality.max()) / (2 * sensitivity))
         k = int(np.argmax(np.round(p, 12)) if choice == "taken" else rng.choice(len(left), p=p / p.sum()))
         splits[place] = (left[k], cut[k])

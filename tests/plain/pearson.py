@@ -70,7 +70,7 @@ def pearson_tree(x, d, *, classes, h, m, epsilon_1, epsilon_2, rng, choice="draw
         cut = [four([c for _, c in b]) for b in best]  # 4)
         quality = np.mean([[p for p, _ in b] for b in best], axis=1)  # 5)
         p = np.exp(epsilon_1 * (quality - quality.max()) / (2 * sensitivity))
-        k = int(np.argmax(np.round(quality, 12)) if choice == "taken" else rng.choice(len(left), p=p / p.sum()))
+        k = np.argmax(np.round(quality, 12)) if choice == "taken" else rng.choice(len(left), p=p / p.sum())
         splits[place] = (left[k], cut[k])
         above = x[rows, left[k]] > cut[k]
         rest = [a for a in left if a != left[k]]

@@ -1,7 +1,8 @@
 """DPAda, written from its text alone: 张淑芬 et al., 基于目标扰动的 AdaBoost 算法 (2023), Algorithms 1 to 6.
 
-Whoever wrote this file had not seen the package's version, and nothing here is shared with it. Steps have
-Algorithm 6's numbers; keywords say which reading is meant where the text leaves several.
+Whoever wrote this file had not seen the package's version, and nothing here is shared with it; the keyword first and
+the word "absolute" came after the comparison. Steps have Algorithm 6's numbers; keywords say which reading is meant
+where the text leaves several.
 """
 
 import numpy as np

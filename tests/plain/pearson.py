@@ -1,7 +1,8 @@
 """The MapReduce-Pearson tree, written from its text alone: 王金艳, 颜奇, 李先贤, patent application of 2020.
 
 Whoever wrote this file had not seen the package's version, and nothing here is shared with it; the exact mean came
-after the comparison. Steps have the text's numbers. The copy at hand has lost its formulas: its words decide, and keywords say where they do not.
+after the comparison. Steps have the text's numbers. The copy at hand has lost its formulas: its words decide, and
+keywords say where they do not.
 """
 
 from fractions import Fraction

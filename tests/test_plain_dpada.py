@@ -132,6 +132,24 @@ def test_the_package_publishes_what_the_text_says(name: str) -> None:
     assert p_value(ours, plains) > LIMIT
 
 
+def test_an_error_of_exactly_a_half_does_not_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Step 5 stops above 0.5; sums of 1/n that make one half are rounded, some of them up."""
+    domain = Domain((Continuous("a", 0, 4),), (0, 1))
+
+    def stumps() -> set[int]:
+        models = (
+            DPAda.as_written(n_rounds=3, schedule="all", domain=domain, random_state=0, **GRID).fit(
+                np.zeros((n, 1)), np.arange(n) % 2
+            )
+            for n in range(4, 60, 2)
+        )
+        return {len(model.model_.stumps) for model in models}
+
+    assert stumps() == {3}
+    monkeypatch.setattr("dpnb.papers.dpada.ROUNDING", 0.0)  # broken twin
+    assert stumps() != {3}
+
+
 def test_definition_7_is_as_printed_for_all_coins() -> None:
     for h in (h for m in range(1, 10) for h in product((0, 1), repeat=m)):
         assert definition7(h).tolist() == plain.definition_7(h, tail="left")

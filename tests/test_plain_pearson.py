@@ -55,6 +55,7 @@ TABLES = {
     f"table {i}": table(i, n=4 + i % 11, classes=2 + i % 2, h=1 + i % 4, m=1 + i % 5)
     for i in range(30)
 }
+TABLES |= {f"{name}, of decimals": t._replace(x=np.round(t.x * 0.7, 1)) for name, t in TABLES.items()}
 READINGS: dict[str, dict[str, Any]] = {
     f"{selection}, {statistic}, {attributes}, {leaves}": {
         "selection": selection,

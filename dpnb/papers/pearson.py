@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from statistics import mean
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -148,7 +149,10 @@ class BuildTree:
         score.flat[cells.question[first]] = largest
         point.flat[cells.question[first]] = cells.value[best]
         known.flat[cells.question[first]] = 1.0
-        cut = point.sum(axis=1) / np.maximum(known.sum(axis=1), 1.0)
+        cut = np.zeros((n_nodes, len(attributes)))
+        # Exact: a rounded mean of three 0.7 is below 0.7, and would send every record of that value above the cut.
+        for node, a in np.argwhere(known.any(axis=1)):
+            cut[node, a] = mean(point[node, known[node, :, a] > 0, a].tolist())
         return Options(score.mean(axis=1), np.full(len(attributes), THRESHOLD), attributes, cut)
 
     def select(self, scores: Floats, offered: Bools) -> Ints:

@@ -41,6 +41,7 @@ class EDPRF:
     rng: Any
     bags: str = "bootstrap"  # 2.2; or "disjoint", to which theorem 2 applies
     shares: list | None = None  # of a tree's epsilon for each level from the root; or all the same
+    aligned: bool = False  # "aligns the budget" is `bags`; or a leaf takes what its path has left
     tried: int | None = None  # features that a node looks at, drawn at random; or all of them
     utility: str = "index"  # u is -(8), from 0 to -1; or "counts": |D| times that, a sum of |D_k| Gini(D_k)
     sensitivity: float = 1.0  # of u for a feature, which the page does not tell; 1 for a count
@@ -69,10 +70,11 @@ class EDPRF:
             features = self.rng.permutation(there)[: self.tried]
             options = [(k, *way) for k in features for way in self.ways(domain[k])]
         if not options:
+            epsilon = sum(epsilons) if self.aligned else epsilons[0]
             if self.label == "laplace":
-                counts = counts + self.rng.laplace(scale=1 / epsilons[0], size=self.classes)
+                counts = counts + self.rng.laplace(scale=1 / epsilon, size=self.classes)
                 return {"label": int(counts.argmax()), "counts": counts}
-            return {"label": permute_and_flip(counts, epsilons[0], 1, self.rng)}
+            return {"label": permute_and_flip(counts, epsilon, 1, self.rng)}
         scores = []
         for k, _, side, number in options:
             sides = side(X[:, k])

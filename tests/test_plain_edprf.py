@@ -27,12 +27,12 @@ from dpnb.trees.tree import Tree
 from two_samples import chance
 
 FORESTS, TREES, BINS = 200, 2, 4
-# The classes differ by x; the domain of x is wider than the records.
+# The classes differ by x, whose domain is wider than the records; the second value of g is that of one record.
 TABLE = pd.DataFrame(
     {
         "x": [2.1, 2.4, 2.6, 3.2, 3.8, 4.5, 4.9, 5.1, 5.6, 6.3, 6.8, 7.0, 7.2, 7.4],
         "c": [0, 1, 2, 0, 1, 0, 2, 0, 1, 2, 2, 1, 1, 0],
-        "g": [0, 0, 1, 0, 1, 0, 1, 1, 0, 1, 1, 0, 1, 0],
+        "g": [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1],
     }
 )
 Y = np.array([0] * 4 + [1, 0] + [1] * 8)
@@ -59,11 +59,11 @@ class Reading:
 
 READINGS = {
     "default": Reading(),
-    "split": Reading(depth=1, epsilon=10.0, single=1500),
+    "split": Reading(depth=1, epsilon=10.0, single=1000),
     "index": Reading(
-        {"utility": "gini_normalised"}, {"utility": "index"}, depth=1, epsilon=60.0, single=2000
+        {"utility": "gini_normalised"}, {"utility": "index"}, depth=1, epsilon=60.0, single=1800
     ),
-    "label": Reading(depth=0, epsilon=0.9, single=4000),
+    "label": Reading(depth=0, epsilon=0.9, single=2500),
     "counts": Reading({"leaf": "counts"}, {"label": "laplace"}, epsilon=24.0),
     "pure": Reading({"stop": "depth", "reuse": True}, {"pure": False, "reuse": True}, epsilon=24.0),
     "one feature": Reading(

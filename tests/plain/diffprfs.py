@@ -20,8 +20,7 @@ class DiffPRFs:
     tried: int  # f
     rng: Any
     # Readings of the text; each default is what its steps say word for word.
-    bag: int | None = None  # 3) as many records as |S| has; or as many as an |S| that is not exact
-    replacement: bool = True  # 3)
+    replacement: bool = True  # 3) with replacement, or not
     stop: Any = lambda labels, noisy: len(set(labels)) <= 1  # 6) says not what its noisy count is for
     inherited: bool = True  # 10) leaves the children the smaller epsilon; in 3.3 each level has the same
     quality: str = "gain"  # or "max": 3.2, 3)
@@ -37,7 +36,7 @@ class DiffPRFs:
         share = self.budget / self.trees  # 1)
         grown = []
         for _ in range(self.trees):  # 2)
-            bag = self.rng.choice(len(y), self.bag or len(y), replace=self.replacement)  # 3)
+            bag = self.rng.choice(len(y), len(y), replace=self.replacement)  # 3), |S| is exact
             epsilon = share / (2 * (self.depth + 1))  # 4)
             F = list(range(len(self.domain)))
             grown.append(self.build_tree(X[bag], y[bag], self.domain, F, self.depth, epsilon))  # 5)

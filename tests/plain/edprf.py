@@ -2,8 +2,8 @@
 
 The page gives algorithm 1, equations (7) and (8), bootstrap bags and the plan of section 3: a budget that
 parallel composition aligns, trees whose nodes ask by permute and flip, and a forest of them. All else is
-a reading, and a keyword. A domain names the number v of the values 0, 1, ..., v - 1 of a feature, or a
-pair (low, high) for a continuous one, of which the page says nothing.
+a reading, and a keyword. A domain names the number v of the values 0, 1, ..., v - 1 of each feature, as
+definition 6 has it; of continuous features the page says nothing.
 """
 
 from dataclasses import dataclass
@@ -45,11 +45,8 @@ class EDPRF:
     tried: int | None = None  # features that a node looks at, drawn at random; or all of them
     utility: str = "index"  # u is -(8), from 0 to -1; or "counts": |D| times that, a sum of |D_k| Gini(D_k)
     sensitivity: float = 1.0  # of u for a feature, which the page does not tell; 1 for a count
-    cuts: int = 1  # of a continuous feature: so many options, drawn evenly from its range at each node
-    grid: bool = False  # or so many that divide the range evenly
-    narrowed: bool = False  # below a cut the range ends there, or does not
     pure: bool = False  # a node whose labels agree is a leaf
-    reuse: bool = True  # a discrete feature may come again below itself
+    reuse: bool = True  # a feature may come again below itself
     label: str = "flip"  # permute and flip on the counts of classes; or "laplace": the largest noisy count
 
     def forest(self, X, y):
@@ -59,50 +56,34 @@ class EDPRF:
         else:
             bags, epsilon = self.rng.integers(len(y), size=(self.trees, len(y))), self.budget / self.trees
         shares = self.shares or [1 / (self.depth + 1)] * (self.depth + 1)
-        return [self.build(X[b], y[b], self.domain, [epsilon * s for s in shares]) for b in bags]
+        features = list(range(len(self.domain)))
+        return [self.build(X[b], y[b], features, [epsilon * s for s in shares]) for b in bags]
 
-    def build(self, X, y, domain, epsilons):
+    def build(self, X, y, features, epsilons):
         """A node: its feature or its label. `epsilons` are those of its level and the levels below."""
-        counts = np.bincount(y, minlength=self.classes)
-        options = []
-        if len(epsilons) > 1 and not (self.pure and len(set(y)) <= 1):
-            there = [k for k, values in enumerate(domain) if values]
-            features = self.rng.permutation(there)[: self.tried]
-            options = [(k, *way) for k in features for way in self.ways(domain[k])]
-        if not options:
+        if len(epsilons) == 1 or not features or (self.pure and len(set(y)) <= 1):
+            counts = np.bincount(y, minlength=self.classes)
             epsilon = sum(epsilons) if self.aligned else epsilons[0]
             if self.label == "laplace":
                 counts = counts + self.rng.laplace(scale=1 / epsilon, size=self.classes)
                 return {"label": int(counts.argmax()), "counts": counts}
             return {"label": permute_and_flip(counts, epsilon, 1, self.rng)}
         scores = []
-        for k, _, side, number in options:
-            sides = side(X[:, k])
-            groups = np.array([np.bincount(y[sides == i], minlength=self.classes) for i in range(number)])
+        looked = np.sort(self.rng.permutation(features)[: self.tried])
+        for k in looked:
+            D = [y[X[:, k] == value] for value in range(self.domain[k])]
+            groups = np.array([np.bincount(D_k, minlength=self.classes) for D_k in D])
             scores.append(-gini_index(groups) * (len(y) if self.utility == "counts" else 1))
-        k, at, side, number = options[permute_and_flip(scores, epsilons[0], self.sensitivity, self.rng)]
-        below = [list(domain) for _ in range(number)]
-        if at is None and not self.reuse:
-            below = [[0 if i == k else values for i, values in enumerate(domain)]] * number
-        if at is not None and self.narrowed:
-            below[0][k], below[1][k] = (domain[k][0], at), (at, domain[k][1])
-        parts = [side(X[:, k]) == i for i in range(number)]
-        children = [self.build(X[p], y[p], below[i], epsilons[1:]) for i, p in enumerate(parts)]
-        return {"feature": int(k), "at": at, "side": side, "children": children}
-
-    def ways(self, values):
-        """How a feature can divide: (cut, side of a record, number of sides)."""
-        if not isinstance(values, tuple):
-            return [(None, lambda x: x, values)]
-        even = np.linspace(*values, self.cuts + 2)[1:-1]
-        cuts = even if self.grid else self.rng.uniform(*values, self.cuts)
-        return [(cut, lambda x, cut=cut: x > cut, 2) for cut in cuts]
+        k = int(looked[permute_and_flip(scores, epsilons[0], self.sensitivity, self.rng)])
+        below = features if self.reuse else [i for i in features if i != k]
+        sets = [X[:, k] == value for value in range(self.domain[k])]
+        return {"feature": k, "children": [self.build(X[D], y[D], below, epsilons[1:]) for D in sets]}
 
     def predict(self, grown, x):
         """The majority of the trees; of equal votes the first class."""
         votes = np.zeros(self.classes)
         for node in grown:
             while "children" in node:
-                node = node["children"][int(node["side"](x[node["feature"]]))]
+                node = node["children"][int(x[node["feature"]])]
             votes[node["label"]] += 1
         return int(votes.argmax())

@@ -391,21 +391,21 @@ def plot_runs(runs: pd.DataFrame) -> Figure:
     for row, m in zip(axes, sizes, strict=True):
         for axis, dataset in zip(row, sets, strict=True):
             panel = runs[(runs["n_rounds"] == m) & (runs["dataset"] == dataset)]
-            for i, schedule in enumerate(SCHEDULES):
-                for noisy, mine in panel[panel["method"] == schedule].groupby("last"):
-                    beside = i + (0.2 if noisy else -0.2) + np.linspace(-0.13, 0.13, len(mine))
-                    look: dict[str, Any] = {
-                        "color": LEAK if noisy else "C0",
-                        "marker": MARKERS[int(bool(noisy))],
-                    }
-                    name = f"last stump trained on {'noisy' if noisy else 'clean'} weights"
-                    axis.plot(
-                        beside, mine["accuracy"], linestyle="", markersize=3.5, alpha=0.8, label=name, **look
-                    )
+            for noisy, mine in panel.groupby("last"):
+                place = mine["method"].map(SCHEDULES.index) + (0.05 if noisy else -0.35)
+                beside = place + 0.3 * mine.groupby("method").cumcount() / 50
+                look: dict[str, Any] = {
+                    "color": LEAK if noisy else "C0",
+                    "marker": MARKERS[int(bool(noisy))],
+                }
+                name = f"last stump trained on {'noisy' if noisy else 'clean'} weights"
+                axis.plot(
+                    beside, mine["accuracy"], linestyle="", markersize=3.5, alpha=0.8, label=name, **look
+                )
             axis.set_title(f"{dataset}, m = {m}", fontsize=11)
-            axis.set_xticks(range(len(SCHEDULES)), SCHEDULES, fontsize=10)
+            axis.set_xticks(range(len(SCHEDULES)), SCHEDULES, fontsize=10, rotation=35)
             axis.grid(False, axis="x")
-        row[0].set_ylabel("test accuracy")
+            axis.set_ylabel("test accuracy")
     legend_below(figure, 1)
     return figure
 

@@ -1,4 +1,4 @@
-"""Pages made from the code are current, and each chapter's listing leads to the functions that run it."""
+"""Pages made from the code are current; a chapter's listing leads to the functions that run it, and to a plain one."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ def test_the_committed_page_is_current(name: str, root: Path) -> None:
 
 
 def lost(text: str, kind: type) -> list[str]:
-    """Links from a chapter into the code that lead nowhere, and a listing that has none."""
-    labels = set(pages.steps(kind).values())
-    linked = re.findall(r"\{ref\}`[^`<]*<(code-[\w-]+)>`", text)
-    return sorted(set(linked) - labels) or ([] if linked else ["no link"])
+    """Links from a chapter into the code that lead nowhere, and lacking ones: any of its steps, and the plain one."""
+    plain, labels = f"plain-{pages.stem(kind)}", set(pages.steps(kind).values())
+    linked = set(re.findall(r"\{ref\}`[^`<]*<((?:code|plain)-[\w-]+)>`", text))
+    lacking = ([] if linked & labels else ["no link"]) + ([] if plain in linked else [plain])
+    return sorted(linked - labels - {plain}) + lacking
 
 
 @pytest.mark.parametrize("page", LISTINGS)
@@ -35,6 +36,9 @@ def test_listings_lead_to_their_code(page: str, root: Path) -> None:
     assert lost(text, LISTINGS[page]) == []
     assert lost(text.replace("<code-", "<cod-"), LISTINGS[page]) == ["no link"]  # broken twins
     assert lost(f"{text} {{ref}}`x <code-nowhere>`", LISTINGS[page]) == ["code-nowhere"]
+    plain = f"plain-{pages.stem(LISTINGS[page])}"
+    assert f"({plain})=" in (root / "book/code.md").read_text(encoding="utf-8")
+    assert lost(text.replace("<plain-", "<plai-"), LISTINGS[page]) == [plain]
 
 
 def test_an_argument_without_a_description_is_an_error() -> None:

@@ -1,4 +1,4 @@
-"""eDPRF as the package has it as written, beside one that was written from the only page of its text.
+"""eDPRF as the package has it as written, beside one that was written from one page of its text.
 
 Both train forests of two trees on fourteen records, and what they publish is compared: the roots, shapes and labels of
 each tree, noisy counts, votes. Continuous attributes, of which the page says nothing, are binned before the plain

@@ -352,8 +352,8 @@ class EDPRF(PrivateForest):
 
         We infer the rest, and keywords give the alternatives: (11) is the Gini index weighted by counts (``utility``),
         to which Δ = 2 fits; the rate of (12) is ε/(2Δ) (``monotone_rate``); five bins of equal width (``bins``,
-        ``n_bins``); subsets are random parts of equal size (``bags``); trees vote by majority (``vote``); five trees
-        (``n_trees``).
+        ``n_bins``); subsets are random parts of equal size (``bags``), and the bootstrap samples of section 2.2 belong
+        to random forests in general; trees vote by majority (``vote``); five trees (``n_trees``).
 
         **Privacy**: The text claims ε-DP. The one-label stop and bins made from the data cost ε = ∞. Parts of equal
         size depend on the number of records, so they cost up to 3ε, see :func:`~dpnb.records.bags.parts_bound`.

@@ -1,4 +1,4 @@
-"""eDPRF written once from the one page of its text that there is: page 2932 (its page 11), 2025.
+"""eDPRF written once from one page of its text, page 2932 of the journal (page 11 of the e-book edition), 2025.
 
 The page gives algorithm 1, equations (7) and (8), bootstrap bags and the plan of section 3: a budget that
 parallel composition aligns, trees whose nodes ask by permute and flip, and a forest of them. All else is

@@ -50,7 +50,7 @@ _FIELD = re.compile(r"^(\w+(?:, \w+)*) : (.*(?:\n +.*)*)", re.MULTILINE)
 def page(name: str) -> str:
     """MyST of one of :data:`PAGES`."""
     shown = environment()
-    shown.filters |= {"myst": myst, "fields": fields, "privacy": privacy, "steps": steps}
+    shown.filters |= {"myst": myst, "fields": fields, "privacy": privacy, "steps": steps, "stem": stem}
     return shown.get_template(f"{name}.md.jinja").render(chapters=CHAPTERS)
 
 
@@ -82,8 +82,13 @@ def steps(kind: type) -> dict[str, str]:
     if not hasattr(kind, "as_written"):
         return {}
     module: Any = inspect.getmodule(kind)
-    tree, stem = ast.parse(inspect.getsource(module)), module.__name__.rpartition(".")[2]
-    return {name: f"code-{stem}-{name}".lower().replace("_", "-").replace(".", "-") for name in _before(tree)}
+    names = _before(ast.parse(inspect.getsource(module)))
+    return {name: f"code-{stem(kind)}-{name}".lower().replace("_", "-").replace(".", "-") for name in names}
+
+
+def stem(kind: type) -> str:
+    """Name of a paper in its module, in the anchor of its plain implementation, and in that one's file and test."""
+    return kind.__module__.rpartition(".")[2]
 
 
 def _before(tree: ast.Module) -> Iterator[str]:

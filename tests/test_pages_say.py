@@ -758,13 +758,13 @@ SAID = [
     ),
     Said(
         "book/reproduce.md",
-        "Eight tables, `board.csv`, `board_peers.csv`, `board_written.csv`, `deep.csv`, `few.csv`, `regression.csv`, "
-        "`regression_peers.csv` and `settings.csv`, have one fit a row instead",
+        "Nine tables, `board.csv`, `board_peers.csv`, `board_written.csv`, `deep.csv`, `dpada_runs.csv`, `few.csv`, "
+        "`regression.csv`, `regression_peers.csv` and `settings.csv`, have one fit a row instead",
         lambda found, said: (
             found
             == said
             == [
-                *("board", "board_peers", "board_written", "deep", "few"),
+                *("board", "board_peers", "board_written", "deep", "dpada_runs", "few"),
                 *("regression", "regression_peers", "settings"),
             ]
         ),

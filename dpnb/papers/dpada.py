@@ -36,9 +36,9 @@ class Written:
     """Algorithms 3 to 6 as written (chapter 6, "The algorithm as written"); they differ in which rounds have noise.
 
     The door's weights are w′, which train and measure; ``_raw`` are w, which have no noise of the round before. Sums of
-    weights are floats. Where weights may be negative, some grow to 10⁴⁰ times the median, and a difference of sums loses
-    the small ones: in about one round of sixty of the signed readings the stump is not exactly of least error. Among
-    equal ones rounding decides.
+    weights are floats. Where weights may be negative, some grow to 10⁴⁰ times the median, and a difference of sums
+    loses the small ones: in about one round of sixty of the signed readings the stump is not exactly of least error.
+    Among equal ones rounding decides.
     """
 
     def __init__(self, owner: DPAda, reading: Reading, curator: Curator) -> None:

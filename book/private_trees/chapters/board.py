@@ -352,8 +352,11 @@ def check_written(beside: pd.DataFrame) -> None:
             lambda two: min(two["DPAda"]) < 0 < max(two["DPAda"]) and max(two["others"]) < 0,
             {"DPAda": gain[dpada].tolist(), "others": gain[~dpada].tolist()},
             says=[(gain <= 0).sum(), len(gain), (gain > 0).sum(), beside.loc[dpada, "spread"].max()])
-    observe("board-written-booster", r"None reaches the mean of the booster with $\delta$",
-            lambda short: min(short) > 0, (beside["booster"] - beside["written"]).tolist())
+    beyond = beside[beside["written"] > beside["booster"]]
+    observe("board-written-booster", r"DPAda is above the booster with $\delta$, too, up to a claimed $\varepsilon$ of "
+            "0.25 on Adult and 0.5 on Bank; the other three never reach it",
+            lambda t: set(t["method"]) == {"DPAda, Improved"} and len(t) == 7
+            and t.groupby("dataset")["epsilon"].max().to_dict() == {"adult": 0.25, "bank": 0.5}, beyond)
 
 
 def check_numbers(

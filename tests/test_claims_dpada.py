@@ -399,6 +399,10 @@ def test_in_a_flat_reading_by_the_letters_all_variants_rise_with_rounds() -> Non
         return (high > low).tolist()
 
     assert rises("flat, first, clip0, raw") == [True] * 8
+    for schedule in ("swing", "improved"):  # by more than two standard errors on each data set
+        for dataset in grids.SETS:
+            low, high = (table.loc[("flat, first, clip0, raw", schedule, dataset)] for table in few)
+            assert high["mean"] - low["mean"] > 2 * math.hypot(high["error"], low["error"])
     assert not all(rises("flat, first, clip0"))  # broken twin
 
 

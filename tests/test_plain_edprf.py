@@ -24,7 +24,7 @@ from dpnb.papers.edprf import EDPRF
 from dpnb.records.memory import Records
 from dpnb.records.splits import LEAF
 from dpnb.trees.tree import Tree
-from two_samples import chance
+from two_samples import chances
 
 FORESTS, TREES, BINS = 200, 2, 4
 # The classes differ by x, whose domain is wider than the records; the second value of g is that of one record.
@@ -167,15 +167,9 @@ def simple(name: str, *, ends: tuple[float, float] | None = None, **other: Any) 
     return collected(forests(), counts=given.get("label") == "laplace")
 
 
-def chances(a: Sample, b: Sample) -> dict[str, float]:
-    shown = {name: chance(a[name], b[name]) for name in {**a, **b}}
-    assert len(shown) <= MOST
-    return shown
-
-
 @pytest.mark.parametrize("reading", READINGS)
 def test_the_package_publishes_what_the_plain_forest_does(reading: str) -> None:
-    for name, p in chances(written(reading), simple(reading)).items():
+    for name, p in chances(written(reading), simple(reading), most=MOST).items():
         assert p > ALARM, (name, p)
 
 
@@ -241,4 +235,4 @@ def test_a_misreading_shows(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, function in functions.items():
         monkeypatch.setattr(plain.edprf, name, function)
     keywords = {name: value for name, value in other.items() if name not in functions}
-    assert min(chances(written(reading), simple(reading, **keywords)).values()) < ALARM
+    assert min(chances(written(reading), simple(reading, **keywords), most=MOST).values()) < ALARM

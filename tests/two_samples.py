@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scipy.stats import chi2_contingency, ks_2samp
@@ -22,3 +22,10 @@ def chance(a: Sequence[Any], b: Sequence[Any]) -> float:
     if not table[0][-1] + table[1][-1]:
         table = [row[:-1] for row in table]
     return float(chi2_contingency(table, lambda_="log-likelihood").pvalue) if len(table[0]) > 1 else 1.0
+
+
+def chances(a: Mapping[str, Sequence[Any]], b: Mapping[str, Sequence[Any]], *, most: int) -> dict[str, float]:
+    """:func:`chance` of each of at most so many statistics."""
+    shown = {name: chance(a[name], b[name]) for name in {**a, **b}}
+    assert len(shown) <= most
+    return shown

@@ -179,8 +179,16 @@ def trends(
 # fmt: off
 
 
-def check_algorithm_2(uniform: Mapping[str, float], law: float) -> None:
-    """Ten ambiguities, and Algorithm 2 alone."""
+def check_algorithm_2(uniform: Mapping[str, float], law: float, moved: Mapping[float, Floats]) -> None:
+    """Ten ambiguities, Algorithm 2 alone, and a literal reading in which B cancels."""
+    observe("dpada-fifty", "in half of the draws a fifty times larger budget, from 0.1 to 5, moves no weight by more "
+            "than {:.4f} of a total of 1; in a tenth of them it moves one by more than {:.2f}",
+            lambda moves: np.mean(moves <= 3e-4) >= 0.5 and np.mean(moves > 0.31) >= 0.1, moved[5.0],
+            says=np.quantile(moved[5.0], [0.5, 0.9]).tolist())
+    observe("dpada-far-below", "Far below the paper's range a weight moves by more than {:.4f} in fewer than a tenth",
+            lambda moves: 0 < np.mean(moves > 1e-4) < 0.1, moved[1e-3], says=[1e-4])
+    observe("dpada-ratio", r"$\frac Bm$ goes up to {:.2f} on the paper's grid",
+            says=[max(grids.BUDGETS) / min(grids.ROUNDS)])
     fields = ("literal", "flat"), ("same", "indep", "first"), ("signed", "clip0"), (", raw", "")
     observe("dpada-all-readings", "all {:.0f} combinations of A1 to A3 and A10",
             lambda names: set(names) == {", ".join(values[:3]) + values[3] for values in product(*fields)},
@@ -193,8 +201,8 @@ def check_algorithm_2(uniform: Mapping[str, float], law: float) -> None:
 
 
 def check_noise_rounds(noisy: pd.DataFrame, counts: Ints, law: Floats, drawn: Sequence[int],
-                       laws: Mapping[str, Floats]) -> None:
-    """Theorem 1 in numbers."""
+                       laws: Mapping[str, Floats], by_rule: pd.DataFrame) -> None:
+    """Theorem 1 in numbers, and coins that are known."""
     observe("dpada-enumerated", "Enumeration of all $2^m$ coins and a simulation agree",
             lambda counts, law, drawn, mean: np.allclose(counts / counts.sum(), law)
             and abs(np.mean(drawn) - mean) < 4 * np.std(drawn) / len(drawn)**0.5,
@@ -210,10 +218,6 @@ def check_noise_rounds(noisy: pd.DataFrame, counts: Ints, law: Floats, drawn: Se
             lambda share: 0 < share < 0.01, share, says=[share])
     observe("dpada-causal-surely", "The causal rule keeps it surely",
             lambda share: 0 <= share < 1e-12, beyond["Improved, causal"])
-
-
-def check_known_coins(by_rule: pd.DataFrame) -> None:
-    """Coins that are known."""
     most: Any = by_rule["largest R"]
     observe("dpada-c1-c2", r"C1 and C2 keep to Swing's $\lfloor m/2\rfloor$ for all coins",
             lambda most: all(r <= m // 2 for (m, _), r in most.items()) and most[10, "C1"] == most[10, "C2"] == 5,
@@ -221,18 +225,6 @@ def check_known_coins(by_rule: pd.DataFrame) -> None:
     observe("dpada-c3", r"C3 reaches $m-1$, and exceeds $\lfloor m/2\rfloor$ with probability "
             "{:.3f}, {:.3f}, {:.3f} and {:.3f}", lambda most: all(r == m - 1 for m, r in most.items()),
             most.xs("C3", level=1), says=by_rule["P(R > Swing)"].xs("C3", level=1).tolist())
-
-
-def check_limit(moved: Mapping[float, Floats]) -> None:
-    """A literal reading in which B cancels."""
-    observe("dpada-fifty", "in half of the draws a fifty times larger budget, from 0.1 to 5, moves no weight by more "
-            "than {:.4f} of a total of 1; in a tenth of them it moves one by more than {:.2f}",
-            lambda moves: np.mean(moves <= 3e-4) >= 0.5 and np.mean(moves > 0.31) >= 0.1, moved[5.0],
-            says=np.quantile(moved[5.0], [0.5, 0.9]).tolist())
-    observe("dpada-far-below", "Far below the paper's range a weight moves by more than {:.4f} in fewer than a tenth",
-            lambda moves: 0 < np.mean(moves > 1e-4) < 0.1, moved[1e-3], says=[1e-4])
-    observe("dpada-ratio", r"$\frac Bm$ goes up to {:.2f} on the paper's grid",
-            says=[max(grids.BUDGETS) / min(grids.ROUNDS)])
 
 
 def check_scales(scales: Floats) -> None:
@@ -421,8 +413,8 @@ def check_order(variants: pd.DataFrame, ahead: pd.DataFrame, by_m: pd.DataFrame)
             by_m["standard errors"])
 
 
-def check_spread(sd: pd.DataFrame, fallen: pd.DataFrame) -> None:
-    """Figures 2 and 3: how much curves of means fall, and how much single runs differ."""
+def check_spread(sd: pd.DataFrame, fallen: pd.DataFrame, by_m: pd.DataFrame) -> None:
+    """Figures 2 and 3: how much curves of means fall, how much single runs differ, and means by number of rounds."""
     down, error, total = fallen["falls"], fallen["error"], sd["All"]
     observe("dpada-falls-least", "Here its curves of means fall the least; their falls between neighbouring "
             r"$\varepsilon$ add up to {:.3f} a curve, against {:.3f} to {:.3f} for the others",
@@ -439,10 +431,6 @@ def check_spread(sd: pd.DataFrame, fallen: pd.DataFrame) -> None:
             lambda s: (s[100] > s[30]).all() and len(s) == 4, sd)
     observe("dpada-note-small-m", "runs of Random differ more at $m=100$ than at $m=30$",
             lambda s: s[100] > s[30], sd.loc["random"])
-
-
-def check_rounds(by_m: pd.DataFrame, sd: pd.DataFrame) -> None:
-    """Figures 2 and 3: accuracy by number of rounds, means over the budgets."""
     observe("dpada-fall-with-m", "Accuracy is lower at $m=100$ than at $m=30$ in all four variants on both data sets",
             lambda t: len(t) == 8 and (t[100] < t[30]).all(), by_m)
     fall: Any = 100 * (by_m[30] - by_m[100])
@@ -511,15 +499,11 @@ def check_audit(attack: pd.DataFrame, replays: pd.DataFrame) -> None:
     observe("dpada-all-48", "the test suite holds all {:.0f}", says=[len(READINGS) * len(SCHEDULES)])
 
 
-def check_shaken(shaken: pd.DataFrame) -> None:
-    """Clean weights in the repair."""
+def check_steps(shaken: pd.DataFrame, filtered: pd.DataFrame, ladder: pd.DataFrame) -> None:
+    """Clean weights in the repair, the filter, measured, and steps of the ladder."""
     observe("dpada-shaken", "accuracy is {:.3f} on clean weights, {:.3f} if the noise is drawn anew, and {:.3f} if it "
             "stays", lambda t: (-t["accuracy"].diff().dropna() > t["two"].iloc[1:]).all(), shaken,
             says=shaken["accuracy"].tolist())
-
-
-def check_steps(filtered: pd.DataFrame, ladder: pd.DataFrame) -> None:
-    """The filter, measured, and steps of the ladder."""
     observe("dpada-filter-grows", "accuracy grows with $R_0$ and stays below that without a filter",
             lambda a: a[1:].is_monotonic_increasing and a.iloc[1:].max() < a.iloc[0], filtered["accuracy"])
     sets = by_step(ladder, "mean")

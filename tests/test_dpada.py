@@ -339,14 +339,14 @@ def one_bit_up(function: Any) -> Any:
 
 
 def test_as_written_does_not_hang_on_the_last_bit_of_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """NumPy's exponential rounds otherwise on other processors, and equal weights part by it."""
+    """NumPy's exponential rounds otherwise on other processors, and all weights hang on it."""
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"x": rng.random(400), "c": rng.choice([0, 1], 400)})
     y = pd.Series(rng.choice(DOMAIN.classes, 400))
 
     def learnt() -> str:
         how: dict[str, Any] = {"schedule": "swing", "n_rounds": 40, "domain": DOMAIN, "random_state": 0}
-        return repr(DPAda.as_written(**how).fit(X, y).model_)
+        return repr(DPAda.as_written(**how).fit(X, y).model_.alpha.tolist())  # to the last digit
 
     right = learnt()
     for module, differs in (

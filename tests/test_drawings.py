@@ -28,6 +28,7 @@ from dpnb.release import pictures
 from dpnb.trees.tree import Tree
 from private_trees.auditing import tradeoff
 from private_trees.board import standings
+from private_trees.chapters import dpada_appendix
 from private_trees.drawings import (
     audit,
     bets,
@@ -50,7 +51,6 @@ from private_trees.studies import dpada as grids
 from private_trees.studies import runs, selection
 from private_trees.studies.scale import PassCost
 from private_trees.tables import edprf as tables_edprf
-from private_trees.tables import shared as tables
 
 MODULES = (audit, bets, board, diffprfs, dpada, edprf, foundations, pearson, plots, rebuild, scale)
 LETTERS, WIDEST = 8.0, 5.3  # points; inches, of which a telephone of 390 px shows 60 % or more
@@ -209,6 +209,13 @@ FIGURES = [
         dpada.plot_by_schedule,
         points(dataset=TWO, schedule=["a"], n_rounds=[3, 4], epsilon=EPSILONS),
         levels={"one": 0.6, "two": 0.6},
+    ),
+    partial(
+        dpada.plot_runs,
+        pd.DataFrame(
+            [(s, d, m, 0.8, m == 3) for s in ("all", "swing") for d in TWO for m in (3, 4)],
+            columns=["method", "dataset", "n_rounds", "accuracy", "last"],
+        ),
     ),
     partial(dpada.plot_ladder, LADDER, steps=["00 a", "01 b"]),
     partial(
@@ -733,7 +740,7 @@ def test_the_six_forests_have_every_cell() -> None:
 
 
 @pytest.mark.parametrize("sort", ["as it is", "unstable"])
-def test_the_cell_of_chapter_4_that_draws_it(
+def test_the_cell_of_chapter_6_that_draws_it(
     sort: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The cell passes; with the old sort put back into it, which shuffles rows of one schedule, it warns."""
@@ -744,16 +751,20 @@ def test_the_cell_of_chapter_4_that_draws_it(
     monkeypatch.setattr(figures, "display", lambda *_, **__: None)
     names: dict[str, Any] = {
         **{"dpada": dpada_paper, "drawings": dpada, "figures": SimpleNamespace(show=show)},
-        **{"grids": grids, "tables": tables, "points": points, "majority": dict.fromkeys(grids.SETS, 0.8)},
+        **{
+            "grids": grids,
+            "chapter": dpada_appendix,
+            "points": points,
+            "majority": dict.fromkeys(grids.SETS, 0.8),
+        },
     }
     if sort == "as it is":
         exec(source, names)
         assert capsys.readouterr().err == ""
         return
 
-    def labelled(points: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
-        rows = points.assign(label=points["method"].map(labels)).dropna(subset=["label"])
-        return rows.sort_values("label", key=lambda names: names.map(list(labels.values()).index))
+    def backwards(points: pd.DataFrame, reading: str) -> pd.DataFrame:
+        return dpada_appendix.variants(points, reading).sort_values("epsilon", ascending=False)
 
-    exec(source, names | {"tables": SimpleNamespace(labelled=labelled)})
+    exec(source, names | {"chapter": SimpleNamespace(variants=backwards)})
     assert "runs backwards in x" in capsys.readouterr().err

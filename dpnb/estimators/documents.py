@@ -43,6 +43,8 @@ PARTS = {
     "Stump": ".records.grid",
     "Tree": ".trees.tree",
 }
+EARLIER: dict[str, dict[str, Any]] = {"Reading": {"update": "noised"}}
+"""What objects of earlier documents meant where they lack a field."""
 ESTIMATORS = {
     "AdaBoost": ".papers.baselines",
     "CARTDPsAdaBoost": ".papers.baselines",
@@ -236,7 +238,9 @@ def unplain(value: Any, domain: Domain | None) -> Any:
     if "the" in value:
         return domain
     kind = find_class(value["object"], PARTS)
-    parts = {name: unplain(part, domain) for name, part in value.items() if name != "object"}
+    parts = EARLIER.get(kind.__name__, {}) | {
+        name: unplain(part, domain) for name, part in value.items() if name != "object"
+    }
     return kind(**{name: tuple(part) if isinstance(part, list) else part for name, part in parts.items()})
 
 

@@ -386,6 +386,9 @@ def check_runs(runs: pd.DataFrame, exact: pd.Series[Any]) -> None:
             "a point of AdaBoost without noise, and {:.0f} of the {:.0f} others are",
             lambda a, b: (a < 1).all() and (b < 1).mean() < 0.5, clean, noisy,
             says=[len(clean), (noisy < 1).sum(), len(noisy)])
+    others = behind[behind["last"] == 0].groupby("method")["gap"].max()
+    observe("dpada-runs-random", "some runs of Random with a clean last stump are far below as well",
+            lambda gap: gap["random"] > 20 > 2 > gap["improved"], others)
     swing = runs[runs["method"] == "swing"].pivot_table("accuracy", "dataset", "n_rounds")
     observe("dpada-runs-odd", "its mean falls from {:.3f} to {:.3f} on Adult and from {:.3f} to {:.3f} on Bank",
             lambda t: (t[91] < t[90] - 0.1).all(), swing, says=swing.loc[[ADULT, BANK]].to_numpy().ravel().tolist())

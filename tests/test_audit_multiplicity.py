@@ -17,7 +17,7 @@ from scipy.stats import binom
 
 from dpnb.audit import AuditSettings, Finding, scan, shared
 from dpnb.audit.pairs import pairs
-from private_trees.auditing.multiplicity import e_bh, e_closed, holm
+from private_trees.auditing.multiplicity import apart, e_bh, e_closed, holm
 
 ALPHA, REPETITIONS, TESTS = 0.05, 4_000, 12
 
@@ -42,6 +42,20 @@ def test_holm_keeps_the_level_and_the_smallest_p_value_does_not() -> None:
     assert not plausible(int((p[:, true].min(axis=1) <= ALPHA).sum()))  # broken twin
     bonferroni = (p * TESTS)[:, true].min(axis=1)
     assert (corrected <= bonferroni).all()
+
+
+def test_two_like_methods_are_told_apart_no_more_often_than_claimed() -> None:
+    """Of 35 settings with five repeats; two standard errors each, without a correction, are the broken twin."""
+    first, second = np.random.default_rng(2).normal(size=(2, REPETITIONS, 35, 5))
+    found = sum(apart(*pair).min() < ALPHA for pair in zip(first, second, strict=True))
+    assert plausible(found)
+    assert 0.02 < found / REPETITIONS < 0.04
+    gap = first.mean(axis=2) - second.mean(axis=2)
+    error = np.sqrt((first.var(axis=2, ddof=1) + second.var(axis=2, ddof=1)) / 5)
+    beyond = (np.abs(gap) > 2 * error).any(axis=1)
+    assert not plausible(int(beyond.sum()))
+    assert beyond.mean() > 0.9
+    assert apart(first[0] + 3, second[0]).max() < ALPHA  # and what differs is seen
 
 
 def bets(rng: np.random.Generator, repetitions: int) -> np.ndarray:

@@ -97,8 +97,9 @@ def test_the_share_for_testing_is_what_the_correction_says(name: str) -> None:
 
 
 def test_a_lead_is_over_others_of_a_guarantee_that_is_as_strict() -> None:
-    assert set(leads(TWO)["method"]) == {"random trees", "DiffPRFs-R"}  # none of the family
-    more = pd.concat([TWO, fits({("DPAda-R, δ", "adult"): HARD})])
+    assert OURS not in set(leads(TWO)["method"])
+    more = pd.concat([TWO, fits({(m, "adult"): HARD for m in ("DPAda-R, δ", f"{OURS}, additive")})])
+    assert f"{OURS}, additive" in set(leads(more)["method"])  # its own variants count like all others
     assert "DPAda-R, δ" in set(leads(more)["method"])
     assert "DPAda-R, δ" not in set(leads(more, of="PrivateBooster")["method"])
     assert "DPAda-R, δ" in set(leads(more, of="PrivateBooster", delta=1.0)["method"])  # broken twin
@@ -268,15 +269,20 @@ def test_the_best_mean_rank_wins() -> None:
 def test_audits_are_told_as_they_came_out(root: Path) -> None:
     told = standings.audited(
         root / "results",
-        ["DiffPRFs-R", "diffprivlib forest", "diffprivlib tree", "dp-xgboost", "MST + gradient boosting"],
+        ["DiffPRFs-R", "diffprivlib forest", "diffprivlib naive Bayes", "DP-EBM", "MST + gradient boosting"],
     )
     assert re.fullmatch(r"holds on \d{3,} replays", told["DiffPRFs-R"])
-    assert told["diffprivlib forest"].startswith("refuted: ε ≥")
-    assert told["diffprivlib tree"] == "attacked, no violation found"
-    assert told["dp-xgboost"].startswith("refuted: ε ≥")
+    assert told["diffprivlib forest"].startswith("add-remove: refuted, ε ≥ ")
+    assert re.fullmatch(
+        r"add-remove: refuted, ε ≥ 6\.\d+ at 1; replace: refuted, ε ≥ 1\.\d+ at 1",
+        told["diffprivlib naive Bayes"],
+    )
+    assert told["DP-EBM"].startswith("add-remove: refuted")
     assert told["MST + gradient boosting"] == "no"
-    cases = pd.DataFrame({"case": ["a"], "confidence": [0.99], "lower_bound": [1.1], "claimed": [1.0]})
-    assert standings._attacks(cases, "a") != standings._attacks(cases.assign(lower_bound=0.9), "a")
+    rows = {"case": ["a"], "confidence": [0.99], "lower_bound": [1.1], "claimed": [1.0]}
+    cases = pd.DataFrame(rows | {"relation_tested": ["replace"]})
+    assert standings._attacks(cases, ("a",)) == "replace: refuted, ε ≥ 1.10 at 1"
+    assert standings._attacks(cases.assign(lower_bound=0.9), ("a",)) == "replace: not refuted, ε ≥ 0.90 at 1"
 
 
 # --- Settings and stress --------------------------------------------------------------------------------------
@@ -459,7 +465,8 @@ def test_rivals_from_elsewhere_stand_below_ours(root: Path) -> None:
     assert found.loc[OURS, "bank, ε = 5"] == 0.9  # the rivals' split, and no other
     assert found.loc[OURS, "adult, ε = 5"] == pytest.approx(0.91)  # one split, all draws of the noise
     table = peers(root).set_index(["method", "dataset", "epsilon"])["auc_mean"]
-    assert found.loc["S-BDT", "adult, ε = 0.1"] == table["S-BDT", "adult", 0.1]
+    name = "federated-boosted-dp-trees: TR Newton IH EBM, 100"
+    assert found.loc[standings.ELSEWHERE[name], "adult, ε = 0.1"] == table[name, "adult", 0.1]
 
 
 def test_the_history_holds_what_its_grids_gave(root: Path) -> None:

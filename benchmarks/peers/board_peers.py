@@ -63,6 +63,12 @@ def bounds(domain: Domain) -> tuple[Floats, Floats]:
     return np.nan_to_num(domain.lows), np.where(domain.continuous, domain.highs, domain.cardinalities - 1.0)
 
 
+def unit(domain: Domain) -> tuple[Floats, Floats]:
+    """Public bounds of :func:`one_hot`."""
+    width = int(np.where(domain.continuous, 1, domain.cardinalities).sum())
+    return np.zeros(width), np.ones(width)
+
+
 def one_hot(codes: Floats, domain: Domain) -> Floats:
     """Numbers scaled to [0, 1], a column of 0 and 1 for each category."""
     columns = []
@@ -88,13 +94,13 @@ def in_ball(codes: Floats, domain: Domain) -> Floats:
 
 
 def named(codes: Floats, domain: Domain) -> pd.DataFrame:
-    """Numbers as they are, categories as texts."""
-    return pd.DataFrame(
-        {
-            a: codes[:, j] if domain.continuous[j] else codes[:, j].astype(int).astype(str)
-            for j, a in enumerate(domain.names)
-        }
-    )
+    """Numbers as they are, categories as texts of the public list, without an order."""
+    columns: dict[str, Any] = {}
+    for j, name in enumerate(domain.names):
+        listed = [str(v) for v in range(int(domain.cardinalities[j]))]
+        numeric = domain.continuous[j]
+        columns[name] = codes[:, j] if numeric else pd.Categorical.from_codes(codes[:, j].astype(int), listed)
+    return pd.DataFrame(columns)
 
 
 # --- The rivals ---------------------------------------------------------------------------------------------
@@ -108,6 +114,7 @@ class Task(NamedTuple):
     X : prepared records.
     y : codes of the classes, or numbers.
     domain : what is public.
+    bounds : public bounds of the columns of ``X``, where they are numbers.
     epsilon, delta : of the claim.
     seed : for the rival's own generator, where it has one.
     """
@@ -115,6 +122,7 @@ class Task(NamedTuple):
     X: Any
     y: NDArray[Any]
     domain: Domain
+    bounds: tuple[Floats, Floats]
     epsilon: float
     delta: float
     seed: int
@@ -129,19 +137,7 @@ def forest(task: Task, **setting: Any) -> Any:
 
     return RandomForestClassifier(
         epsilon=task.epsilon,
-        bounds=bounds(task.domain),
-        classes=task.classes,
-        random_state=task.seed,
-        **setting,
-    ).fit(task.X, task.y)
-
-
-def tree(task: Task, **setting: Any) -> Any:
-    from diffprivlib.models import DecisionTreeClassifier
-
-    return DecisionTreeClassifier(
-        epsilon=task.epsilon,
-        bounds=bounds(task.domain),
+        bounds=task.bounds,
         classes=task.classes,
         random_state=task.seed,
         **setting,
@@ -150,34 +146,34 @@ def tree(task: Task, **setting: Any) -> Any:
 
 def logistic(task: Task, **setting: Any) -> Any:
     """With the intercept as by default. Each attribute adds at most 1 to a record's squared norm."""
-    from diffprivlib.models import LogisticRegression
-
     norm = float(np.sqrt(task.domain.n_attributes))
-    return LogisticRegression(
-        epsilon=task.epsilon, data_norm=norm, random_state=task.seed, max_iter=1000, **setting
-    ).fit(task.X, task.y)
+    return _logistic(task, data_norm=norm, **setting)
 
 
-def logistic_in_ball(task: Task, **setting: Any) -> Any:
-    """With norm 1 and the intercept as a column: where an audit found nothing against the claim."""
+def logistic_in_ball(task: Task, *, over_n: float = 0.0, **setting: Any) -> Any:
+    """With norm 1 and the intercept as a column: where an audit found nothing against the claim.
+
+    The records are divided by √(d + 1), so a C over n has that many times more to do.
+    """
+    over_n *= task.domain.n_attributes + 1
+    return _logistic(task, data_norm=1.0, fit_intercept=False, over_n=over_n, **setting)
+
+
+def _logistic(task: Task, *, over_n: float = 0.0, **how: Any) -> Any:
+    """Its C is against a sum over the records; in the examples of its authors C is 1/n and 10/n."""
     from diffprivlib.models import LogisticRegression
 
-    return LogisticRegression(
-        epsilon=task.epsilon,
-        data_norm=1.0,
-        fit_intercept=False,
-        random_state=task.seed,
-        max_iter=1000,
-        **setting,
-    ).fit(task.X, task.y)
+    if over_n:
+        how["C"] = over_n / len(task.y)
+    return LogisticRegression(epsilon=task.epsilon, random_state=task.seed, max_iter=1000, **how).fit(
+        task.X, task.y
+    )
 
 
 def bayes(task: Task) -> Any:
     from diffprivlib.models import GaussianNB
 
-    return GaussianNB(epsilon=task.epsilon, bounds=bounds(task.domain), random_state=task.seed).fit(
-        task.X, task.y
-    )
+    return GaussianNB(epsilon=task.epsilon, bounds=task.bounds, random_state=task.seed).fit(task.X, task.y)
 
 
 def booster(task: Task, **setting: Any) -> Any:
@@ -189,16 +185,12 @@ def booster(task: Task, **setting: Any) -> Any:
 def _public(task: Task) -> dict[str, Any]:
     """What DP-EBM is told."""
     domain = task.domain
-    types = [
-        "continuous" if c else [str(v) for v in range(n)]
-        for c, n in zip(domain.continuous, domain.cardinalities, strict=True)
-    ]
     inside = {
         name: (domain.lows[j], domain.highs[j]) for j, name in enumerate(domain.names) if domain.continuous[j]
     }
     return {
         "feature_names": list(domain.names),
-        "feature_types": types,
+        "feature_types": ["continuous" if c else "nominal" for c in domain.continuous],
         "privacy_bounds": inside,
         "epsilon": task.epsilon,
         "delta": task.delta,
@@ -207,37 +199,52 @@ def _public(task: Task) -> dict[str, Any]:
     }
 
 
-SAMPLED = 0.1  # share of the records that a tree of dp-xgboost sees
-
-
-def budget_per_tree(epsilon: float, n_trees: int) -> float:
+def budget_per_tree(epsilon: float, n_trees: int, *, sampled: float) -> float:
     """ε of each tree, so that trees on samples of the records cost ε together, by the formula of its README."""
-    return float(np.log1p(np.expm1(epsilon / n_trees) / SAMPLED))
+    return float(np.log1p(np.expm1(epsilon / n_trees) / sampled))
 
 
-def boosted_trees(task: Task, *, n_trees: int, max_depth: int) -> Any:
-    return _trees(
-        task, task.y.astype(float), n_trees, {"objective": "binary:logistic", "max_depth": max_depth}
-    )
+def boosted_trees(task: Task, *, loss: str, **how: Any) -> Any:
+    """By the logistic loss, or on 0 and 1 as numbers by the squared error, as in the examples of its authors."""
+    most = {"binary:logistic": 0.25, "reg:squarederror": 1.0}[
+        loss
+    ]  # a record's second derivative at the start
+    return _trees(task, task.y.astype(float), {"objective": loss, "base_score": 0.5}, most=most, **how)
 
 
-def _trees(task: Task, y: Floats, n_trees: int, how: Mapping[str, Any]) -> Any:
-    """Its noise is seeded with the second of the clock, not with ``seed``: fits wait for a second of their own."""
+def _trees(
+    task: Task,
+    y: Floats,
+    of_the_loss: Mapping[str, Any],
+    *,
+    most: float,
+    n_trees: int,
+    max_depth: int,
+    leaf: float,
+    sampled: float,
+) -> Any:
+    """Trees on samples of the records; ``leaf`` is the least weight of a leaf, as a share of a sample if below 1.
+
+    Its noise is seeded with the second of the clock, not with ``seed``: fits wait for a second of their own.
+    """
     dp_xgboost = _dp_xgboost()
     _next_second()
-    lows, highs = bounds(task.domain)
+    lows, highs = task.bounds
     # Other types of numbers it would copy by a call that NumPy 2 refuses.
     records = dp_xgboost.DMatrix(single(task.X), label=y, feature_min=lows, feature_max=highs)
+    in_records = leaf * sampled * len(y) if leaf < 1 else leaf
     options = {
         "tree_method": "approxDP",
-        "dp_epsilon_per_tree": budget_per_tree(task.epsilon, n_trees),
+        "dp_epsilon_per_tree": budget_per_tree(task.epsilon, n_trees, sampled=sampled),
         "learning_rate": 0.3,
-        "subsample": SAMPLED,
-        "min_child_weight": 200,
+        "lambda": 0.1,
+        "max_depth": max_depth,
+        "subsample": sampled,
+        "min_child_weight": most * in_records,
         "nthread": 1,
         "seed": task.seed,
         "verbosity": 0,
-        **how,
+        **of_the_loss,
     }
     return dp_xgboost.train(options, records, num_boost_round=n_trees)
 
@@ -260,8 +267,69 @@ def single(values: NDArray[Any]) -> NDArray[np.float32]:
 
 
 def positive(model: Any, X: Any, domain: Domain) -> Floats:
-    """Probabilities of dp-xgboost, which states that of the second class."""
-    p = np.asarray(model.predict(_dp_xgboost().DMatrix(single(X))), float)
+    """Probabilities of dp-xgboost, which states that of the second class, or a number that stands for it."""
+    p = np.clip(np.asarray(model.predict(_dp_xgboost().DMatrix(single(X))), float), 0, 1)
+    return np.column_stack([1 - p, p])
+
+
+NUDGE = 1e-9
+
+
+def in_border(codes: Floats, domain: Domain) -> Floats:
+    """Numbers scaled to (0, 1), categories as 0, 1, …
+
+    S-BDT compares by ``<`` while it trains and by ``<=`` when it predicts, so numbers are kept off its candidates.
+    """
+    X = np.array(codes, float, order="C")
+    on = domain.continuous
+    X[:, on] = NUDGE + (1 - 2 * NUDGE) * (X[:, on] - domain.lows[on]) / (domain.highs[on] - domain.lows[on])
+    return X
+
+
+AS_ON_ADULT: dict[str, Any] = {  # what its authors' runs on Adult have in common; the wrapper has no defaults
+    **{"newton_boosting": True, "balance_partition": False, "lambda_reg_mode": 1, "reg_delta": 2.0},
+    **{
+        "min_samples_split": 0,
+        "max_features": 0,
+        "max_feature_values": 0,
+        "criterion": 1,
+        "reuse_attr": True,
+    },
+    **{"use_dp": True, "privacy_budget_init_score_ratio": 0.0, "privacy_budget_gain_ratio": 0.0},
+    **{"init_score_threshold": 0.0, "numeric_feature_weight": 1.0, "leaf_noise": 1},
+    **{"use_privacy_filter": False, "approximate_privacy_filter": False, "pf_additional_nb_trees": 0},
+    **{"pf_l2_threshold": 0.8, "pf_hess_l2_threshold": 0.1, "pf_subsampling_ratio_factor": 1.0},
+    **{"additional_nb_trees": 0, "refine_splits_subsample": 1.0, "num_split_candidates": 32},
+    **{"gradient_filtering": False, "leaf_clipping": False, "cyclical_feature_interactions": True},
+    **{"random_splits_from_candidates": True, "cut_off_leaf_denom": True, "custom_noise_scale": -1.0},
+    **{"verbosity": 4, "task": "BinaryClassification", "feature_val_border": (0.0, 1.0)},
+    **{"continuous_learning": False, "scale_y": False},
+}
+
+
+def noisy_newton_trees(task: Task, **setting: Any) -> Any:
+    """S-BDT. Its noise comes from the operating system and its samples from the clock, not from ``seed``."""
+    import sbdt
+
+    numeric, sizes = task.domain.continuous, task.domain.cardinalities.tolist()
+    model = sbdt.S_BDT(
+        **AS_ON_ADULT,
+        **setting,
+        refine_splits=setting["refine_splits_rounds"] > 0,
+        privacy_budget=task.epsilon,
+        cat_idx=np.flatnonzero(~numeric).tolist(),
+        num_idx=np.flatnonzero(numeric).tolist(),
+        cat_values=[[] if c else [float(v) for v in range(n)] for c, n in zip(numeric, sizes, strict=True)],
+    )
+    model.train(np.ascontiguousarray(task.X), np.asarray(task.y, float), "board")
+    if model.real_eps > task.epsilon * (1 + 1e-9):
+        raise RuntimeError(f"its accountant reports ε = {model.real_eps} where {task.epsilon} was asked for")
+    return model
+
+
+def from_log_odds(model: Any, X: Any, domain: Domain) -> Floats:
+    """Probabilities of S-BDT, which states log odds."""
+    p = 1 / (1 + np.exp(-np.asarray(model.predict(np.ascontiguousarray(X)), float)))
     return np.column_stack([1 - p, p])
 
 
@@ -271,9 +339,7 @@ def synthetic(task: Task, *, bins: int) -> Any:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     public: dict[str, Any] = {"y": {"categories": task.classes}}
-    for name, low, high, numeric in zip(
-        task.domain.names, *bounds(task.domain), task.domain.continuous, strict=True
-    ):
+    for name, low, high, numeric in zip(task.domain.names, *task.bounds, task.domain.continuous, strict=True):
         public[name] = (
             {"lower": low, "upper": high}
             if numeric
@@ -338,12 +404,11 @@ def booster_of_numbers(task: Task) -> Any:
     ).fit(task.X, task.y)
 
 
-def trees_of_numbers(task: Task, *, n_trees: int, max_depth: int) -> Any:
+def trees_of_numbers(task: Task, **how: Any) -> Any:
     """With targets in [-1, 1], as in its examples."""
     target = range_of(task.domain)
     y = 2 * (task.y - target.low) / (target.high - target.low) - 1
-    how = {"objective": "reg:squarederror", "base_score": 0.0, "max_depth": max_depth}
-    return _trees(task, y, n_trees, how)
+    return _trees(task, y, {"objective": "reg:squarederror", "base_score": 0.0}, most=1.0, **how)
 
 
 def predicted(model: Any, X: Any, domain: Domain) -> Floats:
@@ -368,12 +433,12 @@ class Way(NamedTuple):
 
 WAYS: dict[str, Way] = {
     "diffprivlib forest": Way(ordinal, forest),
-    "diffprivlib tree": Way(ordinal, tree),
     "diffprivlib logistic": Way(one_hot, logistic),
     "diffprivlib logistic, norm 1": Way(in_ball, logistic_in_ball),
     "diffprivlib naive Bayes": Way(ordinal, bayes),
     "DP-EBM": Way(named, booster),
     "dp-xgboost": Way(ordinal, boosted_trees, positive),
+    "S-BDT": Way(in_border, noisy_newton_trees, from_log_odds),
     "MST + gradient boosting": Way(named, synthetic, of_numbers),
 }
 NUMBER_WAYS: dict[str, Way] = {
@@ -412,12 +477,15 @@ def prepared(dataset: str, seed: int, inner: bool, prepare: Callable[[Floats, Do
 def measure(cell: Cell, *, inner: bool = False) -> dict[str, float]:
     """Test scores and costs of one fit in a process of its own; ``out_of_time`` alone where it did not end."""
     rival, way = (RIVALS | regression.RIVALS)[cell.method], (WAYS | NUMBER_WAYS)[cell.method]
-    parts = prepared(cell.dataset, cell.seed, inner, way.prepare)
+    setting = dict(rival.settings[cell.reading])
+    prepare = one_hot if setting.pop("one_hot", False) else way.prepare
+    parts = prepared(cell.dataset, cell.seed, inner, prepare)
+    within = (unit if prepare is one_hot else bounds)(parts.domain)
     seed = int(cell.random_state().integers(2**31 - 1))
-    task = Task(parts.X, parts.y, parts.domain, cell.epsilon, rival.delta, seed)
+    task = Task(parts.X, parts.y, parts.domain, within, cell.epsilon, rival.delta, seed)
     try:
         p, costs = costly(
-            partial(way.train, task, **rival.settings[cell.reading]),
+            partial(way.train, task, **setting),
             lambda model: way.state(model, parts.X_test, parts.domain),
             limit=rival.limit,
         )

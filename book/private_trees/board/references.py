@@ -1,4 +1,7 @@
-"""What is reached without privacy on the board's splits, and what a forest costs: the grid ``references``."""
+"""What is reached without privacy on the board's splits, and what a forest costs: the grid ``references``.
+
+Beside it ``board_first``: what the first fit of each of the book's own learners costs.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,11 @@ from dpnb.domain import Domain
 from ..studies.runs import DELTA, INF, Cell, Study, cells
 from ..studies.scores import class_scores
 from ..studies.sets import SEEDS, SETS, split_of
+from . import learners
 from .costs import costly
 from .learners import parts_of
 
+FIRST_FITS = "board_first"
 FOREST = "random forest"  # 25 trees of depth 5: the measure of all costs
 NO_NOISE = "PrivateBooster, no noise"
 LEARNERS = ("gradient boosting", "gradient boosting, additive", "logistic regression", FOREST)
@@ -75,4 +80,32 @@ def references_grid() -> Study:
     return Study("references", sorted(found, key=lambda c: (c.dataset, c.seed)), measure_reference)
 
 
-GRIDS = {"references": references_grid}
+def measure_first(cell: Cell) -> dict[str, float]:
+    """Costs of a fit in a process that never planned such a budget, as every user's first fit is."""
+    if cell.method == FOREST:
+        found = measure_reference(cell)
+        return {name: found[name] for name in ("cpu_seconds", "memory_mb")}
+    setting = learners.LEARNERS[cell.method].settings[cell.reading]
+    model = learners.MAKE[cell.method](epsilon=cell.epsilon, random_state=cell.random_state(), **setting)
+    records = parts_of(cell.dataset, cell.seed, False).records
+    return costly(lambda: model.fit(records), lambda fitted: None)[1]
+
+
+def first_grid() -> Study:
+    """What first fits of the book's own learners cost at ε = 1 in the board's settings, beside the forest."""
+    picked = {(r.method, r.dataset, r.utility) for r in learners.chosen().itertuples() if r.epsilon == 1}
+    single = {name for name, learner in learners.LEARNERS.items() if len(learner.settings) == 1}
+    found = [
+        c
+        for c in learners.board_grid().cells
+        if c.epsilon == 1
+        and c.seed < 3
+        and (c.method in single or (c.method, c.dataset, c.reading) in picked)
+    ]
+    found += cells(method=FOREST, dataset=SETS, epsilon=INF, seed=range(3))
+    delta = {name: learner.delta for name, learner in learners.LEARNERS.items()}
+    found.sort(key=lambda c: (c.dataset, c.seed))
+    return Study(FIRST_FITS, found, measure_first, lambda cell: delta.get(cell.method, 0.0))
+
+
+GRIDS = {"references": references_grid, FIRST_FITS: first_grid}

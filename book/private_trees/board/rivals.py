@@ -32,6 +32,7 @@ class Rival:
     package : distribution that it comes from.
     requirements : file in ``benchmarks/peers`` that pins its environment.
     delta : of its claim, 0 for pure ε.
+    output : what its scores are made from.
     settings : name of a setting → what it hands to the rival; where there are several, one is chosen in public.
     defaults : settings that are measured whatever the choice.
     two_classes : whether it takes no more than two.
@@ -43,6 +44,7 @@ class Rival:
     package: str
     requirements: str = "requirements.txt"
     delta: float = 0.0
+    output: str = "probabilities"
     settings: Mapping[str, Mapping[str, Any]]
     defaults: tuple[str, ...]
     two_classes: bool = False
@@ -86,44 +88,51 @@ def _of(names: Mapping[str, tuple[Any, ...]], *keys: str) -> dict[str, dict[str,
     return {name: dict(zip(keys, values, strict=True)) for name, values in names.items()}
 
 
+PUBLISHED = {"n_trees": 20, "max_depth": 6, "leaf": 50, "sampled": 0.1}
+"""dp-xgboost as in its paper, on sets of fewer than 100 000 records; ``leaf`` is the weight of a leaf in records, or
+below 1 as a share of a sample."""
+_SQUARED, _LOGISTIC = "reg:squarederror", "binary:logistic"
+_LOSSES = {_SQUARED: "squared", _LOGISTIC: "logistic"}
+_PENALTIES = {f"C = {c:g}": {"C": c} for c in (1.0, 10.0, 0.1, 0.01, 0.001)} | {
+    f"C = {c:g}/n": {"over_n": c} for c in (1.0, 10.0)
+}
 RIVALS: dict[str, Rival] = {
     rival.name: rival
     for rival in (
         Rival(
             name="diffprivlib forest",
             package="diffprivlib",
+            output="shares of hard votes",
             settings=_of(
                 {
-                    f"{trees} trees, depth {depth}": (trees, depth)
-                    for trees, depth in ((25, 5), (5, 3), (5, 6), (25, 3), (25, 8), (100, 5))
+                    f"{trees} trees, depth {depth}{', one-hot' * wide}": (trees, depth, wide)
+                    for trees, depth, wide in (
+                        *((10, 5, False), (5, 3, False), (5, 6, False), (25, 3, False), (25, 5, False)),
+                        *((25, 8, False), (100, 5, False), (25, 8, True), (100, 5, True)),
+                    )
                 },
                 "n_estimators",
                 "max_depth",
+                "one_hot",
             ),
-            defaults=("25 trees, depth 5",),
-        ),
-        Rival(
-            name="diffprivlib tree",
-            package="diffprivlib",
-            settings={"depth 5": {"max_depth": 5}},
-            defaults=("depth 5",),
+            defaults=("10 trees, depth 5",),
         ),
         Rival(
             name="diffprivlib logistic",
             package="diffprivlib",
-            settings={f"C = {c:g}": {"C": c} for c in (1.0, 10.0, 0.1, 0.01, 0.001)},
-            defaults=("C = 1", "C = 0.01"),
+            settings=_PENALTIES,
+            defaults=("C = 1",),
         ),
         Rival(
             name="diffprivlib logistic, norm 1",
             package="diffprivlib",
-            settings={f"C = {c:g}": {"C": c} for c in (1.0, 10.0, 0.1, 0.01, 0.001)},
+            settings=_PENALTIES,
             defaults=("C = 1",),
         ),
         Rival(
             name="diffprivlib naive Bayes",
             package="diffprivlib",
-            settings={"ordinal": {}},
+            settings={"ordinal": {}, "one-hot": {"one_hot": True}},
             defaults=("ordinal",),
         ),
         Rival(
@@ -140,27 +149,72 @@ RIVALS: dict[str, Rival] = {
                         (300, 0.05, 32),
                         (100, 0.05, 16),
                         (100, 0.01, 64),
+                        (300, 0.01, 64),
+                        (300, 0.01, 128),
                     )
                 },
                 "max_rounds",
                 "learning_rate",
                 "max_bins",
             ),
-            defaults=("300 rounds, rate 0.01, 32 bins", "1000 rounds, rate 0.01, 32 bins"),
+            defaults=("300 rounds, rate 0.01, 32 bins",),
             two_classes=True,
         ),
         Rival(
             name="dp-xgboost",
             package="dp-xgboost",
-            settings=_of(
+            output="probabilities, or numbers cut to [0, 1]",
+            settings={"20 trees, depth 6, as published": PUBLISHED | {"loss": _SQUARED}}
+            | _of(
                 {
-                    f"{trees} trees, depth {depth}": (trees, depth)
-                    for trees, depth in ((5, 4), (2, 4), (5, 2), (10, 4), (10, 2), (20, 6))
+                    f"{trees} trees, depth {depth}, {_LOSSES[loss]}": (trees, depth, leaf, sampled, loss)
+                    for trees, depth, leaf, sampled, loss in (
+                        (20, 6, 0.03, 0.2, _SQUARED),
+                        (5, 6, 0.1, 0.2, _SQUARED),
+                        (2, 6, 0.1, 0.2, _SQUARED),
+                        (20, 4, 0.1, 0.2, _LOGISTIC),
+                        (20, 2, 0.1, 0.2, _LOGISTIC),
+                        (5, 6, 0.1, 0.1, _LOGISTIC),
+                        (5, 4, 0.1, 0.2, _LOGISTIC),
+                        (5, 2, 0.1, 0.2, _LOGISTIC),
+                        (2, 2, 0.1, 0.2, _LOGISTIC),
+                    )
                 },
                 "n_trees",
                 "max_depth",
+                "leaf",
+                "sampled",
+                "loss",
             ),
-            defaults=("5 trees, depth 4",),
+            defaults=("20 trees, depth 6, as published",),
+            two_classes=True,
+        ),
+        Rival(
+            name="S-BDT",
+            package="sbdt",
+            requirements="requirements-sbdt.txt",
+            delta=DELTA,
+            settings=_of(
+                {
+                    "200 trees, depth 6": (200, 6, 0.1, 1.0, 0.8, 0.1, 5.0, 0.04, True, 0),
+                    "400 trees, depth 6": (400, 6, 0.1, 1.0, 0.3, 0.1, 10.0, 0.04, True, 0),
+                    "100 trees, depth 6": (100, 6, 0.1, 1.0, 0.3, 0.1, 10.0, 0.1, False, 0),
+                    "200 trees, depth 3, refined": (200, 3, 0.3, 1.0, 0.3, 0.25, 1.0, 0.5, False, 5),
+                    "400 trees, depth 6, sampled": (400, 6, 0.1, 0.01, 0.3, 0.1, 10.0, 0.04, True, 0),
+                    "50 trees, depth 5": (50, 5, 0.1, 1.0, 0.5, 0.1, 10.0, 0.1, True, 0),
+                },
+                "nb_trees",
+                "max_depth",
+                "learning_rate",
+                "subsampling_ratio",
+                "l2_threshold",
+                "hess_l2_threshold",
+                "l2_lambda",
+                "leaf_denom_noise_weight",
+                "ignore_split_constraints",
+                "refine_splits_rounds",
+            ),
+            defaults=(),
             two_classes=True,
         ),
         Rival(
@@ -168,6 +222,7 @@ RIVALS: dict[str, Rival] = {
             package="dpmm",
             requirements="requirements-mst.txt",
             delta=DELTA,
+            output="probabilities of a learner on synthetic records",
             settings={"16 bins": {"bins": 16}},
             defaults=("16 bins",),
             datasets=("adult", "magic-telescope"),

@@ -1,13 +1,14 @@
 """Pages made from the code: what every registered estimator takes and promises, and the papers' steps as they stand.
 
-Run ``python -m private_trees.site.pages`` to write ``book/estimators.md``, ``book/code.md`` and what the front page
-includes.
+Run ``python -m private_trees.site.pages`` to write ``book/estimators.md``, ``book/code.md``, ``book/rivals.md`` and
+what the front page includes.
 """
 
 from __future__ import annotations
 
 import ast
 import inspect
+import json
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -25,11 +26,13 @@ from dpnb.papers.edprf import EDPRF
 from dpnb.papers.pearson import PearsonTree
 from dpnb.terminal import Parser, command
 
+from ..board.rivals import BOARD, RIVALS, Rival
 from ..lineage.trees import PINQID3, DiffGen, DiffPC45, DiffPID3, DiffPRF, DTDiff, SuLQID3
+from ..studies.runs import results_folder
 from . import glance
 from .templates import environment
 
-PAGES = ("estimators", "code")
+PAGES = ("estimators", "code", "rivals")
 CHAPTERS: dict[type, str] = {
     **dict.fromkeys(
         (DTDiff, DiffGen, DiffPC45, DiffPID3, DiffPRF, DiffPRFs, PINQID3, RandomTrees, SuLQID3),
@@ -51,7 +54,14 @@ def page(name: str) -> str:
     """MyST of one of :data:`PAGES`."""
     shown = environment()
     shown.filters |= {"myst": myst, "fields": fields, "privacy": privacy, "steps": steps, "stem": stem}
-    return shown.get_template(f"{name}.md.jinja").render(chapters=CHAPTERS)
+    shown.filters["version"] = measured_version
+    return shown.get_template(f"{name}.md.jinja").render(chapters=CHAPTERS, rivals=RIVALS.values())
+
+
+def measured_version(rival: Rival) -> str:
+    """Version of a rival's package that the board was measured with."""
+    told = json.loads((results_folder() / f"{BOARD}.json").read_text(encoding="utf-8"))
+    return str(told["rivals"][rival.name]["versions"][rival.package])
 
 
 def myst(text: str) -> str:

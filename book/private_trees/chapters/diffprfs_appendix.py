@@ -239,7 +239,6 @@ def check_by_epsilon(mean: pd.DataFrame, error: pd.DataFrame, *, floor: float) -
     wrote, noise = rows_of("as written", mean, error)
     overall = wrote.mean()
     rise, spread = wrote[2.0] - wrote[0.05], np.hypot(noise[2.0], noise[0.05])
-    deeper = [("info_gain", depth) for depth in (5, 6, 7)]
     observe("diffprfs-rises", "rises at each step, from {:.3f} to {:.3f}", lambda m: m.is_monotonic_increasing and
             m.iloc[0] > 0.5, overall, says=[overall.iloc[0], overall.iloc[-1]])
     observe("diffprfs-below", r"At $\varepsilon=0.05$ every curve but that of information gain at depth 3 lies below "
@@ -248,8 +247,6 @@ def check_by_epsilon(mean: pd.DataFrame, error: pd.DataFrame, *, floor: float) -
             lambda a: all(a[score].is_monotonic_decreasing for score in ("info_gain", "max")), wrote[0.05])
     observe("diffprfs-nine-rise", "From 0.05 to 2 nine of the ten curves rise by more than two standard errors",
             lambda r, e: r.index[r <= 2 * e].tolist() == [("info_gain", 3)], rise, spread)
-    observe("diffprfs-gain-deep", "the curves of depth 5 to 7 rise by more than two standard errors",
-            lambda r, e: (r[deeper] > 2 * e[deeper]).all(), rise, spread)
 
 
 def check_by_depth(mean: pd.DataFrame, error: pd.DataFrame) -> None:

@@ -87,8 +87,8 @@ def check_zcdp(needed: Mapping[float, Mapping[str, float]]) -> None:
     """Permute-and-flip in zCDP: the ρ that a pair needs, by ε and mechanism."""
     times = {epsilon: rho["PF"] / rho["EM"] for epsilon, rho in needed.items()}
     share = {name: np.array([rho[name] / e**2 for e, rho in needed.items()]) for name in ("EM", "PF")}
-    observe("foundations-pf-times", r"PF needs {:.2f} times the $\rho$ of EM at $\varepsilon=1$, {:.2f} times at 0.5 and "
-            "{:.2f} times at 0.1", lambda t: 1 < t[1.0] < t[0.5] < t[0.1] < 4, times,
+    observe("foundations-pf-times", r"PF needs {:.2f} times the $\rho$ of EM at $\varepsilon=1$, {:.2f} times at 0.5 "
+            "and {:.2f} times at 0.1", lambda t: 1 < t[1.0] < t[0.5] < t[0.1] < 4, times,
             says=[times[e] for e in (1.0, 0.5, 0.1)])
     observe("foundations-pf-limit", "The factor tends to 4", lambda t: 3.95 < t[0.01] < 4, times)
     observe("foundations-pf-generic", r"while $\frac{\varepsilon^2}8$ is enough for EM", lambda s:
@@ -96,7 +96,7 @@ def check_zcdp(needed: Mapping[float, Mapping[str, float]]) -> None:
 
 
 def check_shorter(shorter: pd.DataFrame) -> None:
-    """Which mechanism with a δ: in how many of twelve cases PF needs the shorter lead, by total and number of choices."""
+    """Which mechanism with a δ: in how many of twelve cases PF needs the shorter lead."""
     observe("foundations-few-choices", "EM needs the shorter lead in most cases from one choice on at "
             r"$\varepsilon=0.1$ and $\delta=10^{-3}$, and only from ten on at $\varepsilon=10$ and $\delta=10^{-6}$",
             lambda s: s.loc[(0.1, 1e-3)].max() < 6 and (s.loc[(10.0, 1e-6)] > 6).tolist() == [True] * 4 + [False] * 2,

@@ -72,6 +72,9 @@ def test_a_changed_verdict_changes_the_line() -> None:
     line = glance.verdict_line(papers)
     assert f"All {sum(len(paper.claims) for paper in papers)} claims" in line
     assert glance.verdict_line(papers[1:]) != line
+    defects = {(c.id.partition("-")[0], d) for paper in papers for c in paper.claims for d in c.defects}
+    assert line.endswith(f"rest on {len(defects)} defects.")
+    assert len(defects) < sum(c.verdict == "fails" for paper in papers for c in paper.claims)
 
 
 # --- heads and cards --------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from dpnb.papers.pearson import VARIANTS, PearsonTree, correlation, covariation
 from dpnb.privacy.laws import Exponential
 from dpnb.records.memory import Records
 from dpnb.trees.scores import ABS_PHI, ABS_S_XY, PHI
+from private_trees.exercises import pearson as exercises
 from private_trees.studies import pearson as grids
 from private_trees.studies import runs
 from private_trees.studies.targets import LONELY
@@ -81,6 +82,54 @@ def test_two_classes_are_separated_where_the_absolute_value_is_one() -> None:
     backwards, useless = table_of({(0, 1): 3, (1, 0): 3}), table_of({(0, 0): 3, (1, 0): 3})
     assert PHI(backwards) == pytest.approx(-1)
     assert PHI(backwards) < PHI(useless)  # broken twin: signed, the better cut comes last
+    assert (
+        best_signed([0, 1], [1, 0]) == best_signed([0, 1], [0, 0]) == 0
+    )  # and by the best of its values, level
+
+
+def best_signed(values: list[int], classes: list[int]) -> float:
+    """Step 3 with signed coefficients: the largest over all values, of which the largest cuts nothing off."""
+    found = []
+    for value in values:
+        above = [int(v > value) for v in values]
+        found.append(np.corrcoef(above, classes)[0, 1] if np.std(above) and np.std(classes) else 0.0)
+    return float(max(found))
+
+
+def test_the_best_signed_coefficient_changes_by_one_and_that_of_a_fixed_cut_by_two() -> None:
+    """The records (0, 0) and (1, 1), of value and class, and (0, 2) in the place of the first one."""
+    assert best_signed([0, 1], [0, 1]) - best_signed([0, 1], [2, 1]) == pytest.approx(1)
+    for size in (1, 2, 3, 4):
+        for x in product(range(3), repeat=size):
+            for y in product(range(3), repeat=size):
+                assert 0 <= best_signed(list(x), list(y)) <= 1 + 1e-9
+    fixed = [np.corrcoef([0, 1], classes)[0, 1] for classes in ([0, 1], [2, 1])]
+    assert fixed == pytest.approx([1, -1])  # broken twin: a cut that is fixed beforehand
+
+
+def test_an_exact_coefficient_tells_the_last_record() -> None:
+    known = table_of({(0, 0): 4, (0, 1): 1, (1, 0): 2, (1, 1): 3})
+    found = {cell: float(PHI(known + table_of({cell: 1}))) for cell in product((0, 1), repeat=2)}
+    assert len({round(phi, 9) for phi in found.values()}) == 4
+    one_branch = table_of(
+        {(0, 0): 9}
+    )  # broken twin: where nothing varies, three of the four records look alike
+    assert len({float(PHI(one_branch + table_of({cell: 1}))) for cell in found}) == 2
+
+
+def test_two_levels_are_enough_with_three_class_numbers() -> None:
+    """Exact loss of two choices on the path of a record, by replay and by the formula; one level keeps the claim."""
+    pair = grids.numbered(copies=10)
+    levels = grids.TARGETS["a budget for each level, h = 4"].make(epsilon=1.0, domain=pair.domain)
+
+    def worst(depth: int) -> float:
+        tree = levels.set_params(max_depth=depth)
+        return max(replay(tree, pair.first, pair.second, seed=s).lower_bound for s in range(200))
+
+    assert worst(2) == pytest.approx(exercises.numbered_loss(1.0, 10), abs=1e-6)
+    assert worst(2) > 1.28
+    assert worst(1) < 1  # broken twin
+    assert exercises.numbered_loss(1.0, 10**7) == pytest.approx(1 + math.sqrt(3) / 4, abs=1e-5)
 
 
 def test_class_numbers_change_the_coefficient() -> None:
@@ -391,7 +440,10 @@ def test_the_noise_of_a_leaf_costs_exactly_its_budget() -> None:
 
 
 def visited(h: int, attributes: int) -> tuple[list[str], list[str]]:
-    """Steps 1, 2 and 6 to 9 to the letter on data that never have one class: data sets handled, and left open."""
+    """Steps 1, 2 and 6 to 9 to the letter on data that never have one class: data sets handled, and left open.
+
+    Raises KeyError where step 8 asks for a set of negative depth: from there on the steps never end.
+    """
     omega: dict[int, list[str]] = {0: ["x"]}
     j, left, handled, step = 0, attributes, [], 2
     while step != 9:
@@ -422,6 +474,11 @@ def test_steps_6_to_8_visit_every_data_set_once(h: int) -> None:
         handled, still_open = visited(h, attributes=h)
         assert len(handled) < len(names)
         assert len(still_open) == h + 1
+
+
+def test_a_root_that_is_a_leaf_never_ends() -> None:
+    with pytest.raises(KeyError, match="-1"):
+        visited(0, attributes=3)
 
 
 def test_a_tree_has_at_most_as_many_splits_as_attributes() -> None:

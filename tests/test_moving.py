@@ -50,7 +50,8 @@ class Case(NamedTuple):
 
 def noise_cases() -> Iterator[Case]:
     counts = np.arange(-3, 15)
-    for epsilon in (0.1, 0.7, 1.0, 3.0):
+    for epsilon, bound in ((0.1, 1.11), (0.7, 2.02), (1.0, 2.72), (1.5, 4.49), (3.0, 20.09)):
+        yield Case("math.noise.bound(a.epsilon)", {"epsilon": epsilon}, bound)
         masses = {}
         far = np.arange(-1000, 1000)
         for centre in (3, 5, 6):
@@ -220,6 +221,7 @@ WRONG: dict[str, list[Change]] = {
         ("Math.tanh(epsilon / 2) *", "Math.tanh(epsilon) *"),
         ("1 - q ** (count - centre + 1)", "1 - q ** (count - centre)"),
         ("atMost(k - 1, smaller", "atMost(k, smaller"),
+        ("Math.ceil(100", "Math.round(100"),
     ],
     "selection": [
         ("weights.map(weight => weight / sum(weights))", "weights.map(weight => weight / (1 + sum(weights)))"),

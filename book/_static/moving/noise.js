@@ -20,7 +20,10 @@
     return chance;
   };
 
-  moving.math.noise = { mass, atMost, exceeds };
+  // A bound is rounded up.
+  const bound = epsilon => Math.ceil(100 * Math.exp(epsilon)) / 100;
+
+  moving.math.noise = { mass, atMost, exceeds, bound };
 
   const laws = epsilon => {
     const first = -1, last = 12, bottom = 170;
@@ -73,13 +76,13 @@
     draw: ([value]) => {
       const epsilon = value / 10;
       const [without, own] = [ILL, ILL + 1].map(ill => exceeds(ill, HEALTHY, epsilon));
-      const [factor, ratio] = [Math.exp(epsilon), own / without].map(number => number.toFixed(2));
+      const ratio = (own / without).toFixed(2);
       return {
         panels: [laws(epsilon), answer(without, own)],
         says: [
-          `At ε = ${epsilon.toFixed(1)} no released count is more than ${factor} times as likely with you as without you; ` +
+          `At ε = ${epsilon.toFixed(1)} no released count is more than ${bound(epsilon).toFixed(2)} times as likely with you as without you; ` +
           `the answer “ill” is ${ratio} times as likely.`,
-          `ε = ${epsilon.toFixed(1)} 时，任何发布的计数在有你与没有你时的概率至多相差 ${factor} 倍；回答“患病”的概率相差 ${ratio} 倍。`,
+          `ε = ${epsilon.toFixed(1)} 时，任何发布的计数在有你与没有你时的概率至多相差 ${bound(epsilon).toFixed(2)} 倍；回答“患病”的概率相差 ${ratio} 倍。`,
         ],
       };
     },

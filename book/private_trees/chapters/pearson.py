@@ -20,7 +20,7 @@ from dpnb.trees.scores import ABS_PHI, ABS_S_XY, PHI
 
 from .. import experiments
 from ..drawings.pearson import DATAFLOW
-from ..exercises.pearson import block_losses
+from ..exercises.pearson import block_losses, numbered_loss
 from ..site.notebook import integer, one_of
 from ..site.observations import observe
 from ..studies import pearson as grids
@@ -198,14 +198,14 @@ def check_exact_releases(
             "log-ratio of {:.2f}", lambda a: 0.4 < a[1] < a[0] < 0.6, of_a, says=[*of_a, np.log(of_a[0] / of_a[1])])
     observe("pearson-argmax", "The arg-max, which takes the larger one, is $a$ without it and $b$ with it",
             lambda d: d["D"].argmax() == 0 and d["D'"].argmax() == 1, drawn)
-    observe("pearson-forty-queries", "{:.4f} without the last record and {:.4f} with it",
+    observe("pearson-queries", "{:.4f} without the last record and {:.4f} with it",
             lambda q, a, b: np.allclose(q, [np.mean(a), np.mean(b)]) and q[1] > q[0], queried, *points_of.values(),
             says=queried)
     observe("pearson-one-class", "The test for one class does so too, below the root",
             lambda n: n["D"][1] == 0 and list(n.values())[1][1] == 1, inside)
 
 
-def check_path(path: pd.DataFrame, worst: float) -> None:
+def check_path(path: pd.DataFrame, worst: float, at_two: float) -> None:
     """Budget of a path."""
     observe("pearson-levels-formula", "replay finds the formula's loss",
             lambda a, b: abs(a - b) < 1e-6 and a > 0, float(path["16 attributes"][4]), worst)
@@ -214,6 +214,8 @@ def check_path(path: pd.DataFrame, worst: float) -> None:
     observe("pearson-levels-thousand", "the loss is {:.3f} at eight levels, under a bound of {:.3f}",
             lambda t: 0.9 * t["proved bound"] < t["1000 attributes"] < t["proved bound"], path.loc[8],
             says=[path[name][8] for name in ("1000 attributes", "proved bound")])
+    observe("pearson-levels-two", "two levels already lose {:.4f} with the numbers of three classes and ten copies",
+            lambda a: 1 < a < 1 + np.sqrt(3) / 4 and abs(a - numbered_loss(1.0, 10)) < 1e-6, at_two, says=[at_two])
 
 
 def check_repair(paths: Mapping[str, Floats], models: Mapping[str, PearsonTree], *, budget: float) -> None:

@@ -97,12 +97,11 @@ def check_leads(leads: pd.DataFrame, named: Mapping[str, str]) -> None:
     observe("foundations-lead", "at 1000 records the max-class sum leads by {:.0f} and Gini by {:.0f}",
             lambda a: a["max-class sum"] > a["Gini"] > 50, at, says=[at["max-class sum"], at["Gini"]])
     observe("foundations-lead-normalised", r"information gain leads by {:.2f}, $\lvert\phi\rvert$ by {:.2f} and "
-            "normalised Gini by {:.2f}, whatever $n$ is", lambda a: all(0.1 <= a[name] <= 1 for name in normalised),
-            at, says=[at[name] for name in normalised])
+            "normalised Gini by {:.2f}, whatever $n$ is", lambda a, f: (np.abs(f) < 1e-9).all()
+            and all(0.1 <= a[name] <= 1 for name in normalised), at, flat, says=[at[name] for name in normalised])
     observe("foundations-lead-public", "there information gain would lead by {:.0f} and normalised Gini by {:.0f}, as "
             "Gini does", lambda s: s["info_gain"] > 20 and np.isclose(s["gini_normalised"], s["gini"])
             and s["abs_phi"] < 1, of_size, says=[of_size["info_gain"], of_size["gini_normalised"]])
-    observe("foundations-lead-flat", "whatever $n$ is", lambda f: (np.abs(f) < 1e-9).all(), flat)
 
 
 def check_cut(
@@ -134,7 +133,8 @@ def check_misses(missed: pd.DataFrame, at_six: pd.DataFrame) -> None:
             lambda t: (t["EM"] > t["PF"]).all(), missed[["PF", "EM"]])
     observe("foundations-thousand", "PF misses with probability {:.3f}, and no private choice can promise less than "
             "{:.3f}", lambda x: 0 < x["least"] < x["PF"], of_many, says=list(of_many))
-    observe("foundations-factor", r"{:.2f} at $\varepsilon=0.1$ and {:.2f} at $\varepsilon=0.5$", says=factor)
+    observe("foundations-factor", r"{:.2f} at $\varepsilon=0.1$ and {:.2f} at $\varepsilon=0.5$",
+            lambda f: 2 < f[0] < f[1] < 2.2, factor, says=factor)
 
 
 def check_regret(regret: pd.DataFrame, most: float) -> None:
@@ -160,7 +160,8 @@ def check_exercises(root: float) -> None:
     """Numbers of the solutions: ``root`` is the largest change of the root of the max-class sum."""
     need = np.log(427 / 0.2)
     fall = np.log2(6) / 7 + (np.log2(7) - 6 / 7 * np.log2(6))  # log2(n - 1)/n + H2(1/n) at n = 7
-    observe("foundations-ex-records", r"1200\cdot{:.2f}\approx{:.0f}", says=[need, round(1200 * need, -2)])
+    observe("foundations-ex-records", r"1200\cdot{:.2f}\approx{:.0f}",
+            lambda x: abs(1200 * x - 9200) < 50, need, says=[need, round(1200 * need, -2)])
     observe("foundations-ex-gain", "This is {:.2f} for $n=7$", lambda x: 0 < x < 1, fall, says=[fall])
     observe("foundations-ex-root", r"at $n=10$ it is $\sqrt6-\sqrt5={:.4f}$",
             lambda x: np.isclose(x, np.sqrt(6) - np.sqrt(5)), root, says=[root])

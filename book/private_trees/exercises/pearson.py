@@ -58,6 +58,13 @@ def path_loss(epsilon: float, attributes: int, apart: int, h: int) -> float:
     return float(np.log(kept + (1 - kept) * np.exp(epsilon / 2)).sum())
 
 
+def numbered_loss(epsilon: float, copies: int) -> float:
+    """Exact loss of the two choices of the proof of `pcc-levels` with three class numbers."""
+    root = np.exp(epsilon / 2) / (np.exp(epsilon / 2) + copies + 1)
+    root *= copies * np.exp(np.sqrt(3) / 2 * epsilon / 2) + 2
+    return float(np.log(root * (copies * np.exp(epsilon / 2) + 1) / (copies + 1)))
+
+
 @judge
 def check_phi(mine: Callable[[Floats], float]) -> None:
     """Check a function of a (2, 2) table of counts, branch by class, that gives the coefficient without its sign."""

@@ -41,6 +41,7 @@ PAGE = Path("book") / "claims.md"
 
 _PAPER_KEYS = {"paper", "title", "chapter", "claims"}
 _REQUIRED = ("id", "source", "claim", "verdict", "kind", "evidence")
+_LISTS = ("evidence", "defects")
 _FENCE = re.compile(r"^(`{3,}).*?^\1", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^#{1,3} +(.+?) *$", re.MULTILINE)  # as many levels as have anchors in the book
 _PROOF = re.compile(r"^(?::{3,}|`{3,})\{prf:\w+\}[^\n]*\n:label: *(\S+)", re.MULTILINE)
@@ -63,6 +64,7 @@ class Claim:
     kind : one of :data:`KINDS`.
     evidence : places in the book, ``page#label``, and tests, ``file.py::name``.
     note : reasons and limits of the verdict, MyST; may be empty.
+    defects : what a claim that fails rests on, each in the words of all claims that rest on it.
     """
 
     id: str
@@ -72,6 +74,7 @@ class Claim:
     kind: str
     evidence: tuple[str, ...]
     note: str = ""
+    defects: tuple[str, ...] = ()
 
     @property
     def tests(self) -> list[str]:
@@ -160,7 +163,14 @@ def page(papers: Sequence[Paper], root: Path) -> str:
         "badge": lambda verdict: f"{{bdg-{VERDICTS[verdict]}}}`{verdict}`",
         "link": lambda reference: _link(reference, root),
     }
-    return shown.get_template("claims.md.jinja").render(papers=papers, verdicts=VERDICTS, kinds=KINDS)
+    return shown.get_template("claims.md.jinja").render(
+        papers=papers, verdicts=VERDICTS, kinds=KINDS, defects=defects_of(papers)
+    )
+
+
+def defects_of(papers: Sequence[Paper]) -> set[tuple[str, str]]:
+    """Defects that the failing claims rest on, each once with the key of its paper."""
+    return {(paper.key, defect) for paper in papers for claim in paper.claims for defect in claim.defects}
 
 
 def notebooks_of(chapter: Path) -> list[Path]:
@@ -213,21 +223,22 @@ def _paper_faults(data: Any) -> list[str]:
 
 def _key_faults(claim: dict[Any, Any]) -> list[str]:
     missing = [key for key in _REQUIRED if not claim.get(key)]
-    unknown = [str(key) for key in claim if key not in (*_REQUIRED, "note")]
-    evidence = claim.get("evidence", [])
-    listed = isinstance(evidence, list) and all(isinstance(e, str) for e in evidence)
-    words = all(isinstance(value, str) for key, value in claim.items() if key != "evidence")
+    unknown = [str(key) for key in claim if key not in (*_REQUIRED, "note", "defects")]
+    lists = [claim[key] for key in _LISTS if key in claim]
+    listed = all(isinstance(one, list) and all(isinstance(e, str) for e in one) for one in lists)
+    words = all(isinstance(value, str) for key, value in claim.items() if key not in _LISTS)
     return (
         [f"lacks {', '.join(missing)}"] * bool(missing)
-        + [f"unknown key {', '.join(unknown)}; expected {', '.join(_REQUIRED)}, note"] * bool(unknown)
-        + ["'evidence' must be a list of strings, all else a string"] * (not (listed and words))
+        + [f"unknown key {', '.join(unknown)}; expected {', '.join(_REQUIRED)}, note, defects"]
+        * bool(unknown)
+        + ["'evidence' and 'defects' must be lists of strings, all else a string"] * (not (listed and words))
     )
 
 
 def _paper(data: dict[str, Any], path: Path, faults: list[str]) -> Paper:
     claims = []
     for entry in data["claims"]:
-        claim = Claim(**(entry | {"evidence": tuple(entry["evidence"])}))
+        claim = Claim(**(entry | {key: tuple(entry.get(key, ())) for key in _LISTS}))
         faults += [f"{path.name}: {claim.id}: {fault}" for fault in _claim_faults(claim, path.stem)]
         claims.append(claim)
     return Paper(data["paper"], data["title"], data["chapter"], tuple(claims))
@@ -248,6 +259,8 @@ def _claim_faults(claim: Claim, stem: str) -> list[str]:
             )
     if claim.verdict != "cannot be checked" and not (claim.places and claim.tests):
         faults.append("a verdict needs a place in the book and a test as evidence")
+    if (claim.verdict == "fails") != bool(claim.defects):
+        faults.append("a claim that fails names its defects, and no other claim has any")
     return faults
 
 

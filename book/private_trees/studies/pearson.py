@@ -190,9 +190,18 @@ def separated(attributes: int = 16) -> Pair:
     return Pair("half of the attributes", (X, y), (more, one), binary(X))
 
 
-def binary(X: pd.DataFrame) -> Domain:
-    """Domain of attributes and classes that are 0 or 1."""
-    return Domain(tuple(Categorical(name, (0, 1)) for name in X.columns), (0, 1))
+def numbered(*, copies: int) -> Pair:
+    """Two records of classes 1 and 2, and one of class 0: copies of an attribute, another one, and a constant."""
+    names = [*(f"a{k}" for k in range(copies)), "b", "c"]
+    rows = [(0, 0, 1), (0, 1, 2), (1, 1, 0)]  # a, b, class
+    X = pd.DataFrame([[a] * copies + [b, 0] for a, b, _ in rows], columns=names)
+    y = pd.Series([label for *_, label in rows])
+    return Pair("three class numbers", (X[:-1], y[:-1]), (X, y), binary(X, classes=(0, 1, 2)))
+
+
+def binary(X: pd.DataFrame, *, classes: tuple[int, ...] = (0, 1)) -> Domain:
+    """Domain of attributes that are 0 or 1."""
+    return Domain(tuple(Categorical(name, (0, 1)) for name in X.columns), classes)
 
 
 def overtaken() -> Pair:

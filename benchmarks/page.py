@@ -13,6 +13,7 @@ PAGE = Path("book") / "benchmarks.md"
 COLUMNS = [
     "date", "commit", "version", "python", "numpy", "sklearn",
     "case", "peer", "data", "rows", "ratio", "lower", "upper", "pairs", "peer_seconds", "peak_mb",
+    "first_seconds",
 ]  # fmt: skip
 KEY = ["case", "data", "commit"]
 WORDS = ["date", "commit", "version", "python", "numpy", "sklearn", "case", "peer", "data"]
@@ -48,7 +49,9 @@ def read(path: Path) -> pd.DataFrame:
     """Rows of all runs in the order in which they were measured; none if there is no file."""
     if not path.exists():
         return pd.DataFrame(columns=COLUMNS)
-    return pd.read_csv(path, dtype=dict.fromkeys(WORDS, str), keep_default_na=False)
+    return pd.read_csv(
+        path, dtype=dict.fromkeys(WORDS, str), keep_default_na=False, na_values={"first_seconds": ""}
+    )
 
 
 def of_one_commit(history: pd.DataFrame, what: str) -> pd.DataFrame:

@@ -67,6 +67,7 @@ def page(history: pd.DataFrame) -> str:
     adult = latest[latest["data"] == "adult"]
     by_size = latest.sort_values(["rows", "case"], key=lambda c: c.map(order) if c.name == "case" else c)
     binning = history[history["case"] == "booster-binning"]
+    peer = history.query("peer == 'forest' and data == 'adult'")["peer_seconds"]
     return (
         environment(Path(__file__).parent)
         .get_template("page.md.jinja")
@@ -76,6 +77,7 @@ def page(history: pd.DataFrame) -> str:
             on_adult=dict(zip(adult["case"], adult["ratio"], strict=True)),
             latest=list(by_size.itertuples()),
             growth=list(of_one_commit(binning, "rows").itertuples()) if len(binning) else [],
+            peer=peer,
             runs=history[WORDS[:6]].drop_duplicates().itertuples(),
             history=history.itertuples(),
         )

@@ -276,9 +276,10 @@ def check_letters_pay(readings: pd.DataFrame, response: pd.DataFrame, change: pd
     observe("dpada-flat-up", "all four variants of `flat, first, clip0, raw` are more accurate at $m=100$ than at 30 "
             "on both data sets", lambda c: (c > 0).all() and len(c) == 8, flat)
     means: Any = readings.pivot_table("mean", "utility", ["method", "epsilon"])
+    dpada: Any = change.xs("all", axis=1, level=1)
     spaced = ["improved", "swing"]
     shown = pd.DataFrame({
-        "DPAda falls": (change.xs("all", axis=1, level=1) < 0).all(axis=1),
+        "DPAda falls": (dpada < 0).all(axis=1),
         "both rise with m": (change.loc[:, (slice(None), spaced)] > 0).all(axis=1),
         "both rise with B": (means.xs(5.0, axis=1, level=1) > means.xs(0.1, axis=1, level=1))[spaced].all(axis=1)})
     observe("dpada-none-shows-all", "In none of the {:.0f} does DPAda fall with $m$ while Swing and Improved rise with "

@@ -162,7 +162,12 @@ def table(root: Path) -> str:
         (f"{booster}, with δ", "this book's own", *cells("PrivateBooster, δ")),
         ("without privacy", "", "", f"{top(root / 'results'):.3f}"),
     ]
-    head = ("System", "Its privacy claim, as written", "Setting of the repair", f"AUC on Adult at ε = {EPSILON:g}")
+    head = (
+        "System",
+        "Its privacy claim, as written",
+        "Setting of the repair",
+        f"AUC on Adult at ε = {EPSILON:g}",
+    )
     lines = [head, ("---", "---", "---", "--:"), *rows]
     body = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     return f"{body}\n\n{verdict_line(papers)}\n"

@@ -13,6 +13,7 @@ PAGE = Path("book") / "benchmarks.md"
 COLUMNS = [
     "date", "commit", "version", "python", "numpy", "sklearn",
     "case", "peer", "data", "rows", "ratio", "lower", "upper", "pairs", "peer_seconds", "peak_mb",
+    "first_seconds",
 ]  # fmt: skip
 KEY = ["case", "data", "commit"]
 WORDS = ["date", "commit", "version", "python", "numpy", "sklearn", "case", "peer", "data"]
@@ -48,7 +49,9 @@ def read(path: Path) -> pd.DataFrame:
     """Rows of all runs in the order in which they were measured; none if there is no file."""
     if not path.exists():
         return pd.DataFrame(columns=COLUMNS)
-    return pd.read_csv(path, dtype=dict.fromkeys(WORDS, str), keep_default_na=False)
+    return pd.read_csv(
+        path, dtype=dict.fromkeys(WORDS, str), keep_default_na=False, na_values={"first_seconds": ""}
+    )
 
 
 def of_one_commit(history: pd.DataFrame, what: str) -> pd.DataFrame:
@@ -64,6 +67,7 @@ def page(history: pd.DataFrame) -> str:
     adult = latest[latest["data"] == "adult"]
     by_size = latest.sort_values(["rows", "case"], key=lambda c: c.map(order) if c.name == "case" else c)
     binning = history[history["case"] == "booster-binning"]
+    peer = history.query("peer == 'forest' and data == 'adult'")["peer_seconds"]
     return (
         environment(Path(__file__).parent)
         .get_template("page.md.jinja")
@@ -73,6 +77,7 @@ def page(history: pd.DataFrame) -> str:
             on_adult=dict(zip(adult["case"], adult["ratio"], strict=True)),
             latest=list(by_size.itertuples()),
             growth=list(of_one_commit(binning, "rows").itertuples()) if len(binning) else [],
+            peer=peer,
             runs=history[WORDS[:6]].drop_duplicates().itertuples(),
             history=history.itertuples(),
         )

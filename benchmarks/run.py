@@ -159,9 +159,17 @@ def peak_memory(case: TimedCase, name: str, copies: int) -> float:
     return tracemalloc.get_traced_memory()[1] / 2**20
 
 
-def own_process(case: TimedCase, name: str, copies: int) -> float:
-    """Peak memory in a process of its own."""
-    command = [sys.executable, __file__, "memory", case.name, name, str(copies)]
+def first_fit(case: TimedCase, name: str, copies: int) -> float:
+    """Seconds of the case where nothing ran before it, so that plans of the budget are made as well."""
+    return seconds(case.prepare(Data.load(name, copies)))
+
+
+ALONE = {"memory": peak_memory, "first": first_fit}
+
+
+def own_process(what: str, case: TimedCase, name: str, copies: int) -> float:
+    """A measurement of :data:`ALONE` in a process of its own."""
+    command = [sys.executable, __file__, what, case.name, name, str(copies)]
     return float(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
 
 
@@ -208,7 +216,8 @@ def measure(case: TimedCase, name: str, copies: int, n: int, bar: tqdm[Any]) -> 
         "upper": upper,
         "pairs": n,
         "peer_seconds": np.median(theirs).round(4),
-        "peak_mb": round(own_process(case, name, copies), 1),
+        "peak_mb": round(own_process("memory", case, name, copies), 1),
+        "first_seconds": round(own_process("first", case, name, copies), 4),
     }
 
 
@@ -248,16 +257,17 @@ def main(arguments: Sequence[str], /) -> int:
     parser.add_argument("--dry", action="store_true", help="print, and keep the table as it is")
     commands = parser.add_subparsers(dest="command", metavar="[page]")
     commands.add_parser("page", help="write the page from the table, without a measurement")
-    memory = commands.add_parser("memory")
-    for argument in ("case", "data"):
-        memory.add_argument(argument)
-    memory.add_argument("copies", type=int)
+    for what in ALONE:
+        alone = commands.add_parser(what)
+        for argument in ("case", "data"):
+            alone.add_argument(argument)
+        alone.add_argument("copies", type=int)
     options = parser.parse_args(arguments)
     names = [case.name for case in CASES]
     if not any(re.fullmatch(options.only, name) for name in names):
         parser.error(f"--only {options.only}: expected one of {', '.join(names)}")
-    if options.command == "memory":
-        tell(str(peak_memory(CASES[names.index(options.case)], options.data, options.copies)))
+    if options.command in ALONE:
+        tell(str(ALONE[options.command](CASES[names.index(options.case)], options.data, options.copies)))
         return 0
     if options.command is None:
         run(options)

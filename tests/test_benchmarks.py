@@ -59,7 +59,8 @@ def row_faults(row: dict[Any, Any], made: ModuleType) -> list[str]:
     found = [name for name, shape in shapes.items() if not re.fullmatch(shape, row[name])]
     if not 0 < row["lower"] <= row["ratio"] <= row["upper"]:
         found.append("quartiles")
-    return found + [name for name in ("rows", "pairs", "peer_seconds", "peak_mb") if not row[name] > 0]
+    found += [name for name in ("rows", "pairs", "peer_seconds", "peak_mb") if not row[name] > 0]
+    return found + ["first_seconds"] * bool(row["first_seconds"] <= 0)  # rows of before have none
 
 
 def test_the_page_is_the_table(made: ModuleType, history: pd.DataFrame) -> None:
@@ -84,6 +85,7 @@ def test_the_table_is_whole(made: ModuleType, history: pd.DataFrame) -> None:
         (lambda t: t[::-1].assign(date=[f"2026-01-{d:02}" for d in (3, 2)]), "before an older one"),
         (lambda t: t.assign(ratio=0.0), "quartiles"),
         (lambda t: t.assign(commit="HEAD"), "commit"),
+        (lambda t: t.assign(first_seconds=0.0), "first_seconds"),
         (lambda t: t.assign(case="another"), "case"),
         (lambda t: t.drop(columns="pairs"), "columns"),
     ],

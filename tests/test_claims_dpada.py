@@ -50,6 +50,12 @@ def test_round_1_leaves_two_weights_and_equal_scales() -> None:
     assert gaps == pytest.approx([1 - 2 * wrong] * 2)
     data.reweigh(data.grid.stump(3), 0.3)  # broken twin: after a second stump there are more
     assert len(np.unique(data.weights.round(12))) > 2
+    for labels, alpha in ((X["x"] >= 0.5, 11.5), (np.arange(200) % 2, 0.0)):  # e = 0 is clipped; e = 1/2
+        even = WeightedRecords(Records(X, np.asarray(labels, int), domain=grids.DOMAIN), data.grid)
+        best = even.grid.stump(int(np.argmax(even.right())))
+        assert alpha == 0 or even.outcome(best)[1] == 0
+        even.reweigh(best, alpha)
+        assert len(np.unique((even.weights / even.weights.sum()).round(12))) == 1
 
 
 def scales(reading: str, epsilon: float, seed: int) -> np.ndarray:
@@ -473,6 +479,9 @@ def test_dp_adaboost_falls_with_rounds_at_small_epsilon_only(dataset: str) -> No
     assert lead(*(mine.loc[m].loc[[0.1, 0.3]] for m in (100, 30)))[1] < -4
     assert between_rounds("DP-AdaBoost", dataset, low=0.9)[1] > 4
     assert between_rounds("CART-DPsAdaBoost", dataset)[1] > 10
+    for other in (LETTERS + "swing", LETTERS + "improved", "CART-DPsAdaBoost"):
+        cells = points().loc[other, dataset]
+        assert all(lead(*(cells.loc[m].loc[[e]] for m in (100, 30)))[1] > -2 for e in grids.BUDGETS)
 
 
 def test_improved_is_behind_the_baselines() -> None:

@@ -69,10 +69,10 @@
     };
     const kind = i => (i < 50 ? "soft" : i < Math.round(50 + more) ? "a" : "hollow");
     return panel({
-      head: ["What an attacker gains at most, without δ", "无 δ 时攻击者至多得到什么"],
+      head: ["What an attacker gains at most, δ = 0", "攻击者至多得到什么（δ = 0）"],
       keys: [["soft", ["before", "之前"]], ["a", ["after, at most", "之后至多"]]],
       height: 216,
-      alt: `Bars: a belief of 50 % and one of 1 % before and after. Dots: a hundred guesses, of which ${(50 + more).toFixed(1)} are right at most.`,
+      alt: `Bars: a belief of 50 % and one of 1 % before and after. Dots: a hundred guesses, of which ${(50 + more).toFixed(1)} are right on average at most.`,
     }, bar(22, 0.5), bar(68, 0.01),
     text(12, 112, `100 guesses 猜测: ${(50 + more).toFixed(1)} right 正确`, { class: "strong" }),
     Array.from({ length: 100 }, (_, i) => tag("circle", {
@@ -143,7 +143,7 @@
         says: [
           `Without δ, at ε = ${epsilon} a belief of 50 % rises to ${even} at most, and one of 1 % to ${rare} at most. The booster’s loss ` +
           `of AUC with ${grouped(n)} records: with δ, ${own[0]}; without δ, ${pure[0]}.`,
-          `无 δ 且 ε = ${epsilon} 时，50 % 的信念至多升到 ${even}，1 % 的至多升到 ${rare}。${grouped(n)} 条记录时提升模型的 AUC 损失：有 δ，${own[1]}；无 δ，${pure[1]}。`,
+          `无 δ、ε = ${epsilon} 时，50 % 的信念至多升到 ${even}，1 % 的至多升到 ${rare}。${grouped(n)} 条记录时提升模型的 AUC 损失：有 δ，${own[1]}；无 δ，${pure[1]}。`,
         ],
       };
     },

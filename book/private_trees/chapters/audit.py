@@ -147,9 +147,8 @@ def check_one_run(found: Mapping[float, Finding], grown: pd.DataFrame, perfect: 
 
 
 def check_many(rules: pd.DataFrame) -> None:
-    """Many audits, and the exercise on looking after each run."""
+    """The exercise on looking after each run."""
     peeked: Any = rules.loc["broken: looked at after each run"]
-    observe("audit-twelve", "convict at least one with probability up to {:.0f} %", says=[100 * (1 - 0.95**12)])
     observe("audit-ex-peeked", "this is wrong in {:.0f} % of {:.0f} games", lambda s: s > 0.1, peeked["share"],
             says=[100 * peeked["share"], peeked["repetitions"]])
 

@@ -222,9 +222,9 @@ def check_own(own: pd.DataFrame) -> None:
     observe("audit-own-none", r"no bound exceeds the ledger's $\varepsilon$; the largest is {:.2f} of it",
             lambda share: 0 < share.max() <= 1 + 1e-9, honest, says=[honest.max()])
     observe("audit-own-twins", "Replays convict twins from {:.1f} times their ledger on in {:.0f} of {:.0f} cases, "
-            "from 3 times on in {:.0f}, and from 10 times on for DiffPRFs",
-            lambda least: least.drop("DiffPRFs").max() < least["DiffPRFs"], least,
-            says=[least.min(), (least == least.min()).sum(), len(least), (least == 3).sum()])
+            "from twice on in {:.0f}, from 3 times on in {:.0f}, and from 10 times on for DiffPRFs",
+            lambda least: set(least.drop("DiffPRFs")) == {1.5, 2, 3} and least["DiffPRFs"] == 10, least,
+            says=[least.min(), (least == least.min()).sum(), len(least), (least == 2).sum(), (least == 3).sum()])
 
 
 def check_readings(searched: Mapping[str, Finding]) -> None:

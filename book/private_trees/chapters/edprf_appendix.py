@@ -122,9 +122,11 @@ def check_improvements(settings: pd.DataFrame, variants: pd.DataFrame) -> None:
     observe("edprf-fig5-points", "The mean lead is {:.1f} points", says=[100 * (mean["spl_imp"] - mean["tradition"])])
     robot, others = (over_sets(settings, "leaf_imp over tradition", *sets) for sets in (["Robot"], ["Adult", "Bank"]))
     observe("edprf-fig6-robot", "are behind the tradition in {:.0f} of {:.0f} settings of the robot data, "
-            "by more than two standard errors in {:.0f}", says=[*robot[["behind", "cells", "behind by 2 se"]]])
+            "by more than two standard errors in {:.0f}", lambda behind, cells: behind == cells > 0, robot["behind"],
+            robot["cells"], says=[*robot[["behind", "cells", "behind by 2 se"]]])
     observe("edprf-fig6-others", "on Adult and Bank in {:.0f} of {:.0f}, by more than two standard errors in {:.0f}, "
-            "and ahead by that in {:.0f}", says=[*others[["behind", "cells", "behind by 2 se", "ahead by 2 se"]]])
+            "and ahead by that in {:.0f}", lambda behind, ahead: behind > ahead, others["behind by 2 se"],
+            others["ahead by 2 se"], says=[*others[["behind", "cells", "behind by 2 se", "ahead by 2 se"]]])
 
 
 def check_written(z: pd.Series[float], settings: pd.DataFrame, variants: pd.DataFrame) -> None:
@@ -144,8 +146,10 @@ def check_written(z: pd.Series[float], settings: pd.DataFrame, variants: pd.Data
     observe("edprf-shallow-others", "and in none of Adult and Bank",
             lambda z: len(z) == 60 and (z >= -2).all(), z.drop("Robot", level="dataset"))
     both = over_sets(settings, "as written over leaf_imp", *tables.NAMES.values())
+    counts = both[["ahead by 2 se", "cells", "behind by 2 se"]]
     observe("edprf-aligned", "It is ahead of `leaf_imp` by more than two standard errors in {:.0f} of {:.0f} settings, "
-            "and behind by that in {:.0f}", says=[*both[["ahead by 2 se", "cells", "behind by 2 se"]]])
+            "and behind by that in {:.0f}", lambda ahead, cells, behind: ahead > cells / 2 and behind == 0,
+            *counts, says=[*counts])
 
 
 def check_readings(readings: pd.DataFrame) -> None:
@@ -237,9 +241,10 @@ def check_last_steps(ladder: pd.DataFrame) -> None:
             "and on Adult no difference is clear",
             lambda z: (z["Robot"].loc[0.5:] > 2).all() and (abs(z["Adult"]) < 2).all() and len(z) == 12, last["z"])
     observe("edprf-step-11", "it is ahead in {:.0f} of {:.0f} settings, clearly in {:.0f}, "
-            "and clearly behind in {:.0f}",
+            "and clearly behind in {:.0f}", lambda z: (z > 2).any() and not (z < -2).any(), last["z"],
             says=[(last["points"] > 0).sum(), len(last), (last["z"] > 2).sum(), (last["z"] < -2).sum()])
-    observe("edprf-step-11-auc", "Its AUC is higher in {:.0f} of {:.0f}", says=[(last["auc"] > 0).sum(), len(last)])
+    observe("edprf-step-11-auc", "Its AUC is higher in {:.0f} of {:.0f}", lambda auc: (auc > 0).mean() > 0.5,
+            last["auc"], says=[(last["auc"] > 0).sum(), len(last)])
 
 
 def check_replays(replays: pd.DataFrame) -> None:

@@ -68,20 +68,10 @@ def trained(folder: Path) -> str:
     return f"{found['value'].max():,.0f}".replace(",", " ")
 
 
-def adult(folder: Path) -> dict[str, dict[float, float]]:
-    """Mean AUC on Adult: method on the board → ε → AUC, each at a setting that was chosen in public."""
+def adult(folder: Path) -> pd.DataFrame:
+    """Mean AUC on Adult and the ``setting`` that was chosen in public, by method on the board and ε."""
     fits = standings.board_fits(standings.sources(folder)).query("dataset == 'adult'")
-    found: dict[str, dict[float, float]] = {}
-    for row in fits.groupby(["method", "epsilon"], as_index=False)["auc"].mean().itertuples(index=False):
-        found.setdefault(str(row.method), {})[float(row.epsilon)] = float(row.auc)
-    return found
-
-
-def setting(folder: Path, method: str) -> str:
-    """Setting of a method on Adult at the table's ε, which chapter 9 chose in public."""
-    fits = standings.board_fits(standings.sources(folder)).query("dataset == 'adult' and epsilon == @EPSILON")
-    (found,) = fits[fits["method"] == method]["utility"].unique()
-    return str(found)
+    return fits.groupby(["method", "epsilon"]).agg(auc=("auc", "mean"), setting=("utility", "first"))
 
 
 def top(folder: Path) -> float:
@@ -113,9 +103,9 @@ def auc_picture(folder: Path) -> str:
     # Colours of the theme; dashes tell as well.
     looks = ("primary", "success", "warning", "danger")
     dashes = ("", "8 3", "3 3", "9 3 2 3")
-    table, best = adult(folder), top(folder)
+    curves, best = adult(folder)["auc"].unstack("epsilon"), top(folder)
     low, high = 0.65, 0.95
-    epsilons = table[LINES["this book's booster"]]
+    epsilons = curves.columns.astype(float).tolist()
     ends = math.log(min(epsilons)), math.log(max(epsilons))
 
     def x(epsilon: float) -> float:
@@ -132,7 +122,7 @@ def auc_picture(folder: Path) -> str:
         _text(RIGHT, y(best) - 5, "no privacy", anchor="end"),
     ]
     for i, (name, method) in enumerate(LINES.items()):
-        points = [(x(epsilon), y(auc)) for epsilon, auc in table[method].items()]
+        points = [(x(epsilon), y(auc)) for epsilon, auc in zip(epsilons, curves.loc[method], strict=True)]
         path = "L".join(f"{a:.1f} {b:.1f}" for a, b in points)
         colour = f"var(--pst-color-{looks[i]}, #333)"
         line = f'stroke-width="2.5" stroke-dasharray="{dashes[i]}" style="fill: none; stroke: {colour}"'
@@ -142,7 +132,7 @@ def auc_picture(folder: Path) -> str:
             f'<path d="M{RIGHT - 178} {at}h30" {line}/>',
             _text(RIGHT - 142, at + 4, name, anchor="start"),
         ]
-    said = ", ".join(f"{name} {table[method][EPSILON]:.3f}" for name, method in LINES.items())
+    said = ", ".join(f"{name} {curves[EPSILON][method]:.3f}" for name, method in LINES.items())
     label = f"AUC on Adult by ε; at ε = {EPSILON:g}: {said}; without privacy {best:.3f}"
     return _svg("Private and still accurate", label, parts)
 
@@ -151,36 +141,34 @@ def verdict_line(papers: Sequence[claims.Paper]) -> str:
     """How many claims got which verdict."""
     counts = Counter(claim.verdict for paper in papers for claim in paper.claims)
     said = ", ".join(f"*{verdict}* {counts[verdict]}" for verdict in claims.VERDICTS)
-    return (
-        f"{{doc}}`All {counts.total()} claims <claims>` of these texts and of our repairs have a verdict: {said}. "
-        f"The claims that fail rest on {len(claims.defects_of(papers))} defects."
-    )
+    return f"{{doc}}`All {counts.total()} claims <claims>` of these texts and of our repairs have a verdict: {said}."
 
 
 def table(root: Path) -> str:
     """MyST: what became of each text's privacy claim, and the AUC on Adult of what satisfies one."""
-    papers, aucs = claims.load(root / "claims"), adult(root / "results")
+    papers, found = claims.load(root / "claims"), adult(root / "results").xs(EPSILON, level="epsilon")
+
+    def cells(method: str) -> tuple[str, str]:
+        return str(found["setting"][method]), f"{found['auc'][method]:.3f}"
+
     rows = []
-
-    def row(name: str, claim: str, method: str) -> tuple[str, ...]:
-        return name, claim, f"{aucs[method][EPSILON]:.3f}", setting(root / "results", method)
-
     for paper in papers:
         claim = next(c for c in paper.claims if c.id == f"{paper.claims[0].id.partition('-')[0]}-privacy")
-        rows.append(row(f"[{paper.title}](../{paper.chapter})", claims.badge(claim), REPAIRED[paper.title]))
+        link = f"[{paper.title}](../{paper.chapter})"
+        rows.append((link, claims.badge(claim), *cells(REPAIRED[paper.title])))
     booster = "[PrivateBooster](../notebooks/09_leaderboard.ipynb)"
     rows += [
-        row(f"{booster}, pure ε", "this book's own", "PrivateBooster"),
-        row(f"{booster}, with δ", "this book's own", "PrivateBooster, δ"),
-        ("without privacy", "", f"{top(root / 'results'):.3f}", ""),
+        (f"{booster}, pure ε", "this book's own", *cells("PrivateBooster")),
+        (f"{booster}, with δ", "this book's own", *cells("PrivateBooster, δ")),
+        ("without privacy", "", "", f"{top(root / 'results'):.3f}"),
     ]
     head = (
         "System",
         "Its privacy claim, as written",
-        f"AUC on Adult at ε = {EPSILON:g}, repaired",
-        "Setting",
+        "Setting of the repair",
+        f"AUC on Adult at ε = {EPSILON:g}",
     )
-    lines = [head, ("---", "---", "--:", "---"), *rows]
+    lines = [head, ("---", "---", "---", "--:"), *rows]
     body = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     return f"{body}\n\n{verdict_line(papers)}\n"
 

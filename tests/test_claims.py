@@ -25,6 +25,7 @@ from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.privacy.laws import Exponential
 from dpnb.records.memory import Records
 from dpnb.trees.scores import INFO_GAIN
+from private_trees.chapters.diffprfs_appendix import scores_apart
 from private_trees.lineage.trees import DiffGen, DiffPC45
 from private_trees.site import claims
 from private_trees.site.claims import ClaimError, Paper, badge, dangling, load, page, text_of
@@ -373,13 +374,16 @@ def test_depth_lowers_accuracy_at_small_epsilon(dataset: str) -> None:
 
 
 @pytest.mark.parametrize("dataset", TRAINING_SETS)
-def test_the_two_scores_differ_in_ten_settings(dataset: str) -> None:
+def test_the_two_scores_differ_clearly_in_one_setting(dataset: str) -> None:
     mean, error = curves("as written", dataset)
     ahead, noise = lead(mean.loc["max"], mean.loc["info_gain"], error.loc["max"], error.loc["info_gain"])
     assert ahead.abs().mean(axis=None) < 0.016
     if dataset == "adult":
         assert round(ahead.abs().mean(axis=None), 3) == 0.013
-        assert ((ahead.abs() < noise).sum(axis=None), ahead.size) == (25, 35)
+        runs = accuracy().query("method == 'as written' and dataset == 'adult' and epsilon < inf")
+        chances = scores_apart(runs)
+        assert ((chances < 0.05).sum(), chances.size) == (1, 35)
+        assert ((ahead.abs() < noise).sum(axis=None), ahead.size) == (25, 35)  # the rule without a correction
         assert round(ahead.abs().max(axis=None), 3) == 0.056
         assert (round(ahead[2.0].min(), 3), round(ahead[2.0].max(), 3)) == (0.009, 0.038)
     mean, _ = curves("repaired", dataset)  # broken twin: the scores differ once the choice follows the data

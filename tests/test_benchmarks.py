@@ -146,6 +146,15 @@ def test_a_row_is_added_below(
     assert list(tmp_path.iterdir()) == [table]
 
 
+def test_the_pure_booster_became_slower_and_the_one_with_delta_faster(history: pd.DataFrame) -> None:
+    ratio = history.query("data == 'adult'").set_index(["case", "commit"])["ratio"]
+    pure, delta = (ratio[case] for case in ("booster-defaults", "booster-delta-defaults"))
+    since = list(pure.index)[list(pure.index).index("f629b95") :]
+    assert (pure[since] > 2 * pure["17b3f56"]).all()
+    assert (delta[since] < delta["17b3f56"]).all()
+    assert not (pure[since] < pure["17b3f56"]).any()  # broken twin: that it became faster
+
+
 def test_every_case_has_words_and_every_target_a_case(made: ModuleType) -> None:
     cases = re.findall(
         r'TimedCase\("([\w-]+)", "', (ROOT / "benchmarks" / "run.py").read_text(encoding="utf-8")

@@ -56,7 +56,8 @@ def apart(first: ArrayLike, second: ArrayLike) -> Floats:
     ----------
     Welch (1947), The generalization of Student's problem when several different population variances are involved.
     """
-    return holm(stats.ttest_ind(first, second, axis=1, equal_var=False).pvalue)
+    both = (np.asarray(scores, float) for scores in (first, second))
+    return holm(stats.ttest_ind(*both, axis=1, equal_var=False).pvalue)
 
 
 def e_closed(e: ArrayLike) -> Floats:

@@ -448,10 +448,10 @@ def _attacks(cases: pd.DataFrame, beginnings: tuple[str, ...]) -> str:
     """For each relation that was tested the case that goes furthest beyond its claim."""
     mine = cases[cases["case"].str.startswith(beginnings) & (cases["confidence"] == 0.99)]
     worst = mine.loc[(mine["lower_bound"] / mine["claimed"]).groupby(mine["relation_tested"]).idxmax()]
+    columns = (worst[name].tolist() for name in ("relation_tested", "lower_bound", "claimed"))
     return "; ".join(
-        f"{row.relation_tested}: {'refuted' if row.lower_bound > row.claimed else 'not refuted'}, "
-        f"ε ≥ {row.lower_bound:.2f} at {row.claimed:g}"
-        for row in worst.itertuples()
+        f"{relation}: {'refuted' if bound > claimed else 'not refuted'}, ε ≥ {bound:.2f} at {claimed:g}"
+        for relation, bound, claimed in zip(*columns, strict=True)
     )
 
 

@@ -98,26 +98,26 @@ def check_finding(best: pd.DataFrame, pure_best: pd.DataFrame, means: pd.DataFra
     sure = best[(best["p_holm"] < 0.05) & (best["mean"] > 0)]
     clear = [int((sure["epsilon"] == epsilon).sum()) for epsilon in EPSILONS[1:]]
 
-    def all_eight(n: Sequence[int]) -> bool:
-        return n[1] == n[2] == 8 > n[0]
+    def from_one_on(n: Sequence[int]) -> bool:
+        return min(n[1:]) > 4 > n[0]
 
     def few(clear: Sequence[int]) -> bool:
-        return max(clear) < 4 and clear != [0, 0]
+        return max(clear) < 4
 
-    observe("board-first", "with all settings chosen in public it has the highest mean AUC of the methods compared "
-            r"here on all eight data sets at $\varepsilon=1$ and 5, and on {:.0f} at 0.1", all_eight, n, says=[n[0]])
-    observe("board-zh-first", r"各方法都用公开选定的参数，$\varepsilon=1$ 与 5 时它在全部八个数据集上的平均 AUC 最高，"
-            "0.1 时在 {:.0f} 个上最高", all_eight, n, says=[n[0]])
-    observe("board-clear-first", "only {:.0f} of the 8 leads over the best other method at "
-            r"$\varepsilon=1$, and {:.0f} of 8 at $\varepsilon=5$, are statistically clear", few, clear, says=clear)
-    observe("board-zh-clear", r"允许 $\delta$ 时相对最好的其他方法的八个领先大多不显著"
-            r"（$\varepsilon=1$ 与 5 时仅 {:.0f} 个与 {:.0f} 个显著）", few, clear, says=clear)
-    observe("board-pure-first", r"it is first among the methods without $\delta$ on {:.0f}, {:.0f} and {:.0f} of "
-            r"eight at $\varepsilon=0.1$, 1 and 5", lambda n: min(n) > 4, pure_n, says=pure_n)
+    observe("board-first", "it has the highest mean AUC of all rows of the board, its own additive variant among them, "
+            r"on {:.0f} and {:.0f} of eight data sets at $\varepsilon=1$ and 5, and on {:.0f} at 0.1",
+            from_one_on, n, says=[*n[1:], n[0]])
+    observe("board-zh-first", r"在比较的全部各行（它自己的加性变体也算一行）中，$\varepsilon=1$ 与 5 时它在八个数据集中的 {:.0f} 个与 "
+            "{:.0f} 个上平均 AUC 最高，0.1 时在 {:.0f} 个上最高", from_one_on, n, says=[*n[1:], n[0]])
+    observe("board-clear-first", r"At $\varepsilon=1$ {:.0f} and at 5 {:.0f} of its leads over the best other row are "
+            "statistically clear", few, clear, says=clear)
+    observe("board-zh-clear", r"$\varepsilon=1$ 与 5 时，它对最好的其他一行的领先有 {:.0f} 个与 {:.0f} 个显著", few, clear, says=clear)
+    observe("board-pure-first", r"it is first among the rows without $\delta$ on {:.0f}, {:.0f} and {:.0f} of "
+            r"eight at $\varepsilon=0.1$, 1 and 5", lambda n: min(n) > 3, pure_n, says=pure_n)
     observe("board-zh-pure", r"在 $\varepsilon=0.1$、1、5 时，分别在 {:.0f}、{:.0f}、{:.0f} 个数据集上居首",
             says=pure_n)
     observe("board-sum-first", r"With $\delta=10^{{-5}}$ the booster is first by mean AUC on {:.0f}, {:.0f} and {:.0f} "
-            r"of eight data sets at $\varepsilon=0.1$, 1 and 5", lambda n: n[1] == n[2] == 8, n, says=n)
+            r"of eight data sets at $\varepsilon=0.1$, 1 and 5", from_one_on, n, says=n)
     check_price(means)
 
 

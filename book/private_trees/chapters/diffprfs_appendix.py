@@ -280,13 +280,13 @@ def scores_apart(figure_1: pd.DataFrame) -> Floats:
 
 def check_scores(mean: pd.DataFrame, figure_1: pd.DataFrame) -> None:
     """Figure 1: how far apart the two scores are."""
-    wrote, repaired = mean.loc["as written"], mean.loc["repaired"]
+    (wrote,), (repaired,) = rows_of("as written", mean), rows_of("repaired", mean)
     lead, chances = wrote.loc["max"] - wrote.loc["info_gain"], scores_apart(figure_1)
     far, wake = lead.abs(), (repaired.loc["max"] - repaired.loc["info_gain"])[[1.0, 2.0]]
     observe("diffprfs-scores-close", "over all 35 settings their means differ by {:.3f} on average", lambda a:
             a.size == 35 and a.abs().mean(axis=None) < 0.02 and a[2.0].min() > 0, lead, says=[far.mean(axis=None)])
-    observe("diffprfs-scores-apart", r"and by {:.3f} at most; after Holm's correction the difference is clear in {:.0f} "
-            r"of the 35; at $\varepsilon=2$ the max-class sum leads at every depth", lambda a, p: min(p) < 0.05
+    observe("diffprfs-scores-apart", r"and by {:.3f} at most; after Holm's correction the difference is clear in "
+            r"{:.0f} of the 35; at $\varepsilon=2$ the max-class sum leads at every depth", lambda a, p: min(p) < 0.05
             and a[2.0].min() > 0, lead, chances, says=[far.max(axis=None), (chances < 0.05).sum()])
     observe("diffprfs-scores-lead", r"At $\varepsilon=2$ the max-class sum leads by {:.3f} to {:.3f}",
             lambda a: a[2.0].min() > 0, lead, says=[lead[2.0].min(), lead[2.0].max()])

@@ -219,8 +219,8 @@ def check_first_comparison(table: pd.DataFrame, *, epsilon: float) -> None:
     finite: Any = table.loc[table.index.get_level_values(1) < np.inf]
     low = finite.loc["repaired, max-class sum", "accuracy"]
     text = "as written, max-class sum", epsilon
-    exact = [(name, np.inf) for name in ("as written, max-class sum", "repaired, max-class sum")]
-    accuracy, auc = (table.loc[exact, column].tolist() for column in ("accuracy", "auc"))
+    bare = table.loc[[(name, np.inf) for name in ("as written, max-class sum", "repaired, max-class sum")]]
+    accuracy, auc = (bare[column].tolist() for column in ("accuracy", "auc"))
     observe("diffprfs-first-look", "the repaired forest with the max-class sum has a higher AUC than the text with "
             "either score", lambda auc: all((auc["repaired, max-class sum"] > auc[name]).all()
             for name in auc.index.levels[0] if name.startswith("as written")), finite["auc"])

@@ -25,8 +25,8 @@ class Exposed:
 
     Parameters
     ----------
-    pure : (n,) alone in their class, among all records that reach some split node: whatever the bags were, the
-        exact purity test had not let the node be split.
+    pure : (n,) alone in their class, among all records that reach some split node, which are of two classes: whatever
+        the bags were, the exact purity test had not let the node be split.
     pure_in_bags : (n,) the same among the records of the tree's bag: given the bags.
     holder : (n,) the only ones that hold the value of a published threshold, among all that reach its node.
     split_nodes : number of split nodes.

@@ -180,9 +180,8 @@ def test_leads_are_corrected_for_a_quarter_of_records() -> None:
         regression.number_leads(MADE)["half"],
         regression.leads(private, metric="r2", of=OURS)["half"],
     )
-    assert (half / twin).to_numpy() == pytest.approx(
-        np.sqrt((0.1 + 1 / 3) / (0.1 + 3 / 7))
-    )  # 1/J + test/train
+    np.testing.assert_allclose(half, twin * np.sqrt((0.1 + 1 / 3) / (0.1 + 3 / 7)))  # 1/J + test/train
+    assert (half > 0).any()
 
 
 def test_the_table_has_means_and_their_errors() -> None:
@@ -222,10 +221,9 @@ def test_the_first_category_is_left_out(script: ModuleType) -> None:
 
 def test_targets_go_to_trees_and_back(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     given: dict[str, Any] = {}
-    monkeypatch.setattr(script, "_trees", lambda task, y, n_trees, how: given.update(how, y=y))
-    script.trees_of_numbers(
-        script.Task(None, np.array([0.0, 5, 10]), DOMAIN, 1.0, 0.0, 0), n_trees=2, max_depth=1
-    )
+    monkeypatch.setattr(script, "_trees", lambda task, y, loss, **how: given.update(how, y=y))
+    numbers = np.array([0.0, 5, 10])
+    script.trees_of_numbers(script.Task(None, numbers, DOMAIN, script.bounds(DOMAIN), 1.0, 0.0, 0), n_trees=2)
     assert given["y"].tolist() == [-1, 0, 1]
     monkeypatch.setattr(
         script, "_dp_xgboost", lambda: type("Twin", (), {"DMatrix": staticmethod(np.asarray)})

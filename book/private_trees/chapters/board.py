@@ -191,6 +191,7 @@ def check_board(fits: pd.DataFrame, changed: pd.DataFrame, choice: pd.DataFrame)
 def check_leads(leads: pd.DataFrame, pure_leads: pd.DataFrame, rankings: Mapping[float, Ranking]) -> None:
     """Paired differences, and ranks over data sets."""
     best, total, pure_total = standings.over_best(leads), *(standings.tally(t).sum() for t in (leads, pure_leads))
+    no_booster = standings.over_best(leads[~leads["method"].str.startswith(PURE_BOOSTER)])
     few, worst = leads[leads["method"] == SYNTHETIC], best.sort_values("mean").to_dict("records")[0]
     small = (0.05, 0.1, 0.25, 0.5)
 
@@ -208,6 +209,12 @@ def check_leads(leads: pd.DataFrame, pure_leads: pd.DataFrame, rankings: Mapping
     observe("board-small-eps", r"At $\varepsilon=0.05$, 0.1, 0.25 and 0.5 the booster is first on {:.0f}, {:.0f}, "
             "{:.0f} and {:.0f} data sets, and within one standard error of the first on {:.0f}, {:.0f}, {:.0f} and "
             "{:.0f} more", says=[*places(best, small), *places(best, small, "level")])
+    n = places(no_booster, EPSILONS)
+    observe("board-no-booster", "Of the rows that are no boosters none is above it on {:.0f}, {:.0f} and {:.0f} of the "
+            r"eight at $\varepsilon=0.1$, 1 and 5", lambda n: n[0] < 5 < min(n[1:]), n, says=n)
+    observe("board-no-booster-5", r"at 5 S-BDT is, by {:.4f} on german-credit",
+            lambda t: t["mean"].max() < 0 and [*t["method"], *t["dataset"]] == ["S-BDT", "german-credit"],
+            no_booster.query("epsilon == 5 and mean < 0"), says=[-no_booster.query("epsilon == 5")["mean"].min()])
     observe("board-smallest", r"the largest deficit is {:.3f}, on {} at $\varepsilon={:g}$, against {}",
             lambda lead: min(lead) < 0, best["mean"].tolist(),
             says=[-worst["mean"], worst["dataset"], worst["epsilon"], worst["method"]])

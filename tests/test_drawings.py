@@ -18,6 +18,7 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from matplotlib.ticker import LogLocator
 
 from dpnb import Categorical, Continuous, Domain
 from dpnb.audit import compare
@@ -768,3 +769,21 @@ def test_the_cell_of_chapter_6_that_draws_it(
 
     exec(source, names | {"chapter": SimpleNamespace(variants=backwards)})
     assert "runs backwards in x" in capsys.readouterr().err
+
+
+def numbers_on(axis: Axes) -> int:
+    """How many numbers stand along a horizontal axis."""
+    axis.figure.canvas.draw()
+    low, high = axis.get_xlim()
+    return sum(bool(t.get_text()) and low <= t.get_position()[0] <= high for t in axis.get_xticklabels())
+
+
+def test_costs_over_several_decades_have_numbers_on_their_axes() -> None:
+    names = ["PrivateBooster, δ", "logistic regression by ranks, δ", "MST + gradient boosting"]
+    costs = pd.DataFrame({"cpu": [0.05, 1, 370], "memory": [0.8, 1, 5], "loss": [0.1, 0.2, 0.3]}, names)
+    figure = board.plot_costs(costs, panels={"cpu": "CPU", "memory": "memory"}, label="loss")
+    assert min(map(numbers_on, figure.axes)) >= 2
+    figure.axes[0].xaxis.set_major_locator(
+        LogLocator(subs=(1, 3))
+    )  # broken twin: as many as there is room for
+    assert numbers_on(figure.axes[0]) < 2

@@ -164,8 +164,10 @@ def plot_costs(table: pd.DataFrame, *, panels: Mapping[str, str], label: str) ->
         axis.axvline(1, color="black", linewidth=0.8, linestyle=":")
         if table[column].max() > 5 * table[column].min():
             axis.set_xscale("log")
-            # Within a decade all ticks between powers of ten have labels, one over the other.
-            axis.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
+            # Within a decade all ticks between powers of ten have labels, one over the other; over several decades
+            # a narrow panel has room for the powers only, and by default for none.
+            few = table[column].max() < 100 * table[column].min()
+            axis.xaxis.set_major_locator(LogLocator(subs=(1, 3) if few else (1,), numticks=12))
             axis.xaxis.set_major_formatter("{x:g}")
             axis.xaxis.set_minor_formatter(NullFormatter())
         small(axis, x=name)

@@ -141,7 +141,10 @@ def verdict_line(papers: Sequence[claims.Paper]) -> str:
     """How many claims got which verdict."""
     counts = Counter(claim.verdict for paper in papers for claim in paper.claims)
     said = ", ".join(f"*{verdict}* {counts[verdict]}" for verdict in claims.VERDICTS)
-    return f"{{doc}}`All {counts.total()} claims <claims>` of these texts and of our repairs have a verdict: {said}."
+    return (
+        f"{{doc}}`All {counts.total()} claims <claims>` of these texts and of our repairs have a verdict: {said}. "
+        f"The claims that fail rest on {len(claims.defects_of(papers))} defects."
+    )
 
 
 def table(root: Path) -> str:

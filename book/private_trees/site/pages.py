@@ -60,8 +60,8 @@ def page(name: str) -> str:
 
 def measured_version(rival: Rival) -> str:
     """Version of a rival's package that the board was measured with."""
-    told = json.loads((results_folder() / f"{BOARD}.json").read_text(encoding="utf-8"))
-    return str(told["rivals"][rival.name]["versions"][rival.package])
+    run = json.loads((results_folder() / f"{BOARD}.json").read_text(encoding="utf-8"))
+    return str(run["rivals"][rival.name]["versions"][rival.package])
 
 
 def myst(text: str) -> str:

@@ -184,6 +184,19 @@ def test_leads_are_corrected_for_a_quarter_of_records() -> None:
     assert (half > 0).any()
 
 
+def test_of_several_settings_the_best_by_test_score_is_shown(root: Path) -> None:
+    cell = ["method", "dataset", "epsilon"]
+    shown = regression.number_fits(root / "results").groupby(cell)["r2"].agg(["mean", "size"])
+    mean = runs.wide(read(regression.PEERS, root / "results")).groupby([*cell, "utility"])["r2"].mean()
+    of = shown.loc["dp-xgboost regressor"]
+    assert (of["size"] == 10).all()
+    best, first = (
+        by.loc["dp-xgboost regressor"] for by in (mean.groupby(cell).max(), mean.groupby(cell).first())
+    )
+    np.testing.assert_allclose(of["mean"], best)
+    assert (of["mean"] > first + 0.1).any()  # broken twin: one setting for all
+
+
 def test_the_table_has_means_and_their_errors() -> None:
     means = regression.number_means(MADE)
     table = regression.number_table(means, "r2")

@@ -206,9 +206,7 @@ def budget_per_tree(epsilon: float, n_trees: int, *, sampled: float) -> float:
 
 def boosted_trees(task: Task, *, loss: str, **how: Any) -> Any:
     """By the logistic loss, or on 0 and 1 as numbers by the squared error, as in the examples of its authors."""
-    most = {"binary:logistic": 0.25, "reg:squarederror": 1.0}[
-        loss
-    ]  # a record's second derivative at the start
+    most = 0.25 if loss == "binary:logistic" else 1.0  # a record's second derivative at the start
     return _trees(task, task.y.astype(float), {"objective": loss, "base_score": 0.5}, most=most, **how)
 
 
@@ -287,24 +285,18 @@ def in_border(codes: Floats, domain: Domain) -> Floats:
 
 
 AS_ON_ADULT: dict[str, Any] = {  # what its authors' runs on Adult have in common; the wrapper has no defaults
-    **{"newton_boosting": True, "balance_partition": False, "lambda_reg_mode": 1, "reg_delta": 2.0},
-    **{
-        "min_samples_split": 0,
-        "max_features": 0,
-        "max_feature_values": 0,
-        "criterion": 1,
-        "reuse_attr": True,
-    },
-    **{"use_dp": True, "privacy_budget_init_score_ratio": 0.0, "privacy_budget_gain_ratio": 0.0},
-    **{"init_score_threshold": 0.0, "numeric_feature_weight": 1.0, "leaf_noise": 1},
-    **{"use_privacy_filter": False, "approximate_privacy_filter": False, "pf_additional_nb_trees": 0},
-    **{"pf_l2_threshold": 0.8, "pf_hess_l2_threshold": 0.1, "pf_subsampling_ratio_factor": 1.0},
-    **{"additional_nb_trees": 0, "refine_splits_subsample": 1.0, "num_split_candidates": 32},
-    **{"gradient_filtering": False, "leaf_clipping": False, "cyclical_feature_interactions": True},
-    **{"random_splits_from_candidates": True, "cut_off_leaf_denom": True, "custom_noise_scale": -1.0},
-    **{"verbosity": 4, "task": "BinaryClassification", "feature_val_border": (0.0, 1.0)},
-    **{"continuous_learning": False, "scale_y": False},
-}
+    "newton_boosting": True, "balance_partition": False, "lambda_reg_mode": 1, "reg_delta": 2.0,
+    "min_samples_split": 0, "max_features": 0, "max_feature_values": 0, "criterion": 1, "reuse_attr": True,
+    "use_dp": True, "privacy_budget_init_score_ratio": 0.0, "privacy_budget_gain_ratio": 0.0,
+    "init_score_threshold": 0.0, "numeric_feature_weight": 1.0, "leaf_noise": 1,
+    "use_privacy_filter": False, "approximate_privacy_filter": False, "pf_additional_nb_trees": 0,
+    "pf_l2_threshold": 0.8, "pf_hess_l2_threshold": 0.1, "pf_subsampling_ratio_factor": 1.0,
+    "additional_nb_trees": 0, "refine_splits_subsample": 1.0, "num_split_candidates": 32,
+    "gradient_filtering": False, "leaf_clipping": False, "cyclical_feature_interactions": True,
+    "random_splits_from_candidates": True, "cut_off_leaf_denom": True, "custom_noise_scale": -1.0,
+    "verbosity": 4, "task": "BinaryClassification", "feature_val_border": (0.0, 1.0),
+    "continuous_learning": False, "scale_y": False,
+}  # fmt: skip
 
 
 def noisy_newton_trees(task: Task, **setting: Any) -> Any:

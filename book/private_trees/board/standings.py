@@ -413,7 +413,7 @@ def cost_ratios(
 
 # --- What audits found ----------------------------------------------------------------------------------------
 
-ATTACKS = {  # method → beginnings of the cases that use it as the board does
+ATTACKS = {  # method → beginnings of the cases that come next to its use on the board
     "diffprivlib forest": ("forest-5-",),
     "diffprivlib logistic": ("logistic-norm-100-",),
     "diffprivlib logistic, norm 1": ("logistic-norm-1-",),

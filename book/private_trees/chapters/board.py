@@ -113,8 +113,8 @@ def check_finding(best: pd.DataFrame, pure_best: pd.DataFrame, means: pd.DataFra
     observe("board-zh-first", r"在比较的全部各行（它自己的加性变体也算一行）中，$\varepsilon=1$ 与 5 "
             "时它在八个数据集中的 {:.0f} 个与 {:.0f} 个上平均 AUC 最高，0.1 时在 {:.0f} 个上最高",
             from_one_on, n, says=[*n[1:], n[0]])
-    observe("board-clear-first", r"At $\varepsilon=1$ {:.0f} and at 5 {:.0f} of its leads over the best other row are "
-            "statistically clear", few, clear, says=clear)
+    observe("board-clear-first", "Of its leads over the best other row {:.0f} are statistically clear at "
+            r"$\varepsilon=1$, and {:.0f} at 5", few, clear, says=clear)
     observe("board-zh-clear", r"$\varepsilon=1$ 与 5 时，它对最好的其他一行的领先有 {:.0f} 个与 "
             "{:.0f} 个显著", few, clear, says=clear)
     observe("board-pure-first", r"it is first among the rows without $\delta$ on {:.0f}, {:.0f} and {:.0f} of "

@@ -67,20 +67,12 @@ class Data:
 
 @dataclass(frozen=True)
 class TimedCase:
-    """One measurement.
+    """One measurement."""
 
-    Parameters
-    ----------
-    name : short name; the page says what it means.
-    peer : name of the peer, see ``PEERS``.
-    prepare : data → what is timed, without its preparation.
-    copies : sizes of the data that it runs on.
-    """
-
-    name: str
-    peer: str
-    prepare: Callable[[Data], Work]
-    copies: tuple[int, ...] = (1, 33)
+    name: str  # short name; the page says what it means
+    peer: str  # name of the peer, see `PEERS`
+    prepare: Callable[[Data], Work]  # data → what is timed, without its preparation
+    copies: tuple[int, ...] = (1, 33)  # sizes of the data that it runs on
 
 
 def fit(estimator: Callable[..., Any], **parameters: Any) -> Callable[[Data], Work]:

@@ -447,25 +447,16 @@ class ManyAttributes(Honest):
 
 @dataclass(frozen=True)
 class Subject:
-    """An estimator with a claim, and what is known about it.
+    """An estimator with a claim, and what is known about it."""
 
-    Parameters
-    ----------
-    name : the subject in few words.
-    factory : returns an unfitted estimator.
-    loss : largest privacy loss in the relation.
-    channel : where the defect shows: "outputs", "fitted object", "generator", "low bits" or "exception"; empty if
-        there is none.
-    neighbours : relation of the claim.
-    claimed : the ε.
-    """
-
-    name: str
-    factory: Callable[[], Any]
-    loss: float
+    name: str  # the subject in few words
+    factory: Callable[[], Any]  # returns an unfitted estimator
+    loss: float  # largest privacy loss in the relation
+    # Where the defect shows: "outputs", "fitted object", "generator", "low bits" or "exception"; empty if
+    # there is none.
     channel: str = "outputs"
-    neighbours: str = ADD
-    claimed: float = CLAIM
+    neighbours: str = ADD  # relation of the claim
+    claimed: float = CLAIM  # the ε
 
     @property
     def broken(self) -> bool:

@@ -26,24 +26,14 @@ LONGEST = 900  # seconds of a test file: an endless loop is noticed too
 
 
 class Mutant(NamedTuple):
-    """A bug.
+    """A bug."""
 
-    Parameters
-    ----------
-    name : what goes wrong.
-    file : where.
-    tests : files ``tests/test_*.py`` that ought to notice, cheapest first.
-    old : a text of one line that occurs once in the file.
-    new : what stands there instead.
-    slow : whether these take Java and minutes.
-    """
-
-    name: str
-    file: str
-    tests: str
-    old: str
-    new: str
-    slow: bool = False
+    name: str  # what goes wrong
+    file: str  # where
+    tests: str  # files `tests/test_*.py` that ought to notice, cheapest first
+    old: str  # a text of one line that occurs once in the file
+    new: str  # what stands there instead
+    slow: bool = False  # whether these take Java and minutes
 
     @property
     def test_files(self) -> list[str]:

@@ -23,25 +23,18 @@ Parameters = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """An estimator and what it promises.
+    """An estimator and what it promises."""
 
-    Parameters
-    ----------
-    estimator : the class.
-    small : parameters of a model that is small enough to be fitted thousands of times.
-    private : by name, what to change of ``small``; each of these models costs at most what its ledger says, under each
-        relation that it takes.
-    leaking : by name, makers of models whose true ε is infinite on some pair of the auditor's.
-    learns : parameters at which it learns whatever can be learnt, for scikit-learn's checks; None if it cannot.
-    in_spark : whether a :class:`~dpnb.spark.SparkTable` answers what the private models ask.
-    """
-
-    estimator: type[PrivateClassifier]
-    small: Parameters
+    estimator: type[PrivateClassifier]  # the class
+    small: Parameters  # parameters of a model that is small enough to be fitted thousands of times
+    # By name, what to change of `small`; each of these models costs at most what its ledger says, under each
+    # relation that it takes.
     private: Mapping[str, Parameters] = field(default_factory=lambda: {"default": {}})
+    # By name, makers of models whose true ε is infinite on some pair of the auditor's.
     leaking: Mapping[str, Callable[..., PrivateClassifier]] = field(default_factory=dict)
+    # Parameters at which it learns whatever can be learnt, for scikit-learn's checks; None if it cannot.
     learns: Parameters | None = None
-    in_spark: bool = True
+    in_spark: bool = True  # whether a :class:`~dpnb.spark.SparkTable` answers what the private models ask
 
     def model(self, name: str, **parameters: Any) -> PrivateClassifier:
         """One of the private models, unfitted."""

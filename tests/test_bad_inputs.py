@@ -69,26 +69,17 @@ class Exit2(Exception):  # noqa: N818
 
 @dataclass(frozen=True)
 class Bad:
-    """A mistake.
+    """A mistake."""
 
-    Parameters
-    ----------
-    name : in a few words.
-    call : what is called, in a folder with the files of :func:`files`.
-    value, expected, way_out : patterns of the three parts of the message.
-    error : its type.
-    theirs : whether the words are scikit-learn's, by its conventions.
-    falls_short : why the message is not good yet; empty if it is.
-    """
-
-    name: str
-    call: Callable[[], object]
+    name: str  # in a few words
+    call: Callable[[], object]  # what is called, in a folder with the files of :func:`files`
+    # value, expected, way_out: patterns of the three parts of the message.
     value: str
     expected: str
     way_out: str
-    error: type[BaseException] = ValueError
-    theirs: bool = False
-    falls_short: str = ""
+    error: type[BaseException] = ValueError  # its type
+    theirs: bool = False  # whether the words are scikit-learn's, by its conventions
+    falls_short: str = ""  # why the message is not good yet; empty if it is
 
 
 # Words of a library that nobody should have to read.

@@ -148,22 +148,13 @@ class Done:
 
 
 class Found(NamedTuple):
-    """Numbers of ordered pairs at the edge of a total.
+    """Numbers of ordered pairs at the edge of a total."""
 
-    Parameters
-    ----------
-    pairs : all of them.
-    over : those that spent more than the total.
-    told : those of which the budget said that an estimator stated too little.
-    hidden : those that spent more than the budget says.
-    wrong : those that were let through without room, or had room and were not.
-    """
-
-    pairs: int
-    over: int
-    told: int
-    hidden: int
-    wrong: int
+    pairs: int  # all of them
+    over: int  # those that spent more than the total
+    told: int  # those of which the budget said that an estimator stated too little
+    hidden: int  # those that spent more than the budget says
+    wrong: int  # those that were let through without room, or had room and were not
 
 
 def table(

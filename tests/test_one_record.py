@@ -197,23 +197,17 @@ def made(kind: Callable[..., Any], *arguments: Any, instead: Callable[..., Any])
 
 @dataclass(frozen=True)
 class Given:
-    """What a fit is given.
-
-    Parameters
-    ----------
-    rows, labels, index : as they are.
-    table : how a table is made of the rows: by columns with an index, or by one of ``TABLES``.
-    label : how the labels are put together.
-    keys : how the index is put together.
-    """
+    """What a fit is given."""
 
     model: Any
+    # rows, labels, index: as they are.
     rows: list[Any]
     labels: list[Any]
     index: list[Any]
+    # How a table is made of the rows: by columns with an index, or by one of `TABLES`.
     table: Callable[..., Any]
-    label: Maker
-    keys: Maker
+    label: Maker  # how the labels are put together
+    keys: Maker  # how the index is put together
 
     def records(self) -> tuple[Any, Any]:
         names = self.model.domain.names

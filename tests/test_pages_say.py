@@ -92,20 +92,12 @@ DEFINITIONS = (  # strong words that define, advise or quote
 
 @dataclass(frozen=True)
 class Said:
-    """A sentence of a page, and why it is true.
+    """A sentence of a page, and why it is true."""
 
-    Parameters
-    ----------
-    page : path.
-    sentence : the sentence or a part of it.
-    holds : predicate, or the test that shows it as ``file::name``.
-    data : makes what the predicate is asked about.
-    """
-
-    page: str
-    sentence: str
-    holds: Callable[..., Any] | str
-    data: Callable[[], Sequence[Any]] = tuple
+    page: str  # path
+    sentence: str  # the sentence or a part of it
+    holds: Callable[..., Any] | str  # predicate, or the test that shows it as `file::name`
+    data: Callable[[], Sequence[Any]] = tuple  # makes what the predicate is asked about
 
 
 # --- data -------------------------------------------------------------------------------------------------------

@@ -21,40 +21,26 @@ NOT_STATED = "not stated"
 
 @dataclass(frozen=True)
 class Case:
-    """One attack: a subject, two neighbours and what is looked at.
+    """One attack: a subject, two neighbours and what is looked at."""
 
-    Parameters
-    ----------
-    name : short name for the command line.
-    subject : class and settings, in words.
-    package : distribution that the subject comes from.
-    relation : how the two data sets differ, ``"add-remove"`` or ``"replace"``.
-    claimed, delta : the claim.
-    runs : number of fits on each data set.
-    factory : returns the unfitted subject.
-    first, second : (X, y) of D and D′.
-    pair : the two data sets, in words.
-    observe : fitted model → numbers; a single 0 or 1 if ``event`` names an event that was fixed in advance.
-    event : that event in words; empty if a part of the runs shall choose one.
-    names : names of the numbers, where there is no such event.
-    documented : relation that the claim is for, as the software says it.
-    """
-
-    name: str
-    subject: str
-    package: str
-    relation: str
+    name: str  # short name for the command line
+    subject: str  # class and settings, in words
+    package: str  # distribution that the subject comes from
+    relation: str  # how the two data sets differ, `"add-remove"` or `"replace"`
+    # claimed, delta: the claim.
     claimed: float
-    runs: int
-    factory: Callable[[], Any]
+    runs: int  # number of fits on each data set
+    factory: Callable[[], Any]  # returns the unfitted subject
+    # first, second: (X, y) of D and D′.
     first: Data
     second: Data
-    pair: str
+    pair: str  # the two data sets, in words
+    # Fitted model → numbers; a single 0 or 1 if `event` names an event that was fixed in advance.
     observe: Callable[[Any], ArrayLike]
-    event: str = ""
-    names: tuple[str, ...] = ()
+    event: str = ""  # that event in words; empty if a part of the runs shall choose one
+    names: tuple[str, ...] = ()  # names of the numbers, where there is no such event
     delta: float = 0.0
-    documented: str = NOT_STATED
+    documented: str = NOT_STATED  # relation that the claim is for, as the software says it
 
 
 QUERY = np.array([[1.0]])

@@ -107,25 +107,16 @@ def named(codes: Floats, domain: Domain) -> pd.DataFrame:
 
 
 class Task(NamedTuple):
-    """What a rival is handed to train.
+    """What a rival is handed to train."""
 
-    Parameters
-    ----------
-    X : prepared records.
-    y : codes of the classes, or numbers.
-    domain : what is public.
-    bounds : public bounds of the columns of ``X``, where they are numbers.
-    epsilon, delta : of the claim.
-    seed : for the rival's own generator, where it has one.
-    """
-
-    X: Any
-    y: NDArray[Any]
-    domain: Domain
-    bounds: tuple[Floats, Floats]
+    X: Any  # prepared records
+    y: NDArray[Any]  # codes of the classes, or numbers
+    domain: Domain  # what is public
+    bounds: tuple[Floats, Floats]  # public bounds of the columns of `X`, where they are numbers
+    # epsilon, delta: of the claim.
     epsilon: float
     delta: float
-    seed: int
+    seed: int  # for the rival's own generator, where it has one
 
     @property
     def classes(self) -> list[int]:

@@ -55,19 +55,13 @@ SAMPLE_SEED = 20160101
 
 @dataclass(frozen=True)
 class Bins:
-    """Public bins of an attribute.
+    """Public bins of an attribute."""
 
-    Parameters
-    ----------
-    name : the attribute.
-    low, high : (bins,) first and last integer of each bin; for a categorical attribute its codes.
-    group : (bins,) coarser group of each bin, 0 .. groups - 1, used when the attribute is a parent.
-    """
-
-    name: str
+    name: str  # the attribute
+    # low, high: (bins,) first and last integer of each bin; for a categorical attribute its codes.
     low: Ints
     high: Ints
-    group: Ints
+    group: Ints  # (bins,) coarser group of each bin, 0 .. groups - 1, used when the attribute is a parent.
 
     @property
     def n_groups(self) -> int:
@@ -158,17 +152,12 @@ _EDUCATION_NUM = {level: number for number, level in enumerate(_SCHOOL_LEVELS.sp
 
 @dataclass(frozen=True)
 class Link:
-    """One attribute of the network: its noisy counts given the class and a parent.
+    """One attribute of the network: its noisy counts given the class and a parent."""
 
-    Parameters
-    ----------
-    child, parent : positions in :data:`BINS`; the root has no parent.
-    counts : (groups of the parent, bins of the child, classes) noisy counts.
-    """
-
+    # child, parent: positions in :data:`BINS`; the root has no parent.
     child: int
     parent: int | None
-    counts: NDArray[np.int64]
+    counts: NDArray[np.int64]  # (groups of the parent, bins of the child, classes) noisy counts
 
     @cached_property
     def distribution(self) -> Floats:

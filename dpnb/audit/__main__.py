@@ -182,24 +182,14 @@ def _misused(complaint: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Audited:
-    """What an audit found.
+    """What an audit found."""
 
-    Parameters
-    ----------
-    finding : what is shown first: what convicts, else what the bets showed.
-    others : further findings.
-    pair : the data sets of the first one.
-    offered : all pairs.
-    domain : that they were made for.
-    examined : what the instruments say of their work.
-    """
-
-    finding: Finding
-    others: list[Finding]
-    pair: Pair
-    offered: list[Pair]
-    domain: Domain
-    examined: Examination
+    finding: Finding  # what is shown first: what convicts, else what the bets showed
+    others: list[Finding]  # further findings
+    pair: Pair  # the data sets of the first one
+    offered: list[Pair]  # all pairs
+    domain: Domain  # that they were made for
+    examined: Examination  # what the instruments say of their work
 
     @property
     def violated(self) -> bool:

@@ -44,15 +44,11 @@ class BlackBox:
 
     Calling it with a model gives the class probabilities (codes of the labels where the model has none, and numbers
     where it predicts numbers) of each query, and the number of distinct answers.
-
-    Parameters
-    ----------
-    queries : records, in a form that the model takes.
-    classes : labels in a fixed order; a model that does not know a label answers NaN for it. Empty if the
-        model predicts numbers.
     """
 
-    queries: Any
+    queries: Any  # records, in a form that the model takes
+    # Labels in a fixed order; a model that does not know a label answers NaN for it. Empty if the model
+    # predicts numbers.
     classes: tuple[Any, ...]
 
     def __call__(self, model: Any) -> Floats:
@@ -174,22 +170,14 @@ def seed_globals(seed: int) -> None:
 
 @dataclass(frozen=True)
 class Sample:
-    """An estimator on one data set, which is fitted many times, and the observation of each fit.
+    """An estimator on one data set, which is fitted many times, and the observation of each fit."""
 
-    Parameters
-    ----------
-    factory : returns an unfitted estimator.
-    data : (X, y), as ``fit`` takes them.
-    observe : function from a fitted model to numbers.
-    name : name of the data set, for errors.
-    failures : whether exceptions and warnings of a fit are part of the observation; otherwise an exception ends the
-        runs.
-    """
-
-    factory: Callable[[], Any]
-    data: Data
-    observe: Callable[[Any], Any]
-    name: str
+    factory: Callable[[], Any]  # returns an unfitted estimator
+    data: Data  # (X, y), as `fit` takes them
+    observe: Callable[[Any], Any]  # function from a fitted model to numbers
+    name: str  # name of the data set, for errors
+    # Whether exceptions and warnings of a fit are part of the observation; otherwise an exception ends the
+    # runs.
     failures: bool = False
 
     def run(self, seed: int, number: int) -> Seen:

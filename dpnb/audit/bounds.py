@@ -207,18 +207,12 @@ def largest_bound(runs: int, *, confidence: float) -> float:
 
 @dataclass(frozen=True)
 class OutputEvent:
-    """A set of outputs, given by a statistic and its comparison with a number.
+    """A set of outputs, given by a statistic and its comparison with a number."""
 
-    Parameters
-    ----------
-    statistic : the statistic, in words.
-    relation : ``">"``, ``"≤"``, ``"="`` or ``"≠"``; ``"≤"`` and ``"≠"`` are the complements, missing values included.
-    value : the number; NaN stands for "missing" in ``"="`` and ``"≠"``.
-    """
-
-    statistic: str
+    statistic: str  # the statistic, in words
+    # `">"`, `"≤"`, `"="` or `"≠"`; `"≤"` and `"≠"` are the complements, missing values included.
     relation: str
-    value: float
+    value: float  # the number; NaN stands for "missing" in `"="` and `"≠"`
 
     def holds(self, values: Floats) -> Bools:
         """Whether each value is in the event."""
@@ -236,15 +230,10 @@ class OutputEvent:
 
 @dataclass(frozen=True, kw_only=True)
 class SampledFinding(Finding):
-    """The finding of an attack, with the numbers that it rests on.
+    """The finding of an attack, with the numbers that it rests on."""
 
-    Parameters
-    ----------
-    shown : the event that tells the data sets apart.
-    on_first, on_second : (n,) the event's statistic in the runs that measured it, on D and D′.
-    """
-
-    shown: OutputEvent = OutputEvent("", "=", math.nan)
+    shown: OutputEvent = OutputEvent("", "=", math.nan)  # the event that tells the data sets apart
+    # on_first, on_second: (n,) the event's statistic in the runs that measured it, on D and D′.
     on_first: Floats = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
     on_second: Floats = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
 
@@ -272,17 +261,11 @@ def _equal(values: Floats, points: Floats) -> Counts:
 
 @dataclass(frozen=True)
 class Events:
-    """Events of one statistic that are worth trying, and how many values on D and D′ are in each.
+    """Events of one statistic that are worth trying, and how many values on D and D′ are in each."""
 
-    Parameters
-    ----------
-    relation : ``">"`` or ``"="``, a word an event.
-    value : (events,) NaN for "missing".
-    first, second : (events,) number of values in the event.
-    """
-
-    relation: list[str]
-    value: Floats
+    relation: list[str]  # `">"` or `"="`, a word an event
+    value: Floats  # (events,) NaN for "missing"
+    # first, second: (events,) number of values in the event.
     first: Counts
     second: Counts
 

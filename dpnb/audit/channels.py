@@ -107,20 +107,13 @@ def globals_reset(*_: ModuleType) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Circumstance:
-    """A circumstance that may decide the noise of a fit.
+    """A circumstance that may decide the noise of a fit."""
 
-    Parameters
-    ----------
-    words : the circumstance that is held fixed, in words, for the finding.
-    holding : context that holds it fixed; takes the modules of the subject.
-    secret : condition of the loss, if nobody needs to know the circumstance.
-    means : meaning of a conviction, in words.
-    """
-
-    words: str
+    words: str  # the circumstance that is held fixed, in words, for the finding
+    # Context that holds it fixed; takes the modules of the subject.
     holding: Callable[..., AbstractContextManager[None]]
-    means: str
-    secret: str = ""
+    means: str  # meaning of a conviction, in words
+    secret: str = ""  # condition of the loss, if nobody needs to know the circumstance
 
 
 CIRCUMSTANCES = (

@@ -56,21 +56,14 @@ class Combination(NamedTuple):
 
 @dataclass
 class Constant:
-    """A fact that had one value in every fit on each data set.
+    """A fact that had one value in every fit on each data set."""
 
-    Parameters
-    ----------
-    path : where.
-    on_first, on_second : the values.
-    where : entries that differ, True if the facts as wholes do.
-    of : what makes the value of other facts; None for a fact of the model itself.
-    """
-
-    path: str
+    path: str  # where
+    # on_first, on_second: the values.
     on_first: Fact
     on_second: Fact
-    where: Bools
-    of: Combination | None = None
+    where: Bools  # entries that differ, True if the facts as wholes do
+    of: Combination | None = None  # what makes the value of other facts; None for a fact of the model itself
 
 
 def agreement(*, epsilon: float, delta: float = 0.0) -> float:

@@ -59,15 +59,11 @@ TOTALS = ("number of entries", "sum", "smallest", "largest", "sorted values")
 
 @dataclass
 class Contents:
-    """The contents of an object.
+    """The contents of an object."""
 
-    Parameters
-    ----------
-    facts : path → numbers or texts; an array without dimensions for a single one.
-    generators : path → random generator, under each path that leads to it.
-    """
-
+    # Path → numbers or texts; an array without dimensions for a single one.
     facts: dict[str, Fact] = field(default_factory=dict)
+    # Path → random generator, under each path that leads to it.
     generators: dict[str, Any] = field(default_factory=dict)
 
 

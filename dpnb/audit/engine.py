@@ -33,24 +33,17 @@ class Request(NamedTuple):
 
 
 class Question(NamedTuple):
-    """A release or public draw whose outcome is wanted.
+    """A release or public draw whose outcome is wanted."""
 
-    Parameters
-    ----------
-    request : what the fit asked for.
-    event, law : as booked, and of the outcome; None for a public draw.
-    draw : the outcome as the fit would have it, from a generator.
-    rng, ledger : the curator's.
-    place : where the code asked for it.
-    """
-
-    request: Request
+    request: Request  # what the fit asked for
+    # event, law: as booked, and of the outcome; None for a public draw.
     event: Event | None
     law: Law[Any] | None
-    draw: Callable[[np.random.Generator], Any]
+    draw: Callable[[np.random.Generator], Any]  # the outcome as the fit would have it, from a generator
+    # rng, ledger: the curator's.
     rng: np.random.Generator
     ledger: Ledger
-    place: str
+    place: str  # where the code asked for it
 
 
 Answer = Callable[[Question], Any]

@@ -116,20 +116,12 @@ def exact(
 
 
 class _Transcript(NamedTuple):
-    """A sequence of choices.
+    """A sequence of choices."""
 
-    Parameters
-    ----------
-    logs : log probabilities on both data sets.
-    noise : what additive noise adds to their difference at most.
-    apart : whether the two sides release different things from there on.
-    words : for the report.
-    """
-
-    logs: tuple[float, float]
-    noise: float
-    apart: bool
-    words: str
+    logs: tuple[float, float]  # log probabilities on both data sets
+    noise: float  # what additive noise adds to their difference at most
+    apart: bool  # whether the two sides release different things from there on
+    words: str  # for the report
 
     @property
     def loss(self) -> float:

@@ -35,24 +35,14 @@ def own_domain(model: Any) -> Domain:
 
 @dataclass(frozen=True)
 class Examination:
-    """The findings of the instruments of an audit.
+    """The findings of the instruments of an audit."""
 
-    Parameters
-    ----------
-    findings : what refutes the claim is the last, else the bets are.
-    bets : None if the claim was refuted before, or the audit was interrupted before.
-    skipped : which scans could not be made, and why.
-    looked : pairs that were scanned.
-    interrupted : whether somebody ended the audit before its time.
-    seconds : that it took.
-    """
-
-    findings: tuple[Finding, ...]
-    bets: Bets | None
-    skipped: tuple[str, ...] = ()
-    looked: tuple[str, ...] = ()
-    interrupted: bool = False
-    seconds: float = field(default=0.0, compare=False)
+    findings: tuple[Finding, ...]  # what refutes the claim is the last, else the bets are
+    bets: Bets | None  # None if the claim was refuted before, or the audit was interrupted before
+    skipped: tuple[str, ...] = ()  # which scans could not be made, and why
+    looked: tuple[str, ...] = ()  # pairs that were scanned
+    interrupted: bool = False  # whether somebody ended the audit before its time
+    seconds: float = field(default=0.0, compare=False)  # that it took
 
 
 class _Desk:

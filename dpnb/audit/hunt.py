@@ -40,20 +40,12 @@ CONSTANT = 3  # fits on each data set after which what never changed is looked i
 
 @dataclass(frozen=True)
 class Tried:
-    """What was tried on one pair.
+    """What was tried on one pair."""
 
-    Parameters
-    ----------
-    pair : its name.
-    runs : fits on its second data set.
-    promise : what bets on it would gain.
-    note : why nothing, if all fits failed.
-    """
-
-    pair: str
-    runs: int = 0
-    promise: Promise = NOTHING
-    note: str = ""
+    pair: str  # its name
+    runs: int = 0  # fits on its second data set
+    promise: Promise = NOTHING  # what bets on it would gain
+    note: str = ""  # why nothing, if all fits failed
 
 
 class Plain(NamedTuple):
@@ -72,24 +64,14 @@ class Plain(NamedTuple):
 
 @dataclass(frozen=True)
 class Bets:
-    """Bets on many pairs.
+    """Bets on many pairs."""
 
-    Parameters
-    ----------
-    finding : of all bets; its pair is the last one that was bet on.
-    pair : that pair.
-    plain : what tells its data sets apart most plainly.
-    tried : all pairs, the most promising first.
-    fits : number of fits in all.
-    columns : numbers and texts of the fits that were looked at.
-    """
-
-    finding: MonitoredFinding
-    pair: Pair
-    plain: Plain
-    tried: tuple[Tried, ...]
-    fits: int
-    columns: int
+    finding: MonitoredFinding  # of all bets; its pair is the last one that was bet on
+    pair: Pair  # that pair
+    plain: Plain  # what tells its data sets apart most plainly
+    tried: tuple[Tried, ...]  # all pairs, the most promising first
+    fits: int  # number of fits in all
+    columns: int  # numbers and texts of the fits that were looked at
 
 
 class Allowance:

@@ -37,14 +37,9 @@ class Sight(NamedTuple):
 
 @dataclass(frozen=True)
 class Look:
-    """Look at everything that a fitted model releases.
+    """Look at everything that a fitted model releases."""
 
-    Parameters
-    ----------
-    answers : the model's answers to queries.
-    """
-
-    answers: BlackBox
+    answers: BlackBox  # the model's answers to queries
 
     def __call__(self, model: Any) -> Sight:
         """What a fitted model shows."""

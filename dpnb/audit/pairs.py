@@ -34,21 +34,14 @@ SHOWN = 3  # attributes of a record in a pair's name
 
 @dataclass(frozen=True)
 class Pair:
-    """Two neighbouring data sets.
+    """Two neighbouring data sets."""
 
-    Parameters
-    ----------
-    name : words for what is special about the pair.
-    first, second : (X, y) with labelled records.
-    domain : their public domain.
-    malformed : whether the second data set has a record outside of the domain.
-    """
-
-    name: str
+    name: str  # words for what is special about the pair
+    # first, second: (X, y) with labelled records.
     first: Part
     second: Part
-    domain: Domain = DOMAIN
-    malformed: bool = False
+    domain: Domain = DOMAIN  # their public domain
+    malformed: bool = False  # whether the second data set has a record outside of the domain
 
 
 Rows = list[tuple[float, int, int]]  # x, c, label

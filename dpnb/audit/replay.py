@@ -52,22 +52,13 @@ class DivergenceError(Exception):
 
 @dataclass(frozen=True)
 class Release:
-    """One recorded answer of a curator.
+    """One recorded answer of a curator."""
 
-    Parameters
-    ----------
-    request : what the fit asked for.
-    bag : number of the bag that it was made from, in order of opening; -1 outside of bags.
-    outcome : what was released.
-    log_density : of the outcome, on the data that it was recorded or replayed on.
-    place : where the code asked for it.
-    """
-
-    request: Request
-    bag: int
-    outcome: Any
-    log_density: float
-    place: str
+    request: Request  # what the fit asked for
+    bag: int  # number of the bag that it was made from, in order of opening; -1 outside of bags
+    outcome: Any  # what was released
+    log_density: float  # of the outcome, on the data that it was recorded or replayed on
+    place: str  # where the code asked for it
 
 
 class Tape:
@@ -247,23 +238,15 @@ def _log_chosen(out: Floats, into: Floats, *, chosen: int) -> float:
 
 @dataclass(frozen=True)
 class Replay:
-    """Outcome of one replay.
+    """Outcome of one replay."""
 
-    Parameters
-    ----------
-    log_ratio : log-likelihood of the recorded outputs on the first data set less that on the second, ``inf`` after a
-        divergence or outside of a support.
-    ledger : ledger of the recorded fit.
-    blame : names of what made the loss infinite, or of the release with the largest change.
-    place : code place of the first of them.
-    fits : number of fits that it took.
-    """
-
+    # Log-likelihood of the recorded outputs on the first data set less that on the second, `inf` after a
+    # divergence or outside of a support.
     log_ratio: float
-    ledger: Ledger
-    blame: tuple[str, ...]
-    place: str
-    fits: int
+    ledger: Ledger  # ledger of the recorded fit
+    blame: tuple[str, ...]  # names of what made the loss infinite, or of the release with the largest change
+    place: str  # code place of the first of them
+    fits: int  # number of fits that it took
 
     @property
     def loss(self) -> float:

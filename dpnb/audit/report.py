@@ -93,30 +93,18 @@ def alt_text(finding: Finding) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What a report shows.
+    """What a report shows."""
 
-    Parameters
-    ----------
-    finding : what to show first.
-    others : further findings.
-    settings : name → value, in the order to show.
-    notes : paragraphs on what the result means.
-    violated : the verdict.
-    pair : the data sets of the finding, to show their first rows.
-    bets : if some were made: what was tried on all pairs, and the event that tells most plainly.
-    code : lines that show the finding again.
-    not_looked : what was not looked at, in words.
-    """
-
-    finding: Finding
-    others: Sequence[Finding] = ()
-    settings: Mapping[str, str] = field(default_factory=dict)
-    notes: Sequence[str] = ()
-    violated: bool
-    pair: Pair | None = None
+    finding: Finding  # what to show first
+    others: Sequence[Finding] = ()  # further findings
+    settings: Mapping[str, str] = field(default_factory=dict)  # name → value, in the order to show
+    notes: Sequence[str] = ()  # paragraphs on what the result means
+    violated: bool  # the verdict
+    pair: Pair | None = None  # the data sets of the finding, to show their first rows
+    # If some were made: what was tried on all pairs, and the event that tells most plainly.
     bets: Bets | None = None
-    code: str = ""
-    not_looked: Sequence[str] = ()
+    code: str = ""  # lines that show the finding again
+    not_looked: Sequence[str] = ()  # what was not looked at, in words
 
 
 def page(report: Report) -> str:

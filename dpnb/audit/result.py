@@ -13,44 +13,29 @@ def exceeds(bound: float, claimed: float) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """The result of an instrument on one pair of neighbours.
+    """The result of an instrument on one pair of neighbours."""
 
-    Parameters
-    ----------
-    instrument : ``"replay"``, ``"exact"``, ``"attack"``, ``"betting"``, ``"curve"``, ``"one-run"``,
-        ``"scan"`` or ``"generators"``.
-    subject : name of the audited subject.
-    claimed : the ε that the subject promises.
-    lower_bound : the privacy loss found; unless ``given`` says otherwise, no ε below it is true, and ``inf`` means
-        that no finite ε is.
-    confidence : probability that ``lower_bound`` holds, 1 for exact arguments.
-    neighbours : ``"add-remove"`` or ``"replace"``.
-    pair : the two data sets, in words.
-    event : the outputs that tell them apart, in words.
-    place : where in the code they come from, ``module:line function``; empty for black boxes.
-    delta : the δ of the claim.
-    gaussian : whether the claim, and then the bound of bets, is of normal noise with that ε and δ.
-    trials : number of fits or of transcripts looked at.
-    given : condition of the loss that the claim does not have, such as ``"the bags"`` of a bootstrap. Such a loss shows
-        what a proof overlooked, but by itself it does not refute a claim about secret bags. An infinite loss does
-        refute it if no bag makes the output possible on the other data set.
-    why : reason why the event is possible, in words, where it is known.
-    """
-
+    # `"replay"`, `"exact"`, `"attack"`, `"betting"`, `"curve"`, `"one-run"`, `"scan"` or `"generators"`.
     instrument: str
-    subject: str
-    claimed: float
+    subject: str  # name of the audited subject
+    claimed: float  # the ε that the subject promises
+    # The privacy loss found; unless `given` says otherwise, no ε below it is true, and `inf` means that no
+    # finite ε is.
     lower_bound: float
-    confidence: float
-    neighbours: str
-    pair: str
-    event: str
-    place: str = ""
-    delta: float = 0.0
-    trials: int = 1
+    confidence: float  # probability that `lower_bound` holds, 1 for exact arguments
+    neighbours: str  # `"add-remove"` or `"replace"`
+    pair: str  # the two data sets, in words
+    event: str  # the outputs that tell them apart, in words
+    place: str = ""  # where in the code they come from, `module:line function`; empty for black boxes
+    delta: float = 0.0  # the δ of the claim
+    trials: int = 1  # number of fits or of transcripts looked at
+    # Condition of the loss that the claim does not have, such as `"the bags"` of a bootstrap. Such a loss
+    # shows what a proof overlooked, but by itself it does not refute a claim about secret bags. An infinite
+    # loss does refute it if no bag makes the output possible on the other data set.
     given: str = ""
+    # Whether the claim, and then the bound of bets, is of normal noise with that ε and δ.
     gaussian: bool = False
-    why: str = ""
+    why: str = ""  # reason why the event is possible, in words, where it is known
 
     @property
     def flagged(self) -> bool:

@@ -28,19 +28,12 @@ WITH_SEEDS = ("repr(model)", "len(pickle.dumps(model))")  # facts that tell the 
 
 @dataclass(frozen=True, kw_only=True)
 class ScanFinding(Finding):
-    """A thing that a model holds although its claim does not allow it.
+    """A thing that a model holds although its claim does not allow it."""
 
-    Parameters
-    ----------
-    path : path to the thing, such as ``model.trees_[3].counts``.
-    holds : the thing in words, such as "the number of records".
-    loss : privacy loss if the thing is the same in all fits.
-    chance : largest probability with which the scan convicts a subject that keeps its claim of anything.
-    """
-
-    path: str = ""
-    holds: str = ""
-    loss: float = math.inf
+    path: str = ""  # path to the thing, such as `model.trees_[3].counts`
+    holds: str = ""  # the thing in words, such as "the number of records"
+    loss: float = math.inf  # privacy loss if the thing is the same in all fits
+    # Largest probability with which the scan convicts a subject that keeps its claim of anything.
     chance: float = 0.0
 
 

@@ -62,16 +62,10 @@ class Guess:
 
 @dataclass(frozen=True)
 class Rule:
-    """A list of guesses; the first one whose event holds decides.
+    """A list of guesses; the first one whose event holds decides."""
 
-    Parameters
-    ----------
-    guesses : in this order.
-    width : how many numbers of an output they look at.
-    """
-
-    guesses: tuple[Guess, ...] = ()
-    width: int = 0
+    guesses: tuple[Guess, ...] = ()  # in this order
+    width: int = 0  # how many numbers of an output they look at
 
     def sides(self, outputs: Floats) -> Ints:
         """Data set that is guessed for each output, -1 for none."""
@@ -169,20 +163,12 @@ def _aim(epsilon: float, kappa: Floats, delta: float) -> _Aim:
 
 @dataclass(frozen=True)
 class Lesson:
-    """What rules are learned for.
+    """What rules are learned for."""
 
-    Parameters
-    ----------
-    claimed : the ε to be refuted; ``inf`` for the largest bound instead.
-    enough : log wealth that refutes.
-    delta : δ of the claim.
-    most_runs : rounds that the whole game may take.
-    """
-
-    claimed: float
-    enough: float
-    delta: float
-    most_runs: float
+    claimed: float  # the ε to be refuted; `inf` for the largest bound instead
+    enough: float  # log wealth that refutes
+    delta: float  # δ of the claim
+    most_runs: float  # rounds that the whole game may take
 
     def learn(self, first: Floats, second: Floats, names: Sequence[str], *, seed: int) -> tuple[Rule, Tally]:
         """Learn a rule from outputs on D and D′; returns it with what such guesses would have come to in a fair game.
@@ -319,15 +305,10 @@ def _best_guess(
 
 @dataclass(frozen=True, kw_only=True)
 class MonitoredFinding(Finding):
-    """The finding of an audit that may stop at any time.
+    """The finding of an audit that may stop at any time."""
 
-    Parameters
-    ----------
-    e_value : evidence against the claim when it ended; 1/(1 − confidence) refutes.
-    path : (looks, 3) runs, bound and e-value at the claim, as they went.
-    """
-
-    e_value: float = 1.0
+    e_value: float = 1.0  # evidence against the claim when it ended; 1/(1 − confidence) refutes
+    # (looks, 3) runs, bound and e-value at the claim, as they went.
     path: Floats = field(default_factory=lambda: np.empty((0, 3)), repr=False, compare=False)
 
 

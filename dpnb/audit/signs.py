@@ -22,22 +22,13 @@ STAKES = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9])
 
 
 class Signs(NamedTuple):
-    """For each column that varies, of several that are the same for the first one, the event that exceeds a claim most.
+    """The event that exceeds a claim most, for each column that varies; of columns that are the same, for the first."""
 
-    Parameters
-    ----------
-    columns : (c,) which ones.
-    excess : (c,) by how many standard deviations.
-    value : (c,) number of the event.
-    relation : (c,) 0 for "at most", 1 for "above", 2 for "equal".
-    side : (c,) data set on which the event is frequent.
-    """
-
-    columns: Ints
-    excess: Floats
-    value: Floats
-    relation: Ints
-    side: Ints
+    columns: Ints  # (c,) which ones
+    excess: Floats  # (c,) by how many standard deviations
+    value: Floats  # (c,) number of the event
+    relation: Ints  # (c,) 0 for "at most", 1 for "above", 2 for "equal"
+    side: Ints  # (c,) data set on which the event is frequent
 
     def event(self, at: int, name: str = "") -> OutputEvent:
         """The event of one of the columns."""

@@ -26,27 +26,20 @@ MOST_CELLS_OF_A_GROUP = 128  # larger groups are not offered; no run chose it
 
 
 class Plan(NamedTuple):
-    """How much of each stage there is, and its share of ρ. The sweeps get what the other shares leave.
+    """How much of each stage there is, and its share of ρ. The sweeps get what the other shares leave."""
 
-    Parameters
-    ----------
-    stumps, step : number of stumps, and their first step.
-    at_once : number of stumps chosen in one pass over the records.
-    of_stumps : share of ρ for the stumps.
-    groups, of_groups : largest number of groups of attributes, and their share.
-    fine, of_fine : largest number of fine attributes, and their share.
-    sweeps : number of sweeps.
-    """
-
+    # stumps, step: number of stumps, and their first step.
     stumps: int
     step: float
-    at_once: int
-    of_stumps: float
+    at_once: int  # number of stumps chosen in one pass over the records
+    of_stumps: float  # share of ρ for the stumps
+    # groups, of_groups: largest number of groups of attributes, and their share.
     groups: int
     of_groups: float
+    # fine, of_fine: largest number of fine attributes, and their share.
     fine: int
     of_fine: float
-    sweeps: int
+    sweeps: int  # number of sweeps
 
 
 class Settings(NamedTuple):
@@ -54,41 +47,36 @@ class Settings(NamedTuple):
 
     It does not compare ``of_counts``, ``of_curvatures``, ``of_spread``, ``crowded`` and ``of_fine``, which no stored
     run chose.
-
-    Parameters
-    ----------
-    of_counts, of_thresholds, of_curvatures : shares of the budget for counts, thresholds and curvatures.
-    of_spread : share for the width of the loss, where the target is a number.
-    halvings, halvings_at_once : largest number of halvings of a crowded bin, at most 8, and how many of them come
-        before its parts are counted again.
-    crowded : share of the records that makes a bin crowded.
-    of_stumps, of_few : share of the budget for the stumps, and this share where records are too few for groups.
-    at_once : largest number of stumps of a pass.
-    groups, of_groups : largest number of groups of attributes, which is smaller where less is known, and their share.
-    fine, of_fine : largest number of fine attributes, which is 0 where less is known, and their share.
-    sweeps, first_sweep : number of sweeps, which is half as large for few records, and the first sweep's share of a
-        Newton step.
-    ridge : number of standard deviations of noise by which a cell's curvature is raised.
-    sharp : share of the ridge for a fine attribute whose records all lie in cells that are counted well.
     """
 
+    # of_counts, of_thresholds, of_curvatures: shares of the budget for counts, thresholds and curvatures.
     of_counts: float = 0.02
     of_thresholds: float = 0.04
     of_curvatures: float = 0.04
-    of_spread: float = 0.05
+    of_spread: float = 0.05  # share for the width of the loss, where the target is a number
+    # halvings, halvings_at_once: largest number of halvings of a crowded bin, at most 8, and how many of them
+    # come before its parts are counted again.
     halvings: int = 8
     halvings_at_once: int = 2
-    crowded: float = 1 / 16
+    crowded: float = 1 / 16  # share of the records that makes a bin crowded
+    # of_stumps, of_few: share of the budget for the stumps, and this share where records are too few for
+    # groups.
     of_stumps: float = 0.4
     of_few: float = 0.75
-    at_once: int = 5
+    at_once: int = 5  # largest number of stumps of a pass
+    # groups, of_groups: largest number of groups of attributes, which is smaller where less is known, and
+    # their share.
     groups: int = 8
     of_groups: float = 0.05
+    # fine, of_fine: largest number of fine attributes, which is 0 where less is known, and their share.
     fine: int = 2
     of_fine: float = 0.045
+    # sweeps, first_sweep: number of sweeps, which is half as large for few records, and the first sweep's
+    # share of a Newton step.
     sweeps: int = 20
     first_sweep: float = 0.4
-    ridge: float = 5.0
+    ridge: float = 5.0  # number of standard deviations of noise by which a cell's curvature is raised
+    # Share of the ridge for a fine attribute whose records all lie in cells that are counted well.
     sharp: float = 0.14
 
     def plan(self, known: float, *, n_problems: int) -> Plan:
@@ -138,18 +126,12 @@ def evidence(n: float, epsilon: float) -> float:
 
 
 class Planner(NamedTuple):
-    """Plans of a :class:`~dpnb.PrivateBooster`; its public parameters leave open what the number of records decides.
+    """Plans of a :class:`~dpnb.PrivateBooster`; its public parameters leave open what the number of records decides."""
 
-    Parameters
-    ----------
-    settings : settings of all stages.
-    domain : public domain.
-    n_problems : 1 for two classes, otherwise the number of classes. n_rounds, learning_rate, additive : as for the
-        booster.
-    """
-
-    settings: Settings
-    domain: Domain
+    settings: Settings  # settings of all stages
+    domain: Domain  # public domain
+    # 1 for two classes, otherwise the number of classes. n_rounds, learning_rate, additive : as for the
+    # booster.
     n_problems: int
     n_rounds: int | None
     learning_rate: float | None

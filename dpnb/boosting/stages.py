@@ -54,22 +54,13 @@ NOTHING = 1.0  # score of no group, in square roots of the number of records
 
 @dataclass
 class Stages:
-    """A booster in the making.
+    """A booster in the making."""
 
-    Parameters
-    ----------
-    data : records with their scores.
-    curator : release door.
-    domain : public domain.
-    rho : total budget.
-    settings : settings of all stages.
-    """
-
-    data: ScoredDoor
-    curator: Curator
-    domain: Domain
-    rho: float
-    settings: Settings
+    data: ScoredDoor  # records with their scores
+    curator: Curator  # release door
+    domain: Domain  # public domain
+    rho: float  # total budget
+    settings: Settings  # settings of all stages
 
     def __post_init__(self) -> None:
         self.loss = self.data.loss

@@ -39,21 +39,15 @@ _Values = tuple[Hashable, ...]
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A data set, split for training and testing.
+    """A data set, split for training and testing."""
 
-    Parameters
-    ----------
-    name : name by which :func:`load` knows the data set.
-    train, test : attributes, in the order of ``domain``, and labels, or numbers to predict. The index labels are the
-        records' keys: unique, and the same for the same record whatever rows or columns the options of :func:`load`
-        leave out.
-    domain : public domain.
-    """
-
-    name: str
+    name: str  # name by which :func:`load` knows the data set
+    # train, test: attributes, in the order of `domain`, and labels, or numbers to predict. The index labels
+    # are the records' keys: unique, and the same for the same record whatever rows or columns the options of
+    # :func:`load` leave out.
     train: Part
     test: Part
-    domain: Domain
+    domain: Domain  # public domain
 
     def __repr__(self) -> str:
         parts = " + ".join(str(len(y)) for _, y in (self.train, self.test))

@@ -142,20 +142,13 @@ def _gone(column: pd.Series[Any]) -> Bools:
 
 
 class Group(NamedTuple):
-    """Entries of a column that were replaced by one value.
+    """Entries of a column that were replaced by one value."""
 
-    Parameters
-    ----------
-    rows : (n,) which entries.
-    kind : what is wrong with them, as for a :class:`~dpnb.domain.misfits.Misfit`.
-    became : what they count as, in words.
-    has_place : whether the domain has a place for them, a bound, "missing" or "other"; the first value and the middle
-        are none.
-    """
-
-    rows: Bools
-    kind: str
-    became: str
+    rows: Bools  # (n,) which entries
+    kind: str  # what is wrong with them, as for a :class:`~dpnb.domain.misfits.Misfit`
+    became: str  # what they count as, in words
+    # Whether the domain has a place for them, a bound, "missing" or "other"; the first value and the middle
+    # are none.
     has_place: bool
 
 

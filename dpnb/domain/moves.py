@@ -22,24 +22,17 @@ OTHERS = "others"
 
 @dataclass
 class Move:
-    """Values of one column that count as one value of the domain.
+    """Values of one column that count as one value of the domain."""
 
-    Parameters
-    ----------
-    attribute : the column's.
-    kind, became, has_place : as of the :class:`~dpnb.domain.encoding.Group`.
-    first : position of the first of these records.
-    counts : number of records of each value, in words; those beyond :data:`MOST` are counted as others.
-    values : the first few of them, for hints.
-    """
-
-    attribute: Attribute
+    attribute: Attribute  # the column's
+    # kind, became, has_place: as of the :class:`~dpnb.domain.encoding.Group`.
     kind: str
     became: str
     has_place: bool
-    first: int
+    first: int  # position of the first of these records
+    # Number of records of each value, in words; those beyond :data:`MOST` are counted as others.
     counts: dict[str, int] = field(default_factory=dict)
-    values: tuple[object, ...] = ()
+    values: tuple[object, ...] = ()  # the first few of them, for hints
 
     def count(self, value: str, times: int) -> None:
         """Count records of a value."""

@@ -43,22 +43,16 @@ _FOREIGN = {  # how files begin that are no CSV
 class CsvFormat:
     """How a CSV file is written, as the section ``csv`` of a domain file says.
 
-    Parameters
-    ----------
-    separator : character between cells.
-    decimal : "." or ",".
-    thousands : what stands between groups of three digits; a space stands for those that do not break, too.
-    encoding : name of an encoding that Python knows.
-
     Raises
     ------
     DomainError If a file cannot be written so.
     """
 
-    separator: str = ","
-    decimal: str = "."
+    separator: str = ","  # character between cells
+    decimal: str = "."  # "." or ","
+    # What stands between groups of three digits; a space stands for those that do not break, too.
     thousands: str = ""
-    encoding: str = "utf-8"
+    encoding: str = "utf-8"  # name of an encoding that Python knows
 
     def __post_init__(self) -> None:
         one = isinstance(self.separator, str) and len(self.separator) == 1

@@ -30,22 +30,13 @@ from ..trees.tree import Tree
 
 
 class Asked(NamedTuple):
-    """The candidates of the attributes that are drawn at each node. A question is one attribute at one node.
+    """The candidates of the attributes that are drawn at each node. A question is one attribute at one node."""
 
-    Parameters
-    ----------
-    attributes : (questions,) attribute of each question, ``f`` questions a node.
-    f : number of attributes drawn at a node.
-    counts : counts from which the scores are computed.
-    candidates : thresholds and categories, each with its score in ``scores``.
-    scores : (candidates,).
-    """
-
-    attributes: Ints
-    f: int
-    counts: ValueCounts
-    candidates: Candidates
-    scores: Floats
+    attributes: Ints  # (questions,) attribute of each question, `f` questions a node
+    f: int  # number of attributes drawn at a node
+    counts: ValueCounts  # counts from which the scores are computed
+    candidates: Candidates  # thresholds and categories, each with its score in `scores`
+    scores: Floats  # (candidates,)
 
 
 class BuildTree:

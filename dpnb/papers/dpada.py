@@ -247,36 +247,29 @@ def noise_round_distribution(m: int, rule: str) -> Floats:
 
 @dataclass(frozen=True)
 class Reading:
-    """One reading of the paper's text, for :meth:`DPAda.as_written`.
+    """One reading of the paper's text, for :meth:`DPAda.as_written`."""
 
-    Parameters
-    ----------
-    ties : A1, which records get the noise of "the" largest and smallest weight, by one draw for all tied records
-        (``"same"``), one draw for each (``"indep"``), or for a single record (``"first"``).
-    scale : A2, ``"literal"`` for ε = (B/m)·max w and (B/m)·min w, or ``"flat"`` for ε = B/m. A negative ε (A4) is
-        replaced by its absolute value, or by 1e-12 if that is larger.
-    clamp : A3, ``"signed"`` if weights may be negative, or ``"clip0"`` if no weight may be below 0. A negative sum of
-        all weights (A6) turns their signs, since they are divided by the sum.
-    error : A5, whether e_k follows from the ``"noised"`` weights w′ or from the ``"raw"`` weights w; either way it is
-        cut to [clip, 1 − clip] (A9).
-    update : A10, whether step 7 starts from the ``"raw"`` weights w_k, as its letters say, or from the ``"noised"``
-        weights w′_k, so that noise stays in the weights of all later rounds.
-    stop : ``"break"`` to stop at e_k > 0.5 before the round counts (step 5), or ``"never"``.
-    noise_in_round_1 : whether Algorithm 3 adds noise in round 1 as printed, or from round 2 as its text says.
-    thresholds : A7, whether the exact best stump is taken from midpoints of the ``"data"`` or from the public
-        ``"grid"``.
-    clip : A9, least distance of e_k from 0 and 1, in (0, 0.5).
-    """
-
+    # A1, which records get the noise of "the" largest and smallest weight, by one draw for all tied records
+    # (`"same"`), one draw for each (`"indep"`), or for a single record (`"first"`).
     ties: str = "same"
+    # A2, `"literal"` for ε = (B/m)·max w and (B/m)·min w, or `"flat"` for ε = B/m. A negative ε (A4) is
+    # replaced by its absolute value, or by 1e-12 if that is larger.
     scale: str = "literal"
+    # A3, `"signed"` if weights may be negative, or `"clip0"` if no weight may be below 0. A negative sum of
+    # all weights (A6) turns their signs, since they are divided by the sum.
     clamp: str = "signed"
+    # A5, whether e_k follows from the `"noised"` weights w′ or from the `"raw"` weights w; either way it is
+    # cut to [clip, 1 − clip] (A9).
     error: str = "noised"
+    # A10, whether step 7 starts from the `"raw"` weights w_k, as its letters say, or from the `"noised"`
+    # weights w′_k, so that noise stays in the weights of all later rounds.
     update: str = "raw"
-    stop: str = "break"
+    stop: str = "break"  # `"break"` to stop at e_k > 0.5 before the round counts (step 5), or `"never"`
+    # Whether Algorithm 3 adds noise in round 1 as printed, or from round 2 as its text says.
     noise_in_round_1: bool = False
+    # A7, whether the exact best stump is taken from midpoints of the `"data"` or from the public `"grid"`.
     thresholds: str = "grid"
-    clip: float = 1e-10
+    clip: float = 1e-10  # A9, least distance of e_k from 0 and 1, in (0, 0.5)
 
     def __post_init__(self) -> None:
         check_choice("ties", self.ties, ("same", "indep", "first"))

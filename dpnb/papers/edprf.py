@@ -30,18 +30,11 @@ SPLIT_SENSITIVITY = 2.0  # Δ of the Gini score by counts under add or remove (A
 
 
 class Stop(NamedTuple):
-    """The nodes of a level that become leaves, and the noisy class counts that decided it.
+    """The nodes of a level that become leaves, and the noisy class counts that decided it."""
 
-    Parameters
-    ----------
-    leaf : (nodes,) whether a node becomes a leaf.
-    counts : (nodes, classes) noisy counts; NaN where no counts were asked for.
-    share : share of the path's budget that the noisy counts cost.
-    """
-
-    leaf: Bools
-    counts: Floats
-    share: float
+    leaf: Bools  # (nodes,) whether a node becomes a leaf
+    counts: Floats  # (nodes, classes) noisy counts; NaN where no counts were asked for
+    share: float  # share of the path's budget that the noisy counts cost
 
 
 class BuildTree:

@@ -29,19 +29,13 @@ from ..trees.tree import Tree
 
 
 class Options(NamedTuple):
-    """Splits among which each node of a front can choose.
+    """Splits among which each node of a front can choose."""
 
-    Parameters
-    ----------
-    score : (nodes, options).
-    kind, attribute : (options,) as in :class:`~dpnb.records.splits.Splits`.
-    cut : (nodes, options).
-    """
-
-    score: Floats
+    score: Floats  # (nodes, options)
+    # kind, attribute: (options,) as in :class:`~dpnb.records.splits.Splits`.
     kind: Ints
     attribute: Ints
-    cut: Floats
+    cut: Floats  # (nodes, options)
 
 
 class BuildTree:
@@ -236,17 +230,11 @@ def correlation(table: Floats) -> Floats:
 
 
 class Statistic(NamedTuple):
-    """A statistic of a table of branches and classes.
+    """A statistic of a table of branches and classes."""
 
-    Parameters
-    ----------
-    function : the statistic, tables (..., 2, classes) → (...).
-    sensitivity : number of classes → Δ for one record added or removed, at one shard.
-    change_range : number of classes → most by which that record moves two scores apart, at one shard.
-    """
-
-    function: Callable[[Floats], Floats]
-    sensitivity: Callable[[int], float]
+    function: Callable[[Floats], Floats]  # the statistic, tables (..., 2, classes) → (...)
+    sensitivity: Callable[[int], float]  # number of classes → Δ for one record added or removed, at one shard
+    # Number of classes → most by which that record moves two scores apart, at one shard.
     change_range: Callable[[int], float]
 
 

@@ -19,16 +19,10 @@ BELOW = 1 - 1e-12
 
 
 class RoundBudget(NamedTuple):
-    """Budget of one of several equal rounds.
+    """Budget of one of several equal rounds."""
 
-    Parameters
-    ----------
-    epsilon : pure ε of a round.
-    rho : zCDP ρ of a round; None where rounds compose by pure ε.
-    """
-
-    epsilon: float
-    rho: float | None
+    epsilon: float  # pure ε of a round
+    rho: float | None  # zCDP ρ of a round; None where rounds compose by pure ε
 
     def times(self, factor: float) -> RoundBudget:
         """Budget of several rounds."""

@@ -83,21 +83,15 @@ WIDEST = 600.0  # log u that the numbers hold
 
 
 class Step(NamedTuple):
-    """One release, or several of one kind in a row.
+    """One release, or several of one kind in a row."""
 
-    Parameters
-    ----------
-    kind : ``"selection"`` of bounded range, ``"ratio"`` for any pure ε-DP release, or ``"gaussian"`` noise.
-    size : size of each release, which is the range η, the ε, or the shift μ = √(2ρ) in standard deviations.
-    times : number of releases.
-    sd : standard deviation of discrete Gaussian noise in units of its lattice; ``inf`` for real numbers.
-    entries : largest number of entries of a vector with discrete noise in which two neighbours differ, if known.
-    """
-
-    kind: Kind
+    kind: Kind  # `"selection"` of bounded range, `"ratio"` for any pure ε-DP release, or `"gaussian"` noise
+    # Size of each release, which is the range η, the ε, or the shift μ = √(2ρ) in standard deviations.
     size: float
-    times: int = 1
+    times: int = 1  # number of releases
+    # Standard deviation of discrete Gaussian noise in units of its lattice; `inf` for real numbers.
     sd: float = math.inf
+    # Largest number of entries of a vector with discrete noise in which two neighbours differ, if known.
     entries: float = math.inf
 
     @property
@@ -113,22 +107,16 @@ class Step(NamedTuple):
 
 
 class Share(NamedTuple):
-    """Part of a planned sequence.
+    """Part of a planned sequence."""
 
-    Parameters
-    ----------
-    kind, times, entries : as for :class:`Step`.
-    share : share of the total ρ, for all of its releases together.
-    units : sensitivity of discrete Gaussian noise in units of its lattice; ``inf`` for real numbers.
-    sd : smallest standard deviation in units that the noise may have, if known.
-    """
-
+    # kind, times, entries: as for :class:`Step`.
     kind: Kind
-    share: float
+    share: float  # share of the total ρ, for all of its releases together
     times: int = 1
+    # Sensitivity of discrete Gaussian noise in units of its lattice; `inf` for real numbers.
     units: float = math.inf
     entries: float = math.inf
-    sd: float = math.inf
+    sd: float = math.inf  # smallest standard deviation in units that the noise may have, if known
 
     def step(self, rho: float) -> Step:
         """The releases at a total ρ."""
@@ -143,14 +131,10 @@ Plans = tuple[tuple[Share, ...], ...]
 
 
 class Choice(NamedTuple):
-    """One of several declared plans; outputs decide which one, before the steps in which it differs from others.
+    """One of several declared plans; outputs decide which one, before the steps in which it differs from others."""
 
-    Parameters
-    ----------
-    plans : plans, each a sequence of steps. The chooser knows what came before, and the first steps that plans declare
-        alike, and nothing later.
-    """
-
+    # Plans, each a sequence of steps. The chooser knows what came before, and the first steps that plans
+    # declare alike, and nothing later.
     plans: tuple[tuple[Step, ...], ...]
 
 
@@ -566,18 +550,11 @@ def _through(runs: Sequence[Step], later: _Later, window: _Window) -> _Later:
 
 @dataclass(frozen=True)
 class _Curve:
-    """Upper bounds of a convex, decreasing U at u = e^y.
+    """Upper bounds of a convex, decreasing U at u = e^y."""
 
-    Parameters
-    ----------
-    step : spacing of the nodes y.
-    first : number of the first node; node j is at y = j · step.
-    values : (nodes,) in [0, 1].
-    """
-
-    step: float
-    first: int
-    values: Floats
+    step: float  # spacing of the nodes y
+    first: int  # number of the first node; node j is at y = j · step
+    values: Floats  # (nodes,) in [0, 1]
 
     def at(self, y: Floats) -> Floats:
         """Upper bounds at any y: along chords in u, from (0, 1) on the left, and the last value on the right."""

@@ -17,18 +17,13 @@ class Lattice(NamedTuple):
     NaN stands for the ends of an attribute without thresholds, and then the points are NaN too.
 
     Point 0 is the low end. It is no threshold, because no record is below it.
-
-    Parameters
-    ----------
-    low, high : public ends.
-    step : distances between the points.
-    size : numbers of steps.
     """
 
+    # low, high: public ends.
     low: Floats
     high: Floats
-    step: Floats
-    size: Floats
+    step: Floats  # distances between the points
+    size: Floats  # numbers of steps
 
     @classmethod
     def of(cls, low: Floats | float, high: Floats | float) -> Lattice:

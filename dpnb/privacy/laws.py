@@ -187,22 +187,16 @@ def _of_chosen(logs: Floats, starts: Ints, outcome: Ints) -> Floats:
 class Exponential:
     """Exponential mechanism: P(i) proportional to measure_i · exp(rate_g · score_i) within each group g.
 
-    Parameters
-    ----------
-    scores : (candidates,) scores, of which larger ones are better.
-    starts : (groups,) first candidate of each group.
-    rate : scalar or (groups,) exponent per unit of score; ``inf`` picks a best candidate, ties by measure.
-    measure : (candidates,) data-independent base measure, 0 for impossible candidates.
-
     References
     ----------
     McSherry and Talwar (2007), Mechanism design via differential privacy.
     """
 
-    scores: Floats
-    starts: Ints
+    scores: Floats  # (candidates,) scores, of which larger ones are better
+    starts: Ints  # (groups,) first candidate of each group
+    # Scalar or (groups,) exponent per unit of score; `inf` picks a best candidate, ties by measure.
     rate: Floats
-    measure: Floats
+    measure: Floats  # (candidates,) data-independent base measure, 0 for impossible candidates
 
     def _weighed(self) -> tuple[Floats, Floats]:
         """Exponent and weight of every candidate; the best possible candidates have the exponent 0."""
@@ -246,19 +240,14 @@ class IntervalExponential:
     constant, or an atom (``low == high`` with a finite measure). The measure of an interval is its number of points of
     the option's public lattice, by their number in all, so that the law of a point does not depend on how the data cut
     the domain. An interval is drawn first, then one of its points, all of them equally likely.
-
-    Parameters
-    ----------
-    choice : law of the choice among the candidates.
-    option, low, high : (candidates,) option and ends of each interval.
-    lattice : (options,) lattice of each option.
     """
 
-    choice: Exponential
+    choice: Exponential  # law of the choice among the candidates
+    # option, low, high: (candidates,) option and ends of each interval.
     option: Ints
     low: Floats
     high: Floats
-    lattice: Lattice
+    lattice: Lattice  # (options,) lattice of each option
 
     def draw(self, rng: np.random.Generator) -> Point:
         at = self.choice.starts + self.choice.draw(rng)

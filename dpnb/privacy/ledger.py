@@ -47,29 +47,21 @@ class Cost(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """One release, possibly made for many disjoint parts of the data at once.
+    """One release, possibly made for many disjoint parts of the data at once."""
 
-    Parameters
-    ----------
-    what : what the release is for, in words.
-    mechanism : name of the mechanism, which is ``"exact"`` for a value published without noise.
-    epsilon, rho : cost for a record in each part, as scalars or arrays over ``parts``.
-    sensitivity : declared sensitivity of the query or score; NaN where there is none.
-    change_range : declared range g of the changes of a choice's scores; NaN where it follows from the sensitivity.
-    parts : node numbers of the disjoint parts, or None when all data are concerned.
-    lattice_sd : smallest standard deviation of discrete Gaussian noise in units of its lattice; NaN where unknown.
-    changed : largest number of entries of a noisy vector that one record changes; ``inf`` where it follows from the
-        sensitivity.
-    """
-
-    what: str
-    mechanism: str
+    what: str  # what the release is for, in words
+    mechanism: str  # name of the mechanism, which is `"exact"` for a value published without noise
+    # epsilon, rho: cost for a record in each part, as scalars or arrays over `parts`.
     epsilon: Floats
     rho: Floats
-    sensitivity: float = math.nan
+    sensitivity: float = math.nan  # declared sensitivity of the query or score; NaN where there is none
+    # Declared range g of the changes of a choice's scores; NaN where it follows from the sensitivity.
     change_range: float = math.nan
-    parts: Ints | None = None
+    parts: Ints | None = None  # node numbers of the disjoint parts, or None when all data are concerned
+    # Smallest standard deviation of discrete Gaussian noise in units of its lattice; NaN where unknown.
     lattice_sd: float = math.nan
+    # Largest number of entries of a noisy vector that one record changes; `inf` where it follows from the
+    # sensitivity.
     changed: float = math.inf
 
     @property
@@ -184,15 +176,10 @@ def _steps(children: Sequence[Scope | Event]) -> tuple[Step | Choice, ...]:
 
 @dataclass(eq=False)
 class PlannedScope(Scope):
-    """Scope in which outputs decide what follows, within one of the plans that were declared beforehand.
+    """Scope in which outputs decide what follows, within one of the plans that were declared beforehand."""
 
-    Parameters
-    ----------
-    plans : plans that were declared.
-    followed : number of the plan that is followed, and how many children there were when it was named.
-    """
-
-    plans: tuple[tuple[Step, ...], ...] = field(default=(), repr=False)
+    plans: tuple[tuple[Step, ...], ...] = field(default=(), repr=False)  # plans that were declared
+    # Number of the plan that is followed, and how many children there were when it was named.
     followed: tuple[int, int] | None = None
 
     @property

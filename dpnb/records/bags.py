@@ -131,16 +131,6 @@ def _mix(x: Keys) -> Keys:
 class Bags:
     """A rule that hands records to trees, and its effect on the budget.
 
-    Parameters
-    ----------
-    mode : how often a record enters a tree's bag.
-        ``full`` once in every tree; ``poisson`` Poisson(1) times, independently for each tree; ``bernoulli`` once
-        with probability ``rate``; ``disjoint`` in one uniformly chosen tree; ``cover`` in exactly ``rate``
-        uniformly chosen trees; ``bootstrap`` n draws of positions with replacement (not a per-record rule);
-        ``parts`` in one tree each, in random parts of sizes that differ by at most one (not a per-record rule).
-    n_trees : number of trees.
-    rate : q of ``bernoulli`` in (0, 1], or r of ``cover`` in 1..n_trees; otherwise None.
-
     Notes
     -----
     **Privacy** (fact F2): if each copy of a record costs a tree ε₀ and a record has K independent copies, the tree is
@@ -148,9 +138,14 @@ class Bags:
     bags are known.
     """
 
+    # How often a record enters a tree's bag. `full` once in every tree; `poisson` Poisson(1) times,
+    # independently for each tree; `bernoulli` once with probability `rate`; `disjoint` in one uniformly
+    # chosen tree; `cover` in exactly `rate` uniformly chosen trees; `bootstrap` n draws of positions with
+    # replacement (not a per-record rule); `parts` in one tree each, in random parts of sizes that differ by
+    # at most one (not a per-record rule).
     mode: str
-    n_trees: int
-    rate: float | None = None
+    n_trees: int  # number of trees
+    rate: float | None = None  # q of `bernoulli` in (0, 1], or r of `cover` in 1..n_trees; otherwise None
 
     def __post_init__(self) -> None:
         if self.mode not in (*MODES, PARTS):

@@ -22,18 +22,12 @@ from .splits import Splits
 
 @dataclass(frozen=True)
 class ValueCounts:
-    """Counts of the values that occur, for several questions; a question is one attribute at one node.
+    """Counts of the values that occur, for several questions; a question is one attribute at one node."""
 
-    Parameters
-    ----------
-    question : (cells,) question number, increasing.
-    value : (cells,) value (category code), increasing within a question; only values that occur are listed.
-    counts : (cells, classes) number of records.
-    """
-
-    question: Ints
+    question: Ints  # (cells,) question number, increasing
+    # (cells,) value (category code), increasing within a question; only values that occur are listed.
     value: Floats
-    counts: Floats
+    counts: Floats  # (cells, classes) number of records
 
 
 @dataclass(frozen=True)

@@ -20,39 +20,26 @@ LARGEST_WEIGHT = 1e100
 
 
 class Stump(NamedTuple):
-    """The classifier ``sign`` where a condition holds and ``-sign`` elsewhere.
+    """The classifier ``sign`` where a condition holds and ``-sign`` elsewhere."""
 
-    Parameters
-    ----------
-    kind : ``THRESHOLD`` (value ≤ cut), ``ONE_VS_REST`` (category = cut) or ``LEAF`` (always).
-    attribute : attribute position, -1 for ``LEAF``.
-    cut : threshold or category code; NaN for ``LEAF``.
-    sign : 1.0 or -1.0.
-    """
-
-    kind: int
-    attribute: int
-    cut: float
-    sign: float
+    kind: int  # `THRESHOLD` (value ≤ cut), `ONE_VS_REST` (category = cut) or `LEAF` (always)
+    attribute: int  # attribute position, -1 for `LEAF`
+    cut: float  # threshold or category code; NaN for `LEAF`
+    sign: float  # 1.0 or -1.0
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Bins of every attribute, and the conditions that can be asked of them.
+    """Bins of every attribute, and the conditions that can be asked of them."""
 
-    Parameters
-    ----------
-    cuts : for each attribute its increasing thresholds; None for a categorical attribute.
-    sizes : (attributes,) number of bins.
-    kind, attribute, cut : (conditions,) as in :class:`Stump`.
-    start, stop : (conditions,) range of bins, counted over all attributes, in which the condition holds.
-    """
-
+    # For each attribute its increasing thresholds; None for a categorical attribute.
     cuts: tuple[Floats | None, ...]
-    sizes: Ints
+    sizes: Ints  # (attributes,) number of bins
+    # kind, attribute, cut: (conditions,) as in :class:`Stump`.
     kind: Ints
     attribute: Ints
     cut: Floats
+    # start, stop: (conditions,) range of bins, counted over all attributes, in which the condition holds.
     start: Ints
     stop: Ints
 
@@ -206,33 +193,21 @@ def _powers(n: int) -> Floats:
 
 
 class Shape(NamedTuple):
-    """The part that one attribute adds to the score.
+    """The part that one attribute adds to the score."""
 
-    Parameters
-    ----------
-    at : (k,) thresholds, or category codes.
-    score : (k + 1,) scores of the intervals that the thresholds cut, ``at[j - 1] < value ≤ at[j]``; or (k,) score
-        of the categories.
-    """
-
-    at: Floats
+    at: Floats  # (k,) thresholds, or category codes
+    # (k + 1,) scores of the intervals that the thresholds cut, `at[j - 1] < value ≤ at[j]`; or (k,) score of
+    # the categories.
     score: Floats
 
 
 @dataclass(frozen=True)
 class Additive:
-    """Additive score ``F(x) = Σ alpha_k G_k(x)`` of stumps, kept as one table for each attribute.
+    """Additive score ``F(x) = Σ alpha_k G_k(x)`` of stumps, kept as one table for each attribute."""
 
-    Parameters
-    ----------
-    domain : public domain.
-    stumps : (rounds,) stumps G.
-    alpha : (rounds,) weights.
-    """
-
-    domain: Domain
-    stumps: tuple[Stump, ...]
-    alpha: Floats
+    domain: Domain  # public domain
+    stumps: tuple[Stump, ...]  # (rounds,) stumps G
+    alpha: Floats  # (rounds,) weights
 
     def check(self, domain: Domain) -> None:
         """Raise ValueError unless the stumps fit the domain, each with a finite weight."""

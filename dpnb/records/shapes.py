@@ -22,18 +22,11 @@ Columns = Callable[[int], Floats]  # attribute → encoded values of records, (n
 
 
 class Axis(NamedTuple):
-    """The bins of an attribute's values.
+    """The bins of an attribute's values."""
 
-    Parameters
-    ----------
-    attribute : position of the attribute.
-    cuts : increasing thresholds, each the upper end of a bin; empty for a categorical attribute.
-    size : number of bins, which are the categories of a categorical attribute.
-    """
-
-    attribute: int
-    cuts: Floats
-    size: int
+    attribute: int  # position of the attribute
+    cuts: Floats  # increasing thresholds, each the upper end of a bin; empty for a categorical attribute
+    size: int  # number of bins, which are the categories of a categorical attribute
 
     @property
     def ordered(self) -> bool:
@@ -134,16 +127,11 @@ class Layout:
 
 
 class GroupShape(NamedTuple):
-    """The part that the cells of two or three attributes add to the score.
+    """The part that the cells of two or three attributes add to the score."""
 
-    Parameters
-    ----------
-    at : thresholds of each attribute, or category codes, as ``at`` of :class:`~dpnb.records.grid.Shape`.
-    score : (bins of the first, bins of the second, ...) scores of the cells.
-    """
-
+    # Thresholds of each attribute, or category codes, as `at` of :class:`~dpnb.records.grid.Shape`.
     at: tuple[Floats, ...]
-    score: Floats
+    score: Floats  # (bins of the first, bins of the second, ...) scores of the cells
 
 
 def layout_of(grid: Grid) -> Layout:
@@ -155,26 +143,17 @@ def layout_of(grid: Grid) -> Layout:
 
 @dataclass(frozen=True)
 class Shapes:
-    """Additive score ``F(x) = constant + Σ table[cell(x)]`` over the blocks of a layout.
+    """Additive score ``F(x) = constant + Σ table[cell(x)]`` over the blocks of a layout."""
 
-    Parameters
-    ----------
-    domain : public domain.
-    constant : score of every record.
-    blocks : blocks of one to three attributes each.
-    table : (cells,) scores that the cells of all blocks add, one block after the other.
-    counted : a block of each attribute whose bins were counted; empty if no counts were released.
-    records : (cells of the counted blocks,) released noisy numbers of records.
-    noise : largest standard deviation of the noise of these numbers.
-    """
-
-    domain: Domain
-    constant: float
-    blocks: tuple[Block, ...]
-    table: Floats
+    domain: Domain  # public domain
+    constant: float  # score of every record
+    blocks: tuple[Block, ...]  # blocks of one to three attributes each
+    table: Floats  # (cells,) scores that the cells of all blocks add, one block after the other
+    # A block of each attribute whose bins were counted; empty if no counts were released.
     counted: tuple[Block, ...] = ()
+    # (cells of the counted blocks,) released noisy numbers of records.
     records: Floats = field(default_factory=lambda: np.empty(0))
-    noise: float = 0.0
+    noise: float = 0.0  # largest standard deviation of the noise of these numbers
 
     @property
     def layout(self) -> Layout:

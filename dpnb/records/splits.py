@@ -12,19 +12,14 @@ LEAF, THRESHOLD, ONE_VS_REST, MULTIWAY, BINNED = -1, 0, 1, 2, 3
 
 
 class Splits(NamedTuple):
-    """Splits of several nodes.
+    """Splits of several nodes."""
 
-    Parameters
-    ----------
-    kind : (nodes,) ``LEAF``, ``THRESHOLD`` (value ≤ cut | value > cut), ``ONE_VS_REST`` (category = cut | any other),
-        ``MULTIWAY`` (a branch for each category) or ``BINNED`` (a branch for each interval, upper ends included).
-    attribute : (nodes,) attribute position; -1 for leaves.
-    cut : (nodes,) threshold or category code, NaN where there is none; in trees with ``BINNED`` splits
-        (nodes, edges) increasing edges between the intervals.
-    """
-
+    # (nodes,) `LEAF`, `THRESHOLD` (value ≤ cut | value > cut), `ONE_VS_REST` (category = cut | any other),
+    # `MULTIWAY` (a branch for each category) or `BINNED` (a branch for each interval, upper ends included).
     kind: Ints
-    attribute: Ints
+    attribute: Ints  # (nodes,) attribute position; -1 for leaves
+    # (nodes,) threshold or category code, NaN where there is none; in trees with `BINNED` splits (nodes,
+    # edges) increasing edges between the intervals.
     cut: Floats
 
     def n_branches(self, cardinalities: Ints) -> Ints:

@@ -111,16 +111,11 @@ def _count_values(cohort: Cohort, *, asked: Ints, most: int) -> Counted:
 
 
 class Answer(NamedTuple):
-    """The counts of the last pass for the values in each node of a level.
+    """The counts of the last pass for the values in each node of a level."""
 
-    Parameters
-    ----------
-    encoding : encoding that says what the codes mean.
-    of : mapping from a node and an attribute to codes and their counts by class (codes, classes), or None if this was
-        not asked.
-    """
-
-    encoding: Encoding
+    encoding: Encoding  # encoding that says what the codes mean
+    # Mapping from a node and an attribute to codes and their counts by class (codes, classes), or None if
+    # this was not asked.
     of: Callable[[int, int], tuple[Ints, Floats] | None]
 
 

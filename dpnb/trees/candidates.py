@@ -22,28 +22,19 @@ from .scores import Score
 
 @dataclass(frozen=True)
 class Candidates:
-    """Binary splits of several questions, in one flat array.
+    """Binary splits of several questions, in one flat array."""
 
-    Parameters
-    ----------
-    starts : (questions,) first candidate of each question.
-    question : (candidates,) number of the question.
-    low, high : (candidates,) ends of an interval of thresholds; twice the code of a category.
-    lattice : (questions,) public lattices of the thresholds.
-    measure : (candidates,) share of the lattice's points in an interval, 0 for intervals without one; for a category,
-        its share among the categories.
-    left : (candidates, classes) class counts of the first branch.
-    totals : (questions, classes) class counts of the node of each question.
-    """
-
-    starts: Ints
-    question: Ints
+    starts: Ints  # (questions,) first candidate of each question
+    question: Ints  # (candidates,) number of the question
+    # low, high: (candidates,) ends of an interval of thresholds; twice the code of a category.
     low: Floats
     high: Floats
-    lattice: Lattice
+    lattice: Lattice  # (questions,) public lattices of the thresholds
+    # (candidates,) share of the lattice's points in an interval, 0 for intervals without one; for a category,
+    # its share among the categories.
     measure: Floats
-    left: Floats
-    totals: Floats
+    left: Floats  # (candidates, classes) class counts of the first branch
+    totals: Floats  # (questions, classes) class counts of the node of each question
 
     def scores(self, score: Score) -> Floats:
         """Score of every candidate, (candidates,)."""

@@ -20,31 +20,20 @@ FRAME = {"boxstyle": "round", "fc": "white", "ec": "0.4"}
 
 @dataclass
 class _Box:
-    """A node as it is drawn.
+    """A node as it is drawn."""
 
-    Parameters
-    ----------
-    node : its number.
-    level : number of nodes above it.
-    answer : on the edge from the node above.
-    at : where the answer stands on that edge, from its upper end; far down where many edges begin.
-    words : in the box.
-    below : its children.
-    width, height : of the box, in points.
-    slot : width of all that hangs from it.
-    left : where the slot begins.
-    """
-
-    node: int
-    level: int = 0
-    answer: str = ""
+    node: int  # its number
+    level: int = 0  # number of nodes above it
+    answer: str = ""  # on the edge from the node above
+    # Where the answer stands on that edge, from its upper end; far down where many edges begin.
     at: float = 0.5
-    words: str = ""
-    below: list[_Box] = field(default_factory=list)
+    words: str = ""  # in the box
+    below: list[_Box] = field(default_factory=list)  # its children
+    # width, height: of the box, in points.
     width: float = 0.0
     height: float = 0.0
-    slot: float = 0.0
-    left: float = 0.0
+    slot: float = 0.0  # width of all that hangs from it
+    left: float = 0.0  # where the slot begins
 
 
 def draw(tree: Tree, domain: Domain, *, ax: Axes, max_depth: int) -> None:

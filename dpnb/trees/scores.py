@@ -22,29 +22,21 @@ from ..privacy.ledger import Neighbours
 
 @dataclass(frozen=True)
 class Score:
-    """A split score, with the numbers that the privacy proofs need.
+    """A split score, with the numbers that the privacy proofs need."""
 
-    Parameters
-    ----------
-    name : identifier.
-    function : table (..., branches, classes) → score (...).
-    sensitivity : Δ, supremum over all data sets; ``inf`` if it grows with the number of records.
-    sensitivity_at : exact largest change at n records (the larger data set), the same for add/remove and replace,
-        for two branches or two classes.
-    monotone : whether adding a record never raises, or never lowers, the score of any split.
-    part : for scores that follow from a sum over branches, counts (..., classes) → contribution of a branch.
-    of_sum : sum over branches (...), class counts of the node (..., classes) → score; None if the sum is the score.
-    apart : (branches, classes) → the most by which one record added or removed moves two candidates' scores apart,
-        where we have a proof; ``inf`` for tables that the proof does not cover, None if there is no proof.
-    """
-
-    name: str
-    function: Callable[[Floats], Floats]
-    sensitivity: float
+    name: str  # identifier
+    function: Callable[[Floats], Floats]  # table (..., branches, classes) → score (...)
+    sensitivity: float  # Δ, supremum over all data sets; `inf` if it grows with the number of records
+    # Exact largest change at n records (the larger data set), the same for add/remove and replace, for two
+    # branches or two classes.
     sensitivity_at: Callable[[int], float]
-    monotone: bool
+    monotone: bool  # whether adding a record never raises, or never lowers, the score of any split
+    # For scores that follow from a sum over branches, counts (..., classes) → contribution of a branch.
     part: Callable[[Floats], Floats] | None = None
+    # Sum over branches (...), class counts of the node (..., classes) → score; None if the sum is the score.
     of_sum: Callable[[Floats, Floats], Floats] | None = None
+    # (branches, classes) → the most by which one record added or removed moves two candidates' scores apart,
+    # where we have a proof; `inf` for tables that the proof does not cover, None if there is no proof.
     apart: Callable[[int, int], float] | None = None
 
     def change_range(

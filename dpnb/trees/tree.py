@@ -19,20 +19,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Tree:
-    """A decision tree. Nodes are numbered from the root 0, by level unless the algorithm goes in another order.
+    """A decision tree. Nodes are numbered from the root 0, by level unless the algorithm goes in another order."""
 
-    Parameters
-    ----------
-    splits : split of every node, ``LEAF`` at leaves.
-    first_child : (nodes,) number of the first child; children are consecutive. -1 at leaves.
-    depth : (nodes,) number of splits above the node.
-    value : (nodes, classes) released counts or probabilities by which a leaf predicts; NaN elsewhere.
-    """
-
-    splits: Splits
-    first_child: Ints
-    depth: Ints
-    value: Floats
+    splits: Splits  # split of every node, `LEAF` at leaves
+    first_child: Ints  # (nodes,) number of the first child; children are consecutive. -1 at leaves.
+    depth: Ints  # (nodes,) number of splits above the node
+    value: Floats  # (nodes, classes) released counts or probabilities by which a leaf predicts; NaN elsewhere
 
     @property
     def n_nodes(self) -> int:

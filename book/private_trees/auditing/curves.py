@@ -152,30 +152,21 @@ class Priced(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Tradeoff:
-    """Lower confidence bounds of the chances of being right on D and on D′, at all thresholds of a score at once.
+    """Lower confidence bounds of the chances of being right on D and on D′, at all thresholds of a score at once."""
 
-    Parameters
-    ----------
-    score : what orders the outputs, in words.
-    cuts : (j,) rising thresholds; an output with a score above is said to come from D′.
-    right_first, right_second : (j,) lower bounds of P(score ≤ cut) on D and of P(score > cut) on D′.
-    seen_first, seen_second : (j,) the same as shares of the measured outputs.
-    pinned : index of the cut that was chosen on other outputs.
-    confidence : probability that all bounds hold together.
-    measured : outputs that measured, on D and D′.
-    trials : outputs in all.
-    """
-
-    score: str
+    score: str  # what orders the outputs, in words
+    # (j,) rising thresholds; an output with a score above is said to come from D′.
     cuts: Floats = field(repr=False)
+    # right_first, right_second: (j,) lower bounds of P(score ≤ cut) on D and of P(score > cut) on D′.
     right_first: Floats = field(repr=False)
     right_second: Floats = field(repr=False)
+    # seen_first, seen_second: (j,) the same as shares of the measured outputs.
     seen_first: Floats = field(repr=False)
     seen_second: Floats = field(repr=False)
-    pinned: int
-    confidence: float
-    measured: tuple[int, int]
-    trials: int
+    pinned: int  # index of the cut that was chosen on other outputs
+    confidence: float  # probability that all bounds hold together
+    measured: tuple[int, int]  # outputs that measured, on D and D′
+    trials: int  # outputs in all
 
     @property
     def false_positive(self) -> Floats:

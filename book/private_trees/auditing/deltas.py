@@ -52,16 +52,11 @@ def _log_e_value(values: Floats, mean: float) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class DeltaFinding(Finding):
-    """The finding of an instrument that holds the law of the loss against (ε, δ).
+    """The finding of an instrument that holds the law of the loss against (ε, δ)."""
 
-    Parameters
-    ----------
-    delta_bound : lower bound of δ at the claimed ε, as sure as ``lower_bound``, which is of ε at the claimed δ.
-    e_value : evidence against the claim; ``inf`` for exact arguments that refute it.
-    """
-
+    # Lower bound of δ at the claimed ε, as sure as `lower_bound`, which is of ε at the claimed δ.
     delta_bound: float = 0.0
-    e_value: float = 1.0
+    e_value: float = 1.0  # evidence against the claim; `inf` for exact arguments that refute it
 
 
 class LossSample:

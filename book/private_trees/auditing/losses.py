@@ -66,19 +66,12 @@ def largest(
 
 @dataclass(frozen=True)
 class LossLaw:
-    """A law of the loss on the grid of multiples of ``step``.
-
-    Parameters
-    ----------
-    start : multiple that the first mass is at.
-    mass : (points,) probabilities.
-    infinite : probability of an infinite loss.
-    """
+    """A law of the loss on the grid of multiples of ``step``."""
 
     step: float
-    start: int
-    mass: Floats
-    infinite: float = 0.0
+    start: int  # multiple that the first mass is at
+    mass: Floats  # (points,) probabilities
+    infinite: float = 0.0  # probability of an infinite loss
 
     def __add__(self, other: LossLaw) -> LossLaw:
         """Law of the sum of two independent losses."""

@@ -32,24 +32,15 @@ GAP = 1e-3  # share of its log probability by which a data set that counts as th
 
 
 class TreeReport(NamedTuple):
-    """What a tree tells of the records that it has seen.
+    """What a tree tells of the records that it has seen."""
 
-    Parameters
-    ----------
-    reach : (nodes, cells) whether the records of a cell pass a node.
-    leaf : (leaves,) node numbers.
-    value : (leaves, classes) released counts; of labels 1 for the label and 0 elsewhere.
-    rate : (leaves,) by how much the log likelihood falls for each record of difference.
-    split : (split nodes,) node numbers that a test without noise found to hold both classes; empty without one.
-    pure : (leaves,) whether such a test found the leaf to hold at most one class.
-    """
-
-    reach: Bools
-    leaf: Ints
-    value: Floats
-    rate: Floats
+    reach: Bools  # (nodes, cells) whether the records of a cell pass a node
+    leaf: Ints  # (leaves,) node numbers
+    value: Floats  # (leaves, classes) released counts; of labels 1 for the label and 0 elsewhere
+    rate: Floats  # (leaves,) by how much the log likelihood falls for each record of difference
+    # (split nodes,) node numbers that a test without noise found to hold both classes; empty without one.
     split: Ints
-    pure: Bools
+    pure: Bools  # (leaves,) whether such a test found the leaf to hold at most one class
 
 
 def cells_of(domain: Domain) -> Floats:
@@ -121,17 +112,12 @@ def _are_labels(model: Any) -> bool:
 
 
 class Kinds(NamedTuple):
-    """Records that no tree tells apart: their class, and the same leaf in each tree.
+    """Records that no tree tells apart: their class, and the same leaf in each tree."""
 
-    Parameters
-    ----------
-    cell, label : (kinds,) a cell of each, and the class.
-    of : (cells, classes) kind of each record.
-    """
-
+    # cell, label: (kinds,) a cell of each, and the class.
     cell: Ints
     label: Ints
-    of: Ints
+    of: Ints  # (cells, classes) kind of each record
 
     def at(self, report: TreeReport, nodes: Ints) -> Floats:
         """Which kinds are counted at some nodes, by class: (nodes, classes, kinds)."""
@@ -152,17 +138,12 @@ def kinds_of(reports: Sequence[TreeReport]) -> Kinds:
 
 
 class PossibleRecords(NamedTuple):
-    """Records that a data set may hold: the first of a cell, the second, and so on.
+    """Records that a data set may hold: the first of a cell, the second, and so on."""
 
-    Parameters
-    ----------
-    cell, label : (records,) cell and class.
-    gain : (records,) what each adds to the log probability of the data set.
-    """
-
+    # cell, label: (records,) cell and class.
     cell: Ints
     label: Ints
-    gain: Floats
+    gain: Floats  # (records,) what each adds to the log probability of the data set
 
 
 def records_for(kinds: Kinds, *, n: int, prior: Floats) -> PossibleRecords:
@@ -192,24 +173,17 @@ def records_for(kinds: Kinds, *, n: int, prior: Floats) -> PossibleRecords:
 
 
 class Rows(NamedTuple):
-    """Conditions ``low <= seen @ x + slack @ z <= high`` on how often each kind was seen, and what the slack costs.
+    """Conditions ``low <= seen @ x + slack @ z <= high`` on how often each kind was seen, and what the slack costs."""
 
-    Parameters
-    ----------
-    seen : (rows, kinds).
-    slack : (rows, slacks).
-    low, high : (rows,).
-    cost, most : (slacks,) price and upper end of each slack.
-    whole : (slacks,) whether it is a whole number.
-    """
-
-    seen: csr_array
-    slack: csr_array
+    seen: csr_array  # (rows, kinds)
+    slack: csr_array  # (rows, slacks)
+    # low, high: (rows,).
     low: Floats
     high: Floats
+    # cost, most: (slacks,) price and upper end of each slack.
     cost: Floats
     most: Floats
-    whole: Bools
+    whole: Bools  # (slacks,) whether it is a whole number
 
 
 def count_rows(report: TreeReport, kinds: Kinds) -> Rows:
@@ -287,15 +261,10 @@ def shared_out(rows: Rows, *, trees: int, n: int) -> Rows:
 
 
 class Rebuilt(NamedTuple):
-    """A data set that a forest makes likely.
+    """A data set that a forest makes likely."""
 
-    Parameters
-    ----------
-    counts : (cells, classes) how often each record occurs.
-    gap : how far its log probability may lie below the best one, as a share of it; 0 if it is the best.
-    """
-
-    counts: Ints
+    counts: Ints  # (cells, classes) how often each record occurs
+    # How far its log probability may lie below the best one, as a share of it; 0 if it is the best.
     gap: float
 
     def records(self, cells: Floats) -> Floats:

@@ -32,20 +32,16 @@ PUBLISHED = "what is published"
 
 @dataclass(frozen=True)
 class Spent:
-    """A release on two neighbours.
+    """A release on two neighbours."""
 
-    Parameters
-    ----------
-    what, mechanism : as on the ledger.
-    cost : least budget for which the two laws keep the promise: ρ of Gaussian noise, the range of the log-ratios of the
-        exponential mechanism, else the largest absolute log-ratio; ``inf`` where the two sides go different ways.
-    booked : the budget, for the relation of the two; 0 where nothing was booked.
-    """
-
+    # what, mechanism: as on the ledger.
     what: str
     mechanism: str
+    # Least budget for which the two laws keep the promise: ρ of Gaussian noise, the range of the log-ratios
+    # of the exponential mechanism, else the largest absolute log-ratio; `inf` where the two sides go
+    # different ways.
     cost: float
-    booked: float
+    booked: float  # the budget, for the relation of the two; 0 where nothing was booked
 
     @property
     def share(self) -> float:

@@ -24,19 +24,12 @@ EPSILON = 1.0
 
 @dataclass(frozen=True)
 class Twin:
-    """A mechanism with a claim of ε = 1 and the pair of neighbours that decides it.
+    """A mechanism with a claim of ε = 1 and the pair of neighbours that decides it."""
 
-    Parameters
-    ----------
-    name : the defect, and ``"correct"`` or ``"broken"``.
-    broken : whether the claim is false.
-    run : data, generator → released numbers.
-    first, second : neighbours under add/remove.
-    """
-
-    name: str
-    broken: bool
-    run: Run
+    name: str  # the defect, and `"correct"` or `"broken"`
+    broken: bool  # whether the claim is false
+    run: Run  # data, generator → released numbers
+    # first, second: neighbours under add/remove.
     first: Any
     second: Any
     claimed: float = EPSILON

@@ -18,18 +18,11 @@ UNITS = 2**14  # in the norm of a record, so that products and their sums are wh
 
 @dataclass(frozen=True)
 class Ridge:
-    """A linear model of numbers within public bounds.
+    """A linear model of numbers within public bounds."""
 
-    Parameters
-    ----------
-    domain : with a response.
-    weights : of :func:`columns`.
-    ledger : what it cost.
-    """
-
-    domain: Domain
-    weights: Floats
-    ledger: Ledger
+    domain: Domain  # with a response
+    weights: Floats  # of :func:`columns`
+    ledger: Ledger  # what it cost
 
     def predict(self, codes: Floats) -> Floats:
         """Numbers for encoded records, possibly outside of the range."""

@@ -24,34 +24,22 @@ MANY_CLASSES = ("robot", "nursery")
 
 @dataclass(frozen=True, kw_only=True)
 class Rival:
-    """A rival and its settings.
+    """A rival and its settings."""
 
-    Parameters
-    ----------
-    name : as in the column ``method``.
-    package : distribution that it comes from.
-    requirements : file in ``benchmarks/peers`` that pins its environment.
-    delta : of its claim, 0 for pure ε.
-    output : what its scores are made from.
-    settings : name of a setting → what it hands to the rival; where there are several, one is chosen in public.
-    defaults : settings that are measured whatever the choice.
-    two_classes : whether it takes no more than two.
-    datasets, epsilons, seeds : what it is measured on, where that is less than the board's.
-    limit : seconds of CPU time for a fit, where there is a limit.
-    """
-
-    name: str
-    package: str
-    requirements: str = "requirements.txt"
-    delta: float = 0.0
-    output: str = "probabilities"
+    name: str  # as in the column `method`
+    package: str  # distribution that it comes from
+    requirements: str = "requirements.txt"  # file in `benchmarks/peers` that pins its environment
+    delta: float = 0.0  # of its claim, 0 for pure ε
+    output: str = "probabilities"  # what its scores are made from
+    # Name of a setting → what it hands to the rival; where there are several, one is chosen in public.
     settings: Mapping[str, Mapping[str, Any]]
-    defaults: tuple[str, ...]
-    two_classes: bool = False
+    defaults: tuple[str, ...]  # settings that are measured whatever the choice
+    two_classes: bool = False  # whether it takes no more than two
+    # datasets, epsilons, seeds: what it is measured on, where that is less than the board's.
     datasets: tuple[str, ...] = SETS
     epsilons: tuple[float, ...] = EPSILONS
     seeds: tuple[int, ...] = SEEDS
-    limit: float | None = None
+    limit: float | None = None  # seconds of CPU time for a fit, where there is a limit
 
     def takes(self, dataset: str) -> bool:
         """Whether it can be trained on a data set."""

@@ -79,20 +79,12 @@ REPAIRED = {  # paper as written → its repaired version on the board, pure as 
 
 
 class Source(NamedTuple):
-    """Stored runs of some learners on the board.
+    """Stored runs of some learners on the board."""
 
-    Parameters
-    ----------
-    runs : tidy results.
-    chosen : of :func:`~private_trees.board.rivals.choices`.
-    learners : whose.
-    rival : whether they are rivals, or the book's own.
-    """
-
-    runs: pd.DataFrame
-    chosen: pd.DataFrame
-    learners: Mapping[str, Rival]
-    rival: bool
+    runs: pd.DataFrame  # tidy results
+    chosen: pd.DataFrame  # of :func:`~private_trees.board.rivals.choices`
+    learners: Mapping[str, Rival]  # whose
+    rival: bool  # whether they are rivals, or the book's own
 
 
 def sources(folder: Path) -> list[Source]:
@@ -259,20 +251,12 @@ def tally(table: pd.DataFrame, *, level: float = 0.05) -> pd.DataFrame:
 
 
 class Ranking(NamedTuple):
-    """Mean ranks of methods over data sets.
+    """Mean ranks of methods over data sets."""
 
-    Parameters
-    ----------
-    mean : method → mean rank, the best first.
-    friedman : p-value of Friedman's test that all are alike.
-    critical : Nemenyi's critical difference of two mean ranks, 5 % over all pairs.
-    sets : number of data sets.
-    """
-
-    mean: pd.Series[float]
-    friedman: float
-    critical: float
-    sets: int
+    mean: pd.Series[float]  # method → mean rank, the best first
+    friedman: float  # p-value of Friedman's test that all are alike
+    critical: float  # Nemenyi's critical difference of two mean ranks, 5 % over all pairs
+    sets: int  # number of data sets
 
 
 def ranking(means: pd.DataFrame) -> Ranking:

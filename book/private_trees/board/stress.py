@@ -37,18 +37,11 @@ SEEDS = range(5)
 
 
 class Stress(NamedTuple):
-    """What is made harder.
+    """What is made harder."""
 
-    Parameters
-    ----------
-    width : factor of the bounds.
-    noise : number of attributes that say nothing, half of them numbers.
-    share : of the training records that are kept.
-    """
-
-    width: float = 1.0
-    noise: int = 0
-    share: float = 1.0
+    width: float = 1.0  # factor of the bounds
+    noise: int = 0  # number of attributes that say nothing, half of them numbers
+    share: float = 1.0  # of the training records that are kept
 
 
 STRESSES = {

@@ -34,12 +34,6 @@ ROOTS = np.linspace(0, 7, 20_001)  # √ln(1/s) of tail probabilities s, down to
 class Trials:
     """Law of the number K ≥ 1 of trials, truncated negative binomial, and what the best of them costs.
 
-    Parameters
-    ----------
-    mean : expected number of trials, above 1.
-    shape : η, at least −1/2: 0 is the logarithmic law, 1 the geometric one of Liu and Talwar. A larger η makes very
-        few trials rarer, and dearer.
-
     Notes
     -----
     With γ from the mean, P(K = k) = E K γ^(η+1) (1 − γ)^(k−1) Γ(k + η) / (Γ(1 + η) k!). Chapter 9 derives the prices.
@@ -50,7 +44,9 @@ class Trials:
     Rényi differential privacy, Theorem 2 and Corollary 3.
     """
 
-    mean: float = 10.0
+    mean: float = 10.0  # expected number of trials, above 1
+    # η, at least −1/2: 0 is the logarithmic law, 1 the geometric one of Liu and Talwar. A larger η makes very
+    # few trials rarer, and dearer.
     shape: float = 0.0
 
     @cached_property
@@ -96,20 +92,12 @@ class Trials:
 
 
 class Tuned(NamedTuple):
-    """The best trial.
+    """The best trial."""
 
-    Parameters
-    ----------
-    model : its estimator, whose ``ledger_`` knows this one trial only.
-    setting : its candidate.
-    n_right : noisy number of training records that it classifies rightly.
-    epsilon : what the whole selection costs.
-    """
-
-    model: PrivateClassifier
-    setting: Mapping[str, Any]
-    n_right: int
-    epsilon: float
+    model: PrivateClassifier  # its estimator, whose `ledger_` knows this one trial only
+    setting: Mapping[str, Any]  # its candidate
+    n_right: int  # noisy number of training records that it classifies rightly
+    epsilon: float  # what the whole selection costs
 
 
 def tune(

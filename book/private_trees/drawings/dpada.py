@@ -67,20 +67,12 @@ NINE = Pair(
 
 
 class Round(NamedTuple):
-    """What a round of AdaBoost sees and learns.
+    """What a round of AdaBoost sees and learns."""
 
-    Parameters
-    ----------
-    weights : (n,) weights that the round trains on.
-    exact : (n,) the same before the noise of the round before.
-    stump : the stump.
-    alpha : its weight.
-    """
-
-    weights: Floats
-    exact: Floats
-    stump: Stump
-    alpha: float
+    weights: Floats  # (n,) weights that the round trains on
+    exact: Floats  # (n,) the same before the noise of the round before
+    stump: Stump  # the stump
+    alpha: float  # its weight
 
 
 def three_rounds(

@@ -98,22 +98,14 @@ def plot_privacy_loss(
 
 @dataclass(frozen=True)
 class NoisePanel:
-    """Draws of a noise beside its law.
+    """Draws of a noise beside its law."""
 
-    Parameters
-    ----------
-    title : name of the mechanism.
-    draws : (n,) noise.
-    outcomes : (points,) where the law is given, increasing; consecutive whole numbers if ``discrete``.
-    density : (points,) density, or probability if ``discrete``.
-    discrete : whether the noise is whole-numbered.
-    """
-
-    title: str
-    draws: NDArray[np.generic]
+    title: str  # name of the mechanism
+    draws: NDArray[np.generic]  # (n,) noise
+    # (points,) where the law is given, increasing; consecutive whole numbers if `discrete`.
     outcomes: NDArray[np.generic]
-    density: Floats
-    discrete: bool = False
+    density: Floats  # (points,) density, or probability if `discrete`
+    discrete: bool = False  # whether the noise is whole-numbered
 
 
 def plot_noise(panels: Sequence[NoisePanel]) -> Figure:

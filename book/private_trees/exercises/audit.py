@@ -127,17 +127,11 @@ def _why_loss(yours: float, right: float) -> str:
 
 @dataclass(frozen=True)
 class Box:
-    """A counter that claims ε = 1 and whose code nobody may read.
+    """A counter that claims ε = 1 and whose code nobody may read."""
 
-    Parameters
-    ----------
-    name : what it does, for the message when an auditor errs.
-    broken : whether the claim is false.
-    answers : number of records, runs, generator → (runs,) answers.
-    """
-
-    name: str
-    broken: bool
+    name: str  # what it does, for the message when an auditor errs
+    broken: bool  # whether the claim is false
+    # Number of records, runs, generator → (runs,) answers.
     answers: Callable[[int, int, np.random.Generator], Floats]
 
 

@@ -49,18 +49,11 @@ def check_sum(your_function: Callable[[Floats], float]) -> str:
 
 
 class Attempt(NamedTuple):
-    """One attempt of a task.
+    """One attempt of a task."""
 
-    Parameters
-    ----------
-    task : number of the task.
-    ended : whether the attempt ended; what a failed one counted is not whole.
-    table : (cells,) its counts.
-    """
-
-    task: int
-    ended: bool
-    table: Ints
+    task: int  # number of the task
+    ended: bool  # whether the attempt ended; what a failed one counted is not whole
+    table: Ints  # (cells,) its counts
 
 
 @judge

@@ -23,24 +23,19 @@ from dpnb.trees.tree import Tree, leaf_votes
 
 @dataclass(frozen=True)
 class Run:
-    """What one tree is grown with.
+    """What one tree is grown with."""
 
-    Parameters
-    ----------
-    curator, domain : release door, public domain.
-    size, choice, leaf : ε of a node's size (0 for no such count), of the choice of its split, of a leaf's class counts.
-    path : most that a path may cost.
-    sensitivity : Δ of the split score.
-    """
-
+    # curator, domain: release door, public domain.
     curator: Curator
     domain: Domain
     _: KW_ONLY
+    # size, choice, leaf: ε of a node's size (0 for no such count), of the choice of its split, of a leaf's
+    # class counts.
     size: float
     choice: float
     leaf: float
-    path: float
-    sensitivity: float = 1.0
+    path: float  # most that a path may cost
+    sensitivity: float = 1.0  # Δ of the split score
 
     def sizes(self, counts: Floats, nodes: Ints) -> Floats:
         """Noisy number of records of every node; NaN if none is asked for."""
@@ -61,19 +56,12 @@ class Run:
 
 @dataclass(frozen=True)
 class Front:
-    """The open nodes of a level and what the splits above them leave open; all of it has been released.
+    """The open nodes of a level and what the splits above them leave open; all of it has been released."""
 
-    Parameters
-    ----------
-    builder : has their numbers and their records.
-    depth : number of splits above them.
-    unused : (nodes, attributes) whether no multiway split above used the attribute.
-    low, high : (nodes, attributes) range left by the thresholds above; a category counts as its code ± ½.
-    """
-
-    builder: TreeBuilder
-    depth: int
-    unused: Bools
+    builder: TreeBuilder  # has their numbers and their records
+    depth: int  # number of splits above them
+    unused: Bools  # (nodes, attributes) whether no multiway split above used the attribute
+    # low, high: (nodes, attributes) range left by the thresholds above; a category counts as its code ± ½.
     low: Floats
     high: Floats
 

@@ -19,16 +19,10 @@ GRID = 0.25  # step in log s: the error of the trapezoid rule is about exp(-π²
 
 @dataclass(frozen=True)
 class Offer:
-    """What one attribute offers: its thresholds with equal score as one, or its split into all categories.
+    """What one attribute offers: its thresholds with equal score as one, or its split into all categories."""
 
-    Parameters
-    ----------
-    score : (options,) in any unit; only differences matter.
-    measure : (options,) share of the public interval, sums to 1.
-    """
-
-    score: Floats
-    measure: Floats
+    score: Floats  # (options,) in any unit; only differences matter
+    measure: Floats  # (options,) share of the public interval, sums to 1
 
 
 @dataclass(frozen=True)

@@ -53,27 +53,16 @@ class ClaimError(ValueError):
 
 @dataclass(frozen=True)
 class Claim:
-    """One claim of a paper.
+    """One claim of a paper."""
 
-    Parameters
-    ----------
-    id : unique name; begins with the name of its file.
-    source : exact place in the paper.
-    claim : our wording, MyST.
-    verdict : one of :data:`VERDICTS`.
-    kind : one of :data:`KINDS`.
-    evidence : places in the book, ``page#label``, and tests, ``file.py::name``.
-    note : reasons and limits of the verdict, MyST; may be empty.
-    defects : what a claim that fails rests on, each in the words of all claims that rest on it.
-    """
-
-    id: str
-    source: str
-    claim: str
-    verdict: str
-    kind: str
-    evidence: tuple[str, ...]
-    note: str = ""
+    id: str  # unique name; begins with the name of its file
+    source: str  # exact place in the paper
+    claim: str  # our wording, MyST
+    verdict: str  # one of :data:`VERDICTS`
+    kind: str  # one of :data:`KINDS`
+    evidence: tuple[str, ...]  # places in the book, `page#label`, and tests, `file.py::name`
+    note: str = ""  # reasons and limits of the verdict, MyST; may be empty
+    # What a claim that fails rests on, each in the words of all claims that rest on it.
     defects: tuple[str, ...] = ()
 
     @property
@@ -89,20 +78,12 @@ class Claim:
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper and its claims, in the order of its sections.
+    """A paper and its claims, in the order of its sections."""
 
-    Parameters
-    ----------
-    key : key in the bibliography.
-    title : short name.
-    chapter : path of the chapter's notebook.
-    claims : its claims.
-    """
-
-    key: str
-    title: str
-    chapter: str
-    claims: tuple[Claim, ...]
+    key: str  # key in the bibliography
+    title: str  # short name
+    chapter: str  # path of the chapter's notebook
+    claims: tuple[Claim, ...]  # its claims
 
 
 def load(folder: Path) -> list[Paper]:

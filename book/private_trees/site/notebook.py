@@ -39,20 +39,12 @@ class WarnedError(ValueError):
 
 @dataclass(frozen=True)
 class Allowed:
-    """What a parameter may be.
+    """What a parameter may be."""
 
-    Parameters
-    ----------
-    expected : the accepted values in words, for the error message.
-    accepts : whether a value is one of them.
-    convert : turns an accepted value into the type that the notebook computes with.
-    choices : the accepted texts, if they are few, for suggestions.
-    """
-
-    expected: str
-    accepts: Callable[[Any], bool]
-    convert: Callable[[Any], Any]
-    choices: tuple[str, ...] = ()
+    expected: str  # the accepted values in words, for the error message
+    accepts: Callable[[Any], bool]  # whether a value is one of them
+    convert: Callable[[Any], Any]  # turns an accepted value into the type that the notebook computes with
+    choices: tuple[str, ...] = ()  # the accepted texts, if they are few, for suggestions
 
 
 def one_of(*choices: str) -> Allowed:

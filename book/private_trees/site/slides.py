@@ -24,22 +24,13 @@ END = re.compile(r"(?<=[.!?]) (?=[A-Z])")
 
 
 class Slide(NamedTuple):
-    """What a slide takes from a page: a thing to show, and sentences to say.
+    """What a slide takes from a page: a thing to show, and sentences to say."""
 
-    Attributes
-    ----------
-    page : name of the page; its title is the slide's.
-    show : selector of what is shown.
-    say : selector of the paragraph, or empty for that which stands before what is shown.
-    sentences : those of the paragraph that are said.
-    number : which of the things that ``show`` selects, from 0.
-    """
-
-    page: str
-    show: str
-    say: str = ""
-    sentences: slice = slice(-2, None)
-    number: int = 0
+    page: str  # name of the page; its title is the slide's
+    show: str  # selector of what is shown
+    say: str = ""  # selector of the paragraph, or empty for that which stands before what is shown
+    sentences: slice = slice(-2, None)  # those of the paragraph that are said
+    number: int = 0  # which of the things that `show` selects, from 0
 
 
 SLIDES = (

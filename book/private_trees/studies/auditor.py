@@ -37,18 +37,12 @@ Draw = Callable[[Ints, np.random.Generator], Floats]
 
 @dataclass(frozen=True)
 class Known:
-    """A mechanism on a pair of neighbours for which it is exactly (ε, δ)-DP.
+    """A mechanism on a pair of neighbours for which it is exactly (ε, δ)-DP."""
 
-    Parameters
-    ----------
-    draw : outputs.
-    epsilon : least ε at ``delta``, in both directions.
-    rates : chances of the best guesses: of D on D and on D′, of D′ on D and on D′.
-    """
-
-    draw: Draw
-    epsilon: float
+    draw: Draw  # outputs
+    epsilon: float  # least ε at `delta`, in both directions
     delta: float
+    # Chances of the best guesses: of D on D and on D′, of D′ on D and on D′.
     rates: tuple[tuple[float, float], tuple[float, float]]
 
     def per_round(self) -> tuple[float, float]:

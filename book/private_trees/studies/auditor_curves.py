@@ -41,20 +41,14 @@ Pair = tuple[Floats, Floats]
 
 @dataclass(frozen=True)
 class OnWorstPair:
-    """A mechanism on its worst pair, or on one that is near it.
+    """A mechanism on its worst pair, or on one that is near it."""
 
-    Parameters
-    ----------
-    draw : its parameter ε, outputs a side, generator → outputs on D and on D′.
-    exact : parameter → exact ε of the pair at ``delta``.
-    events : parameter → probabilities (p, q) of events that show most.
-    delta : δ at which the pair is measured.
-    """
-
+    # Its parameter ε, outputs a side, generator → outputs on D and on D′.
     draw: Callable[[float, int, np.random.Generator], Pair]
-    exact: Callable[[float], float]
+    exact: Callable[[float], float]  # parameter → exact ε of the pair at `delta`
+    # Parameter → probabilities (p, q) of events that show most.
     events: Callable[[float], list[tuple[float, float]]]
-    delta: float = 0.0
+    delta: float = 0.0  # δ at which the pair is measured
 
 
 def _laplace(epsilon: float, n: int, rng: np.random.Generator) -> Pair:

@@ -54,22 +54,13 @@ def either(rate: float, n: float = math.inf) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Listing:
-    """The listing of chapter 4 with step 7 stopping at full depth only, under add or remove.
+    """The listing of chapter 4 with step 7 stopping at full depth only, under add or remove."""
 
-    Parameters
-    ----------
-    budget : claimed B.
-    n_trees : trees t.
-    depth : splits d on a path.
-    sizes : whether the noisy sizes of step 6 count as released, or the forest alone.
-    n : records N ≥ 2 of the larger data set; the largest value over all N by default.
-    """
-
-    budget: float
-    n_trees: int
-    depth: int
-    sizes: bool = True
-    n: float = math.inf
+    budget: float  # claimed B
+    n_trees: int  # trees t
+    depth: int  # splits d on a path
+    sizes: bool = True  # whether the noisy sizes of step 6 count as released, or the forest alone
+    n: float = math.inf  # records N ≥ 2 of the larger data set; the largest value over all N by default
 
     @property
     def share(self) -> float:
@@ -139,13 +130,9 @@ class Losses(NamedTuple):
 
 @dataclass(frozen=True)
 class Profile:
-    """Upper bound of the privacy profile of a forest.
+    """Upper bound of the privacy profile of a forest."""
 
-    Parameters
-    ----------
-    sides : laws of the loss when the larger data set is likelier, and when the smaller one is.
-    """
-
+    # Laws of the loss when the larger data set is likelier, and when the smaller one is.
     sides: tuple[Losses, Losses]
 
     def delta(self, epsilon: float) -> float:

@@ -21,21 +21,15 @@ from dpnb.trees.tree import Tree
 
 @dataclass(frozen=True)
 class Exposed:
-    """Training records without which a published forest has probability 0.
+    """Training records without which a published forest has probability 0."""
 
-    Parameters
-    ----------
-    pure : (n,) alone in their class, among all records that reach some split node, which are of two classes: whatever
-        the bags were, the exact purity test had not let the node be split.
-    pure_in_bags : (n,) the same among the records of the tree's bag: given the bags.
-    holder : (n,) the only ones that hold the value of a published threshold, among all that reach its node.
-    split_nodes : number of split nodes.
-    """
-
+    # (n,) alone in their class, among all records that reach some split node, which are of two classes:
+    # whatever the bags were, the exact purity test had not let the node be split.
     pure: Bools
-    pure_in_bags: Bools
+    pure_in_bags: Bools  # (n,) the same among the records of the tree's bag: given the bags
+    # (n,) the only ones that hold the value of a published threshold, among all that reach its node.
     holder: Bools
-    split_nodes: int
+    split_nodes: int  # number of split nodes
 
 
 @dataclass

@@ -14,25 +14,18 @@ from .runs import Cell, Study, cells, data_of, test_scores
 
 
 class Method(NamedTuple):
-    """A row of Table 1.
+    """A row of Table 1."""
 
-    Parameters
-    ----------
-    name, year : of the method.
-    estimator : its class.
-    mechanism, budget, score : what is noised, how ε is divided over the tree, split scores with the Δ used.
-    composition : how the claimed ε adds up.
-    parameters : what this row sets of the class.
-    """
-
+    # name, year: of the method.
     name: str
     year: int
-    estimator: type[_Lineage]
+    estimator: type[_Lineage]  # its class
+    # mechanism, budget, score: what is noised, how ε is divided over the tree, split scores with the Δ used.
     mechanism: str
     budget: str
     score: str
-    composition: str
-    parameters: dict[str, Any]
+    composition: str  # how the claimed ε adds up
+    parameters: dict[str, Any]  # what this row sets of the class
 
     @property
     def attributes(self) -> str:

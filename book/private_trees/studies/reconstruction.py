@@ -59,17 +59,12 @@ DOMAIN = Domain(tuple(Categorical(name, (0, 1)) for name in VIEW), (0, 1), targe
 
 
 class People(NamedTuple):
-    """Records of the view, attributes and class as codes, (n, attributes + 1) each.
+    """Records of the view, attributes and class as codes, (n, attributes + 1) each."""
 
-    Parameters
-    ----------
-    trained, sampled : the training records of a forest, and another sample of the same size.
-    strangers : as many again, which the attacks on the forest are held against.
-    """
-
+    # trained, sampled: the training records of a forest, and another sample of the same size.
     trained: Ints
     sampled: Ints
-    strangers: Ints
+    strangers: Ints  # as many again, which the attacks on the forest are held against
 
 
 @lru_cache(maxsize=2)

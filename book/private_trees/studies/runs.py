@@ -53,25 +53,17 @@ class Cell:
 
     The fields are the columns of the results, and their text seeds the run. Where a study means something else by a
     column, the cell has a second name for it, to build it (:func:`cells`) and to read it.
-
-    Parameters
-    ----------
-    method : name of the algorithm and reading.
-    dataset : name, with the variant after a slash: ``adult/merged``; of replays the relation, ``neighbours``.
-    utility : split score, empty where there is none; of papers that leave things open the ``reading``.
-    max_depth : depth of the trees, 0 for a method's own; of generalised tables ``n_specialisations``.
-    epsilon : claimed ε, ``inf`` without privacy.
-    seed : repeat number.
-    n_rounds : rounds of boosting, 0 for trees and for a method's own.
     """
 
-    method: str
+    method: str  # name of the algorithm and reading
+    # Name, with the variant after a slash: `adult/merged`; of replays the relation, `neighbours`.
     dataset: str
+    # Split score, empty where there is none; of papers that leave things open the `reading`.
     utility: str = ""
-    max_depth: int = 0
-    epsilon: float
-    seed: int = 0
-    n_rounds: int = 0
+    max_depth: int = 0  # depth of the trees, 0 for a method's own; of generalised tables `n_specialisations`
+    epsilon: float  # claimed ε, `inf` without privacy
+    seed: int = 0  # repeat number
+    n_rounds: int = 0  # rounds of boosting, 0 for trees and for a method's own
 
     @property
     def neighbours(self) -> str:
@@ -121,26 +113,17 @@ def cells(**axes: Any) -> list[Cell]:
 
 @dataclass(frozen=True)
 class Study:
-    """A named grid of cells and what measures one of them.
+    """A named grid of cells and what measures one of them."""
 
-    Parameters
-    ----------
-    name : name of the results file.
-    cells : all runs.
-    measure : cell → metrics by name.
-    delta : cell → claimed δ, 0 for pure ε.
-    repeats : fits a cell, where there is noise.
-    row_a_cell : whether the results file has a row a cell, its metrics as columns, and not a row a metric.
-    early : cell → metrics that show at a small part of the cost whether the code still gives what is stored; by
-        default all of them.
-    """
-
-    name: str
-    cells: Sequence[Cell]
-    measure: Callable[[Cell], dict[str, float]]
-    delta: Callable[[Cell], float] = lambda cell: 0.0
-    repeats: int = 1
+    name: str  # name of the results file
+    cells: Sequence[Cell]  # all runs
+    measure: Callable[[Cell], dict[str, float]]  # cell → metrics by name
+    delta: Callable[[Cell], float] = lambda cell: 0.0  # cell → claimed δ, 0 for pure ε
+    repeats: int = 1  # fits a cell, where there is noise
+    # Whether the results file has a row a cell, its metrics as columns, and not a row a metric.
     row_a_cell: bool = False
+    # Cell → metrics that show at a small part of the cost whether the code still gives what is stored; by
+    # default all of them.
     early: Callable[[Cell], dict[str, float]] | None = None
 
     @property

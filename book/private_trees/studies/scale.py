@@ -24,18 +24,11 @@ def read_scale(folder: Path) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class PassCost:
-    """Seconds of a pass as ``fixed + rows · (record + value · attributes) / cores``.
+    """Seconds of a pass as ``fixed + rows · (record + value · attributes) / cores``."""
 
-    Parameters
-    ----------
-    fixed : seconds that a pass takes on no records.
-    record : seconds of one core for each record.
-    value : seconds of one core for each value of a record.
-    """
-
-    fixed: float
-    record: float
-    value: float
+    fixed: float  # seconds that a pass takes on no records
+    record: float  # seconds of one core for each record
+    value: float  # seconds of one core for each value of a record
 
     def seconds(self, *, rows: float, attributes: float, cores: float) -> float:
         """Seconds of one pass."""

@@ -69,26 +69,15 @@ def largest_threshold(model: PrivateForest) -> Floats:
 
 @dataclass(frozen=True)
 class Target:
-    """What an attack is pointed at.
+    """What an attack is pointed at."""
 
-    Parameters
-    ----------
-    make : ε → unfitted estimator.
-    pair : the neighbours.
-    observe : fitted estimator → numbers; None for predicted probabilities.
-    runs : fits on each data set.
-    claims : values of ε to attack.
-    encoded : whether the estimator is given encoded records, which takes a quarter of the time.
-    private : whether the claim holds in theory.
-    """
-
-    make: Callable[..., Any]
-    pair: Pair
-    observe: Callable[[Any], Floats] | None
-    runs: int = 20_000
-    claims: tuple[float, ...] = (1.0,)
-    encoded: bool = False
-    private: bool = False
+    make: Callable[..., Any]  # ε → unfitted estimator
+    pair: Pair  # the neighbours
+    observe: Callable[[Any], Floats] | None  # fitted estimator → numbers; None for predicted probabilities
+    runs: int = 20_000  # fits on each data set
+    claims: tuple[float, ...] = (1.0,)  # values of ε to attack
+    encoded: bool = False  # whether the estimator is given encoded records, which takes a quarter of the time
+    private: bool = False  # whether the claim holds in theory
 
 
 MOST_SHOWN = largest_bound(Target.runs, confidence=0.95)  # by an attack of the usual number of fits

@@ -91,14 +91,16 @@ def _broken_off(*error: Any) -> NoReturn:
 
 
 def begin() -> None:
-    """Take charge of the process if it was started for a command of this package, and of no other process.
+    """Take charge of the process if it was started for a command of this distribution, and of no other process.
 
     The packages load for seconds. ``python -m`` says ``-m`` until it has found its module.
     """
     module = [
         b.partition(".")[0] for a, b in zip(sys.orig_argv, sys.orig_argv[1:], strict=False) if a == "-m"
     ]
-    if (sys.argv[:1] == ["-m"] and module[:1] == ["dpnb"]) or Path(*sys.argv[:1]).stem == "dpnb":
+    if (sys.argv[:1] == ["-m"] and module[:1] in (["dpnb"], ["dpaudit"])) or Path(
+        *sys.argv[:1]
+    ).stem == "dpnb":
         sys.excepthook = _broken_off
         _handle(_before)
 

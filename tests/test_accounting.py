@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 from scipy.special import gammaln, log_ndtr
 
-from dpnb.audit import exact
 from dpnb.errors import DataError
 from dpnb.estimators.documents import ledger_document, read_ledger
 from dpnb.privacy import accounting, ledger
@@ -35,6 +34,7 @@ from dpnb.privacy.accounting import (
 )
 from dpnb.privacy.curator import Curator, open_curator
 from dpnb.privacy.ledger import Event, Ledger
+from private_trees.auditing.exact import exact
 
 ROUNDING = 1 - 1e-11  # of the truths below, which sum many terms
 

@@ -28,12 +28,17 @@ FOLDERS: dict[str, set[str]] = {
     "estimators": {"domain", "privacy", "records", "trees"},
     "boosting": {"domain", "privacy", "records", "estimators"},
     "papers": {"domain", "privacy", "records", "trees", "estimators", "boosting"},
-    "audit": {"domain", "privacy", "records", "trees", "estimators"},
+    "replay": {"domain", "privacy", "records"},
     "spark": {"domain", "records", "estimators"},
     "data": {"domain", "records"},
     "release": {"domain", "privacy", "records", "trees", "estimators", "boosting", "data"},
     "dpnb": {"domain", "privacy", "estimators", "boosting", "data"},  # dpnb/__init__.py
 }
+FOLDERS["dpaudit"] = {
+    "domain",
+    "estimators",
+    "replay",
+}  # it takes any estimator, and nothing in dpnb knows of it
 FOLDERS["private_trees"] = set(FOLDERS)
 PAPERS_SHARE = {"dpnb.papers", "dpnb.papers.stumps"}
 
@@ -41,9 +46,9 @@ Modules = Mapping[str, tuple[str, bool]]
 
 
 def folder(module: str) -> str:
-    """Folder of a module: of the book's package all are one."""
+    """Folder of a module: of the book's package all are one, and of the auditor's."""
     top, *rest = module.split(".")
-    if top == "private_trees" or not rest:
+    if top != "dpnb" or not rest:
         return top
     return "shared" if module in SHARED else rest[0]
 
@@ -52,7 +57,7 @@ def folder(module: str) -> str:
 def sources(root: Path) -> dict[str, tuple[str, bool]]:
     """Text of every module by its dotted name, and whether it is a package."""
     found = {}
-    for top in (root / "dpnb", root / "book" / "private_trees"):
+    for top in (root / "dpnb", root / "dpaudit", root / "book" / "private_trees"):
         for path in sorted(top.rglob("*.py")):
             parts = list(path.relative_to(top.parent).with_suffix("").parts)
             package = parts[-1] == "__init__"
@@ -78,7 +83,7 @@ def named(module: str, source: str, package: bool) -> frozenset[str]:
             base = here[: len(here) - node.level + package] if node.level else []
             whole = ".".join([*base, *filter(None, [node.module])])
             found |= {f"{whole}.{alias.name}" for alias in node.names}
-    return frozenset(name for name in found if name.split(".")[0] in ("dpnb", "private_trees"))
+    return frozenset(name for name in found if name.split(".")[0] in ("dpnb", "dpaudit", "private_trees"))
 
 
 def known(name: str, modules: Modules) -> str:
@@ -129,7 +134,9 @@ def test_the_page_lists_folders_from_the_bottom_up() -> None:
     assert not rises(
         page.replace("`dpnb.domain` |", "`dpnb.later` |")
     )  # broken twin: domain is not above the others
-    assert all(f"| `dpnb.{name}` |" in page for name in {*FOLDERS} - {"shared", "dpnb", "private_trees"})
+    assert all(
+        f"| `dpnb.{name}` |" in page for name in {*FOLDERS} - {"shared", "dpnb", "dpaudit", "private_trees"}
+    )
 
 
 @pytest.mark.parametrize(
@@ -138,11 +145,11 @@ def test_the_page_lists_folders_from_the_bottom_up() -> None:
         ("dpnb.records.memory", "from ..estimators.base import check_count"),
         ("dpnb.estimators.base", "from ..release.commands import main"),
         ("dpnb.records.losses", "def f():\n    from .memory import Records"),
-        ("dpnb.audit.replay", "from ..papers.edprf import EDPRF"),
+        ("dpnb.replay.tape", "from ..papers.edprf import EDPRF"),
         ("dpnb.papers.dpada", "from .edprf import leaf_labels"),
         ("dpnb.boosting.booster", "import private_trees.drawings.plots"),
         ("dpnb.data.datasets", "from ..spark import session"),
-        ("dpnb.spark.table", "from .. import audit"),
+        ("dpnb.spark.table", "import dpaudit"),
         ("dpnb.errors", "from . import domain"),
     ],
 )
@@ -205,7 +212,7 @@ def test_few_words_are_the_project_s_own() -> None:
     assert len(set(words)) == len(words)
 
 
-REFERENCE = re.compile(r":(?:meth|func|class|mod|data):`~?((?:dpnb|private_trees)[\w.]*)`")
+REFERENCE = re.compile(r":(?:meth|func|class|mod|data):`~?((?:dpnb|dpaudit|private_trees)[\w.]*)`")
 
 
 def leads_nowhere(references: set[str]) -> list[str]:
@@ -238,7 +245,7 @@ X, y = (part.head(200) for part in data.train)
 for kind in (dpnb.PrivateBooster, diffprfs.DiffPRFs, edprf.EDPRF, pearson.PearsonTree, dpada.DPAda):
     kind(epsilon=1.0, domain=data.domain, random_state=0).fit(X, y).predict(X)
 """
-HEAVY = ["matplotlib", "seaborn", "tqdm", "yaml", "private_trees", "IPython", "pyspark"]
+HEAVY = ["dpaudit", "matplotlib", "seaborn", "tqdm", "yaml", "private_trees", "IPython", "pyspark"]
 LOADED = f"\nimport sys\nprint(*(name for name in {HEAVY} if name in sys.modules))"
 
 

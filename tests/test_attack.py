@@ -20,12 +20,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
+from dpaudit.events import OutputEvent
+from dpaudit.fits import AttackError, seeded
+from dpaudit.look import black_box
 from dpnb import Categorical, Continuous, Domain
-from dpnb.audit import bounds
-from dpnb.audit.attack import AttackError, attack, black_box, observations, seeded, white_box
-from dpnb.audit.bounds import OutputEvent, clopper_pearson, compare, epsilon_bound, largest_bound
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.privacy.laws import PermuteAndFlip
+from private_trees.auditing import counts, fixed
+from private_trees.auditing.counts import clopper_pearson, epsilon_bound
+from private_trees.auditing.fixed import attack, compare, largest_bound, observations, white_box
 from private_trees.auditing.onerun import one_run, one_run_epsilon
 
 SURE = 1 - 1e-6
@@ -82,8 +85,8 @@ def test_epsilon_bound_holds_with_its_confidence(
 
 def test_a_test_of_both_directions_pays_for_both(monkeypatch: pytest.MonkeyPatch) -> None:
     assert wrong_bounds(15, 15, confidence=0.9, delta=0) <= 0.1
-    largest = bounds._Tail.largest
-    monkeypatch.setattr(bounds._Tail, "largest", lambda *asked: largest(*asked) / 2)  # broken twin
+    largest = counts._Tail.largest
+    monkeypatch.setattr(counts._Tail, "largest", lambda *asked: largest(*asked) / 2)  # broken twin
     assert wrong_bounds(15, 15, confidence=0.9, delta=0) > 0.1
 
 
@@ -98,8 +101,8 @@ def test_a_tail_is_bounded_between_the_points_where_it_is_summed(
     epsilon: float,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    first, second = bounds._Count(k, 60, alpha=0.05), bounds._Count(l, 45, alpha=0.05)
-    tail = bounds._Tail(first, second, ratio=1.5, delta=delta)
+    first, second = counts._Count(k, 60, alpha=0.05), counts._Count(l, 45, alpha=0.05)
+    tail = counts._Tail(first, second, ratio=1.5, delta=delta)
     (low, high), (start, end) = second.ends, ((p - delta) * math.exp(-epsilon) for p in first.ends)
     q = np.linspace(max(low, start), min(high, end), 2_000)
     p = np.minimum(math.exp(epsilon) * q + delta, 1)
@@ -107,9 +110,9 @@ def test_a_tail_is_bounded_between_the_points_where_it_is_summed(
     pairs = binom.sf(least[:, None] - 1, 60, p) * binom.pmf(second.near[:, None], 45, q)
     exact, at = pairs.sum(axis=0).max(), pairs.sum(axis=0).argmax()
     assert exact <= tail.largest(epsilon) + 1e-4 < 1.05 * exact + 2e-4
-    monkeypatch.setattr(bounds, "STEPS", 3)
+    monkeypatch.setattr(counts, "STEPS", 3)
     assert exact <= tail.largest(epsilon) + 1e-4
-    monkeypatch.setattr(bounds._Count, "sag", lambda _, p: 0 * p[1:])  # broken twin: largest of the points
+    monkeypatch.setattr(counts._Count, "sag", lambda _, p: 0 * p[1:])  # broken twin: largest of the points
     assert (exact <= tail.largest(epsilon) + 1e-4) == (at in (0, len(q) - 1))
 
 
@@ -138,7 +141,7 @@ def test_the_choice_of_the_event_has_a_level_of_its_own(
         return float(np.mean([one.lower_bound for one in found]))
 
     chosen_well = mean_bound()
-    monkeypatch.setattr(bounds, "CHOICE_LEVEL", twin)  # broken twins: chosen by next to nothing, and by luck
+    monkeypatch.setattr(fixed, "CHOICE_LEVEL", twin)  # broken twins: chosen by next to nothing, and by luck
     assert chosen_well > mean_bound() + 0.4
 
 
@@ -153,14 +156,14 @@ def test_what_is_chosen_below_the_stated_confidence_is_measured_at_it(
         return sum(one.lower_bound > 0 for one in found)
 
     assert missed() == 0
-    monkeypatch.setattr(bounds, "_split", lambda outputs: [outputs] * 3)
+    monkeypatch.setattr(fixed, "_split", lambda outputs: [outputs] * 3)
     assert missed() > 5  # broken twin: what learns and chooses the event measures it
 
 
 def test_epsilon_bound_known_values() -> None:
     n = 20_000
     # Always on D and never on D′: (1 - q)^n = α decides, less what is reserved.
-    sure = -math.log(1 - (0.05 * (1 - bounds.RESERVED)) ** (1 / n))
+    sure = -math.log(1 - (0.05 * (1 - counts.RESERVED)) ** (1 / n))
     assert epsilon_bound(n, 0, n, n, confidence=0.95) == pytest.approx(sure, abs=1e-4)
     assert epsilon_bound(0, n, n, n, confidence=0.95) == epsilon_bound(n, 0, n, n, confidence=0.95)
     assert largest_bound(n, confidence=0.95) == pytest.approx(math.log(15_000 / math.log(20)), abs=0.01)

@@ -12,15 +12,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpaudit.pairs import DOMAIN, families, random_pair
 from dpnb import Curator, Ledger, PrivacyLeakWarning
-from dpnb.audit import Finding, exact, families, replay, replay_mechanism
-from dpnb.audit.neighbours import split_pair
-from dpnb.audit.pairs import DOMAIN, random_pair
-from dpnb.audit.replay import replay_estimator
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.privacy.curator import ROUNDING, open_curator
 from dpnb.records.bags import Bags, drawing
 from dpnb.records.memory import Records
+from dpnb.replay.finding import Finding
+from dpnb.replay.neighbours import split_pair
+from dpnb.replay.tape import replay, replay_estimator
+from private_trees.auditing.exact import exact
+from private_trees.auditing.followed import replay_mechanism
 from private_trees.auditing.releases import spent
 from private_trees.auditing.search import search
 from private_trees.auditing.twins import TWINS, Twin

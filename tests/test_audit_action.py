@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 import yaml
 
-from dpnb.audit import assert_private
-from dpnb.audit.__main__ import _options
-from dpnb.audit.report import SUFFIXES
+from dpaudit.assertion import assert_private
+from dpaudit.cli import _options
+from dpaudit.report import SUFFIXES
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / ".github" / "actions" / "audit"

@@ -14,19 +14,13 @@ from scipy.integrate import quad
 from scipy.special import expit
 from scipy.stats import norm
 
-from dpnb.audit import (
-    Monitor,
-    betting_bound,
-    e_value,
-    epsilon_bound,
-    least_guesses,
-    monitor,
-    monitor_mechanism,
-)
-from dpnb.audit.attack import AttackError
-from dpnb.audit.betting import CoinGame, Tally, gaussian_delta, gaussian_variation, log_e_values, log_wealth
-from dpnb.audit.bounds import OutputEvent, clopper_pearson
-from dpnb.audit.sequential import Lesson, Rule
+from dpaudit.betting import CoinGame, Tally, gaussian_delta, gaussian_variation, log_e_values, log_wealth
+from dpaudit.events import OutputEvent
+from dpaudit.fits import AttackError
+from dpaudit.monitor import Monitor
+from dpaudit.rules import Lesson, Rule
+from private_trees.auditing.bets import betting_bound, e_value, least_guesses, monitor, monitor_mechanism
+from private_trees.auditing.counts import clopper_pearson, epsilon_bound
 from private_trees.auditing.twins import TWINS, Twin
 
 SURE = 1 - 1e-6

@@ -21,20 +21,15 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from dpaudit.generators import CIRCUMSTANCES, clock_stopped, generators, globals_reset, process_changed
+from dpaudit.look import fine_bits
+from dpaudit.pairs import families
 from dpnb import PrivateBooster
-from dpnb.audit.bounds import compare, epsilon_bound
-from dpnb.audit.channels import (
-    CIRCUMSTANCES,
-    clock_stopped,
-    fine_bits,
-    generators,
-    globals_reset,
-    process_changed,
-)
-from dpnb.audit.pairs import families
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.privacy.curator import open_curator
 from dpnb.privacy.ledger import Ledger
+from private_trees.auditing.counts import epsilon_bound
+from private_trees.auditing.fixed import compare
 
 SURE = 1 - 1e-6
 RUNS = 2_000

@@ -1,4 +1,4 @@
-"""``python -m dpnb.audit``: verdicts by exit status, reports written whole, misuse told in one line."""
+"""``python -m dpaudit``: verdicts by exit status, reports written whole, misuse told in one line."""
 
 from __future__ import annotations
 
@@ -16,20 +16,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpnb.audit import (
-    AttackError,
-    Finding,
-    MonitoredFinding,
-    PrivacyViolation,
-    assert_private,
-    monitor_mechanism,
-    report,
-)
-from dpnb.audit import __main__ as audit_main
-from dpnb.audit.__main__ import main
-from dpnb.audit.pairs import DOMAIN, KINDS
-from dpnb.audit.report import Report, alt_text, page, plot_wealth, write_report
+from dpaudit import cli as audit_main
+from dpaudit import report
+from dpaudit.assertion import PrivacyViolation, assert_private
+from dpaudit.cli import main
+from dpaudit.fits import AttackError
+from dpaudit.monitor import MonitoredFinding
+from dpaudit.pairs import DOMAIN, KINDS
+from dpaudit.report import Report, alt_text, page, plot_wealth, write_report
 from dpnb.papers.pearson import PearsonTree
+from dpnb.replay.finding import Finding
+from private_trees.auditing.bets import monitor_mechanism
 
 PNG = b"\x89PNG\r\n\x1a\n"
 FACTORIES = """
@@ -161,7 +158,7 @@ def inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "dpnb.audit", *arguments],
+        [sys.executable, "-m", "dpaudit", *arguments],
         cwd=folder,
         capture_output=True,
         text=True,
@@ -234,17 +231,15 @@ def test_verdicts(inside: Path, capsys: pytest.CaptureFixture[str], name: str) -
 def test_a_process_of_its_own_has_the_status_and_shows_no_traceback(folder: Path) -> None:
     done = command(folder, *audited("Useless", "--runs", "60", "--report", "none.html"))
     assert (done.returncode, done.stdout) == (2, "")
-    assert re.fullmatch(
-        r"dpnb\.audit: pair .* all \d+ runs failed .* ValueError: no such column\n", done.stderr
-    )
+    assert re.fullmatch(r"dpaudit: pair .* all \d+ runs failed .* ValueError: no such column\n", done.stderr)
     assert not (folder / "none.html").exists()
 
 
 RUN = """
 import sys
 {before}
-from dpnb.audit import __main__ as audit_main
-from dpnb.audit.__main__ import main
+from dpaudit import cli as audit_main
+from dpaudit.cli import main
 status = main({arguments})
 print(status, "matplotlib.figure" in sys.modules)
 """
@@ -268,7 +263,7 @@ def test_only_a_report_needs_matplotlib(folder: Path, before: str, report: list[
     assert done.stdout.splitlines()[-1] == end
     if end.startswith("2"):
         message = (
-            r"dpnb\.audit: --report unmade\.png: .* needs matplotlib .*; "
+            r"dpaudit: --report unmade\.png: .* needs matplotlib .*; "
             r"pip install \"\.\[plot\]\" in the project's folder\n"
         )
         assert re.fullmatch(message, done.stderr)
@@ -347,7 +342,7 @@ def test_a_scan_that_cannot_be_made_is_told(
     def scan(*_: Any, **__: Any) -> list[Finding]:
         raise AttackError("all 6 fits failed")
 
-    monkeypatch.setattr(sys.modules["dpnb.audit.examine"], "scan", scan)
+    monkeypatch.setattr(sys.modules["dpaudit.examine"], "scan", scan)
     assert main(audited("Constant", "--runs", "40")) == 0
     output = capsys.readouterr().out
     assert re.search(r"not tried    scan on pair 'pure node.*': all 6 fits failed", output)
@@ -396,13 +391,13 @@ def test_a_report_that_cannot_be_written_in_the_end_is_no_pass(
     assert main(arguments) == 2
     output, error = capsys.readouterr()
     assert "no violation found" in output
-    assert error == "dpnb.audit: cannot write the report: [Errno 28] No space left on device\n"
+    assert error == "dpaudit: cannot write the report: [Errno 28] No space left on device\n"
 
 
 def test_an_interrupt_and_a_reader_that_goes_away_are_no_verdict(folder: Path) -> None:
     done = command(folder, *audited("Interrupted", "--runs", "40"))
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", "dpnb.audit: interrupted; no verdict\n")
-    code = "import sys\nfrom dpnb.audit.__main__ import main\nsys.exit(main(['--pairs', 'list']))\n"
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "dpaudit: interrupted; no verdict\n")
+    code = "import sys\nfrom dpaudit.cli import main\nsys.exit(main(['--pairs', 'list']))\n"
     read, write = os.pipe()
     os.close(read)
     gone = subprocess.run(

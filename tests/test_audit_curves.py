@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from dpnb.audit.betting import gaussian_delta
-from dpnb.audit.bounds import clopper_pearson, epsilon_bound
+from dpaudit.betting import gaussian_delta
 from dpnb.privacy.accounting import Step, tight_epsilon
 from dpnb.privacy.ledger import Event, Ledger
+from private_trees.auditing.counts import clopper_pearson, epsilon_bound
 from private_trees.auditing.curves import (
     DELTAS,
     ORDERS,

@@ -11,9 +11,8 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 from scipy.special import ndtr
 
+from dpaudit.pairs import DOMAIN, families
 from dpnb import Ledger
-from dpnb.audit import families
-from dpnb.audit.pairs import DOMAIN
 from dpnb.boosting.booster import PrivateBooster
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.privacy.curator import Curator, open_curator

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpnb.audit.pairs import DOMAIN, families
-from dpnb.audit.replay import replay_estimator, replay_fit
+from dpaudit.pairs import DOMAIN, families
 from dpnb.papers.dpada import DPAda
 from dpnb.papers.edprf import EDPRF
 from dpnb.papers.pearson import PearsonTree
 from dpnb.privacy.curator import open_curator
 from dpnb.privacy.ledger import Ledger
+from dpnb.replay.tape import replay_estimator, replay_fit
 from private_trees.auditing.forced import forced
 
 PAIRS = families()

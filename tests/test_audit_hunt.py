@@ -20,21 +20,25 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from dpnb.audit import AttackError, AuditSettings, Monitor, examine, monitor_mechanism, sequential
-from dpnb.audit import __main__ as audit_main
-from dpnb.audit import hunt as hunting
-from dpnb.audit import pairs as made
-from dpnb.audit.__main__ import main
-from dpnb.audit.attack import NOTED, SILENT, fitting, words_of
-from dpnb.audit.betting import CoinGame, gaussian_delta
-from dpnb.audit.bounds import OutputEvent
-from dpnb.audit.examine import reason
-from dpnb.audit.hunt import Allowance, Bets, Hunt, Plain
-from dpnb.audit.look import MOST_COLUMNS, MOST_ENTRIES, Columns, Look, LookedAt, sights
-from dpnb.audit.pairs import DOMAIN, Pair, asked, families
-from dpnb.audit.retell import _condition, not_looked_at, spent
-from dpnb.audit.signs import promise, signs, telling
+from dpaudit import cli as audit_main
+from dpaudit import hunt as hunting
+from dpaudit import rules
+from dpaudit.betting import CoinGame, gaussian_delta
+from dpaudit.cli import main
+from dpaudit.events import OutputEvent
+from dpaudit.examine import examine, reason
+from dpaudit.fits import NOTED, SILENT, AttackError, fitting
+from dpaudit.hunt import Allowance, Bets, Hunt, Plain
+from dpaudit.look import MOST_COLUMNS, MOST_ENTRIES, Columns, Look, LookedAt, queries_for, sights
+from dpaudit.monitor import Monitor
+from dpaudit.pairs import DOMAIN, Pair, families
+from dpaudit.pairs import pairs as made
+from dpaudit.retell import _condition, not_looked_at, spent
+from dpaudit.settings import AuditSettings
+from dpaudit.signs import promise, signs, telling
+from dpaudit.words import words_of
 from dpnb.papers.diffprfs import DiffPRFs
+from private_trees.auditing.bets import monitor_mechanism
 
 SURE = 1 - 1e-6
 KEPT_WITH = -math.expm1(-1.0)  # of a geometric law, whose difference of two is noise at ε = 1
@@ -392,7 +396,7 @@ def test_a_subject_too_slow_for_a_bet_gets_no_verdict(clock: type[Clock]) -> Non
 # --- What fits show -------------------------------------------------------------------------------------------
 
 PAIR = families()[0]
-LOOK = Look(asked([PAIR]))
+LOOK = Look(queries_for([PAIR]))
 
 
 class Shown:
@@ -541,7 +545,7 @@ def test_a_small_space_of_seeds_is_convicted(monkeypatch: pytest.MonkeyPatch) ->
     assert found.violated
     assert "the same output came up more often before" in found.event
     assert not seeds_bet_on(2**40).violated
-    monkeypatch.setattr(sequential, "_remembered", lambda first, second: [])  # broken twin: no memory
+    monkeypatch.setattr(rules, "_remembered", lambda first, second: [])  # broken twin: no memory
     assert not seeds_bet_on(2**6).violated
 
 
@@ -562,7 +566,7 @@ def test_the_memory_is_of_other_outputs_only() -> None:
     rng = np.random.default_rng(0)
     first, second = rng.integers(3, size=(40, 3)).astype(float), rng.integers(3, size=(30, 3)).astype(float)
     first[:, 2], second[:, 2] = rng.random(40), rng.random(30)  # never comes up twice, so it is no part of it
-    (offer,) = sequential._remembered(first, second)
+    (offer,) = rules._remembered(first, second)
     cut = first[:, :2], second[:, :2]
     others = [
         [np.sign(balance(row, *cut) + own) for row in side]
@@ -578,8 +582,8 @@ def test_the_memory_is_of_other_outputs_only() -> None:
 
 def test_outputs_that_never_came_up_twice_are_no_memory() -> None:
     rows = np.array(list(product(range(8), range(8))), float)
-    assert sequential._remembered(rows[::2], rows[1::2]) == []
-    (offer,) = sequential._remembered(np.repeat(rows[::2], 2, axis=0), rows[1::2])
+    assert rules._remembered(rows[::2], rows[1::2]) == []
+    (offer,) = rules._remembered(np.repeat(rows[::2], 2, axis=0), rows[1::2])
     assert offer.values[0].tolist() == [1.0] * 64
     assert offer.values[1].tolist() == [0.0] * 32
 
@@ -797,7 +801,7 @@ def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def printed_code(output: str) -> str:
     """The lines of Python at the end of what was printed."""
-    start = output.index("from dpnb.audit import")
+    start = output.index("from dpaudit import")
     return output[start:]
 
 
@@ -870,9 +874,9 @@ def test_an_interrupted_audit_tells_what_it_saw(inside: Path, capsys: pytest.Cap
     output, error = capsys.readouterr()
     assert "no violation found" in output
     assert "; interrupted\n" in output
-    assert error == "dpnb.audit: interrupted; nothing refutes the claim by then\n"
+    assert error == "dpaudit: interrupted; nothing refutes the claim by then\n"
     assert run(3) == 130  # in a scan
-    assert capsys.readouterr() == ("", "dpnb.audit: interrupted; no verdict\n")
+    assert capsys.readouterr() == ("", "dpaudit: interrupted; no verdict\n")
 
 
 def loses_patience(*_: Any, **__: Any) -> None:
@@ -885,7 +889,7 @@ def test_an_interrupt_after_a_conviction_changes_no_verdict(
     arguments = ["hunted_models:Loud", "--epsilon", "1", "--runs", "400"]
     assert main(arguments) == 1
     finding = capsys.readouterr().out.partition("\n  why")[0]
-    monkeypatch.setattr(sys.modules["dpnb.audit.examine"], "reason", loses_patience)
+    monkeypatch.setattr(sys.modules["dpaudit.examine"], "reason", loses_patience)
     assert main(arguments) == 1
     output, error = capsys.readouterr()
     assert output.partition("\n  plainly")[0] in finding
@@ -901,9 +905,9 @@ def test_interrupted_replays_are_told(
     output = capsys.readouterr().out
     assert "∞ (exact" in output
     assert "plainly" not in output
-    assert "from dpnb.audit import" not in output
+    assert "from dpaudit import" not in output
     monkeypatch.setattr(audit_main, "replayed", loses_patience)
     assert main(arguments) == 130
     output, error = capsys.readouterr()
     assert "no violation found" in output
-    assert error == "dpnb.audit: interrupted; nothing refutes the claim by then\n"
+    assert error == "dpaudit: interrupted; nothing refutes the claim by then\n"

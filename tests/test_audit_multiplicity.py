@@ -15,8 +15,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from dpnb.audit import AuditSettings, Finding, scan, shared
-from dpnb.audit.pairs import pairs
+from dpaudit.pairs import pairs
+from dpaudit.scan import scan
+from dpaudit.settings import AuditSettings, shared
+from dpnb.replay.finding import Finding
 from private_trees.auditing.multiplicity import apart, e_bh, e_closed, holm
 
 ALPHA, REPETITIONS, TESTS = 0.05, 4_000, 12
@@ -160,7 +162,7 @@ def test_the_instruments_of_an_audit_share_its_level(kinds: Any, monkeypatch: py
         scanned.append(pair)
         return []
 
-    module = sys.modules["dpnb.audit.examine"]
+    module = sys.modules["dpaudit.examine"]
     monkeypatch.setattr(module, "scan", look)
     monkeypatch.setattr(module, "generators", look)
     monkeypatch.setattr(module, "Hunt", Bets)

@@ -17,18 +17,21 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import check_estimator
 
+from dpaudit.assertion import PrivacyViolation, assert_private
+from dpaudit.cli import main
+from dpaudit.files import own_pair
+from dpaudit.look import BlackBox
+from dpaudit.pairs import KINDS, NEIGHBOURS, NUMBERS, families, pairs
 from dpnb import Continuous, Domain, Ledger, PrivateBoosterRegressor
-from dpnb.audit import PrivacyViolation, assert_private, attack, own_pair, pairs, replay, scan_by_replay
-from dpnb.audit.__main__ import main
-from dpnb.audit.attack import BlackBox
-from dpnb.audit.neighbours import split_pair
-from dpnb.audit.pairs import KINDS, NEIGHBOURS, NUMBERS, families
-from dpnb.audit.replay import replay_estimator
 from dpnb.boosting import stages
 from dpnb.boosting.plans import Planner
 from dpnb.boosting.stages import OF_SPREAD, Stages, most_purely
 from dpnb.privacy.ledger import PlannedScope, Scope
 from dpnb.records.losses import Huber, fixed
+from dpnb.replay.neighbours import split_pair
+from dpnb.replay.tape import replay, replay_estimator
+from private_trees.auditing.fixed import attack
+from private_trees.auditing.followed import scan_by_replay
 from stage_records import ATTRIBUTES, DELTA, EVERYTHING, Encoded, sample
 from test_audit_stages import choices_at, counted_twice, half_of_the_sensitivity, noise_of_one_block
 from test_stages import excess, run

@@ -13,13 +13,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpnb import Categorical, Continuous, Domain
-from dpnb.audit import adapted, as_estimator, attack, own_pair, released
-from dpnb.audit import pairs as made
-from dpnb.audit.__main__ import main
-from dpnb.audit.files import NeighbourError
-from dpnb.audit.neighbours import own_rows, row_keys, split_pair
-from dpnb.audit.pairs import (
+from dpaudit.adapters import adapted, as_estimator, released
+from dpaudit.cli import main
+from dpaudit.files import NeighbourError, own_pair
+from dpaudit.pairs import (
     COPIES,
     DOMAIN,
     KINDS,
@@ -31,6 +28,10 @@ from dpnb.audit.pairs import (
     STRATA,
     Pair,
 )
+from dpaudit.pairs import pairs as made
+from dpnb import Categorical, Continuous, Domain
+from dpnb.replay.neighbours import own_rows, row_keys, split_pair
+from private_trees.auditing.fixed import attack
 from test_audit_hunt import Counts, audit
 
 SURE = 1 - 1e-6

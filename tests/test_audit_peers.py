@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpnb.audit import epsilon_bound
+from private_trees.auditing.counts import epsilon_bound
 
 COLUMNS = [
     "case", "subject", "version", "relation_documented", "relation_tested", "claimed", "delta", "runs",

@@ -30,9 +30,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 from audit_subjects import Honest as NoisyCounts
 from audit_subjects import SharedNoise
-from dpnb import PrivateBooster
-from dpnb.audit.attack import AttackError
-from dpnb.audit.constant import (
+from dpaudit.contents import agree, contents
+from dpaudit.fits import AttackError
+from dpaudit.pairs import Pair, families, pair_of
+from dpaudit.repeats import (
     BURN_IN,
     MOST_NUMBERS,
     agreement,
@@ -41,12 +42,12 @@ from dpnb.audit.constant import (
     constant_on_each,
     runs_needed,
 )
-from dpnb.audit.contents import agree, contents
-from dpnb.audit.pairs import Pair, families, pair_of
-from dpnb.audit.scan import ScanFinding, scan, scan_by_replay
-from dpnb.audit.settings import AuditSettings
+from dpaudit.scan import ScanFinding, scan
+from dpaudit.settings import AuditSettings
+from dpnb import PrivateBooster
 from dpnb.estimators.base import PrivateClassifier
 from dpnb.papers.diffprfs import DiffPRFs
+from private_trees.auditing.followed import scan_by_replay
 from registered import ENTRIES, Entry
 
 PAIR = pair_of(
@@ -436,7 +437,7 @@ def test_fits_that_all_fail_are_no_verdict() -> None:
 
 
 def test_a_model_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpnb.audit.contents.MOST_OBJECTS", 100)
+    monkeypatch.setattr("dpaudit.contents.MOST_OBJECTS", 100)
     assert contents([[] for _ in range(90)]).facts
     with pytest.raises(
         ValueError, match="more than 100 objects are reachable from model, the last one at model"
@@ -543,7 +544,7 @@ def test_noise_that_is_added_twice_is_taken_off(
     assert finding.trials < 60
     # Honest twins: what is public differs by the same on both sides, as p and 1 - p add up to 1.
     assert scanned(holding(equal_noise(sign, lambda X: 7))) == []
-    monkeypatch.setattr(sys.modules["dpnb.audit.constant"], "combinations", lambda *_: [])  # broken twin
+    monkeypatch.setattr(sys.modules["dpaudit.repeats"], "combinations", lambda *_: [])  # broken twin
     assert scanned(subject) == []
 
 

@@ -13,10 +13,6 @@ import numpy as np
 import pytest
 
 from dpnb import Continuous, Domain, PrivateBooster
-from dpnb.audit import exact
-from dpnb.audit.bounds import compare
-from dpnb.audit.engine import follow
-from dpnb.audit.replay import replay_fit
 from dpnb.boosting import stages
 from dpnb.boosting.plans import Planner, Settings
 from dpnb.boosting.stages import Stages, finest_cuts, shrinking
@@ -29,6 +25,10 @@ from dpnb.records.grid import grid_of, public_cuts
 from dpnb.records.losses import Clipped, Margins, Softmax, fixed, loss_of
 from dpnb.records.memory import ScoredRecords
 from dpnb.records.shapes import Layout
+from dpnb.replay.tape import replay_fit
+from private_trees.auditing.exact import exact
+from private_trees.auditing.fixed import compare
+from private_trees.auditing.followed import follow
 from private_trees.auditing.releases import PUBLISHED, Spent, spent
 from private_trees.board.learners import MAKE
 from private_trees.studies import audit as audit_study

@@ -18,10 +18,12 @@ import pandas as pd
 import pytest
 
 from audit_subjects import SUBJECTS, Honest, Subject
-from dpnb.audit import AttackError, Finding, PrivacyViolation, assert_private
-from dpnb.audit.pairs import KINDS
-from dpnb.audit.settings import USUAL_RUNS
+from dpaudit.assertion import PrivacyViolation, assert_private
+from dpaudit.fits import AttackError
+from dpaudit.pairs import KINDS
+from dpaudit.settings import USUAL_RUNS
 from dpnb.domain import Categorical, Continuous, Domain
+from dpnb.replay.finding import Finding
 
 RUNS = {  # where the usual number is not enough
     "permute-and-flip at ε": 4_000,
@@ -89,7 +91,7 @@ def test_it_is_the_last_bits_that_convict(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(PrivacyViolation) as caught:
         audited(subject)
     assert "last bits of model.value_" in caught.value.finding.event
-    look = sys.modules["dpnb.audit.look"]
+    look = sys.modules["dpaudit.look"]
     monkeypatch.setattr(look, "fine_bits", lambda numbers: np.full(len(numbers), math.nan))  # broken twin
     assert not audited(subject)[-1].violated
 

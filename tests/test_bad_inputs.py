@@ -32,8 +32,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 import dpnb
 import private_trees
+from dpaudit import cli as auditing
 from dpnb import Categorical, Continuous, DataError, Domain, DomainError, Ledger, PrivateBooster
-from dpnb.audit import __main__ as auditing
 from dpnb.papers.baselines import AdaBoost
 from dpnb.papers.baselines_forest import balanced_depth
 from dpnb.papers.diffprfs import DiffPRFs
@@ -780,7 +780,7 @@ COMMANDS = [
         (1, "card m.json --report c.pdf", "", "cannot write c.pdf", "expected a name that ends in", r"\.html"),
         (1, "card m.json --report no/c.html", "", "cannot write no/c.html", "there is no folder", "make it first"),
         (1, "card m.json --report c.html --audit noo.txt", "", "cannot read noo.txt", "No such file", "is the name right"),
-        (1, "card m.json --report c.html --audit latin.txt", "", "latin.txt", "is not the text of an audit", "python -m dpnb.audit"),
+        (1, "card m.json --report c.html --audit latin.txt", "", "latin.txt", "is not the text of an audit", "python -m dpaudit"),
         (1, "domain draft t.csv --target defalt", "", "no column 'defalt'", "it has 'age'", "is 'default' one of them"),
         (1, "domain draft empty.csv --target default", "", "empty.csv is empty", "expected a line of column names", "a line for each record"),
         (1, "domain draft t.csv --target default --out d.yml", "", "cannot write d.yml", "there is such a file", "name another"),
@@ -803,7 +803,7 @@ COMMANDS = [
 
 # --- Audits and grids -----------------------------------------------------------------------------------------------
 
-HELP = "see python -m dpnb.audit --help"
+HELP = "see python -m dpaudit --help"
 AUDITS = [
     Bad(f"audit {line}", audit_(line), value, expected, way, Exit2)
     for line, value, expected, way in (

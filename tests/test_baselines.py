@@ -12,15 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.ensemble import AdaBoostClassifier
 
+from dpaudit.pairs import DOMAIN, pair_of
 from dpnb import Categorical, Continuous, Domain
-from dpnb.audit import replay
-from dpnb.audit.neighbours import Part
-from dpnb.audit.pairs import DOMAIN, pair_of
 from dpnb.papers import baselines
 from dpnb.papers.baselines import AdaBoost, CARTDPsAdaBoost, DPAdaBoost
 from dpnb.privacy.curator import Curator
 from dpnb.privacy.ledger import Ledger
 from dpnb.records.memory import Records
+from dpnb.replay.neighbours import Part
+from dpnb.replay.tape import replay
 
 ALPHA = "weight α_t of a stump, from its exact weighted error"
 STUMP = "stump of least weighted error, without noise"

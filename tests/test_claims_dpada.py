@@ -13,7 +13,6 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb.audit import exact
 from dpnb.papers import dpada
 from dpnb.papers.dpada import READINGS, SCHEDULES, DPAda, Reading, Written
 from dpnb.privacy.curator import Curator
@@ -21,6 +20,7 @@ from dpnb.privacy.laws import Laplace
 from dpnb.privacy.ledger import Ledger
 from dpnb.records.grid import public_grid
 from dpnb.records.memory import Records, WeightedRecords
+from private_trees.auditing.exact import exact
 from private_trees.studies import dpada as grids
 from private_trees.studies import runs
 

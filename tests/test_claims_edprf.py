@@ -13,12 +13,12 @@ import pandas as pd
 import pytest
 
 from dpnb import Categorical, Continuous, Domain
-from dpnb.audit import exact
 from dpnb.papers.edprf import ABLATIONS, EDPRF, level_shares
 from dpnb.privacy.laws import Exponential, PermuteAndFlip
 from dpnb.records.memory import Records
 from dpnb.records.splits import BINNED, no_splits
 from dpnb.trees.scores import GINI, GINI_NORMALISED
+from private_trees.auditing.exact import exact
 from private_trees.studies import edprf as grids
 from private_trees.studies import runs
 

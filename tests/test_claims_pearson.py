@@ -13,11 +13,12 @@ import pandas as pd
 import pytest
 
 from dpnb import Categorical, Continuous, Domain
-from dpnb.audit import exact, replay
 from dpnb.papers.pearson import VARIANTS, PearsonTree, correlation, covariation
 from dpnb.privacy.laws import Exponential
 from dpnb.records.memory import Records
+from dpnb.replay.tape import replay
 from dpnb.trees.scores import ABS_PHI, ABS_S_XY, PHI
+from private_trees.auditing.exact import exact
 from private_trees.exercises import pearson as exercises
 from private_trees.studies import pearson as grids
 from private_trees.studies import runs

@@ -21,12 +21,12 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb.audit.result import Finding
 from dpnb.domain import drafts
 from dpnb.domain.yaml_text import parse
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.papers.pearson import PearsonTree
 from dpnb.release import card, commands, pictures
+from dpnb.replay.finding import Finding
 
 DOMAIN = """\
 target: default

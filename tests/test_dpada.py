@@ -14,10 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
+from dpaudit.pairs import DOMAIN, families, pair_of, random_pair
 from dpnb import Categorical, Continuous, Curator, Domain, Ledger
-from dpnb.audit import Finding, exact, families, replay
-from dpnb.audit.pairs import DOMAIN, pair_of, random_pair
-from dpnb.audit.replay import replay_estimator
 from dpnb.papers import dpada
 from dpnb.papers.dpada import (
     READINGS,
@@ -33,6 +31,9 @@ from dpnb.papers.stumps import RoundBudget
 from dpnb.privacy.curator import opening
 from dpnb.records.grid import public_grid
 from dpnb.records.memory import Records, WeightedRecords
+from dpnb.replay.finding import Finding
+from dpnb.replay.tape import replay, replay_estimator
+from private_trees.auditing.exact import exact
 
 TABLE = {  # m: Definition 7 mean, sd, P(R > Swing); causal mean, sd; random mean, P(R > Swing)
     3: (1.00, 0.71, 0.25, 0.50, 0.50, 1.0, 0.25),

@@ -21,13 +21,13 @@ from matplotlib.text import Text
 from matplotlib.ticker import LogLocator
 
 from dpnb import Categorical, Continuous, Domain
-from dpnb.audit import compare
 from dpnb.papers import dpada as dpada_paper
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.records.grid import Shape
 from dpnb.release import pictures
 from dpnb.trees.tree import Tree
 from private_trees.auditing import tradeoff
+from private_trees.auditing.fixed import compare
 from private_trees.board import standings
 from private_trees.chapters import dpada_appendix
 from private_trees.drawings import (

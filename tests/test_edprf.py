@@ -12,10 +12,9 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
+from dpaudit.pairs import DOMAIN as TINY
+from dpaudit.pairs import families
 from dpnb import Categorical, Continuous, Domain, PrivacyLeakWarning, load
-from dpnb.audit import families, replay
-from dpnb.audit.attack import white_box
-from dpnb.audit.pairs import DOMAIN as TINY
 from dpnb.papers import edprf
 from dpnb.papers.baselines_forest import RandomSplitForest
 from dpnb.papers.edprf import ABLATIONS, EDPRF, BuildTree, Stop, default_trees, level_shares
@@ -25,8 +24,10 @@ from dpnb.privacy.ledger import TreeScope
 from dpnb.records.bags import parts_bound
 from dpnb.records.grid import public_grid
 from dpnb.records.splits import BINNED, MULTIWAY, ONE_VS_REST, THRESHOLD
+from dpnb.replay.tape import replay
 from mixed import MIXED as DOMAIN
 from mixed import sample
+from private_trees.auditing.fixed import white_box
 from private_trees.studies.runs import mean_scores
 
 RATES: dict[str, float] = {"bernoulli": 0.3, "cover": 2}

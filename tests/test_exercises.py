@@ -23,9 +23,9 @@ import pandas as pd
 import pytest
 from scipy.stats import beta
 
-from dpnb.audit import compare
 from dpnb.papers.dpada import causal, definition7
 from dpnb.trees.scores import Score
+from private_trees.auditing.fixed import compare
 from private_trees.auditing.multiplicity import holm
 from private_trees.board.standings import MUCH
 from private_trees.exercises import answers, audit, board, diffprfs, dpada, edprf, foundations, pearson, scale

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb.audit.replay import replay_estimator
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.records.memory import Records
+from dpnb.replay.tape import replay_estimator
 from private_trees.studies.exposure import exposed_by
 
 DATA = dpnb.load("adult-standin")

@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
+from dpaudit.pairs import Pair, families, random_pair
 from dpnb import Categorical, Continuous, Domain, load
-from dpnb.audit.neighbours import Part
-from dpnb.audit.pairs import Pair, families, random_pair
-from dpnb.audit.replay import MULTIPLICITY, Replay, replay_estimator
 from dpnb.records.splits import LEAF, MULTIWAY, THRESHOLD
+from dpnb.replay.neighbours import Part
+from dpnb.replay.tape import MULTIPLICITY, Replay, replay_estimator
 from dpnb.trees.scores import CONDITIONAL_ENTROPY, MAX_CLASS_SUM
 from dpnb.trees.tree import Tree
 from mixed import MIXED, sample

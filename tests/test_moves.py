@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpnb import Categorical, Continuous, Domain, Ledger, PrivateBooster
-from dpnb.audit.replay import replay_estimator
 from dpnb.domain import encoding
 from dpnb.domain.encoding import encoded, replaced
 from dpnb.errors import DomainError, FewRecordsWarning
 from dpnb.records import memory as counts
 from dpnb.records.memory import Records
+from dpnb.replay.tape import replay_estimator
 from registered import ENTRIES, Entry
 
 ATTRIBUTES = (

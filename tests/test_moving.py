@@ -17,12 +17,13 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, Route
 
-from dpnb import Categorical, Continuous, Domain, audit
-from dpnb.audit.bounds import clopper_pearson
+from dpnb import Categorical, Continuous, Domain
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.papers.edprf import EDPRF, level_shares
 from dpnb.privacy import laws
+from dpnb.replay import replay
 from dpnb.trees.scores import SCORES
+from private_trees.auditing.counts import clopper_pearson
 from private_trees.board import price, references
 from private_trees.exercises.audit import two_limits
 from private_trees.site import moving
@@ -111,7 +112,7 @@ def replayed(left: int, *, stop: str) -> float:
     tree = DiffPRFs(
         epsilon=1.0, domain=AGE, n_trees=1, max_depth=1, max_features="all", bags="full", stop=stop
     )
-    losses = [audit.replay(tree, patients(-1), patients(left), seed=s).lower_bound for s in range(SEEDS)]
+    losses = [replay(tree, patients(-1), patients(left), seed=s).lower_bound for s in range(SEEDS)]
     return max(losses)
 
 

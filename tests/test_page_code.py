@@ -51,7 +51,7 @@ LINES_ELSEWHERE = {  # of a shell, by how they begin
     "pip install ": "needs a package index",
     "source .venv/bin/activate": "is for a shell of your own",
     ".venv/bin/": "runs all tests, or changes files",
-    "python -m dpnb.audit ": "takes minutes: test_audit_page.py and test_audit_cli.py run it, with fewer fits",
+    "python -m dpaudit ": "takes minutes: test_audit_page.py and test_audit_cli.py run it, with fewer fits",
     "python -m private_trees.standin ": "draws the stand-in again, from the real Adult",
     "papermill ": "runs a whole chapter",
     "DPNB_DATA=~/uci papermill ": "runs a whole chapter",

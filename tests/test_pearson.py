@@ -12,11 +12,9 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
+from dpaudit.pairs import DOMAIN as TINY
+from dpaudit.pairs import Pair, families
 from dpnb import Categorical, Continuous, Domain, load
-from dpnb.audit import exact, families, replay
-from dpnb.audit.pairs import DOMAIN as TINY
-from dpnb.audit.pairs import Pair
-from dpnb.audit.replay import replay_estimator
 from dpnb.papers import pearson
 from dpnb.papers.pearson import (
     STATISTICS,
@@ -30,9 +28,11 @@ from dpnb.privacy.ledger import TreeScope
 from dpnb.records.grid import public_grid
 from dpnb.records.memory import Records
 from dpnb.records.splits import LEAF, ONE_VS_REST, THRESHOLD
+from dpnb.replay.tape import replay, replay_estimator
 from dpnb.trees.scores import ABS_S_XY, PHI, PHI_RANGE
 from mixed import THREE as DOMAIN
 from mixed import sample_of_three as sample
+from private_trees.auditing.exact import exact
 from private_trees.studies.pearson import between, binary, overtaken, shifted
 from private_trees.studies.runs import mean_scores
 from private_trees.studies.targets import NARROW

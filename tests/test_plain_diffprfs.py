@@ -18,10 +18,10 @@ import pandas as pd
 import pytest
 
 from dpnb import Categorical, Continuous, Domain
-from dpnb.audit.engine import Question, answering, drawn
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.records.memory import Records
 from dpnb.records.splits import LEAF, MULTIWAY, ONE_VS_REST
+from dpnb.replay.questions import Question, answering, drawn
 from dpnb.trees.tree import Tree
 from plain.diffprfs import DiffPRFs as Plain
 from two_samples import chances

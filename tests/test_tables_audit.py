@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpnb.audit.bounds import clopper_pearson
 from private_trees import audits
+from private_trees.auditing.counts import clopper_pearson
 from private_trees.studies.runs import read
 from private_trees.tables import audit as tables_audit
 

@@ -24,8 +24,8 @@ import pandas as pd
 import pytest
 
 import dpnb
+from dpaudit import cli as auditing
 from dpnb import terminal
-from dpnb.audit import __main__ as auditing
 from dpnb.privacy.curator import Curator
 from dpnb.release import commands
 
@@ -398,7 +398,7 @@ def test_a_verdict_is_told_though_the_report_is_interrupted(
     subject: str,
     status: int,
 ) -> None:
-    from dpnb.audit import report
+    from dpaudit import report
 
     monkeypatch.setattr(report, "write_report", interrupted)
     assert auditing.main(f"printing:{subject} {AUDIT} --report r.html".split()) == status
@@ -426,7 +426,7 @@ def test_nobody_elses_process_is_taken_charge_of(monkeypatch: pytest.MonkeyPatch
     terminal.begin()
     assert taken == []
     for argv, orig in (
-        (["-m"], ["python", "-m", "dpnb.audit"]),
+        (["-m"], ["python", "-m", "dpaudit"]),
         (["/usr/bin/dpnb", "fit"], ["python", "dpnb"]),
     ):
         monkeypatch.setattr(sys, "argv", argv)
@@ -439,7 +439,7 @@ def test_nobody_elses_process_is_taken_charge_of(monkeypatch: pytest.MonkeyPatch
 
 PROC = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="looks into processes in /proc")
 DPNB = [sys.executable, "-c", "import sys; from dpnb.release.commands import main; sys.exit(main())"]
-AUDITOR = [sys.executable, "-m", "dpnb.audit"]
+AUDITOR = [sys.executable, "-m", "dpaudit"]
 
 
 def catches(process: int, number: int) -> bool:

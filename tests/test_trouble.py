@@ -40,7 +40,6 @@ from dpnb import (
     read,
 )
 from dpnb.arrays import MOST_CELLS
-from dpnb.audit.replay import replay
 from dpnb.domain.drafts import draft
 from dpnb.estimators.base import PrivateEstimator
 from dpnb.papers.baselines_forest import RandomTrees
@@ -51,6 +50,7 @@ from dpnb.privacy.curator import at_home, opening
 from dpnb.privacy.ledger import Budget, Event, Scope
 from dpnb.records.memory import Records
 from dpnb.release import card
+from dpnb.replay.tape import replay
 from registered import ENTRIES
 
 RNG = np.random.default_rng(0)

@@ -1,7 +1,7 @@
 """Audit the privacy claims of other people's software by black-box and attribute attacks on chosen neighbours.
 
 Runs in an environment of its own (see ``README.md`` beside this file). Every bound comes from
-:mod:`dpnb.audit.attack`: many fits on two data sets that differ in one record, and an exact test of how often an
+:mod:`dpaudit.fits`: many fits on two data sets that differ in one record, and an exact test of how often an
 event occurs on each. The attacks stand in the modules beside this file, one for each package.
 """
 
@@ -29,10 +29,10 @@ import audit_xgboost
 from audit_case import Case
 from tqdm import tqdm
 
-from dpnb.audit.attack import observations
-from dpnb.audit.bounds import compare, epsilon_bound
 from dpnb.files import write_whole
 from dpnb.terminal import Parser, command, note
+from private_trees.auditing.counts import epsilon_bound
+from private_trees.auditing.fixed import compare, observations
 
 MODULES = (audit_diffprivlib, audit_interpret, audit_xgboost, audit_lumberjack, audit_opendp)
 CONFIDENCES = (0.95, 0.99)

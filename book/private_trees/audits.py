@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpnb import audit
+from dpaudit import families
 from dpnb.arrays import Floats, Ints
 from dpnb.domain import Continuous, Domain
+from dpnb.replay import replay
 
-from .auditing import one_run
+from .auditing import betting_bound, e_value, epsilon_bound, exact, one_run, replay_mechanism
 from .auditing.twins import TWINS, Twin
 
 LINE = Domain((Continuous("x", 0, 1),), (0, 1), target="label")
@@ -38,9 +39,7 @@ def climbing(epsilons: Mapping[str, float], *, most: int, audits: int, seed: int
     """
     rows = []
     for name, one, n, correct in _guessed(epsilons, most=most, games=audits, looks=24, seed=seed):
-        bounds = [
-            audit.betting_bound(int(k), int(m), confidence=0.95) for k, m in zip(correct, n, strict=True)
-        ]
+        bounds = [betting_bound(int(k), int(m), confidence=0.95) for k, m in zip(correct, n, strict=True)]
         rows += [(name, one, int(m), b) for m, b in zip(n, np.maximum.accumulate(bounds), strict=True)]
     return pd.DataFrame(rows, columns=["name", "audit", "runs", "bound"])
 
@@ -60,7 +59,7 @@ def games(epsilons: Mapping[str, float], *, claim: float, most: int, repeats: in
     """
     rows = []
     for name, one, n, correct in _guessed(epsilons, most=most, games=repeats, looks=most, seed=seed):
-        wealth = [audit.e_value(int(k), int(m), epsilon=claim) for k, m in zip(correct, n, strict=True)]
+        wealth = [e_value(int(k), int(m), epsilon=claim) for k, m in zip(correct, n, strict=True)]
         rows += [(name, one, int(m), w) for m, w in zip(n, wealth, strict=True)]
     return pd.DataFrame(rows, columns=["name", "game", "runs", "wealth"])
 
@@ -94,9 +93,9 @@ def replays(subjects: Mapping[str, Any], *, seeds: Sequence[int]) -> pd.DataFram
     DataFrame with the columns subject and loss.
     """
     rows = [
-        (name, audit.replay(subject.set_params(domain=pair.domain), *sides, seed=seed).lower_bound)
+        (name, replay(subject.set_params(domain=pair.domain), *sides, seed=seed).lower_bound)
         for name, subject in subjects.items()
-        for pair in audit.families()
+        for pair in families()
         for sides in ((pair.first, pair.second), (pair.second, pair.first))
         for seed in seeds
     ]
@@ -185,14 +184,14 @@ def twin_table(attacks: pd.DataFrame, *, seed: int, replays: int) -> pd.DataFram
     rows = []
     for twin in TWINS:
         sides = twin.first, twin.second
-        exact = audit.exact(run_of(twin, seed), *sides, claimed=1.0, subject="")
+        loss = exact(run_of(twin, seed), *sides, claimed=1.0, subject="")
         losses = [
-            audit.replay_mechanism(run_of(twin, seed + s), *pair, claimed=1.0, subject="").lower_bound
+            replay_mechanism(run_of(twin, seed + s), *pair, claimed=1.0, subject="").lower_bound
             for s in range(replays)
             for pair in (sides, sides[::-1])
         ]
         truth = "broken" if twin.broken else "correct"
-        rows.append((twin.name, truth, exact.lower_bound, max(losses), stored[f"twin: {twin.name}"]))
+        rows.append((twin.name, truth, loss.lower_bound, max(losses), stored[f"twin: {twin.name}"]))
     return pd.DataFrame(rows, columns=["mechanism", "truth", "exact", "replay", "attack"])
 
 
@@ -221,7 +220,7 @@ def rivals(peers: pd.DataFrame) -> pd.DataFrame:
     counts = rows["event"].str.extract(r": (\d+) of (\d+) on D, (\d+) of (\d+) on D′$").astype(int)
     level = 1 - 0.05 / len(rows)
     together = [
-        audit.epsilon_bound(first, second, runs, others, confidence=level, delta=delta)
+        epsilon_bound(first, second, runs, others, confidence=level, delta=delta)
         for (first, runs, second, others), delta in zip(
             counts.to_numpy().tolist(), rows["delta"], strict=True
         )

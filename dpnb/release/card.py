@@ -464,7 +464,7 @@ def main(arguments: Sequence[str], /) -> int:
 
 def _audit(path: Path) -> str:
     """The text of an audit, which begins with a verdict, the claim and a bound, as any finding does."""
-    expected = "expected what `python -m dpnb.audit` prints, with > audit.txt"
+    expected = "expected what `python -m dpaudit` prints, with > audit.txt"
     try:
         content = path.read_bytes()
         text = content.decode(

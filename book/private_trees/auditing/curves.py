@@ -38,17 +38,14 @@ from scipy.special import betaincinv, gammaln, ndtri, xlogy
 from scipy.stats import binom
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from dpaudit.betting import gaussian_delta
+from dpaudit.events import Statistic, classifiers, column
+from dpaudit.settings import check_claim, check_levels
 from dpnb.arrays import Floats, Ints
-from dpnb.audit.betting import gaussian_delta
-from dpnb.audit.bounds import (
-    Statistic,
-    as_outputs,
-    classifiers,
-    clopper_pearson,
-    column,
-)
-from dpnb.audit.result import Finding
-from dpnb.audit.settings import check_claim, check_levels
+from dpnb.replay.finding import Finding
+
+from .counts import clopper_pearson
+from .fixed import as_outputs
 
 Focus = float | Literal["mu"]
 
@@ -226,7 +223,7 @@ class Tradeoff:
         ----------
         claimed, delta : the claim.
         gaussian : whether it is one of Gaussian noise, or of μ-GDP told at that δ; then μ decides.
-        neighbours, subject, pair : as of :func:`~dpnb.audit.bounds.compare`.
+        neighbours, subject, pair : as of :func:`~private_trees.auditing.fixed.compare`.
         """
         check_claim(claimed)
         if gaussian:
@@ -243,7 +240,7 @@ class Tradeoff:
         ----------
         ledger : its ``at(δ)`` is the claim, for δ = 0 as ``at(None)``. Its ``neighbours``, if it has them, are those of
             the claim.
-        subject, pair : as of :func:`~dpnb.audit.bounds.compare`.
+        subject, pair : as of :func:`~private_trees.auditing.fixed.compare`.
         """
         claims = [float(ledger.at(delta or None).epsilon) for delta in DELTAS]
         excess = [

@@ -21,12 +21,12 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.betting import LEAST_LOG_ODDS, exp, log_mean, stakes
+from dpaudit.settings import check_claim, check_levels
 from dpnb.arrays import Floats
-from dpnb.audit.betting import LEAST_LOG_ODDS, exp, log_mean, stakes
-from dpnb.audit.neighbours import Part, split_pair
-from dpnb.audit.replay import Replay, replay_estimator, replay_fit
-from dpnb.audit.result import Finding
-from dpnb.audit.settings import check_claim, check_levels
+from dpnb.replay.finding import Finding
+from dpnb.replay.neighbours import Part, split_pair
+from dpnb.replay.tape import Replay, replay_estimator, replay_fit
 
 from .losses import GUARD, LARGEST, PRECISION, Run, excess, largest, loss_laws
 

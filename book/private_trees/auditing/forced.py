@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from dpnb.audit.engine import Fit, Question, Request, drawn
-from dpnb.audit.replay import Release, Tape, shared_bootstrap
 from dpnb.privacy.laws import Point
+from dpnb.replay.questions import Fit, Question, Request, drawn
+from dpnb.replay.tape import Release, Tape, shared_bootstrap
 
 DRAWS = 8  # of every release
 
@@ -75,7 +75,7 @@ def forced(fit: Fit, first: Any, second: Any, *, draws: int = DRAWS, seed: int =
     Parameters
     ----------
     fit : runs the subject on a data set, with the same seed always. A partial function of this one is the ``force`` of
-        :func:`~dpnb.audit.replay.replay_estimator`.
+        :func:`~dpnb.replay.tape.replay_estimator`.
     first, second : the neighbours.
     draws : of every release; 1 draws outcomes as a fit on ``first`` does.
     seed : of the outcomes.

@@ -21,7 +21,6 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
 from dpnb.arrays import Floats
-from dpnb.audit.engine import Followed, answering
 from dpnb.privacy.laws import (
     DiscreteGaussian,
     Exact,
@@ -32,6 +31,9 @@ from dpnb.privacy.laws import (
     PermuteAndFlip,
     TwoSidedGeometric,
 )
+from dpnb.replay.questions import answering
+
+from .followed import Followed
 
 PRECISION = 1e-4  # of bounds of ε
 LARGEST = 50.0  # bound of ε

@@ -2,7 +2,7 @@
 
 A finding at confidence 1 − α errs with probability α. The largest of k findings errs with probability up to kα. Two
 rules keep the level whatever the dependence: p-values are corrected step by step (Holm); e-values are averaged, since a
-mean of numbers of expectation at most 1 has one too. Bounds share a level by :func:`~dpnb.audit.settings.shared`.
+mean of numbers of expectation at most 1 has one too. Bounds share a level by :func:`~dpaudit.settings.shared`.
 
 References
 ----------

@@ -13,11 +13,11 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import binom
 from sklearn.isotonic import IsotonicRegression
 
+from dpaudit.fits import Data, seeded
+from dpaudit.settings import check_claim, check_levels
 from dpnb.arrays import Bools, Floats, Ints
-from dpnb.audit.attack import Data, seeded
-from dpnb.audit.result import Finding
-from dpnb.audit.settings import check_claim, check_levels
 from dpnb.domain import Categorical, Domain
+from dpnb.replay.finding import Finding
 
 from .losses import largest
 

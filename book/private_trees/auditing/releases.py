@@ -13,8 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from dpnb.audit.engine import Fit, follow
-from dpnb.audit.exact import cost_of_noise
 from dpnb.privacy.laws import (
     DiscreteGaussian,
     Exact,
@@ -26,6 +24,10 @@ from dpnb.privacy.laws import (
     TwoSidedGeometric,
 )
 from dpnb.privacy.ledger import Event
+from dpnb.replay.questions import Fit
+
+from .exact import cost_of_noise
+from .followed import follow
 
 PUBLISHED = "what is published"
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from dpnb.audit.pairs import families, random_pair
-from dpnb.audit.replay import replay
-from dpnb.audit.result import Finding
+from dpaudit.pairs import families, random_pair
+from dpnb.replay.finding import Finding
+from dpnb.replay.tape import replay
 
 
 def search(

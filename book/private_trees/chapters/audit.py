@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from dpnb import audit
-from dpnb.audit.result import Finding
+from dpaudit import pairs
+from dpnb.replay.finding import Finding
 
+from ..auditing import least_guesses
 from ..site.observations import observe
 from ..studies import reconstruction
 from ..studies.runs import wide
@@ -76,7 +77,7 @@ def check_bets(played: pd.DataFrame) -> None:
             lambda m, enough: len(m) == 50 and (m < enough).all(), most["honest"], 100.0, says=[most["honest"].max()])
     observe("audit-hand", r"{:.2f} at $\varepsilon=1$", says=[1 / (1 + np.exp(-1))])
     observe("audit-least-runs", r"At 99 % that is {:.0f} runs for $\varepsilon=1$, {:.0f} for 2 and {:.0f} for 4",
-            lambda n, theirs: n == theirs, tries, [audit.least_guesses(e, confidence=0.99) for e in (1, 2, 4)],
+            lambda n, theirs: n == theirs, tries, [least_guesses(e, confidence=0.99) for e in (1, 2, 4)],
             says=tries)
 
 
@@ -111,7 +112,7 @@ def check_search(known: pd.DataFrame, attacks: pd.DataFrame) -> None:
     fits = broken.loc[broken["after"], "fits"]
     bounds = wide(attacks).set_index(["method", "epsilon"])["lower_95"]
     laplace, whole = (float(bounds[f"last digits of a leaf, {noise} noise", 1.0]) for noise in ("laplace", "geometric"))
-    observe("audit-pairs", "scouts {:.0f} pairs", says=[len(audit.pairs())])
+    observe("audit-pairs", "scouts {:.0f} pairs", says=[len(pairs())])
     observe("audit-subjects-caught", "Today's auditor convicts {:.0f} of {:.0f} known and {:.0f} of {:.0f} new "
             "programs",
             lambda now, then: (now > then).all(), after, before, says=np.c_[after, each.size()].ravel().tolist())

@@ -10,14 +10,13 @@ import numpy as np
 import pandas as pd
 from scipy import special, stats
 
-from dpnb import audit
+from dpaudit.pairs import DOMAIN, Pair
 from dpnb.arrays import Bools, Floats, Ints
-from dpnb.audit.bounds import clopper_pearson
-from dpnb.audit.pairs import DOMAIN, Pair
-from dpnb.audit.result import Finding
 from dpnb.papers.diffprfs import DiffPRFs
+from dpnb.replay.finding import Finding
 
-from ..auditing import gaussian_epsilon
+from ..auditing import exact, gaussian_epsilon, largest_bound
+from ..auditing.counts import clopper_pearson
 from ..site.notebook import integer
 from ..site.observations import observe
 from ..studies import auditor_own, subjects
@@ -86,7 +85,7 @@ def exact_loss(first: Any, second: Any, *, depth: int, seed: int) -> float:
     tree = DiffPRFs(
         domain=DOMAIN, n_trees=1, max_depth=depth, max_features="all", bags="full", random_state=seed
     )
-    return audit.exact(lambda part: tree.fit(*part), first, second, claimed=1.0, subject="").lower_bound
+    return exact(lambda part: tree.fit(*part), first, second, claimed=1.0, subject="").lower_bound
 
 
 def bounds_and_claims(attacks: pd.DataFrame) -> pd.DataFrame:
@@ -98,7 +97,7 @@ def bounds_and_claims(attacks: pd.DataFrame) -> pd.DataFrame:
 
 def ceiling(runs: Ints) -> pd.DataFrame:
     """The most that an attack can show at 95 %, by its fits on each data set."""
-    return pd.DataFrame({"runs": runs, "bound": [audit.largest_bound(int(n), confidence=0.95) for n in runs]})
+    return pd.DataFrame({"runs": runs, "bound": [largest_bound(int(n), confidence=0.95) for n in runs]})
 
 
 def rows_of_rivals(rival: pd.DataFrame) -> pd.DataFrame:
@@ -264,7 +263,7 @@ def check_attacks(attacks: pd.DataFrame) -> None:
                         ("bootstrap only: a leaf", "permute-and-flip: its tight pair", "Poisson bags: a leaf"))
     written = attacks[attacks["method"].str.startswith("as written")]
     observe("audit-data-bounds", "refute the claim of 1 with a bound of {:.2f}, far from the ceiling",
-            lambda x, top: 1 < x < top - 2, data, audit.largest_bound(20_000, confidence=0.95), says=[data])
+            lambda x, top: 1 < x < top - 2, data, largest_bound(20_000, confidence=0.95), says=[data])
     observe("audit-bootstrap", "refutes a claim of 3 by a factor of two, and a claim of 1 by more",
             lambda b: b[3.0] / 3 > 2 and b[1.0] > b[3.0] / 3, boot)
     observe("audit-flip-tenth", "comes within a tenth of its claim up to ε = 2",

@@ -10,13 +10,13 @@ import pandas as pd
 
 import dpnb
 from dpnb.arrays import Floats, Ints
-from dpnb.audit.bounds import clopper_pearson
 from dpnb.data.datasets import Dataset
 from dpnb.papers.dpada import SCHEDULES
 from dpnb.papers.stumps import round_budget
 from dpnb.records.memory import Records
 
 from .. import experiments
+from ..auditing.counts import clopper_pearson
 from ..site.notebook import integer
 from ..site.observations import observe
 from ..studies import dpada as grids

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dpaudit.pairs import Pair
 from dpnb import load
 from dpnb.arrays import Floats, Ints
-from dpnb.audit.pairs import Pair
 from dpnb.data.datasets import Dataset
 from dpnb.papers.pearson import PearsonTree
 from dpnb.records.doors import RecordsDoor

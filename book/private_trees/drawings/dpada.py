@@ -12,8 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from dpaudit.pairs import Pair
 from dpnb.arrays import Floats
-from dpnb.audit.pairs import Pair
 from dpnb.domain import Continuous, Domain
 from dpnb.papers.dpada import SCHEDULES, DPAda, Reading, Written
 from dpnb.privacy.curator import open_curator

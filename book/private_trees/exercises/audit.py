@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpnb.arrays import Floats
-from dpnb.audit.bounds import clopper_pearson
 
+from ..auditing.counts import clopper_pearson
 from .answers import judge
 
 RECORDS = (10, 11)  # on D and on D′
@@ -47,7 +47,7 @@ def _why_bet(right: bool | None, delta: float) -> str:
 def two_limits(k: int, l: int, n: int, *, confidence: float) -> float:  # noqa: E741
     """Lower bound of ε from two Clopper–Pearson limits, k of n runs on D and l of n on D′ in the event.
 
-    For work by hand. The exact test of :func:`dpnb.audit.epsilon_bound` shows more.
+    For work by hand. The exact test of :func:`private_trees.auditing.counts.epsilon_bound` shows more.
     """
     low, high = clopper_pearson(np.array([k, l]), n, alpha=(1 - confidence) / 2)
     return math.log(max(low[0] / high[1], low[1] / high[0], 1.0))

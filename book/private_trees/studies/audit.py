@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
+from dpaudit.pairs import DOMAIN, random_pair
 from dpnb.arrays import Floats
-from dpnb.audit.pairs import DOMAIN, random_pair
 from dpnb.boosting.booster import PrivateBooster
 from dpnb.boosting.plans import Plan, Settings
 from dpnb.estimators.documents import plain

@@ -12,12 +12,15 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit, ndtr
 
+from dpaudit.betting import gaussian_delta
+from dpaudit.monitor import Monitor
+from dpaudit.rules import Lesson
 from dpnb.arrays import Floats, Ints
-from dpnb.audit.betting import betting_bound, gaussian_delta
-from dpnb.audit.bounds import clopper_pearson, compare
-from dpnb.audit.sequential import Lesson, Monitor
 from dpnb.privacy.laws import Exponential, PermuteAndFlip, TwoSidedGeometric
 
+from ..auditing.bets import betting_bound
+from ..auditing.counts import clopper_pearson
+from ..auditing.fixed import compare
 from .runs import Cell, Study, cells
 
 CONFIDENCE = 0.95

@@ -14,12 +14,13 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import norm
 
+from dpaudit.betting import gaussian_delta
 from dpnb.arrays import Floats
-from dpnb.audit.betting import gaussian_delta
-from dpnb.audit.bounds import clopper_pearson, compare, epsilon_bound
 from dpnb.privacy.laws import Exponential, PermuteAndFlip, TwoSidedGeometric
 
+from ..auditing.counts import clopper_pearson, epsilon_bound
 from ..auditing.curves import attainable, band, tradeoff
+from ..auditing.fixed import compare
 from ..auditing.multiplicity import holm
 from ..auditing.onerun import one_run_epsilon, one_run_mu
 from .runs import Cell, Study, cells

@@ -16,19 +16,20 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from dpnb.audit.exact import exact
-from dpnb.audit.pairs import DOMAIN, NEIGHBOURS, Pair, pair_of, pairs
-from dpnb.audit.replay import replay_estimator
-from dpnb.audit.result import exceeds
-from dpnb.audit.scan import scan, scan_by_replay
+from dpaudit.pairs import DOMAIN, NEIGHBOURS, Pair, pair_of, pairs
+from dpaudit.scan import scan
 from dpnb.boosting.booster import PrivateBooster
 from dpnb.domain import Categorical, Domain
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.papers.dpada import DPAda
 from dpnb.papers.edprf import EDPRF
 from dpnb.papers.pearson import PearsonTree
+from dpnb.replay.finding import exceeds
+from dpnb.replay.tape import replay_estimator
 
 from ..auditing.deltas import LossSample
+from ..auditing.exact import exact
+from ..auditing.followed import scan_by_replay
 from ..auditing.forced import forced
 from .runs import DELTA, Cell, Study, cells, wide
 from .targets import ADD

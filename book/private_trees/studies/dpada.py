@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
+from dpaudit.pairs import DOMAIN, pair_of
 from dpnb.arrays import Floats
-from dpnb.audit.pairs import DOMAIN, pair_of
 from dpnb.boosting.booster import PrivateBooster
 from dpnb.data.datasets import Dataset
 from dpnb.domain import Domain

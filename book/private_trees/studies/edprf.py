@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
+from dpaudit.pairs import DOMAIN, pair_of
 from dpnb.arrays import Floats
-from dpnb.audit.attack import white_box
-from dpnb.audit.pairs import DOMAIN, pair_of
 from dpnb.papers.baselines_forest import RandomSplitForest
 from dpnb.papers.edprf import ABLATIONS, EDPRF
 
+from ..auditing.fixed import white_box
 from ..lineage.trees import BINS, DiffPRF
 from .runs import INF, MAJORITY, Cell, Study, cells, ladder, measure_forests, measure_methods
 from .targets import ADD, LONELY, NARROW, PURE, Target, attack_study, replay_study, splits

@@ -10,15 +10,15 @@ import numpy as np
 import pandas as pd
 from sklearn.tree import DecisionTreeClassifier
 
+from dpaudit.pairs import Pair, pair_of
 from dpnb.arrays import Floats
-from dpnb.audit.attack import white_box
-from dpnb.audit.pairs import Pair, pair_of
 from dpnb.boosting.booster import PrivateBooster
 from dpnb.domain import Categorical, Domain
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.papers.edprf import EDPRF
 from dpnb.papers.pearson import VARIANTS, PearsonTree
 
+from ..auditing.fixed import white_box
 from .runs import INF, MAJORITY, Cell, Study, cells, data_of, ladder, mean_auc, measure_methods, over_repeats
 from .targets import ADD, LONELY, PURE, Target, attack_study, largest_threshold, replay_study
 

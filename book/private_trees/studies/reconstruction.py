@@ -13,11 +13,11 @@ from scipy.special import expit
 from scipy.stats import t
 
 from dpnb.arrays import Floats, Ints
-from dpnb.audit.replay import replay_estimator
 from dpnb.domain import Categorical, Domain
 from dpnb.papers.baselines_forest import RandomTrees
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.papers.edprf import EDPRF
+from dpnb.replay.tape import replay_estimator
 
 from ..auditing.rebuild import cells_of, guess_bound, rebuild, share_right
 from .runs import INF, Cell, Study, cells, data_of, wide

@@ -29,7 +29,7 @@ from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 from tqdm import tqdm
 
-from dpnb.audit.pairs import NEIGHBOURS
+from dpaudit.pairs import NEIGHBOURS
 from dpnb.data.datasets import Dataset, load
 from dpnb.errors import DataError
 from dpnb.files import write_whole

@@ -21,10 +21,10 @@ from unittest.mock import patch
 import numpy as np
 import pandas as pd
 
-from dpnb.audit.attack import AttackError
-from dpnb.audit.examine import examine
-from dpnb.audit.pairs import KINDS, pairs
-from dpnb.audit.settings import AuditSettings
+from dpaudit.examine import examine
+from dpaudit.fits import AttackError
+from dpaudit.pairs import KINDS, pairs
+from dpaudit.settings import AuditSettings
 
 from .runs import Cell, Study, cells, read, results_folder, wide
 
@@ -42,7 +42,7 @@ EVENT = "event: "  # a metric that has a text instead of a number
 
 
 def convict(subject: Any, *, runs: int, seed: int, confidence: float) -> tuple[bool, int, str]:
-    """Audit a subject as :func:`dpnb.audit.assert_private` does; with malformed records if its defect is an exception.
+    """Audit a subject as :func:`dpaudit.assert_private` does; with malformed records if its defect is an exception.
 
     Parameters
     ----------

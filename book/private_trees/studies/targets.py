@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.look import black_box
+from dpaudit.pairs import NEIGHBOURS, Pair, families, pair_of, random_pair
 from dpnb.arrays import Floats
-from dpnb.audit.attack import black_box, observations
-from dpnb.audit.bounds import compare, largest_bound
-from dpnb.audit.pairs import NEIGHBOURS, Pair, families, pair_of, random_pair
-from dpnb.audit.replay import replay_estimator
 from dpnb.estimators.base import PrivateForest
 from dpnb.records.memory import Records
 from dpnb.records.splits import THRESHOLD
+from dpnb.replay.tape import replay_estimator
 
+from ..auditing.fixed import compare, largest_bound, observations
 from .runs import Cell, Study, cells
 
 ADD = "add-remove"

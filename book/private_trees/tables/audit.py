@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from dpnb.audit.bounds import clopper_pearson
-
+from ..auditing.counts import clopper_pearson
 from ..studies.runs import wide
 
 BROKEN = "broken: "

@@ -1,7 +1,7 @@
-"""Audit an estimator from the command line: ``python -m dpnb.audit module:factory --epsilon 1``.
+"""Audit an estimator from the command line: ``python -m dpaudit module:factory --epsilon 1``.
 
 The factory returns an unfitted estimator; the auditor supplies the data, or the user does with ``--pair``. The audit is
-that of :func:`~dpnb.audit.assertion.assert_private`: scans, then bets that stop when they have refuted the claim, when
+that of :func:`~dpaudit.assertion.assert_private`: scans, then bets that stop when they have refuted the claim, when
 time is over, or with Ctrl-C. Exit status: 0 no violation found, 1 violation, 2 misuse or no verdict, 130 interrupted;
 :mod:`dpnb.terminal` has the others. What the subject prints goes to standard error.
 """
@@ -22,31 +22,31 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from ..domain import Domain
-from ..domain.cells import read_layout
-from ..errors import DataError, DomainError, closest
-from ..estimators.base import PrivateEstimator
-from ..files import check_writable
-from ..terminal import MisuseError, Parser, UntoldError, aside, command, note, stopped, tell
+from dpnb.domain import Domain
+from dpnb.domain.cells import read_layout
+from dpnb.errors import DataError, DomainError, closest
+from dpnb.estimators.base import PrivateEstimator
+from dpnb.files import check_writable
+from dpnb.replay.finding import Finding
+from dpnb.terminal import MisuseError, Parser, UntoldError, aside, command, note, stopped, tell
+
 from .adapters import OnDomain
-from .attack import AttackError
 from .betting import most_refutable
-from .bounds import MIN_RUNS
 from .examine import Examination, examine, own_domain, replayed
 from .files import own_pair
+from .fits import AttackError
 from .hunt import Bets
 from .pairs import DOMAIN, KINDS, NEIGHBOURS, ON_REQUEST, Pair, families, kinds_in_words, pairs
-from .result import Finding
 from .retell import again, not_looked_at, spent
 from .scan import ScanFinding
-from .settings import SURE, UNLIMITED, USUAL_RUNS, AuditSettings
+from .settings import MIN_RUNS, SURE, UNLIMITED, USUAL_RUNS, AuditSettings
 
 MINUTES = 5.0
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = Parser(
-        prog="python -m dpnb.audit",
+        prog="python -m dpaudit",
         description="Try to refute an estimator's privacy claim with many fits on worst-case neighbours.",
         epilog="Exit status: 0 no violation found, 1 violation, 2 misuse or no verdict, 130 interrupted.",
     )
@@ -263,7 +263,7 @@ def _by_ledger(
 
 
 def _one_line(complaint: str) -> str:
-    return f"dpnb.audit: {' '.join(complaint.split())}"
+    return f"dpaudit: {' '.join(complaint.split())}"
 
 
 @command(failed=2, known=(AttackError, DataError, DomainError, ValueError), say=_one_line)
@@ -393,7 +393,3 @@ def _notes(options: argparse.Namespace, found: Audited) -> list[str]:
     if limit <= options.epsilon:
         notes.append("That is less than the claim: take more time.")
     return notes
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import Floats
-from ..privacy.lattice import Lattice
-from ..privacy.laws import (
+from dpaudit.settings import check_levels
+from dpnb.arrays import Floats
+from dpnb.privacy.lattice import Lattice
+from dpnb.privacy.laws import (
     Exact,
     Exponential,
     Gaussian,
@@ -27,9 +28,8 @@ from ..privacy.laws import (
     Point,
     TwoSidedGeometric,
 )
-from .engine import Fit, Question, answering
-from .result import Finding
-from .settings import check_levels
+from dpnb.replay.finding import Finding
+from dpnb.replay.questions import Fit, Question, answering
 
 Noise = Laplace | TwoSidedGeometric | Gaussian
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from dpnb.replay.finding import Finding
+
 from .examine import Examination
 from .hunt import Bets, Plain
 from .pairs import Pair
-from .result import Finding
 
 NEVER = "how long a fit takes, what it writes elsewhere, other data sets, other settings of the estimator"
 SHOWN = 3  # names in a line
@@ -73,11 +74,11 @@ def again(finding: Finding, bets: Bets | None, *, subject: str, pairs: str) -> s
         ]
     if "own_pair" in pairs:
         tools = f"own_pair, {tools}"
-    head = [f"from dpnb.audit import {tools}"]
+    head = [f"from dpaudit import {tools}"]
     if "read_domain_file" in pairs:
         head += ["from dpnb.domain import read_domain_file"]
     if "own_domain" in pairs:
-        head += ["from dpnb.audit.examine import own_domain"]
+        head += ["from dpaudit.examine import own_domain"]
     head += [f"from {module} import {name.partition('.')[0]}", "", f"tried = {pairs}"]
     return "\n".join([*head, *body])
 

@@ -97,35 +97,6 @@ def answering(answer: Answer) -> Iterator[list[ReplayCurator]]:
         )
 
 
-class Followed:
-    """Takes down laws and outcomes; with a script it answers with the script's outcomes."""
-
-    def __init__(self, script: Iterator[Any] | None) -> None:
-        self._script = script
-        self.outcomes: list[Any] = []
-        self.laws: list[tuple[Event, Law[Any]]] = []
-
-    def __call__(self, question: Question) -> Any:
-        """The next outcome of the script, else a draw."""
-        if question.law is not None and question.event is not None:
-            self.laws.append((question.event, question.law))
-        self.outcomes.append(drawn(question) if self._script is None else next(self._script))
-        return self.outcomes[-1]
-
-
-def follow(publish: Fit, data: Any, script: Iterator[Any] | None) -> tuple[Followed, object]:
-    """Run a subject that returns what it publishes; with a script, an error is what it publishes."""
-    followed = Followed(script)
-    try:
-        with answering(followed):
-            published = publish(data)
-    except Exception as error:
-        if script is None:
-            raise
-        published = error
-    return followed, published
-
-
 def _place() -> str:
     """Module, line and function of the code outside the release door that asked for a release."""
     frame = sys._getframe(1)

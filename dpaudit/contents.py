@@ -25,8 +25,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..arrays import Bools
-from ..estimators.base import PrivateEstimator
+from dpnb.arrays import Bools
+from dpnb.estimators.base import PrivateEstimator
 
 Fact = NDArray[Any]
 Steps = Iterator[tuple[str, Any]]  # what is added to a path, and what is there

@@ -7,18 +7,20 @@ a column, so that fits whose models differ in shape can be compared.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from itertools import islice
+from dataclasses import dataclass, field, replace
+from itertools import islice, product
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
 
-from ..arrays import Floats, Ints
+from dpnb.arrays import Floats, Ints
+
 from .adapters import OnDomain
-from .attack import NOTED, BlackBox, Sample, Seen, Texts, drawn, number_of, side_by_side
-from .channels import fine_bits
 from .contents import TOTALS, contents
-from .pairs import Pair, asked
+from .fits import NOTED, Data, Sample, Seen, Texts, drawn, number_of, side_by_side
+from .pairs import Pair
 
 MOST_ENTRIES = 64  # of an array that are looked at one by one, the first ones
 MOST_BITS = 32
@@ -132,6 +134,17 @@ class Columns:
         return np.array([self._known.get(name, -1) for name in names], np.int64)
 
 
+def queries_for(alike: Sequence[Pair]) -> BlackBox:
+    """Queries for pairs that share their first data set: at the records that are not in all of them first.
+
+    A malformed record is no query: the fit has to bear it, not the prediction.
+    """
+    first = alike[0].first
+    tables = [pair.second for pair in alike if not pair.malformed] or [first]
+    X, y = (pd.concat(parts) for parts in zip(*tables, strict=True))
+    return replace(black_box(first, (X, y)), classes=alike[0].domain.classes)
+
+
 def sights(
     factory: Callable[[], Any], tried: Sequence[Pair], name: str, *, runs: int = 500, seed: int = 1
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -150,7 +163,7 @@ def sights(
     For each fit on D, and on D′, numbers and texts by name; what a fit did not show is not there.
     """
     pair = next(pair for pair in tried if pair.name == name)
-    look, layout = Look(asked([other for other in tried if other.first is pair.first])), Columns()
+    look, layout = Look(queries_for([other for other in tried if other.first is pair.first])), Columns()
     made = OnDomain(factory, pair.domain)
     samples: list[Any] = [
         LookedAt(made, part, look, name, failures=True) for part in (pair.first, pair.second)
@@ -158,3 +171,117 @@ def sights(
     found = drawn(samples, [runs, runs], seed=seed)
     on_first, on_second = ([layout.named(layout.row(seen, look)) for seen in side] for side in found)
     return on_first, on_second
+
+
+MOST_QUERIES = 48  # records that a model is asked for, beside corners; each is a column of a class or more
+
+
+# --- Observations -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class BlackBox:
+    """The view of a user of a fitted model, which is its answers to fixed queries.
+
+    Calling it with a model gives the class probabilities (codes of the labels where the model has none, and numbers
+    where it predicts numbers) of each query, and the number of distinct answers.
+    """
+
+    queries: Any  # records, in a form that the model takes
+    # Labels in a fixed order; a model that does not know a label answers NaN for it. Empty if the model
+    # predicts numbers.
+    classes: tuple[Any, ...]
+
+    def __call__(self, model: Any) -> Floats:
+        """Answers of a fitted model, (queries · classes + 1,)."""
+        if not self.classes:
+            answers = np.asarray(model.predict(self.queries), float).reshape(-1, 1)
+        elif hasattr(model, "predict_proba"):
+            known = list(getattr(model, "classes_", self.classes))
+            table = np.asarray(model.predict_proba(self.queries), float)
+            answers = np.full((len(table), len(self.classes)), np.nan)
+            for j, label in enumerate(self.classes):
+                if label in known:
+                    answers[:, j] = table[:, known.index(label)]
+        else:
+            code = {label: float(j) for j, label in enumerate(self.classes)}
+            labels = np.asarray(model.predict(self.queries)).ravel().tolist()
+            answers = np.array([[code.get(label, np.nan)] for label in labels])
+        distinct = len(np.unique(answers, axis=0))
+        return np.append(answers.ravel(), float(distinct))
+
+    def names(self, width: int) -> list[str]:
+        """Names of ``width`` observed numbers."""
+        count = len(self.queries)
+        if width == count + 1:
+            numbers = [f"{'label' if self.classes else 'number'} of query {i}" for i in range(count)]
+        else:
+            numbers = [f"P({label} | query {i})" for i in range(count) for label in self.classes]
+        return [*numbers, "number of distinct answers"]
+
+
+def black_box(first: Data, second: Data) -> BlackBox:
+    """Queries at the records of two data sets, those that differ first, and at corners of their range.
+
+    Parameters
+    ----------
+    first, second : (X, y) of the two neighbours; X a DataFrame, an array or a list.
+    """
+    labels = [label for _, y in (first, second) for label in np.asarray(y).tolist()]
+    try:
+        classes = tuple(sorted(set(labels)))
+    except TypeError:
+        classes = tuple(dict.fromkeys(labels))
+    return BlackBox(_queries(first[0], second[0]), classes)
+
+
+def _queries(a: Any, b: Any) -> Any:
+    tables = [pd.DataFrame(X) if isinstance(X, np.ndarray) and X.ndim == 2 else X for X in (a, b)]
+    if not all(isinstance(X, pd.DataFrame) for X in tables):
+        try:
+            return [*dict.fromkeys([*a, *b])][:MOST_QUERIES]
+        except TypeError:  # some cannot be looked up
+            return [*a, *b][:MOST_QUERIES]
+    rows = pd.concat(tables, ignore_index=True)
+    # A record that only one data set holds shows up an odd number of times: ask for it first.
+    often = rows.astype(object).groupby(list(rows.columns), dropna=False, sort=False)[rows.columns[0]]
+    odd = (often.transform("size") % 2 == 1).to_numpy()
+    rows = pd.concat([rows[odd], rows[~odd]]).drop_duplicates().head(MOST_QUERIES)
+    queries = pd.concat([rows, _corners(rows)], ignore_index=True).drop_duplicates(ignore_index=True)
+    queries = queries.astype(tables[0].dtypes.to_dict())
+    return queries if isinstance(a, pd.DataFrame) else queries.to_numpy(np.asarray(a).dtype)
+
+
+def _corners(rows: pd.DataFrame) -> pd.DataFrame:
+    ends = []
+    for _, column in rows.items():
+        values = column.dropna()
+        if pd.api.types.is_numeric_dtype(values) and len(values):
+            ends.append((values.min(), values.max()))
+        else:
+            ends.append((column.iloc[0], column.iloc[-1]))
+    # All 2^d corners of up to four columns, else the two where all are smallest or largest.
+    corners = list(product(*ends)) if len(ends) <= 4 else list(zip(*ends, strict=True))
+    return pd.DataFrame(corners, columns=rows.columns)
+
+
+# --- Last bits --------------------------------------------------------------------------------------------------------
+
+
+def fine_bits(values: ArrayLike) -> Floats:
+    """How fine numbers are that lie between -½ and ½: the least k such that 2ᵏ times one is whole; NaN for all others.
+
+    In exact arithmetic a noisy count may be any number. As it is computed, ``count + noise`` is a multiple of the last
+    place of the larger of the two, so that some numbers come out for one count only: |v| < ½ with bits below 2⁻⁵³
+    cannot be 1 + noise, but can be 0 + noise. Next to 0 a count ends in more bits the smaller the true one is. Whole
+    numbers have no such bits.
+
+    References
+    ----------
+    Mironov (2012), On significance of the least significant bits for differential privacy.
+    """
+    numbers = np.asarray(values, float)
+    inside = (np.abs(numbers) < 0.5) & (numbers != 0)
+    mantissa, exponent = np.frexp(np.where(inside, numbers, 1.0))
+    whole = np.ldexp(np.abs(mantissa), 53).astype(np.int64)
+    return np.where(inside, 53 - exponent - np.log2(whole & -whole), np.nan)

@@ -18,38 +18,13 @@ from types import ModuleType
 from typing import Any, Unpack
 from unittest import mock
 
-import numpy as np
-from numpy.typing import ArrayLike
+from dpnb.replay.neighbours import sizes_of
 
-from ..arrays import Floats
-from .attack import Data, kept_generators, seed_globals
-from .constant import MOST_RUNS, constant_on_each
-from .features import explained
-from .neighbours import sizes_of
+from .fits import Data, kept_generators, seed_globals
+from .meanings import explained
+from .repeats import MOST_RUNS, constant_on_each
 from .scan import ScanFinding, facts_of
 from .settings import SURE, AuditSettings, Keywords, shared
-
-# --- Last bits --------------------------------------------------------------------------------------------------------
-
-
-def fine_bits(values: ArrayLike) -> Floats:
-    """How fine numbers are that lie between -½ and ½: the least k such that 2ᵏ times one is whole; NaN for all others.
-
-    In exact arithmetic a noisy count may be any number. As it is computed, ``count + noise`` is a multiple of the last
-    place of the larger of the two, so that some numbers come out for one count only: |v| < ½ with bits below 2⁻⁵³
-    cannot be 1 + noise, but can be 0 + noise. Next to 0 a count ends in more bits the smaller the true one is. Whole
-    numbers have no such bits.
-
-    References
-    ----------
-    Mironov (2012), On significance of the least significant bits for differential privacy.
-    """
-    numbers = np.asarray(values, float)
-    inside = (np.abs(numbers) < 0.5) & (numbers != 0)
-    mantissa, exponent = np.frexp(np.where(inside, numbers, 1.0))
-    whole = np.ldexp(np.abs(mantissa), 53).astype(np.int64)
-    return np.where(inside, 53 - exponent - np.log2(whole & -whole), np.nan)
-
 
 # --- Generators -------------------------------------------------------------------------------------------------------
 
@@ -154,15 +129,15 @@ def generators(
     """Fit without a seed and see whether the noise repeats itself, as fits come or while clock and globals stay.
 
     Noise that repeats is none. Where something that the model holds has one value in all fits on D and another one in
-    all fits on D′, the bound is that of :func:`~dpnb.audit.constant.constant_on_each`, with the error probability
+    all fits on D′, the bound is that of :func:`~dpaudit.repeats.constant_on_each`, with the error probability
     shared by the circumstances. A fact is convicted in the first circumstance in which it repeats. In that of fits as
-    they come, numbers without any noise are convicted as well: :func:`~dpnb.audit.scan.scan` tells them apart. Noise
+    they come, numbers without any noise are convicted as well: :func:`~dpaudit.scan.scan` tells them apart. Noise
     that repeats itself, but gives the same model on both data sets, shows nothing on that pair.
 
     Parameters
     ----------
     factory : returns an unfitted estimator, with its ``random_state`` as it would be used; None is what should be safe.
-    first, second, most_runs, settings : as of :func:`~dpnb.audit.scan.scan`; the seed is that of the order of the fits.
+    first, second, most_runs, settings : as of :func:`~dpaudit.scan.scan`; the seed is that of the order of the fits.
     circumstances : what is held fixed.
 
     Returns

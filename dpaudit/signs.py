@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Floats, Ints
-from .bounds import OutputEvent
+from dpnb.arrays import Floats, Ints
+
+from .events import OutputEvent
 
 MOST_ROWS = 1_024  # of each sample, the latest
 MISSING, LEAST, GREATEST = -1e300, -1e299, 1e299  # stand for no number, and for the infinite ones

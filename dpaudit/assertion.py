@@ -10,12 +10,13 @@ from typing import Any
 
 from sklearn.base import clone
 
-from ..checks import check_count, check_epsilon
-from ..domain import Domain
-from ..estimators.base import check_domain
+from dpnb.checks import check_count, check_epsilon
+from dpnb.domain import Domain
+from dpnb.estimators.base import check_domain
+from dpnb.replay.finding import Finding
+
 from .examine import examine, own_domain
 from .pairs import pairs
-from .result import Finding
 from .settings import SURE, USUAL_RUNS, AuditSettings
 
 
@@ -56,7 +57,7 @@ def assert_private(
     Parameters
     ----------
     subject : an unfitted estimator with ``fit`` and ``predict``, or a class or a function that makes one.
-        :func:`~dpnb.audit.adapters.adapted` and :func:`~dpnb.audit.adapters.as_estimator` turn anything else into one.
+        :func:`~dpaudit.adapters.adapted` and :func:`~dpaudit.adapters.as_estimator` turn anything else into one.
     epsilon, delta : the claim.
     gaussian : whether the claim is that of normal noise with this (ε, δ), so that bets are also laid against its δ at ε
         = 0. This claims more than (ε, δ). For example, randomised response keeps ε = 1 and any δ, but it is no such
@@ -64,7 +65,7 @@ def assert_private(
     neighbours : ``"add-remove"`` or ``"replace"``.
     domain : public domain of the records that the auditor makes up; by default that of the subject, or two
         attributes with two classes, or with a number for a regressor.
-    kinds : kinds of pairs, as for :func:`~dpnb.audit.pairs.pairs`.
+    kinds : kinds of pairs, as for :func:`~dpaudit.pairs.pairs`.
     runs : number of fits on each of two data sets, scouting included; a blatant leak takes some tens of them.
     minutes : time limit, for subjects that are slow; the verdict may then depend on the machine.
     confidence : smallest probability with which a subject that keeps its claim passes.

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import Bools, Floats
+from dpnb.arrays import Bools, Floats
+
 from .contents import Fact, agree
 from .settings import SURE, AuditSettings
 

@@ -6,7 +6,9 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, TypedDict, TypeVar
 
-from .result import Finding
+from dpnb.replay.finding import Finding
+
+MIN_RUNS = 40  # on each data set: five learn, five choose an event, and thirty measure it
 
 SURE = 1 - 1e-6  # confidence of audits that run in tests: a private subject fails one in a million of them
 USUAL_RUNS = 1_000  # fits on each data set: a blatant leak takes some tens, and a test some seconds

@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, log_ndtr, ndtr
 
-from ..arrays import Floats
+from dpnb.arrays import Floats
+
 from .settings import check_levels
 
 STEP = 1e-3  # of the grid of ε on which claims are refuted
@@ -79,50 +80,6 @@ def log_wealth(tally: Tally, *, epsilon: ArrayLike, delta: ArrayLike = 0.0) -> F
 def log_e_values(tally: Tally, *, epsilon: ArrayLike, delta: ArrayLike = 0.0) -> Floats:
     """Log e-values of the coin game, one for each ε, all stakes alike; parameters as of :func:`e_value`."""
     return log_mean(log_wealth(tally, epsilon=epsilon, delta=delta))
-
-
-def _tally(correct: int, guesses: int, rounds: int | None) -> Tally:
-    rounds = guesses if rounds is None else rounds
-    if not 0 <= correct <= guesses <= rounds:
-        raise ValueError(
-            f"{correct} correct of {guesses} guesses in {rounds} rounds: expected 0 <= correct <= guesses <= rounds"
-        )
-    return Tally(correct, guesses - correct, rounds - guesses)
-
-
-def e_value(
-    correct: int, guesses: int, *, epsilon: float, delta: float = 0.0, rounds: int | None = None
-) -> float:
-    """Evidence of the coin game against (ε, δ)-DP.
-
-    Under the claim the e-value, as the rounds go on, is the wealth of a gambler in an unfair game. It ever reaches c
-    with a probability of at most 1/c, however often one looks.
-
-    Parameters
-    ----------
-    correct : number of correct guesses, 0..``guesses``.
-    guesses : number of rounds with a guess.
-    epsilon, delta : the claim, ε ≥ 0 and δ in [0, 1).
-    rounds : number of all rounds, by default as many as guesses; rounds without a guess count only for δ > 0.
-
-    Returns
-    -------
-    The e-value, ``inf`` above 10³⁰⁸.
-
-    Raises
-    ------
-    ValueError
-        For numbers out of range.
-
-    References
-    ----------
-    Waudby-Smith and Ramdas (2024), Estimating means of bounded random variables by betting.
-    """
-    tally = _tally(correct, guesses, rounds)
-    check_levels(0.5, delta)
-    if not epsilon >= 0:
-        raise ValueError(f"epsilon={epsilon!r}: expected a number of at least 0")
-    return exp(float(log_e_values(tally, epsilon=epsilon, delta=delta)))
 
 
 def exp(log: float) -> float:
@@ -334,37 +291,6 @@ class _View(NamedTuple):
     laid: Floats
     carried: Floats
     aside: Floats
-
-
-def betting_bound(
-    correct: int, guesses: int, *, confidence: float, delta: float = 0.0, rounds: int | None = None
-) -> float:
-    """Lower confidence bound of ε from the counts of the coin game, valid at any stopping time.
-
-    Parameters
-    ----------
-    correct, guesses, rounds : as for :func:`e_value`.
-    confidence : probability in (0, 1) that the bound holds, for all numbers of rounds at once.
-    delta : δ of the claim, in [0, 1).
-
-    Returns
-    -------
-    The largest ε of a grid of step .001 such that the e-value is at least 1/(1 − ``confidence``) at this and all
-    smaller ones; 0 if the counts show nothing.
-    """
-    game = CoinGame(confidence=confidence, delta=delta)
-    game.now = _tally(correct, guesses, rounds)
-    return game.look()
-
-
-def least_guesses(epsilon: float, *, confidence: float) -> int:
-    """Smallest number of runs, all guessed correctly, by which a valid test can refute ε, ln(1/α) / ln(1 + e^−ε).
-
-    Randomised response is ε-DP and passes for a subject that gives its data away with probability σ(ε) a run, so a test
-    that convicts after n such runs errs with probability σ(ε)ⁿ.
-    """
-    check_levels(confidence, 0.0)
-    return math.ceil(-math.log(1 - confidence) / math.log1p(math.exp(-epsilon)))
 
 
 def most_refutable(runs: int, *, confidence: float) -> float:

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..arrays import Bools
-from .attack import Data
-from .constant import ABSENT, Constant
+from dpnb.arrays import Bools
+
 from .contents import PICKLED, TOTALS, Fact, group
+from .fits import Data
+from .repeats import ABSENT, Constant
 
 FAILS = "the fit"  # the path of its error
 STATISTICS = ("mean", "min", "max", "sum", "median", "std", "var")

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from ..domain import Categorical, Domain
-from ..domain.cells import CsvSection, check_columns, check_keys, encode_cells, read_layout
-from ..domain.encoding import decoded
-from ..domain.rows import read_rows
-from .neighbours import SIZES, Part, own_rows, row_keys
+from dpnb.domain import Categorical, Domain
+from dpnb.domain.cells import CsvSection, check_columns, check_keys, encode_cells, read_layout
+from dpnb.domain.encoding import decoded
+from dpnb.domain.rows import read_rows
+from dpnb.replay.neighbours import SIZES, Part, own_rows, row_keys
+
 from .pairs import NEIGHBOURS, Pair
 
 MOST_ROWS = 3  # that an error shows

@@ -14,11 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from ..domain import Attribute, Categorical, Continuous, Domain
-from ..domain.encoding import decoded
-from ..errors import closest
-from .attack import BlackBox, black_box
-from .neighbours import Part, row_keys
+from dpnb.domain import Attribute, Categorical, Continuous, Domain
+from dpnb.domain.encoding import decoded
+from dpnb.errors import closest
+from dpnb.replay.neighbours import Part, row_keys
 
 DOMAIN = Domain((Continuous("x", 0, 1), Categorical("c", (0, 1))), (0, 1), target="label")
 NUMBERS = Domain(DOMAIN.attributes, response=Continuous("number", 0, 1))
@@ -475,14 +474,3 @@ def pairs(
 
 
 # --- What to ask ------------------------------------------------------------------------------------------------
-
-
-def asked(alike: Sequence[Pair]) -> BlackBox:
-    """Queries for pairs that share their first data set: at the records that are not in all of them first.
-
-    A malformed record is no query: the fit has to bear it, not the prediction.
-    """
-    first = alike[0].first
-    tables = [pair.second for pair in alike if not pair.malformed] or [first]
-    X, y = (pd.concat(parts) for parts in zip(*tables, strict=True))
-    return replace(black_box(first, (X, y)), classes=alike[0].domain.classes)

@@ -11,15 +11,14 @@ from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
-from sklearn.base import clone
 
-from .attack import AttackError, Data, kept_generators, seed_globals, seeded
-from .constant import MOST_RUNS, constant_on_each, differing
+from dpnb.replay.finding import Finding
+from dpnb.replay.neighbours import sizes_of
+
 from .contents import PICKLED, Contents, Fact, agree, contents, single
-from .engine import follow
-from .features import FAILS, explained, in_memory
-from .neighbours import sizes_of
-from .result import Finding
+from .fits import AttackError, Data, kept_generators, seed_globals, seeded
+from .meanings import FAILS, explained, in_memory
+from .repeats import MOST_RUNS, constant_on_each
 from .settings import SURE, AuditSettings, Keywords
 
 SEEDS = ("random_state", "seed")
@@ -47,7 +46,7 @@ def scan(
 ) -> list[ScanFinding]:
     """Look into fitted models for what they should not hold.
 
-    The scan convicts a fact, found by :func:`~dpnb.audit.contents.contents`, that has one value in every fit on D and
+    The scan convicts a fact, found by :func:`~dpaudit.contents.contents`, that has one value in every fit on D and
     another one in every fit on D′, each fit with a seed of its own. Such facts are records, sizes, means, classes that
     were read off the data, counts without noise, or an error. The scan also convicts a generator, or a seed, from which
     the noise can be drawn again. A fact that is the same on both data sets is public as far as this pair shows; whether
@@ -59,13 +58,13 @@ def scan(
         for generators and seeds, and replaced by fresh seeds elsewhere.
     first, second : (X, y) of the data sets D and D′.
     most_runs : largest number of fits on each data set; claims above ε = 5 need more than a thousand.
-    settings : settings of :class:`~dpnb.audit.settings.AuditSettings`. With probability ``confidence`` at least, by
+    settings : settings of :class:`~dpaudit.settings.AuditSettings`. With probability ``confidence`` at least, by
         default 1 − 10⁻⁶, a subject that keeps its claim is not convicted for a number.
 
     Returns
     -------
     One finding for each attribute, none for a model that holds nothing of that kind. ``lower_bound`` is what the fits
-    prove, see :func:`~dpnb.audit.constant.constant_bound`; it is infinite for generators and seeds.
+    prove, see :func:`~dpaudit.repeats.constant_bound`; it is infinite for generators and seeds.
 
     Raises
     ------
@@ -213,46 +212,3 @@ def _kept_back(found: Contents, path: str) -> bool:
     twin = f"{pickled}[{name!r}]"
     fact = found.facts.get(twin)
     return twin not in found.generators and (fact is None or fact[()] is None)
-
-
-def scan_by_replay(estimator: Any, first: Data, second: Data) -> list[ScanFinding]:
-    """Scan an estimator of this package with its releases held fixed: what still differs is not on the ledger.
-
-    The outcomes of all releases and public draws of a fit on D are forced on a fit on D′. Whatever the models hold then
-    follows from these, and is the same, or it was released past the curator.
-
-    Parameters
-    ----------
-    estimator : any estimator of this package, with a domain; it is cloned.
-    first, second : (X, y) of neighbours.
-
-    Returns
-    -------
-    One finding for each attribute that differs, of infinite loss, with certainty.
-    """
-
-    def publish(part: Data) -> dict[str, Fact]:
-        return contents(clone(estimator).set_params(random_state=0).fit(*part)).facts
-
-    here, published = follow(publish, first, None)
-    _, other = follow(publish, second, iter(here.outcomes))
-    if not isinstance(other, dict):
-        other = {FAILS: single(f"{type(other).__name__}: {other}")}
-    assert isinstance(published, dict)
-    return [
-        ScanFinding(
-            instrument="scan",
-            subject=type(estimator).__name__,
-            claimed=float(estimator.epsilon),
-            delta=estimator.delta or 0.0,
-            neighbours=estimator.neighbours,
-            pair=sizes_of(first, second),
-            lower_bound=math.inf,
-            confidence=1.0,
-            event=f"{path} holds {holds}: {values}, though all releases came out the same; it is not on the ledger",
-            trials=2,
-            path=path,
-            holds=holds,
-        )
-        for path, holds, values in explained(differing([published], [other]), first, second)
-    ]

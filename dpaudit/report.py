@@ -14,12 +14,13 @@ from textwrap import wrap
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..files import write_whole
+from dpnb.files import write_whole
+from dpnb.replay.finding import Finding
+
 from .hunt import Bets, Tried
+from .monitor import MonitoredFinding
 from .pairs import Pair
-from .result import Finding
 from .scan import ScanFinding
-from .sequential import MonitoredFinding
 
 SUFFIXES = (".html", ".png")
 

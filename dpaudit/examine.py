@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from ..domain import Domain
-from ..estimators.base import PrivateEstimator
+from dpnb.domain import Domain
+from dpnb.estimators.base import PrivateEstimator
+from dpnb.replay.finding import Finding
+from dpnb.replay.tape import replay
+
 from .adapters import OnDomain
-from .attack import NOTED, AttackError, Sample
-from .channels import generators
+from .fits import NOTED, AttackError, Sample
+from .generators import generators
 from .hunt import Allowance, Bets, Hunt
 from .pairs import DOMAIN, NUMBERS, Pair
-from .replay import replay
-from .result import Finding
 from .scan import scan
 from .settings import AuditSettings, shared
 

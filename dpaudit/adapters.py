@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arrays import Floats
-from ..domain import Domain
+from dpnb.arrays import Floats
+from dpnb.domain import Domain
 
 Mechanism = Callable[[Any, np.random.Generator], ArrayLike]
 MOST_SEED = 2**31 - 1  # largest number that all programs take for a seed

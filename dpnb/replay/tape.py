@@ -26,9 +26,9 @@ from ..privacy.curator import Curator, opening
 from ..privacy.ledger import Ledger
 from ..records.bags import PARTS, POSITIONAL, Bags, Copies, Keys, drawing
 from ..records.memory import Records
-from .engine import Answer, Fit, Question, Request, answering, drawn
+from .finding import Finding
 from .neighbours import Part, sizes_of, split_pair
-from .result import Finding
+from .questions import Answer, Fit, Question, Request, answering, drawn
 
 MULTIPLICITY = "bootstrap multiplicity: a bag may hold a record several times"
 MOVES = "parts of equal size: one record more moves another"
@@ -337,21 +337,6 @@ def _blame(first: Tape, second: Tape, bags: Bags | None) -> tuple[tuple[str, ...
     if bags is not None and bags.mode in POSITIONAL:
         names.append(MOVES if bags.mode == PARTS else MULTIPLICITY)
     return tuple(names), worst[0].place if worst else ""
-
-
-def replay_mechanism(
-    run: Fit, first: Any, second: Any, *, claimed: float, subject: str, neighbours: str = "add-remove"
-) -> Finding:
-    """Replay of a function that runs on a data set, opens its curator by ``open_curator`` and draws no bags.
-
-    Parameters
-    ----------
-    run : the mechanism; seed it inside, so that every call draws the same.
-    first, second : the neighbours.
-    claimed : ε that it promises.
-    """
-    outcome = replay_fit(run, first, second, common=first, own=(True, True))
-    return outcome.finding(claimed=claimed, subject=subject, pair="", neighbours=neighbours)
 
 
 Force = Callable[[Fit, Any, Any], list[Release]]

@@ -2,7 +2,7 @@
 
 A hunt goes in rounds, each with twice as many fits as the one before. A third of a round scouts: fits of all pairs,
 then of those that promise more. The rest bets on the pair that leads, as long as it does, with rules that were learned
-from all that is known of it. All bets together are one game of :class:`~dpnb.audit.sequential.Monitor`: the coin is
+from all that is known of it. All bets together are one game of :class:`~dpaudit.monitor.Monitor`: the coin is
 tossed after the pair was chosen, so that a subject that keeps its claim gives no gain, whatever chose the pair and the
 guess. Whenever the lead changes, or bets have lost, a part of the wealth that was laid aside is bet, so that nothing is
 lost for good.
@@ -11,7 +11,6 @@ lost for good.
 from __future__ import annotations
 
 import math
-import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,15 +20,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import Floats
+from dpnb.arrays import Floats
+
 from .adapters import OnDomain
-from .attack import NOTED, AttackError, fitting, progress_bar, table, texts_in, words_of
-from .bounds import OutputEvent
-from .look import Columns, Look, LookedAt
-from .pairs import Pair, asked
-from .sequential import MOST_KEPT, Monitor, MonitoredFinding
+from .events import OutputEvent
+from .fits import NOTED, AttackError, fitting, progress_bar, table
+from .look import Columns, Look, LookedAt, queries_for
+from .monitor import MOST_KEPT, Monitor, MonitoredFinding
+from .pairs import Pair
 from .settings import UNLIMITED, AuditSettings
 from .signs import NOTHING, Promise, promise, signs
+from .words import asked_for, texts_in, words_of
 
 LEAST_RUNS = 4  # of a data set in the first round; two where fits are dear, one to choose and one to measure
 SCOUTS = 1 / 3  # of a round's fits
@@ -129,7 +130,11 @@ class Hunt:
         sides = [(0, 0)] * len(self.pairs)
         for places in groups.values():
             alike = [self.pairs[place] for place in places]
-            look, made, first = Look(asked(alike)), OnDomain(factory, alike[0].domain), len(self.samples)
+            look, made, first = (
+                Look(queries_for(alike)),
+                OnDomain(factory, alike[0].domain),
+                len(self.samples),
+            )
             parts = [("first", alike[0].first), *(("second", pair.second) for pair in alike)]
             self.samples += [LookedAt(made, part, look, name, failures=True) for name, part in parts]
             for number, place in enumerate(places, start=1):
@@ -317,16 +322,6 @@ class Hunt:
             (k, len(first)),
             (l, len(second)),
         )
-
-
-def asked_for(words: str, queries: Any) -> str:
-    """Words in which the records of queries stand instead of their numbers."""
-
-    def record(found: re.Match[str]) -> str:
-        one = queries.iloc[int(found[1])]
-        return "at " + ", ".join(f"{name} = {value}" for name, value in one.items())
-
-    return re.sub(r"query (\d+)", record, words)
 
 
 def _tables(sides: tuple[list[Floats], list[Floats]]) -> tuple[Floats, Floats]:

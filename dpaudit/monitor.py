@@ -1,0 +1,231 @@
+"""Audits that may stop at any time, by the fair-coin game with estimators, with mechanisms, or by hand.
+
+The rule for guesses is learned from past outputs only, anew whenever their number has doubled: a short list of events,
+each of which guesses one of the two data sets; an output in none of them gets no guess. What the list is chosen for is
+the growth of the wealth of :mod:`~dpaudit.betting` against the claim, since that is what stops early.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from secrets import randbits
+from typing import Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpnb.arrays import Floats
+from dpnb.replay.finding import Finding, exceeds
+
+from .betting import STEP, CoinGame, Tally, exp
+from .events import OutputEvent
+from .rules import NO_GUESS, Lesson, Rule, _fitted
+from .settings import AuditSettings, Keywords
+
+MOST_KEPT = 8_192  # outputs on each data set; a rule need not be learned from more
+
+
+# --- The monitor --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class MonitoredFinding(Finding):
+    """The finding of an audit that may stop at any time."""
+
+    e_value: float = 1.0  # evidence against the claim when it ended; 1/(1 − confidence) refutes
+    # (looks, 3) runs, bound and e-value at the claim, as they went.
+    path: Floats = field(default_factory=lambda: np.empty((0, 3)), repr=False, compare=False)
+
+
+class Monitor:
+    """The coin game with a subject that runs elsewhere; it may go on for ever.
+
+    For each run ask for :attr:`side`, run the subject on D if it is 0 and on D′ if it is 1, and :meth:`add` what it
+    released. :attr:`bound` and :attr:`e_value` hold whenever one looks.
+
+    Parameters
+    ----------
+    names : names of the numbers of an output.
+    tell : function from an event to its words.
+    best : whether rules are learned for the largest bound, instead of for a fast refutation of the claim.
+    most_runs : number of rounds that are planned; None if no number is planned.
+    reserve : share of the wealth that is laid aside for further pairs, see :meth:`turn`.
+    settings : of :class:`~dpaudit.settings.AuditSettings`; the seed, by default from the operating system, is that
+        of the coin and of classifiers, and the subject must not know it.
+
+    Notes
+    -----
+    We assume that each run, given all earlier ones, treats the pair as the claim says. Runs need not be independent.
+    """
+
+    def __init__(
+        self,
+        *,
+        names: Callable[[int], Sequence[str]] | None = None,
+        tell: Callable[[OutputEvent], str] = str,
+        best: bool = False,
+        most_runs: float = math.inf,
+        reserve: float = 0.0,
+        **settings: Unpack[Keywords],
+    ) -> None:
+        settings.setdefault("seed", randbits(128))
+        self.asked = asked = AuditSettings(**settings)
+        self.rule = Rule()
+        self._names = names or (lambda width: [f"output {j}" for j in range(width)])
+        self._tell = tell
+        self._coin, self._lots = map(np.random.default_rng, np.random.SeedSequence(asked.seed).spawn(2))
+        self._tossed: list[int] = []
+        self._kept: tuple[list[Floats], list[Floats]] = [], []
+        self._game = CoinGame(
+            confidence=asked.confidence, delta=asked.delta, reserve=reserve, gaussian=asked.gaussian
+        )
+        self._best, self._lessons = best, self._taught(best, most_runs)
+        self._shown = self.rule, Tally()
+        self._next_lesson, self._next_look = 8, 1
+        self._path: list[tuple[float, float, float]] = []
+        self.runs = 0
+
+    def _taught(self, best: bool, most_runs: float) -> list[Lesson]:
+        """A lesson for each point of the claim that can be played against."""
+        aims = self.points
+        if best:  # probabilities should be as far apart as they can, whatever the claim allows
+            aims = [(math.inf, self.asked.delta), (0.0, 0.0)][: len(aims)]
+        enough = -math.log(1 - self.asked.confidence)
+        return [Lesson(epsilon, enough, delta, most_runs) for epsilon, delta in aims]
+
+    def turn(self, kept: tuple[list[Floats], list[Floats]]) -> None:
+        """Play on a pair, another one or the same again, with a part of the wealth that was laid aside.
+
+        The game goes on: a coin picks the data set of each run, of whatever pair, and what is known of all pairs by
+        then may choose one.
+
+        Parameters
+        ----------
+        kept : outputs on D and on D′ that are known already, to learn from; those of the runs to come are added.
+        """
+        if self.runs:
+            self._game.anew()
+        self.rule, self._shown = (
+            Rule(),
+            (Rule(), Tally()),
+        )  # those of the pair before tell nothing of this one
+        self._kept = kept
+        self._learn()
+
+    def ahead(self, count: int) -> list[int]:
+        """Data sets of the next ``count`` runs."""
+        if (more := count - len(self._tossed)) > 0:
+            self._tossed += self._coin.integers(2, size=more).tolist()
+        return self._tossed[:count]
+
+    @property
+    def side(self) -> int:
+        """Data set of the next run: 0 for D and 1 for D′."""
+        return self.ahead(1)[0]
+
+    @property
+    def points(self) -> list[tuple[float, float]]:
+        """Each ε and δ of the claim that runs can be played against."""
+        return [(float(epsilon), float(delta)) for epsilon, delta in self._game.points(self.asked.claimed)]
+
+    @property
+    def bound(self) -> float:
+        """Lower bound of ε, with the stated confidence at all times."""
+        return self._game.bound
+
+    @property
+    def e_value(self) -> float:
+        """Evidence against the claim."""
+        return exp(self._game.log_e_value(self.asked.claimed))
+
+    @property
+    def gain(self) -> float:
+        """What a unit of the wealth that is being bet has become since the last :meth:`turn`."""
+        return exp(self._game.log_present(self.asked.claimed))
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the bound exceeds the claim."""
+        return exceeds(self.bound, self.asked.claimed)
+
+    def add(self, side: int, output: ArrayLike) -> None:
+        """Add a run.
+
+        Parameters
+        ----------
+        side : the data set that it ran on, as :attr:`side` said.
+        output : one-dimensional numbers. NaN stands for a missing one, and there may be fewer numbers than in other
+            outputs.
+
+        Raises
+        ------
+        ValueError
+            If the run was not on the coin's side, or the output is no row of numbers.
+        """
+        row = np.atleast_1d(np.asarray(output, float))
+        if row.ndim != 1:
+            raise ValueError(f"output of shape {row.shape}: expected one-dimensional numbers")
+        if side != self.side:
+            raise ValueError(f"side={side!r}: the coin says {self.side}; run the subject on monitor.side")
+        self._tossed.pop(0)
+        guess = int(self.rule.sides(row[None])[0])
+        self._game.add(None if guess == NO_GUESS else guess == side)
+        self._kept[side].append(row)
+        self.runs += 1
+        if self.runs >= self._next_look:
+            self._look()
+        if self.runs >= self._next_lesson:
+            self._learn()
+
+    def _look(self) -> None:
+        self._path.append((self.runs, self.bound, self.e_value))
+        self._next_look = math.floor(self.runs * 1.05) + 1
+
+    def _learn(self) -> None:
+        if min(map(len, self._kept)) < 4:  # two for each half
+            self._next_lesson = self.runs + 1
+            return
+        self._next_lesson = self.runs + sum(map(len, self._kept))
+        for rows in self._kept:
+            del rows[:-MOST_KEPT]  # the latest ones stay
+        width = max(len(row) for rows in self._kept for row in rows)
+        first, second = (np.array([_fitted(row[None], width)[0] for row in rows]) for rows in self._kept)
+        lots = int(self._lots.integers(2**31))
+        self._retire()
+        learned = [lesson.learn(first, second, self._names(width), seed=lots) for lesson in self._lessons]
+        # What is to be refuted next: the claim, or what is just above the bound.
+        against = self.bound + STEP if self._best else self.asked.claimed
+        point = self._game.better([tally for _, tally in learned], against)
+        self.rule, suggested = learned[point]
+        self._game.begin(suggested, point=point)
+
+    def _retire(self) -> None:
+        """Remember the rule that has guessed most on this pair."""
+        self._shown = max(
+            self._shown, (self.rule, self._game.now), key=lambda one: one[1].correct + one[1].wrong
+        )
+
+    def seen_beside(self, width: int) -> bool:
+        """Whether some output, of those that are kept, had more than ``width`` numbers."""
+        return any(len(row) > width for rows in self._kept for row in rows)
+
+    def finding(self) -> MonitoredFinding:
+        """What was found so far."""
+        self._retire()
+        rule, shown = self._shown
+        right = [
+            f"{round(one.correct)} of {round(one.correct + one.wrong)}" for one in (shown, self._game.total)
+        ]
+        by_rule = f"right in {right[0]} guesses, " if shown.correct + shown.wrong else "no guess yet; right "
+        event = f"{rule.in_words(self._tell)}: {by_rule}in {right[1]} of all {self.runs} runs"
+        return self.asked.finding(
+            MonitoredFinding,
+            instrument="betting",
+            lower_bound=self.bound,
+            event=event,
+            trials=self.runs,
+            e_value=self.e_value,
+            path=np.array(self._path, float).reshape(-1, 3),
+        )

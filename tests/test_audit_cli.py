@@ -114,22 +114,6 @@ def bootstrap():
 def forest():
     "Its n_trees is None: it works that out itself."
     return EDPRF(epsilon=1.0, max_depth=1)
-
-
-def breaking():
-    raise RuntimeError("no licence")
-
-
-def nothing():
-    return 3
-
-
-def a_class():
-    return Size
-
-
-unpicklable = lambda: Size()
-number = 7
 """
 
 
@@ -418,22 +402,13 @@ def test_kinds_of_pairs_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     ("arguments", "message"),
     [
         ([], "arguments are required"),
-        (["audited_models:good"], "--epsilon"),
-        (["audited_models", "--epsilon", "1"], "module:function"),
         ([":good", "--epsilon", "1"], "module:function"),
-        (["no_such_module:good", "--epsilon", "1"], "cannot import 'no_such_module'"),
         (["broken_module:good", "--epsilon", "1"], "ZeroDivisionError"),
         (audited("missing"), "has no 'missing'"),
-        (audited("Constent"), "did you mean 'Constant'"),
         (["stops_at_once:good", "--epsilon", "1"], "the subject ended the program"),
         (audited("Leaving", "--runs", "40"), "the subject ended the program"),
         (audited("good", "--by", "attack"), "--by"),
         (audited("good", "--report", "broken_module.py/a.html"), "no such folder"),
-        (audited("number"), "is int, expected a function"),
-        (audited("breaking"), "RuntimeError: no licence"),
-        (audited("nothing"), "no fit and no predict"),
-        (audited("a_class"), "a class, not an object"),
-        (audited("unpicklable", "--jobs", "2"), "--jobs 1"),
         (audited("Useless", "--runs", "40"), "runs failed on both data sets"),
         (audited("Useless", "--runs", "200"), "ValueError: no such column"),
         (audited("Quitting", "--runs", "40"), "the subject ended the program"),
@@ -446,20 +421,11 @@ def test_kinds_of_pairs_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
         (audited("good", "--target", "y"), "--target names a column of --pair"),
         (audited("good", "--report", "taken.html"), "it is a folder"),
         (["--epsilon", "1"], "module:function"),
-        (audited("good", "--epsilon", "0"), "--epsilon 0"),
-        (audited("good", "--epsilon", "nan"), "--epsilon nan"),
-        (audited("good", "--epsilon", "one"), "invalid float"),
         (audited("good", "--runs", "0"), "--runs 0"),
         (audited("good", "--minutes", "0"), "--minutes 0"),
         (audited("good", "--minutes", "nan"), "--minutes nan"),
         (audited("good", "--delta", "1"), "--delta 1"),
-        (audited("good", "--confidence", "99"), "--confidence 99"),
-        (audited("good", "--jobs", "0"), "--jobs 0"),
         (audited("good", "--seed", "-1"), "--seed -1"),
-        (audited("good", "--neighbours", "near"), "--neighbours"),
-        (audited("good", "--report", "a.pdf"), ".html or .png"),
-        (audited("good", "--report", "nowhere/a.png"), "no such folder"),
-        (audited("good", "--what"), "--what"),
     ],
 )
 def test_misuse(inside: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:

@@ -323,11 +323,9 @@ PARAMETERS = [
     Bad("ε = 0", booster(epsilon=0), "epsilon=0", "expected a positive number", "inf for no privacy"),
     Bad("δ = 0", booster(delta=0.0), "delta=0.0", r"expected a number in \(0, 1\)", "such as 1e-6"),
     Bad("δ as large as a half", booster(delta=0.5), "delta=0.5", "each record with probability δ", "far less than one"),
-    Bad("δ as text", booster(delta="1e-6"), "delta='1e-6'", "expected a number", "such as 1e-6"),
     Bad("a huge step", booster(learning_rate=1e300), "learning_rate=1e.300", "expected a positive", "0.1 to 1 are usual"),
     Bad("a choice misspelt", forest(utility="maxx"), "utility='maxx'", "expected one of", "did you mean 'max'"),
     Bad("Bernoulli without a rate", forest(bags="bernoulli"), "bag_rate=None", "need a probability", r"in \(0, 1\]"),
-    Bad("a rate as text", forest(bags="bernoulli", bag_rate="half"), "bag_rate='half'", "a number or None", "default is None"),
     Bad("cover without a number", forest(bags="cover"), "bag_rate=None", "needs a whole number", r"in 1\.\.2 \(n_trees\)"),
     Bad("a rate for full bags", forest(bags="full", bag_rate=0.5), "bag_rate=0.5", "has no meaning for bags='full'", "leave it None"),
     Bad("a stop without its query", forest(stop="noisy"), "stop='noisy'", "reads the noisy size", "set size_query=True"),
@@ -347,10 +345,6 @@ PARAMETERS = [
     Bad(
         "δ as written", lambda: DPAda(domain=D, reading=Reading(), delta=1e-6).fit(X, Y), "delta=1e-06",
         "the algorithm as written knows pure ε only", "None",
-    ),
-    Bad(
-        "a reading as text", lambda: DPAda(domain=D, reading="literal").fit(X, Y), "reading='literal'",
-        "expected a Reading", "or None",
     ),
     Bad(
         "a reading's clip as text", lambda: Reading(clip="x"), "clip='x'", "expected a number", "the default is 1e-10",
@@ -584,7 +578,6 @@ DOCUMENTS = [
     Bad("a ledger of another claim", document(put("ledger", "claimed", value=0.5)), "its ledger is for", "its parameters are", AGAIN, DataError),
     Bad("a ledger by another rule", document(put("ledger", "rule", value="zCDP")), "its ledger", "does not add up", AGAIN, DataError),
     Bad("a ledger of nothing", document(lambda d: d["ledger"].update(entries=[], epsilon=0.0)), "ε = 0", "nothing was released", AGAIN, DataError),
-    Bad("an object that runs", document(put("model", "models_", 0, "object", value="PrivateBooster")), "'PrivateBooster'", "no class that documents hold", "update dpnb", DataError),
     Bad("an object of the system", document(put("model", "models_", 0, "object", value="subprocess:Popen")), "'subprocess:Popen'", "no class that documents hold", "update dpnb", DataError),
     Bad("trees that vote otherwise", document(put("model", "vote", value="majority"), "f.json"), "its trees vote by 'majority'", "not as those of its parameters", AGAIN, DataError),
     Bad("leaks that are hidden", document(put("ledger", "leaks", value={"x": 1})), "its ledger", "does not add up", AGAIN, DataError),

@@ -369,6 +369,7 @@ def test_stored_choices_follow_from_the_log(root: Path) -> None:
     several = {r.name for r in RIVALS.values() if len(r.settings) > 1}
     assert {row["method"] for row in told["chosen"]} == several & set(log["method"])
     assert wrong_choices(log, told["chosen"]) == []
+    assert rivals.choices(log).to_dict("records") == told["chosen"]
     # Broken twins: two settings swap their names in the log, and a choice by test score.
     row = told["chosen"][0]
     first, second = row["utility"], next(s for s in RIVALS[row["method"]].settings if s != row["utility"])

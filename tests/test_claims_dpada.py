@@ -446,20 +446,6 @@ def test_improved_beside_swing() -> None:
     assert max(z for _, z in single) < 3
 
 
-def test_the_last_stump_decides_single_runs() -> None:
-    table = runs.read("dpada_runs", ROOT / "results").pivot_table(
-        "value", ["method", "dataset", "n_rounds", "seed"], "metric"
-    )
-    improved = table.loc["improved"]
-    exact = points().loc[grids.NO_NOISE]["mean"].droplevel("epsilon")
-    behind = improved["accuracy"].rsub(exact.xs(90, level="n_rounds"), level="dataset")
-    assert (behind[improved["last"] == 0] < 0.01).all()
-    assert (behind[improved["last"] == 1] < 0.01).mean() < 0.5  # broken twin
-    swing = table.loc["swing"].groupby("n_rounds")["accuracy"].mean()
-    assert swing[90] > swing[91] + 0.1
-    assert (table.loc["swing"]["last"].groupby("n_rounds").mean() == [0, 1]).all()
-
-
 @pytest.mark.parametrize("dataset", grids.SETS)
 def test_dpada_is_low_and_falls_with_rounds(dataset: str) -> None:
     for reading in (LETTERS, STAYS):
@@ -517,13 +503,7 @@ def readings_points(n_rounds: int = 50) -> pd.DataFrame:
     )
 
 
-def response(name: str) -> float:
-    """Rise of a reading's accuracy from B = 0.1 to 5 over the four variants, in standard errors."""
-    mine = readings_points().loc[name]
-    return lead(mine.xs(5.0, level="epsilon"), mine.xs(0.1, level="epsilon"))[1]
-
-
-def test_all_readings_were_run_and_the_letters_pay() -> None:
+def test_all_readings_were_run() -> None:
     words = ("literal", "flat"), ("same", "indep", "first"), ("signed", "clip0")
     stays = {", ".join(c) for c in product(*words)}
     names = stays | {f"{name}, raw" for name in stays}
@@ -533,14 +513,3 @@ def test_all_readings_were_run_and_the_letters_pay() -> None:
         end = ", raw" if reading.update == "raw" else ""
         assert name == f"{reading.scale}, {reading.ties}, {reading.clamp}{end}"
     assert Reading() == READINGS[grids.LETTERS]
-    rise = {name: response(name) for name in stays}
-    assert sum(z > 4 for z in rise.values()) == 5
-    assert sum(abs(z) < 2 for z in rise.values()) == 6
-    nine = stays - {"flat, first, signed", "flat, indep, signed", "literal, indep, clip0"}
-    assert sum(rise[name] > 4 for name in nine) == 4  # broken twin: what nine readings would say
-    mean = readings_points()["mean"].groupby(["reading", "epsilon"]).mean().unstack()
-    for name in stays:
-        assert (mean.loc[f"{name}, raw"] > mean.loc[name]).all()
-
-
-# What stands in the chapter instead of a false sentence → the false one.

@@ -387,23 +387,6 @@ def test_labels_lose_in_every_reading_but_the_monotone_rate() -> None:
     assert z["monotone rate"] > 2  # broken twin, and what the theorem says
 
 
-def test_the_noisy_stop_is_beaten_by_the_same_forest_without_it() -> None:
-    points = runs.points_of(runs.read("edprf_ladder", ROOT / "results"), repeats=grids.REPEATS)
-    steps = {name: rows.set_index(["dataset", "epsilon"]) for name, rows in points.groupby("method")}
-
-    def change(last: str, first: str) -> tuple[pd.Series[float], pd.Series[float]]:
-        x, y = steps[last], steps[first]
-        return 2 * (x["mean"] - y["mean"]) / np.hypot(x["error"], y["error"]), x["auc"] - y["auc"]
-
-    z, auc = change("11 full depth again", "10 trees by the budget")
-    assert ((z > 0).sum(), (z > 2).sum(), (z < -2).sum(), (auc > 0).sum(), len(z)) == (11, 4, 0, 10, 12)
-    stop, _ = change("09 noisy stop", "08 leaf counts")
-    assert ((stop < 0).sum(), (stop < -2).sum()) == (12, 9)
-    assert grids.LADDER["11 full depth again"]().stop == "depth"
-    trees, _ = change("10 trees by the budget", "09 noisy stop")  # broken twin: a step that does help
-    assert (trees > 2).sum() > 6
-
-
 def test_attacks_refute_what_the_theorems_refute() -> None:
     broken = attacks()[~attacks()["method"].isin(PRIVATE)]
     assert len(broken) == 4

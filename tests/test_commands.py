@@ -476,6 +476,10 @@ def test_predict_stops_at_a_value_without_a_place(
     assert (status, out.count("\n")) == (1, 3 if chunk == 2 else 0)
     assert ("; 2 records are out already\n" if chunk == 2 else "; nothing is written\n") in err
     assert "\nline 4, column 'income': 'x'; write them as numbers, drop these records, or write --move" in err
+    MARKED.iloc[1:].astype(str).to_parquet(
+        "odd.parquet"
+    )  # without lines: records are counted through all parts
+    assert "\nrecord 3, column 'income': 'x'; " in call("predict", "model.json", "odd.parquet")[2]
     status, out, err = call("predict", "model.json", "odd.csv", "--move")
     assert (status, out.count("\n")) == (0, 6)
     assert err.splitlines() == [

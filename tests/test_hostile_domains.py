@@ -106,6 +106,7 @@ READ: dict[str, bytes] = {  # odd ones that are domains
     "dates far": B+b"- {name: x, continuous: [0001-01-01, 9999-12-31], missing: true}\n",
     "timestamp bounds": B+b"- {name: x, continuous: [!!timestamp 2001-01-01, !!timestamp 2002-01-01 10:00:00Z]}\n",
     "control": B+b'- {name: "\\0", continuous: [0, 1]}\n',
+    "line end of old": B+b'- {name: "a\\Nb", continuous: [0, 1]}\n',
     "range tiny": A+b"target: {name: p, range: [0, 5e-324]}\n",
     "range of texts": A+b"target: {name: p, range: ['0', '1e3'], unit: '\\0'}\n",
     "csv list": G+b"csv: [3]\n",

@@ -162,6 +162,8 @@ def compared(name: str) -> None:
     X = pd.DataFrame({"x": column})
     assert alone(domain, column) == codes
     assert named(domain, X) == codes.count(None)
+    _, moves = domain.replaced_and_moves(X)
+    assert sum(sum(move.counts.values()) for move in moves) == codes.count(None)
     assert domain.replaced(X).ravel().tolist() == expected(attribute, column, codes)
 
 

@@ -57,7 +57,7 @@ ODD: list[Any] = [
     None, "", " ", "-", "NA", "na", -999, "-999", "-999.0", "01/01/1900", "1900-01-01", "0", "57", 57, " 12 ",
     "1e1", "0x10", "1_0", "12,5", "inf", "-Infinity", "nan", 1e9, -1e9, -0.0, 1, 1.0, "1.0", "2.50", "true", "TRUE",
     True, False, "false", "21/10/2022", "03/04/2012", "31/02/2012", "12/31/2012", "1/1/2001 ", "2012-04-03",
-    "2012-04-03T10:00", "2012-02-30",
+    "2012-04-03T10:00", "2012-02-30", "2001-01-00",
     "2012-04-03T24:00", "2012-04-03 10:00:00.5+02:00", "2012-04-03Tx", "1850-01-01", "9999-12-31", "0000-01-01", "y",
     "missing", "Missing", "other", "Other", "three ", "\u00c9mile", "E\u0301mile", "north", "North", [], {}, [1],
 ]
@@ -85,7 +85,7 @@ def sample(n: int = 400) -> pd.DataFrame:
 
 @cache
 def documents(folder: Path) -> list[dict[str, Any]]:
-    """A booster, a forest and a regressor on a domain with all options, and their models."""
+    """A booster, a forest, a regressor and a forest of bins on a domain with all options, and their models."""
     X = sample()
     score = (
         pd.to_numeric(X["age"], errors="coerce").fillna(150) / 50
@@ -103,6 +103,7 @@ def documents(folder: Path) -> list[dict[str, Any]]:
         dpnb.PrivateBooster(domain=DOMAIN, n_rounds=9, **how).fit(X, y),
         EDPRF(domain=DOMAIN, n_trees=5, **how).fit(X, y),
         dpnb.PrivateBoosterRegressor(domain=number, n_rounds=9, **how).fit(X, 100 * score),
+        EDPRF(domain=DOMAIN, n_trees=5, splits="multiway", **how).fit(X, y),
     ]
     for place, model in enumerate(models):
         model.release(folder / f"{place}.json")
@@ -159,14 +160,14 @@ def test_the_reader_predicts_the_same_or_throws(folder: Path) -> None:
     assert all(
         one["document"]["version"] == 3 for one in asked
     )  # no earlier package reads them without the markers
-    assert [*map(wrong, in_javascript(asked), right)] == [0, 0, 0]
+    assert [*map(wrong, in_javascript(asked), right)] == [0, 0, 0, 0]
 
     def twin(change: Callable[[dict[str, Any]], object], place: int) -> None:
         document = json.loads(json.dumps(asked[place]["document"]))
         change(document)
         assert wrong(in_javascript([{"document": document, "records": records}])[0], right[place]) > 0
 
-    for place in (0, 1, 2):
+    for place in (0, 1, 2, 3):
         twin(lambda one: one["domain"]["attributes"][2].update(format="%m/%d/%Y"), place)
     twin(lambda one: one["domain"].pop("csv"), 0)
     twin(lambda one: one["model"]["models_"][0]["table"]["data"].reverse(), 0)
@@ -177,7 +178,8 @@ def test_the_reader_predicts_the_same_or_throws(folder: Path) -> None:
         ("a.missing ? -Infinity", "a.missing ? Infinity"),
         ('gone && a.missing ? "missing" : a.unknown', "a.unknown"),
         ("read(m) === n ||", "m === n ||"),
-        ("cut < x[a]", "cut > x[a]"),
+        ("cut < x[a]", "cut <= x[a]"),
+        ("cut < v", "cut > v"),
         ("v > cuts[0]", "v < cuts[0]"),
     )
     assert all(part in CODE for part, _ in twins)

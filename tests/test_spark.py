@@ -313,32 +313,6 @@ def test_a_task_that_fails_twice_changes_nothing(session: SparkSession, three: A
     assert attempts.to_dict() == dict.fromkeys("012", 2 * (1 + 1 + 1))  # two tasks: check, root, a level
 
 
-def shuffled_files(session: SparkSession) -> set[Path]:
-    """What the tasks before a shuffle have written for those after it."""
-    return set(Path(session.conf.get("spark.local.dir")).rglob("shuffle_*"))
-
-
-def test_accumulators_count_lost_output_twice(session: SparkSession) -> None:
-    """Why counts are results of tasks: an accumulator forgets failed attempts, but not ended ones that are lost."""
-    counted, before = session.sparkContext.accumulator(0), shuffled_files(session)
-
-    def count(rows: Iterator[int]) -> Iterator[tuple[int, int]]:
-        for row in rows:
-            counted.add(1)
-            yield row % 2, 1
-        context = TaskContext.get()
-        assert context is not None
-        if context.attemptNumber() < 2:
-            raise RuntimeError("this task fails twice")
-
-    rows = session.sparkContext.parallelize(range(100), 2).mapPartitions(count)
-    sums = rows.reduceByKey(lambda a, b: a + b, 2)
-    assert (dict(sums.collect()), counted.value) == ({0: 50, 1: 50}, 100)
-    for file in shuffled_files(session) - before:
-        file.unlink()
-    assert (dict(sums.collect()), counted.value) == ({0: 50, 1: 50}, 200)  # broken twin of a count
-
-
 def test_a_block_ends_with_the_batch_that_fills_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "BLOCK", 26)
     batches = [pa.RecordBatch.from_pydict({"x": [0.0] * 10})] * 7

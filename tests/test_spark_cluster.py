@@ -173,17 +173,6 @@ def test_a_worker_dies_between_two_passes(cluster: Cluster, session: SparkSessio
     assert parts_of(model) == parts_of(BOOSTER().fit(records))
 
 
-def test_a_loss_is_told_from_other_ends() -> None:
-    idle, busy, gone = Executor(True, 4, 0), Executor(True, 9, 2), Executor(False, 9, 2)
-    before, after = {"0": idle, "1": idle}, {"0": Executor(True, 20, 4), "1": gone}
-    assert lost_at_work(Loss("1", before, {"0": busy, "1": busy}, after))
-    assert not lost_at_work(Loss("1", before, {"0": busy, "1": idle}, after))  # did nothing
-    assert not lost_at_work(Loss("1", before, {"0": busy, "1": busy}, {**after, "1": busy}))  # lives
-    assert not lost_at_work(
-        Loss("1", before, {"0": busy, "1": busy}, {"0": busy, "1": gone})
-    )  # nobody went on
-
-
 class ForgetsLater:
     """A frame that gives other rows as soon as a file is there: half of each batch is gone."""
 

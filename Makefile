@@ -11,6 +11,8 @@ export OPENBLAS_NUM_THREADS := 1
 # One kernel on all machines with AVX2: the last bit of a dot product decides what DPAda as written learns from ties.
 export OPENBLAS_CORETYPE := Haswell
 export PYTHONHASHSEED := 0
+# Compiled once and kept: a process that may not keep it compiles pandas, SciPy and scikit-learn, for 3 seconds more.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help book pdf test test-all test-spark serve lint results notebooks bench clean

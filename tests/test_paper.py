@@ -18,7 +18,7 @@ from playwright.sync_api import Page
 from pypdfium2 import PdfDocument
 
 from private_trees.site import paper, pdf, slides
-from test_site import ROOT, SITE, site, unavailable
+from test_site import ROOT, SITE, parsed, site, unavailable
 
 __all__ = ["site"]  # a fixture
 
@@ -97,6 +97,7 @@ def words(text: str) -> str:
     return re.sub(r"\\\(.*?\\\)|[^A-Za-z0-9.]", "", text)
 
 
+@cache
 def texts(path: Path) -> list[str]:
     with PdfDocument(path) as file:
         return [words(page.get_textpage().get_text_range()) for page in file]
@@ -121,7 +122,7 @@ def main_lines() -> list[str]:
     """Pieces of the chapters' findings, and numbers of theorems and definitions that are not folded."""
     found = []
     for name in paper.chapters(ROOT):
-        page = paper.article(SITE, name)
+        page = parsed(f"{name}.html").select("article")[0]
         finding = next(p for p in page.find_all("p") if p.text.startswith("The finding."))
         found += [words(str(piece)) for piece in finding.find_all(string=True, recursive=False)]
         theorems = page.select(".proof:is(.theorem, .definition):not(.dropdown *, details *) .caption-number")
@@ -144,7 +145,7 @@ def misnumbered(pages: list[str], entries: list[tuple[str, int]]) -> list[str]:
 
 def titles(part: str) -> list[str]:
     """What the contents have to list of a page: its title, and a chapter's sections."""
-    found = paper.article(SITE, part).select("h1" if part in paper.BACK else "h1, h2")
+    found = parsed(f"{part}.html").select("article h1" if part in paper.BACK else "article :is(h1, h2)")
     return [heading.text.removesuffix("#") for heading in found]
 
 

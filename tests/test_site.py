@@ -12,6 +12,7 @@ import shutil
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from functools import cache, partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -21,7 +22,7 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 from axe_playwright_python.sync_playwright import Axe
-from bs4 import BeautifulSoup
+from bs4 import BeautifulSoup, Tag
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from private_trees.site import claims, observations, pdf
@@ -292,6 +293,12 @@ def browser() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
         yield browser
         browser.close()
+
+
+@cache
+def parsed(name: str) -> BeautifulSoup:
+    """A built page, to be read only: parsing takes a second, and several tests look at it."""
+    return BeautifulSoup((SITE / name).read_text(encoding="utf-8"), "html.parser")
 
 
 @contextmanager
@@ -577,17 +584,15 @@ def test_what_moves_and_a_table_that_is_cut_are_caught(site: str, context: Brows
 
 @pytest.mark.parametrize("name", [name for name in toc() if name.startswith("notebooks/")])
 def test_a_page_has_few_bars(name: str, site: str) -> None:
-    text = (SITE / name).read_text(encoding="utf-8")
-    assert bars(name, BeautifulSoup(text, "html.parser")) == []
+    assert bars(name, parsed(name)) == []
     more = "<details></details>" * APPENDIX_BARS + "<p class=dropdown></p>"
-    assert bars(name, BeautifulSoup(text.replace("</article>", f"{more}</article>"), "html.parser"))
+    assert bars(name, BeautifulSoup(f"<article>{more}</article>", "html.parser"))
 
 
-def heads(pages: dict[str, str]) -> list[str]:
+def heads(pages: dict[str, BeautifulSoup]) -> list[str]:
     """List pages without a description or a card of their own, and those whose links do not lead to the repository."""
     found, said = [], dict[str, str]()
-    for name, text in pages.items():
-        head = BeautifulSoup(text, "html.parser")
+    for name, head in pages.items():
         tags = {
             tag.get("name") or tag.get("property"): tag.get("content", "") for tag in head.find_all("meta")
         }
@@ -605,15 +610,18 @@ def heads(pages: dict[str, str]) -> list[str]:
 
 
 def test_every_page_has_a_description_and_a_card(site: str) -> None:
-    pages = {name: (SITE / name).read_text(encoding="utf-8") for name in toc()}
-    assert heads(pages) == []
-    name, text = next(iter(pages.items()))
+    assert heads({name: parsed(name) for name in toc()}) == []
+    name = toc()[0]
     twin = (
-        text.replace('name="description"', 'name="none"')
+        (SITE / name)
+        .read_text(encoding="utf-8")
+        .replace('name="description"', 'name="none"')
         .replace("/edit/main/", "/")
         .replace("cards/", "card/")
     )
-    assert [problem.partition(": ")[2][:7] for problem in heads({name: twin})] == [
+    assert [
+        problem.partition(": ")[2][:7] for problem in heads({name: BeautifulSoup(twin, "html.parser")})
+    ] == [
         "no desc",
         "no card",
         "no link",
@@ -622,7 +630,7 @@ def test_every_page_has_a_description_and_a_card(site: str) -> None:
 
 def test_chapters_can_be_downloaded_and_their_figures_drawn_again(site: str) -> None:
     for name in (name for name in toc() if name.startswith("notebooks/")):
-        page = BeautifulSoup((SITE / name).read_text(encoding="utf-8"), "html.parser")
+        page = parsed(name)
         figures = [cell for cell in page.select("article div.cell_output") if cell.select_one("img, svg")]
         assert all(cell.select_one("details.figure-menu pre") for cell in figures)
         links = {str(link["href"]) for link in page.select("a[href]")}
@@ -632,13 +640,13 @@ def test_chapters_can_be_downloaded_and_their_figures_drawn_again(site: str) -> 
             assert (SITE / path).is_file()
 
 
-def unmarked(page: BeautifulSoup) -> list[str]:
+def unmarked(page: Tag) -> list[str]:
     """List checks whose sentence stands in the text without a mark, and links that lead nowhere."""
     checks = page.select(".checks li")
     sentences = {str(check["id"]): observations.plain(check.text.partition(": ")[2]) for check in checks}
-    for part in page.select(".checks, .meaning"):
-        part.extract()
-    text = observations.plain(page.text.replace("✓", ""))
+    aside = {id(word) for part in page.select(".checks, .meaning") for word in part.strings}
+    text = "".join(word for word in page.strings if id(word) not in aside)
+    text = observations.plain(text.replace("✓", ""))
     marks = {str(link["href"])[1:] for link in page.select(".marks a")}
     found = [name for name, sentence in sentences.items() if sentence in text and name not in marks]
     back = {str(link["href"])[1:] for check in checks for link in check.select('a[href^="#said-"]')}
@@ -647,12 +655,17 @@ def unmarked(page: BeautifulSoup) -> list[str]:
 
 @pytest.mark.parametrize("name", [name for name in toc() if name.startswith("notebooks/")])
 def test_checked_sentences_are_marked(name: str, site: str) -> None:
-    article = (SITE / name).read_text(encoding="utf-8").partition("<article")[2]
-    assert unmarked(BeautifulSoup(article, "html.parser")) == []
-    twin = BeautifulSoup(article, "html.parser")
-    lost = next((link for link in twin.select(".marks a[id]")), None)
-    assert lost
-    for link in twin.select(f'.marks a[href="{lost["href"]}"]'):
+    page = parsed(name).article
+    assert page
+    assert unmarked(page) == []
+    assert page.select_one(".marks a[id]")
+
+
+def test_a_sentence_without_its_mark_is_caught(site: str) -> None:
+    twin = copy(parsed("notebooks/04_diffprfs.html").article)
+    assert twin
+    lost = twin.select(".marks a[id]")[0]["href"]
+    for link in twin.select(f'.marks a[href="{lost}"]'):
         link.decompose()
     assert len(unmarked(twin)) == 2  # a sentence without its mark, and a way back that leads nowhere
 
@@ -671,8 +684,8 @@ def test_a_mark_opens_what_was_checked(site: str, context: BrowserContext) -> No
 
 def defined(name: str, page: BeautifulSoup) -> list[str]:
     """List what is wrong with the terms of a page: none, one twice, or one without its definition."""
-    links = page.select("article a.defined")
-    said = [page.find(id=str(link["aria-describedby"])) for link in links]
+    links, named = page.select("article a.defined"), {tag["id"]: tag for tag in page.find_all(id=True)}
+    said = [named.get(link["aria-describedby"]) for link in links]
     words = [span.get_text() if span else "" for span in said]
     places = [str(link["href"]) for link in links]
     found = [f"{name}: {place} twice" for place in set(places) if places.count(place) > 2]  # ε, and its name
@@ -687,13 +700,13 @@ def defined(name: str, page: BeautifulSoup) -> list[str]:
 
 
 def test_terms_are_defined_on_all_pages_but_one(site: str) -> None:
-    pages = {name: BeautifulSoup((SITE / name).read_text(encoding="utf-8"), "html.parser") for name in toc()}
-    glossary = pages.pop("book/glossary.html")
+    glossary = parsed("book/glossary.html")
     assert not glossary.select("a.defined")
-    chapters = {name: page for name, page in pages.items() if name.startswith("notebooks/")}
-    assert [problem for name, page in chapters.items() for problem in defined(name, page)] == []
+    chapters = [name for name in toc() if name.startswith("notebooks/")]
+    assert [problem for name in chapters for problem in defined(name, parsed(name))] == []
     assert defined("twin", glossary) == ["twin: no terms"]
-    (name, twin), *_ = chapters.items()
+    name = chapters[0]
+    twin = copy(parsed(name))
     twin.select(".meaning")[0].extract()
     twin.h1.append(twin.select("a.defined")[1].extract())
     assert len(defined(name, twin)) == 2

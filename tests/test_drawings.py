@@ -27,6 +27,7 @@ from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.records.grid import Shape
 from dpnb.release import pictures
 from dpnb.trees.tree import Tree
+from private_trees import drawings, modules_of
 from private_trees.auditing import tradeoff
 from private_trees.board import standings
 from private_trees.chapters import dpada_appendix
@@ -53,7 +54,7 @@ from private_trees.studies import runs, selection
 from private_trees.studies.scale import PassCost
 from private_trees.tables import edprf as tables_edprf
 
-MODULES = (audit, bets, board, diffprfs, dpada, edprf, foundations, pearson, plots, rebuild, scale)
+MODULES = modules_of(drawings.__name__)
 LETTERS, WIDEST = 8.0, 5.3  # points; inches, of which a telephone of 390 px shows 60 % or more
 WIDER = "pictures.plot_shapes"  # of a reader's own models
 RNG = np.random.default_rng(0)

@@ -26,6 +26,7 @@ from scipy.stats import beta
 from dpnb.audit import compare
 from dpnb.papers.dpada import causal, definition7
 from dpnb.trees.scores import Score
+from private_trees import exercises, modules_of
 from private_trees.auditing.multiplicity import holm
 from private_trees.board.standings import MUCH
 from private_trees.exercises import answers, audit, board, diffprfs, dpada, edprf, foundations, pearson, scale
@@ -644,9 +645,11 @@ def test_nbval_refuses_a_wrong_answer_and_a_figure_that_may_mislead(tmp_path: Pa
 
 
 def test_every_check_is_in_the_table() -> None:
-    modules = (audit, board, diffprfs, dpada, edprf, foundations, pearson, scale)
     checks = {
-        f"{m.__name__.rpartition('.')[2]}-{n}" for m in modules for n in vars(m) if n.startswith("check_")
+        f"{m.__name__.rpartition('.')[2]}-{n}"
+        for m in modules_of(exercises.__name__)
+        for n, function in vars(m).items()
+        if n.startswith("check_") and function.__module__ == m.__name__
     }
     assert {name(check).replace("test_exercises", "board") for check in ANSWERS} == checks
     assert all([says for _, says in answers].count(RIGHT) == 1 for answers in ANSWERS.values())

@@ -12,7 +12,7 @@ from dpnb.papers.baselines import AdaBoost, CARTDPsAdaBoost, DPAdaBoost
 from dpnb.papers.baselines_forest import RandomSplitForest, RandomTrees
 from dpnb.papers.baselines_logistic import LogisticRegression
 from private_trees.lineage.trees import PINQID3, DiffGen, DiffPC45, DiffPID3, DiffPRF, DTDiff, SuLQID3
-from private_trees.papers import BY_CHAPTER, Paper, Parameters
+from private_trees.papers import BY_CHAPTER, Declaration, Parameters
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ def _boosted(estimator: type[PrivateClassifier]) -> Entry:
     )
 
 
-def _repaired(paper: Paper) -> Entry:
+def _repaired(paper: Declaration) -> Entry:
     return Entry(
         estimator=paper.estimator,
         small=paper.small,

@@ -14,7 +14,7 @@ from typing import Any
 import matplotlib as mpl
 import papermill
 
-from private_trees.papers import BY_CHAPTER, Paper
+from private_trees.papers import BY_CHAPTER, Declaration
 
 NOTEBOOKS = Path(__file__).resolve().parent.parent / "notebooks"
 Parameters = Mapping[str, Any]
@@ -34,7 +34,7 @@ def _live(**small: Any) -> list[Parameters]:
     return [{**each, **small} for each in (*_BUDGETS, *_SETS, *_GRID)]
 
 
-def _of(paper: Paper) -> dict[str, list[Parameters]]:
+def _of(paper: Declaration) -> dict[str, list[Parameters]]:
     """The sets of a paper's notebooks, of which each has some of the parameters."""
     cheapest, *others = paper.reruns
     sets = [{"epsilon": 0.05} | cheapest, *_live(repeats=cheapest["repeats"]), *others]

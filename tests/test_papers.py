@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dpnb import papers
-from private_trees.papers import PAPERS, Paper
+from private_trees.papers import PAPERS, Declaration
 from private_trees.site.claims import load
 
 FILES = (
@@ -26,7 +26,7 @@ FILES = (
 )
 
 
-def lacking(paper: Paper, root: Path) -> list[str]:
+def lacking(paper: Declaration, root: Path) -> list[str]:
     """Files that are not there, and notebooks that are not in the contents."""
     files = [file.format(paper.stem) for file in FILES]
     files += [f"notebooks/{name}.ipynb" for name in paper.notebooks]
@@ -43,7 +43,7 @@ def undeclared(known: Iterable[str]) -> set[str]:
 
 
 @pytest.mark.parametrize("paper", PAPERS.values(), ids=PAPERS)
-def test_a_paper_has_its_files(paper: Paper, root: Path) -> None:
+def test_a_paper_has_its_files(paper: Declaration, root: Path) -> None:
     assert lacking(paper, root) == []
     moved = replace(paper, chapter=99)  # broken twin
     assert lacking(moved, root) == [f"notebooks/{n}{end}" for end in (".ipynb", "") for n in moved.notebooks]

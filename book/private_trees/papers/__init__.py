@@ -27,8 +27,8 @@ class Text(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Paper:
-    """What is known of a paper."""
+class Declaration:
+    """What the book and its tests have to know of a paper."""
 
     chapter: int  # its number
     estimator: Any  # the class: the repaired algorithm by default, the text's by ``as_written``
@@ -45,7 +45,7 @@ class Paper:
     small: Parameters  # a model that is fitted in milliseconds
     private: Mapping[str, Parameters]  # by name, what to change of it; each costs what its ledger says
     leaking: Mapping[str, Callable[..., Any]] = field(default_factory=dict)  # beside the text's version
-    learns: Parameters  # a model that learns whatever can be learnt
+    learns: Parameters | None  # a model that learns whatever can be learnt; None if none can
     reruns: tuple[Parameters, ...] = ()  # of its notebooks: the cheapest, the largest, others
     measured: str = ""  # pattern of the places that tell experiments
 
@@ -86,6 +86,6 @@ def settings_of(*names: str, **columns: tuple[Any, ...]) -> dict[str, dict[str, 
     return {name: dict(zip(columns, row, strict=True)) for name, row in zip(names, rows, strict=True)}
 
 
-PAPERS: dict[str, Paper] = {module.PAPER.stem: module.PAPER for module in modules_of(__name__)}
+PAPERS: dict[str, Declaration] = {module.PAPER.stem: module.PAPER for module in modules_of(__name__)}
 """By stem, in the order of the files of claims."""
 BY_CHAPTER = sorted(PAPERS.values(), key=lambda paper: paper.chapter)

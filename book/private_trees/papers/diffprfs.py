@@ -6,9 +6,9 @@ from dpnb.papers.baselines_forest import RandomTrees
 from dpnb.papers.diffprfs import DiffPRFs
 
 from ..lineage.trees import PINQID3, DiffGen, DiffPC45, DiffPID3, DiffPRF, DTDiff, SuLQID3
-from . import Paper, Text, settings_of
+from . import Declaration, Text, settings_of
 
-PAPER = Paper(
+PAPER = Declaration(
     chapter=4,
     estimator=DiffPRFs,
     beside=(DTDiff, DiffGen, DiffPC45, DiffPID3, DiffPRF, PINQID3, RandomTrees, SuLQID3),

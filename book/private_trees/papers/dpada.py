@@ -4,9 +4,9 @@ from dpnb.papers.baselines import AdaBoost, CARTDPsAdaBoost, DPAdaBoost
 from dpnb.papers.dpada import DPAda
 
 from ..studies.dpada import ACCURATE, STEPS
-from . import Paper, Text, settings_of
+from . import Declaration, Text, settings_of
 
-PAPER = Paper(
+PAPER = Declaration(
     chapter=6,
     estimator=DPAda,
     beside=(AdaBoost, CARTDPsAdaBoost, DPAdaBoost),

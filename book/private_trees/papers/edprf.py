@@ -3,9 +3,9 @@
 from dpnb.papers.baselines_forest import RandomSplitForest
 from dpnb.papers.edprf import EDPRF
 
-from . import Paper, Text, settings_of
+from . import Declaration, Text, settings_of
 
-PAPER = Paper(
+PAPER = Declaration(
     chapter=7,
     estimator=EDPRF,
     beside=(RandomSplitForest,),

@@ -5,9 +5,9 @@ from functools import partial
 from dpnb.papers.pearson import VARIANTS, PearsonTree
 
 from ..studies.pearson import DEPTH
-from . import Paper, Text
+from . import Declaration, Text
 
-PAPER = Paper(
+PAPER = Declaration(
     chapter=5,
     estimator=PearsonTree,
     board="Pearson tree",

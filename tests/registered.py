@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from dpnb.boosting.booster import PrivateBooster
@@ -12,13 +11,8 @@ from dpnb.estimators.base import PrivateClassifier
 from dpnb.papers.baselines import AdaBoost, CARTDPsAdaBoost, DPAdaBoost
 from dpnb.papers.baselines_forest import RandomSplitForest, RandomTrees
 from dpnb.papers.baselines_logistic import LogisticRegression
-from dpnb.papers.diffprfs import DiffPRFs
-from dpnb.papers.dpada import DPAda
-from dpnb.papers.edprf import EDPRF
-from dpnb.papers.pearson import VARIANTS, PearsonTree
 from private_trees.lineage.trees import PINQID3, DiffGen, DiffPC45, DiffPID3, DiffPRF, DTDiff, SuLQID3
-
-Parameters = Mapping[str, Any]
+from private_trees.papers import BY_CHAPTER, Declaration, Parameters
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,34 +46,23 @@ def _boosted(estimator: type[PrivateClassifier]) -> Entry:
     )
 
 
+def _repaired(paper: Declaration) -> Entry:
+    return Entry(
+        estimator=paper.estimator,
+        small=paper.small,
+        private=paper.private,
+        leaking={"as written": paper.estimator.as_written} | paper.leaking,
+        learns=paper.learns,
+    )
+
+
 _ALL = (
+    *map(_repaired, BY_CHAPTER),
     _older(DTDiff, {"n_specialisations": 25}, n_specialisations=3),
     _older(DiffGen, n_specialisations=3),
     _older(DiffPC45, {}, max_depth=2),
     _older(DiffPID3, max_depth=2),
     _older(DiffPRF, max_depth=2, n_trees=2),
-    Entry(
-        estimator=DiffPRFs,
-        small={"n_trees": 2, "max_depth": 2},
-        private={
-            "default": {},
-            "full bags": {"bags": "full", "utility": "info_gain"},
-            "Bernoulli bags, Gini": {"bags": "bernoulli", "bag_rate": 0.3, "utility": "gini"},
-            "disjoint bags, all attributes": {"bags": "disjoint", "max_features": "all"},
-            "cover": {"bags": "cover", "bag_rate": 2, "n_trees": 3},
-            "in two steps": {
-                "selection": "two-step",
-                "size_query": True,
-                "stop": "noisy",
-                "categorical": "multiway",
-            },
-        },
-        leaking={
-            "as written": DiffPRFs.as_written,
-            "bounds from the data": partial(DiffPRFs, bounds="data", selection="two-step"),
-        },
-        learns={"n_trees": 15, "utility": "gini", "max_features": "all"},
-    ),
     _older(PINQID3, max_depth=2),
     Entry(
         estimator=RandomTrees,
@@ -87,60 +70,9 @@ _ALL = (
         learns={"n_trees": 25, "max_depth": 9},
     ),
     _older(SuLQID3, max_depth=2),
-    Entry(
-        estimator=PearsonTree,
-        small={"max_depth": 2},
-        private={
-            "C": {},
-            "S": VARIANTS["S"] | {"n_shards": 30},
-            "class codes": {"statistic": "phi-codes", "selection": "exponential", "n_shards": 3},
-            "signed": {"statistic": "phi-signed"},
-        },
-        leaking={
-            "as written": PearsonTree.as_written,
-            "one class": partial(PearsonTree, stop="one-class"),
-        },
-        learns={"max_depth": 8},
-    ),
     _boosted(AdaBoost),
     _boosted(CARTDPsAdaBoost),
-    Entry(
-        estimator=DPAda,
-        small={"n_rounds": 4, "uniform": 5, "geometric": 2},
-        private={
-            "default": {},
-            "swing": {"schedule": "swing"},
-            "random": {"schedule": "random"},
-            "improved, with δ": {"schedule": "improved", "delta": 1e-5, "n_rounds": 12},
-            "fixed step": {"learning_rate": 0.3},
-        },
-        leaking={"as written": DPAda.as_written},
-        learns={"n_rounds": 60, "learning_rate": 0.5},
-    ),
     _boosted(DPAdaBoost),
-    Entry(
-        estimator=EDPRF,
-        small={"n_trees": 2, "max_depth": 2},
-        private={
-            "default": {},
-            "trees by the budget": {"n_trees": None},
-            "Poisson bags, full depth": {"bags": "poisson", "stop": "depth"},
-            "cover, labels": {
-                "bags": "cover",
-                "bag_rate": 2,
-                "n_trees": 3,
-                "leaf": "label",
-                "levels": "geometric",
-            },
-            "exponential mechanism, normalised Gini": {
-                "selection": "exponential",
-                "utility": "gini_normalised",
-            },
-            "text, made private": {"splits": "multiway", "reuse": False, "stop": "depth", "leaf": "label"},
-        },
-        leaking={"as written": EDPRF.as_written},
-        learns={},
-    ),
     Entry(
         estimator=RandomSplitForest,
         small={"n_trees": 2, "max_depth": 3},
@@ -159,5 +91,9 @@ _ALL = (
         learns={"n_rounds": 60, "learning_rate": 0.5},
     ),
 )
-ENTRIES = {entry.estimator.__name__: entry for entry in _ALL}
+_CHAPTER = {kind: paper.chapter for paper in BY_CHAPTER for kind in paper.estimators}
+ENTRIES = {
+    entry.estimator.__name__: entry
+    for entry in sorted(_ALL, key=lambda e: (_CHAPTER.get(e.estimator, 99), e.estimator.__name__))
+}
 """By the name of the class, in the order of the chapters."""

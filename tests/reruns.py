@@ -14,6 +14,8 @@ from typing import Any
 import matplotlib as mpl
 import papermill
 
+from private_trees.papers import BY_CHAPTER, Declaration
+
 NOTEBOOKS = Path(__file__).resolve().parent.parent / "notebooks"
 Parameters = Mapping[str, Any]
 
@@ -32,51 +34,24 @@ def _live(**small: Any) -> list[Parameters]:
     return [{**each, **small} for each in (*_BUDGETS, *_SETS, *_GRID)]
 
 
-_SPARK: Parameters = {"engine": "spark", "dataset": "bank", "max_depth": 2}
+def _of(paper: Declaration) -> dict[str, list[Parameters]]:
+    """The sets of a paper's notebooks, of which each has some of the parameters."""
+    cheapest, *others = paper.reruns
+    sets = [{"epsilon": 0.05} | cheapest, *_live(repeats=cheapest["repeats"]), *others]
+    found = {}
+    for name in paper.notebooks:
+        has = papermill.inspect_notebook(NOTEBOOKS / f"{name}.ipynb")
+        own = [{key: value for key, value in each.items() if key in has} for each in sets]
+        found[name] = [each for each in own if each]
+    return found
+
 
 RERUNS: dict[str, list[Parameters]] = {
     "01_foundations": _DRAWS,
     "02_mechanisms": _DRAWS,
     "03_trees": _DRAWS,
     "03_appendix": _DRAWS,
-    "04_diffprfs": [
-        {"epsilon": 0.05, "n_trees": 1, "max_depth": 1},
-        *_live(),
-        {"n_trees": 100, "max_depth": 10},
-    ],
-    "04_appendix": [
-        {"epsilon": 0.05, "n_trees": 1, "max_depth": 1, "repeats": 1},
-        *_live(repeats=1),
-        {"n_trees": 100, "max_depth": 10, "repeats": 1},
-    ],
-    "05_pearson": [
-        {"epsilon": 0.05, "max_depth": 1, "n_shards": 1},
-        *_live(),
-        {"max_depth": 7, "n_shards": 1000},
-        _SPARK,
-    ],
-    "05_appendix": [
-        {"epsilon": 0.05, "max_depth": 1, "n_shards": 1, "repeats": 2},
-        *_live(repeats=2),
-        {"max_depth": 7, "n_shards": 1000, "repeats": 2},
-        _SPARK,
-    ],
-    "06_dpada": [
-        {"epsilon": 0.05, "n_rounds": 4, "repeats": 2},
-        *_live(repeats=2),
-        {"n_rounds": 200, "repeats": 2},
-    ],
-    "06_appendix": [
-        {"epsilon": 0.05, "n_rounds": 4, "repeats": 2},
-        *_live(repeats=2),
-        {"n_rounds": 200, "repeats": 2},
-    ],
-    "07_edprf": [
-        {"epsilon": 0.05, "n_trees": 1, "tree_depth": 2, "repeats": 2},
-        *_live(repeats=2),
-        {"n_trees": 20, "tree_depth": 10, "repeats": 2},
-    ],
-    "07_appendix": _GRID,
+    **{name: sets for paper in BY_CHAPTER for name, sets in _of(paper).items()},
     "08_audit": [{"draws": 1000}, {"seed": 0, "draws": 20_000}],
     "08_appendix": [{"runs": 400}, {"seed": 0, "runs": 2000}],
     "09_leaderboard": [

@@ -27,6 +27,7 @@ from dpnb.records.memory import Records
 from dpnb.trees.scores import INFO_GAIN
 from private_trees.chapters.diffprfs_appendix import scores_apart
 from private_trees.lineage.trees import DiffGen, DiffPC45
+from private_trees.papers import PAPERS
 from private_trees.site import claims
 from private_trees.site.claims import ClaimError, Paper, badge, dangling, load, page, text_of
 from private_trees.studies import runs
@@ -252,9 +253,7 @@ def test_every_verdict_is_a_word_and_has_a_colour_of_its_own() -> None:
 
 
 MEASURED = {  # places of the papers that tell experiments; the patent has none
-    "diffprfs": re.compile(r"figure|table|section (?:4\.2|5)", re.IGNORECASE),
-    "dpada": re.compile(r"^(?:figures?|tables?|section 4)\b", re.IGNORECASE),
-    "edprf": re.compile(r"^section 4, (?:figures?|tables?)\b", re.IGNORECASE),
+    name: re.compile(paper.measured, re.IGNORECASE) for name, paper in PAPERS.items() if paper.measured
 }
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,12 +20,14 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.ticker import LogLocator
 
-from dpnb import Categorical, Continuous, Domain
+from cases import EPSILONS, LEVELS, LINES, TWO, points
+from cases.diffprfs import SETS, trees
+from cases.dpada import first_steps, rounds
+from dpnb import Categorical, Continuous
 from dpnb.papers import dpada as dpada_paper
-from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.records.grid import Shape
 from dpnb.release import pictures
-from dpnb.trees.tree import Tree
+from private_trees import drawings, modules_of
 from private_trees.auditing import tradeoff
 from private_trees.auditing.fixed import compare
 from private_trees.board import standings
@@ -45,6 +47,7 @@ from private_trees.drawings import (
 )
 from private_trees.drawings.common import label_ends
 from private_trees.exercises.pearson import phi
+from private_trees.papers import PAPERS
 from private_trees.site import figures
 from private_trees.site.figures import NARROW, faults, show
 from private_trees.site.narrow import narrow
@@ -53,7 +56,6 @@ from private_trees.studies import runs, selection
 from private_trees.studies.scale import PassCost
 from private_trees.tables import edprf as tables_edprf
 
-MODULES = (audit, bets, board, diffprfs, dpada, edprf, foundations, pearson, plots, rebuild, scale)
 LETTERS, WIDEST = 8.0, 5.3  # points; inches, of which a telephone of 390 px shows 60 % or more
 WIDER = "pictures.plot_shapes"  # of a reader's own models
 RNG = np.random.default_rng(0)
@@ -61,30 +63,8 @@ RNG = np.random.default_rng(0)
 # --- what the figures are given ---------------------------------------------------------------------------------
 
 
-def points(**axes: list[Any]) -> pd.DataFrame:
-    """Means with errors at every combination of the axes."""
-    rows = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
-    return pd.DataFrame(rows).assign(mean=lambda t: 0.5 + 0.1 * t.get("epsilon", 1.0), error=0.01)
-
-
-TWO, EPSILONS, LEVELS = ["one", "two"], [0.1, 1.0], {name: {"floor": 0.6} for name in ("one", "two")}
-AT_ONE = points(dataset=TWO, epsilon=EPSILONS)
-LADDER = points(dataset=TWO, method=["00 a", "01 b"], epsilon=EPSILONS)
-REPEATS = pd.concat(
-    [
-        points(
-            metric=["accuracy", "auc"],
-            method=TWO,
-            utility=["max", "gini"],
-            max_depth=[1, 5],
-            epsilon=EPSILONS,
-        )
-    ]
-    * 2
-).assign(label=lambda t: t["method"], value=lambda t: t["mean"])
 X, HALF, DRAWS = np.linspace(-2.0, 2.0, 41), np.full(41, 0.25), np.random.default_rng(0).normal(size=500)
-PRIOR, BITS = np.linspace(0.01, 0.99, 50), np.array([0, 1, 1, 0, 0])
-LINES = pd.DataFrame({"a": [1.0, 10.0], "b": [2.0, 5.0]}, index=[10, 100])
+PRIOR = np.linspace(0.01, 0.99, 50)
 ANSWERS = {"with": np.repeat(np.arange(3), 10), "without": np.repeat(np.arange(3), [20, 5, 5])}
 BOARD = points(method=["a", "b"], dataset=["one", "three", "two"], epsilon=EPSILONS).assign(loss=0.1)
 LEADS = BOARD.query("method == 'a'").assign(mean=0.01, half=0.02)
@@ -116,26 +96,6 @@ SOON = pd.DataFrame(
 CURVE = tradeoff(RNG.normal(size=200), 2 + RNG.normal(size=200))
 REBUILT = points(method=["a", "b"], epsilon=[0.1, np.inf]).assign(excess=0.1, right=0.6)
 REBUILT = REBUILT.set_index(["method", "epsilon"])
-PLACES = np.linspace(0.1, 0.9, 9)
-SETS = {"D": (PLACES, [0] * 9), "D′": (np.append(PLACES, 0.5), [0] * 9 + [1])}
-
-
-def trees() -> list[Tree]:
-    line = Domain((Continuous("x", 0, 1),), (0, 1))
-    one = DiffPRFs.as_written(domain=line, epsilon=0.1, n_trees=1, max_depth=1, random_state=2016)
-    return [one.fit(pd.DataFrame({"x": x}), y).trees_[0] for x, y in SETS.values()]
-
-
-def rounds(seed: int = 2023) -> list[dpada.Round]:
-    reading = dpada_paper.READINGS[grids.ACCURATE]
-    return dpada.three_rounds(dpada.NINE.first, reading=reading, epsilon=1.0, seed=seed)
-
-
-def first_steps(n: int) -> dict[str, Any]:
-    sides = {"D": dpada.NINE.first, "D′": dpada.NINE.second}
-    return {name: dpada.first_steps(part, epsilon=1.0, runs=n) for name, part in sides.items()}
-
-
 FIGURES = [
     partial(foundations.draw_promise, ANSWERS, epsilon=1.0, low=0, high=2),
     partial(foundations.draw_neighbours),
@@ -147,100 +107,7 @@ FIGURES = [
     partial(foundations.draw_split_table, np.array([[3, 1], [0, 1]]), branch=1, label=1),
     partial(foundations.draw_signal, LINES),
     partial(foundations.draw_tree_flow),
-    partial(diffprfs.plot_two_trees, SETS, trees()),
-    partial(diffprfs.plot_dataflow),
-    partial(diffprfs.plot_dataflow, repaired=True),
-    partial(diffprfs.plot_shares, [("all", 4, ()), ("a part", 2, ("size", "rest"))]),
-    partial(
-        diffprfs.plot_splits_found,
-        pd.DataFrame({"on D": [0, 0], "on D′": [137, 198], "exact": [0.65, 0.99]}, index=[1, 5]),
-        runs=200,
-    ),
-    partial(
-        diffprfs.plot_bounds,
-        dict.fromkeys(TWO, pd.DataFrame({"least": [0.4, 0.3], "most": [0.6, 0.5]})),
-        claim=1,
-    ),
-    partial(diffprfs.plot_choice, pd.DataFrame({"gain": [1e-6, 1e-5], "max": [1e-3, 1e-2]}, index=EPSILONS)),
-    partial(diffprfs.plot_copies, [0, 1], np.array([0.4, 0.6]), [1, 1]),
-    partial(diffprfs.plot_intervals, [0, 0.3, 0.6, 1], [0, 1], {1: [0.3, 0.3, 0.4], 2: [0.2, 0.2, 0.6]}),
-    partial(diffprfs.plot_repairs, REPEATS, true_epsilon={"one": "1.00", "two": "2.00"}),
-    partial(diffprfs.plot_depths, REPEATS[REPEATS["metric"] == "auc"], floor=0.5),
-    partial(diffprfs.plot_beside, REPEATS, levels={"accuracy": {"floor": 0.5}, "auc": {}}),
-    partial(pearson.draw_blocks, {"a": BITS, "b": 1 - BITS}, BITS, m=2, score=phi),
-    partial(pearson.draw_blocks, {"a": BITS, "b": 1 - BITS}, BITS, m=1, score=phi),
-    partial(pearson.draw_dataflow),
-    partial(pearson.draw_points, {"D": [0.1, 0.1], "D′": [0.1, 0.2]}),
-    partial(pearson.draw_stops, {"D": (8, 0), "D′": (8, 1)}),
-    partial(
-        pearson.plot_curves,
-        LINES,
-        levels={"claim": 1.0},
-        xscale="log",
-        xlabel="records",
-        ylabel="change",
-    ),
-    partial(
-        pearson.plot_sets,
-        points(dataset=["one", "two", "three"], label=["a", "b"], epsilon=EPSILONS),
-        levels=LEVELS | {"three": {"floor": 0.6}},
-    ),
-    partial(pearson.plot_price, LADDER, booked={"00 a": "∞", "01 b": "1.00"}),
-    partial(
-        pearson.plot_shards,
-        points(dataset=TWO, label=["S", "blocks"], shards=[1, 64]).assign(auc=0.8),
-        metrics={"mean": "accuracy", "auc": "AUC"},
-    ),
-    partial(dpada.plot_rounds, rounds(), first_steps(3)),
-    partial(dpada.draw_flow, dpada.WRITTEN, passes="no noise"),
-    partial(dpada.draw_flow, dpada.REPAIRED, passes="private"),
-    partial(dpada.plot_sizes, {"weight": 1e-5, "noise": 30.0}),
-    partial(dpada.plot_jumps, np.array([0.0, 1.0]), {10: np.array([0.0, 0.5])}),
-    partial(
-        dpada.plot_shares,
-        pd.DataFrame(
-            {"data": ["D", "D′"], "share": [0.0, 0.5], "low": [0.0, 0.4], "high": [0.1, 0.6]},
-            index=["all", "all"],
-        ),
-        label="share",
-    ),
-    partial(dpada.draw_schedules, {"a": [0, 1, 0], "b": [1, 1, 1]}, limit=1),
-    partial(dpada.plot_budgets, AT_ONE.assign(label="a"), levels=LEVELS),
-    partial(
-        dpada.plot_by_schedule,
-        points(dataset=TWO, schedule=["a"], n_rounds=[3, 4], epsilon=EPSILONS),
-        levels={"one": 0.6, "two": 0.6},
-    ),
-    partial(
-        dpada.plot_runs,
-        pd.DataFrame(
-            [(s, d, m, 0.8, m == 3) for s in ("all", "swing") for d in TWO for m in (3, 4)],
-            columns=["method", "dataset", "n_rounds", "accuracy", "last"],
-        ),
-    ),
-    partial(dpada.plot_ladder, LADDER, steps=["00 a", "01 b"]),
-    partial(
-        dpada.plot_bounds,
-        pd.DataFrame(
-            {"claim": ["1", "4"], "lower_95": [8.0, 3.0], "theory": ["refuted", "holds"]}, index=["a", "b"]
-        ),
-    ),
-    partial(edprf.plot_choices, ["A", "B"], {"x": np.array([0.7, 0.3]), "y": np.array([0.6, 0.4])}),
-    partial(edprf.draw_orders, [1.0, 0.4, 0.1], "ABC"),
-    partial(edprf.draw_dataflow),
-    partial(edprf.draw_bins, {"D": (np.array([0.0, 0.1, 0.1]), [0, 1, 1], np.array([0.05]))}),
-    partial(edprf.draw_paths, {"plain": {"to C": [("A", 0.2), ("C", 0.3)]}}),
-    partial(edprf.plot_errors, {"left": LINES, "right": LINES}),
-    partial(edprf.draw_parts, [["1", "2"], ["3"]], [["1", "z"], ["3", "2"]], "z", "2"),
-    partial(edprf.draw_roots, {"D": [1, 1], "D′": [1, 6]}),
-    partial(edprf.plot_forests, LADDER.assign(label=LADDER["method"]), LEVELS),
-    partial(edprf.plot_ladder, LADDER, (0.1, 1.0), {"00 a": "∞", "01 b": "1.00"}),
-    partial(
-        edprf.plot_ablations,
-        points(dataset=TWO, label=["a", "b"], tree_depth=[4, 5], epsilon=EPSILONS),
-        levels={"one": 0.5, "two": 0.5},
-    ),
-    partial(edprf.plot_budgets, LADDER, ["00 a", "01 b"]),
+    *(figure for stem in PAPERS for figure in import_module(f"cases.{stem}").FIGURES),
     partial(audit.draw_instruments),
     partial(audit.plot_climbing, CLIMB, {"a": 1.0, "b": 2.0}, claim=1.0),
     partial(
@@ -415,11 +282,12 @@ def test_a_figure_can_be_read_and_does_not_mislead(make: partial[Figure]) -> Non
 def test_every_figure_is_in_the_table() -> None:
     made = {
         f"{module.__name__.rpartition('.')[2]}.{of}"
-        for module in MODULES
+        for module in modules_of(drawings.__name__)
         for of, function in vars(module).items()
         if of.startswith(("plot_", "draw_")) and function.__module__ == module.__name__
+        if function.__annotations__["return"] == "Figure"
     }
-    assert made - {name(make) for make in FIGURES} == {"scale.draw_one_pass", "scale.draw_tree"}
+    assert made - {name(make) for make in FIGURES} == {"scale.draw_one_pass"}
 
 
 @pytest.mark.parametrize("spoil", ["small", "outside", "wide", "dark"])

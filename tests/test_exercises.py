@@ -5,15 +5,13 @@ The chapters' own solutions are run by `pytest --nbval notebooks`.
 
 from __future__ import annotations
 
-import hmac
 import inspect
 import itertools
 import math
 import subprocess
 import sys
 import warnings
-import zlib
-from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -23,16 +21,18 @@ import pandas as pd
 import pytest
 from scipy.stats import beta
 
-from dpnb.papers.dpada import causal, definition7
+from cases import RIGHT, Answer, Answers
+from cases.pearson import pattern
 from dpnb.trees.scores import Score
+from private_trees import exercises, modules_of
 from private_trees.auditing.fixed import compare
 from private_trees.auditing.multiplicity import holm
 from private_trees.board.standings import MUCH
-from private_trees.exercises import answers, audit, board, diffprfs, dpada, edprf, foundations, pearson, scale
+from private_trees.exercises import answers, audit, board, foundations, pearson, scale
+from private_trees.papers import PAPERS
 from private_trees.site.notebook import main
 from private_trees.studies.pearson import shifted
 
-Answer = Callable[..., Any]
 ROOT = Path(__file__).resolve().parent.parent
 
 # --- chapters 1 to 3--------------------------------------------------------------------------------------------
@@ -86,104 +86,6 @@ def one_table(score: Score, n: int) -> float:
 
 def needed(candidates: int, **changed: float) -> float:
     return foundations.records_needed(candidates, **changed)  # type: ignore[arg-type]
-
-
-# --- chapters 4 and 5 -------------------------------------------------------------------------------------------
-
-
-def intervals(scale: float, *, lengths: bool = True, centred: bool = True, sum_to_1: bool = True) -> Answer:
-    def law(ends: Any, scores: Any, epsilon: float, sensitivity: float) -> Any:
-        power = epsilon * (scores - scores.max() * centred) / (scale * sensitivity)
-        weight = (np.diff(ends) if lengths else 1) * np.exp(power)
-        return weight / weight.sum() if sum_to_1 else weight
-
-    return law
-
-
-def pair(stops: Answer) -> Any:
-    counts = itertools.product(range(12), repeat=2)
-    return next(((a, b), (a, b + 1)) for a, b in counts if stops((a, b)) != stops((a, b + 1)))
-
-
-def midpoints(values: Any) -> set[float]:
-    return {(a + b) / 2 for a in [0, *values] for b in [*values, 1] if a < b and {a, b} & set(values)}
-
-
-def all_values(values: Any) -> set[float]:
-    return {(a + b) / 2 for a, b in itertools.pairwise([0, *sorted(values), 1])}
-
-
-def any_two(values: Any) -> set[float]:
-    ends = [0, *sorted(set(values)), 1]
-    return {(a + b) / 2 for a in ends for b in ends if a < b}
-
-
-def coefficient(table: Any) -> float:
-    (_, b), (c, d) = table
-    n, ones, class_1 = np.sum(table), c + d, b + d
-    below = ones * (n - ones) * class_1 * (n - class_1)
-    return 0.0 if below == 0 else float(abs(n * d - ones * class_1) / np.sqrt(below))
-
-
-def signed(table: Any) -> float:
-    return coefficient(table) * float(np.sign(np.linalg.det(table)))
-
-
-def undefined(table: Any) -> float:
-    with np.errstate(all="ignore"):
-        return float(abs(np.linalg.det(table)) / np.sqrt(np.prod([*table.sum(0), *table.sum(1)])))
-
-
-def covariation(table: Any) -> float:
-    return float(abs(table[1][1] - table[1].sum() * table[:, 1].sum() / max(float(np.sum(table)), 1.0)))
-
-
-def hashed(keys: Any, m: int, secret: bytes) -> list[int]:
-    return [int(hmac.new(secret, key.encode(), "sha256").hexdigest(), 16) % m for key in keys]
-
-
-def numbers(keys: Any) -> Any:
-    return np.array([int(key.split()[1]) for key in keys])
-
-
-def pattern(n: int) -> list[pearson.Row]:
-    return [((i + 1) // 2 % 2, i // 2 % 2, i % 2) for i in range(n)]
-
-
-DRAWN = np.random.default_rng(0)
-
-# --- chapters 6 and 7 -------------------------------------------------------------------------------------------
-
-
-def bounded(margins: Any) -> Any:
-    return np.minimum(1, np.exp(-margins))
-
-
-def flipped(*, rate: float = 1.0, centred: bool = True, shuffle: bool = True) -> Answer:
-    def choose(scores: Any, given: float, shuffled: Any, coin: Any) -> int:
-        order = shuffled(len(scores)) if shuffle else range(len(scores))
-        best = max(scores) if centred else 0
-        return next(i for i in order if coin(math.exp(rate * given * (scores[i] - best))))
-
-    return choose
-
-
-def put_back(scores: Any, rate: float, shuffled: Any, coin: Any) -> int:
-    while True:
-        i: int = shuffled(len(scores))[0]
-        if coin(math.exp(rate * (scores[i] - max(scores)))):
-            return i
-
-
-def path(leaf: int, levels: int, epsilon: float) -> list[float]:
-    above = [epsilon * share for share in edprf.level_shares(levels, "harmonic")[: leaf - 1]]
-    return [*above, epsilon - sum(above)]
-
-
-def right_label(gap: float, rate: float, classes: int) -> float:
-    """The best one is named if all that stand before it refuse."""
-    refuses = 1 - math.exp(-rate * gap)
-    return sum(refuses**before for before in range(classes)) / classes
 
 
 # --- chapters 8 to 10 --------------------------------------------------------------------------------------------
@@ -241,9 +143,9 @@ def shards(keys: Any, m: int) -> Any:
 
 # --- answers ----------------------------------------------------------------------------------------------------
 
-RIGHT = ""
 # Answers to each check, and what they are told.
-ANSWERS: dict[Answer, list[tuple[Answer, str]]] = {
+ANSWERS: Answers = {
+    **{check: found for stem in PAPERS for check, found in import_module(f"cases.{stem}").ANSWERS.items()},
     foundations.check_geometric: [
         (geometric, RIGHT),
         (lambda rng, n, e: np.round(rng.laplace(scale=1 / e, size=n)), r"ε = 0\.5, noise -?\d"),
@@ -294,132 +196,6 @@ ANSWERS: dict[Answer, list[tuple[Answer, str]]] = {
         (lambda k, **a: 2 * needed(k, **a), "monotone"),
         (lambda k, **a: needed(k, **a | {"epsilon": 1.0}), "a tenth of the budget"),
         (lambda k, **a: "many", "the exercise's node: 'many' is returned, expected a number"),
-    ],
-    diffprfs.check_intervals: [
-        (intervals(2), RIGHT),
-        (intervals(2, lengths=False), "a short interval with the best score: you have"),
-        (intervals(1), "equal lengths: you have"),
-        (intervals(2, centred=False), "scores of thousands: .* overflows"),
-        (intervals(2, sum_to_1=False), "equal lengths: the probabilities add up to"),
-        (lambda *_: [1.0], "equal lengths: 1 numbers for 2 intervals"),
-    ],
-    diffprfs.check_stop_rule: [
-        (pair, RIGHT),
-        (lambda stops: ((5, 0), (5, 1)), "stop below ten records: .* both stop"),
-        (lambda stops: ((9, 0), (0, 9)), "stop if all records have one class: .* differ by 18 records"),
-        (lambda stops: ((5, 1), (5, 2)), "stop if all records have one class: .* both go on"),
-        (lambda stops: ((0, -1), (0, 0)), "counts cannot be negative"),
-    ],
-    diffprfs.check_poisson: [
-        (lambda budget, trees, rate: math.log1p(budget / (trees * rate)), RIGHT),
-        (lambda budget, trees, rate: budget / trees, "B = 1, 25 trees, rate 1: .* above B"),
-        (lambda budget, trees, rate: np.log1p(budget / trees), "a rate of one half: .* is allowed"),
-        (lambda budget, trees, rate: budget / (2 * trees), "B = 1, 25 trees, rate 1: .* is allowed"),
-    ],
-    diffprfs.check_midpoints: [
-        (midpoints, RIGHT),
-        (all_values, r"two values .* 0\.3 is possible and missing"),
-        (any_two, r"two values .* no bag gives 0\.5"),
-    ],
-    pearson.check_phi: [
-        (coefficient, RIGHT),
-        (signed, "the cut says the opposite"),
-        (undefined, "all records in one branch.*yours nan, expected 0"),
-        (covariation, "the cut says the class.*expected 1"),
-    ],
-    pearson.check_shards: [
-        (hashed, RIGHT),
-        (lambda keys, m, _: np.arange(len(keys)) * m // len(keys), r"more at the end: \d+ others"),
-        (lambda keys, m, _: np.arange(len(keys)) % m, "one record more in front: 2000 others"),
-        (
-            lambda keys, m, _: np.argsort(np.argsort(keys)) * m // len(keys),
-            r"one record more .*\d+ others",
-        ),
-        (lambda keys, m, _: DRAWN.integers(m, size=len(keys)), "the same keys twice"),
-        (
-            lambda keys, m, _: [zlib.crc32(key.encode()) % m for key in keys],
-            "two secrets: 2.. records.*Without the secret anybody",
-        ),
-        (lambda keys, m, _: numbers(keys) % m, "two secrets: 250 records"),
-        (lambda keys, m, secret: (numbers(keys) + sum(secret)) % m, "two secrets: 250 records"),
-        # Linear: a salt renames the shards of equal lengths.
-        (lambda keys, m, secret: [zlib.crc32(secret + k.encode()) % m for k in keys], "two secrets"),
-        (lambda keys, m, _: [0] * len(keys), "sizes of the shards"),
-        (lambda keys, m, secret: np.add(hashed(keys, m, secret), 1), "from 1 to 8: expected 0 to 7"),
-        (lambda keys, m, _: 0, "the shape"),
-    ],
-    pearson.check_pair: [
-        (lambda: (pattern(8), pattern(9)[-1]), RIGHT),
-        (lambda: (pattern(8), (0, 2, 1)), r"row 8 is \(0, 2, 1\)"),
-        (lambda: ([(1, 1, 1)] * 9, (0, 0, 0)), "a loss of 0.00"),
-        (lambda: (pattern(3), (0, 0, 0)), "3 rows: expected 4"),
-    ],
-    pearson.check_share: [
-        (lambda total, leaf, h, m, blocks: (total - leaf) / (h * (m if blocks else 1)), RIGHT),
-        (lambda total, leaf, h, m, blocks: (total - leaf) / h, "m = 8, blocks.*books 4.5"),
-        (lambda total, leaf, h, m, blocks: (total - leaf) / (h * m), "m = 8, by record"),
-        (lambda total, leaf, h, m, blocks: total / (h * m), "expected 1"),
-    ],
-    dpada.check_schedule: [
-        (definition7, RIGHT),
-        (causal, r"coins \[1\].*no zero in front"),
-        (lambda h: [b * (1 - a) for a, b in itertools.pairwise([0, *h])], r"\[1, 1\].*no zero in front"),
-        (list, r"coins \[0, 1, 1, 0\].*zeros on both sides"),
-        (lambda h: [0] * len(h), r"coins \[1\]: you give \[0\]"),
-        (lambda h: 3, "expected a list of 0 and 1"),
-        (lambda h: [1] * len(h), r"coins \[0\].*adds none"),
-        (lambda h: [*definition7(h)[:-1], 0], r"coins \[1\]|reaches the last round"),
-    ],
-    dpada.check_weights: [
-        (bounded, RIGHT),
-        (lambda z: np.exp(-z), r"margins \[-3.*weight of 20.1"),
-        (lambda z: bounded(z) / bounded(z).sum(), r"margins \[-3.0.*: a record of margin .* joins"),
-        (lambda z: -z, "a weight of 3, .*more than 1"),
-        (lambda z: np.minimum(1, -z), "negative"),
-        (lambda z: np.ones(len(z)), r"MadaBoost has \[1.0, 1.0, 1.0, 0.607"),
-        (lambda z: 1.0, "expected one a record"),
-    ],
-    dpada.check_guess: [
-        (lambda box: box.label(0.0) == 1, RIGHT),
-        (lambda box: True, "run 0: the model was trained on D"),
-        (lambda box: False, "found in 0 of 60"),
-        (lambda box: 1, "expected True for D′"),
-        (lambda box: box.label(1.0) == 1, "trained on D"),
-    ],
-    edprf.check_permute_and_flip: [
-        (flipped(), RIGHT),
-        (flipped(centred=False), r"coin\(.*subtract the best"),
-        (flipped(shuffle=False), r"scores \(6, 4, 2\) at rate 0.5: your law is \[1. 0. 0.\]"),
-        (put_back, "must not come back.*exponential mechanism"),
-        (flipped(rate=0.5), "at rate 0.5: your law is"),
-        (lambda s, r, o, c: len(s), "you return 3; expected"),
-    ],
-    edprf.check_path_budgets: [
-        (path, RIGHT),
-        (
-            lambda leaf, h, e: e * edprf.level_shares(h, "harmonic")[:leaf],
-            "leaf on level 2 of 3, epsilon 1: the path spends 0.4545",
-        ),
-        (
-            lambda leaf, h, e: [e / leaf] * leaf,
-            r"leaf on level 3 of 3, epsilon 1: level 1 has 0.3333; equation \(9\) gives it 0.1818",
-        ),
-        (lambda leaf, h, e: [e], "1 budgets; the path has 3 nodes"),
-    ],
-    edprf.check_broken_stop: [
-        (lambda trees: ([0] * (2 * trees), 1), RIGHT),
-        (lambda trees: ([0, 1] * (2 * trees), 1), "2 trees, seed 0: some tree splits on D;"),
-        (lambda trees: ([0] * (2 * trees), 0), "no tree splits on D'"),
-        (lambda trees: ([0] * (trees - 1), 1), "must meet another label"),
-        (lambda trees: ([0] * (2 * trees - 1), "1"), "is no label"),
-    ],
-    edprf.check_right_label: [
-        (right_label, RIGHT),
-        (
-            lambda g, r, k: 1 / (1 + (k - 1) * math.exp(-r * g)),
-            "2 classes, gap 1, rate 0.5: you say 0.6225",
-        ),
-        (lambda g, r, k: 1 - math.exp(-r * g) / 2, "3 classes, gap 1, rate 0.5"),
     ],
     audit.check_bet: [
         (bet, RIGHT),
@@ -644,9 +420,11 @@ def test_nbval_refuses_a_wrong_answer_and_a_figure_that_may_mislead(tmp_path: Pa
 
 
 def test_every_check_is_in_the_table() -> None:
-    modules = (audit, board, diffprfs, dpada, edprf, foundations, pearson, scale)
     checks = {
-        f"{m.__name__.rpartition('.')[2]}-{n}" for m in modules for n in vars(m) if n.startswith("check_")
+        f"{m.__name__.rpartition('.')[2]}-{n}"
+        for m in modules_of(exercises.__name__)
+        for n, function in vars(m).items()
+        if n.startswith("check_") and function.__module__ == m.__name__
     }
     assert {name(check).replace("test_exercises", "board") for check in ANSWERS} == checks
     assert all([says for _, says in answers].count(RIGHT) == 1 for answers in ANSWERS.values())

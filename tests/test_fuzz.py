@@ -25,13 +25,13 @@ from dpnb.errors import FewRecordsWarning
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.papers.dpada import READINGS, DPAda
 from dpnb.papers.edprf import EDPRF
-from dpnb.papers.pearson import PearsonTree
 from dpnb.records import memory as counts
 from dpnb.records.bags import MODES
+from private_trees.papers import BY_CHAPTER
 from registered import ENTRIES
 
 FITS = 1800  # of the tests; as many as take half a minute
-WRITTEN = (DPAda, DiffPRFs, EDPRF, PearsonTree)
+WRITTEN = [paper.estimator for paper in BY_CHAPTER]
 # fmt: off
 ODD: tuple[Any, ...] = (
     None, np.nan, np.inf, -np.inf, 1e300, -3, "?", "1_0", "", "7", b"7", 1j, [1], {"a": 1}, (1, 2), 10**400,

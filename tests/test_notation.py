@@ -10,14 +10,13 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from private_trees.papers import BY_CHAPTER
+
 ROOT = Path(__file__).resolve().parent.parent
 NOTATION = (ROOT / "book" / "notation.md").read_text(encoding="utf-8")
-CHAPTERS = {
+CHAPTERS: dict[str, tuple[str, ...]] = {
     "1–3": ("01_foundations", "02_mechanisms", "03_trees", "03_appendix"),
-    "4": ("04_diffprfs", "04_appendix"),
-    "5": ("05_pearson", "05_appendix"),
-    "6": ("06_dpada", "06_appendix"),
-    "7": ("07_edprf", "07_appendix"),
+    **{str(paper.chapter): paper.notebooks for paper in BY_CHAPTER},
 }
 OTHER_MEANING = "Unlike elsewhere"
 ALSO_WITH_AN_INDEX = {"varepsilon", "D", "n", "S"}  # a symbol of its own with an index or a sign

@@ -40,6 +40,7 @@ from private_trees.board import price, regression, rivals
 from private_trees.board.settings import PUBLIC
 from private_trees.board.tuning import DEFAULTS, PURE, TUNED
 from private_trees.experiments import GRIDS
+from private_trees.papers import BY_CHAPTER
 from private_trees.site import claims
 from private_trees.site.observations import _true_of, plain, spoiled
 from private_trees.studies.runs import COLUMNS, FIT, read
@@ -182,7 +183,7 @@ def small_fits() -> dict[str, list[float]]:
     return found
 
 
-OURS = ("DiffPRFs", "PearsonTree", "DPAda", "EDPRF", "PrivateBooster")
+OURS = (*(paper.estimator.__name__ for paper in BY_CHAPTER), "PrivateBooster")
 
 
 def defaults() -> list[Any]:

@@ -210,7 +210,6 @@ def test_a_paper_as_written_stands_beside_its_own_repair_and_is_grey() -> None:
 
 
 def test_each_paper_as_written_has_a_repair_that_claims_as_much() -> None:
-    assert set(standings.REPAIRED) == set(learners.WRITTEN)
     assert {learners.LEARNERS[own].delta for own in standings.REPAIRED.values()} == {0.0}
     assert learners.LEARNERS[OURS].delta > 0  # broken twin
 

@@ -14,46 +14,15 @@ import pandas as pd
 from dpnb.errors import DataError
 from dpnb.terminal import Parser, announce, command
 
-from .board import corners, learners, references, regression, settings, stress, tuning
-from .studies import (
-    audit,
-    auditor,
-    auditor_curves,
-    auditor_games,
-    auditor_own,
-    diffprfs,
-    dpada,
-    edprf,
-    importances,
-    lineage,
-    pearson,
-    reconstruction,
-    subjects,
-)
+from . import board, modules_of, studies
 from .studies.runs import KEYS, Study, missing, points_of, read, results_folder, run
 
-STUDIES = (
-    diffprfs,
-    lineage,
-    audit,
-    auditor_curves,
-    auditor,
-    auditor_games,
-    auditor_own,
-    dpada,
-    tuning,
-    edprf,
-    pearson,
-    settings,
-    learners,
-    references,
-    regression,
-    stress,
-    corners,
-    subjects,
-    reconstruction,
-    importances,
-)
+STUDIES = [
+    module
+    for folder in (studies, board)
+    for module in modules_of(folder.__name__)
+    if hasattr(module, "GRIDS")
+]
 GRIDS: dict[str, Callable[[], Study]] = {
     name: grid for study in STUDIES for name, grid in study.GRIDS.items()
 }

@@ -22,13 +22,9 @@ from dpnb.domain import Domain
 from dpnb.errors import FewRecordsWarning
 from dpnb.papers.baselines_forest import RandomTrees
 from dpnb.papers.baselines_logistic import LogisticRegression
-from dpnb.papers.diffprfs import DiffPRFs
-from dpnb.papers.dpada import DPAda
-from dpnb.papers.edprf import EDPRF
-from dpnb.papers.pearson import VARIANTS, PearsonTree
 from dpnb.records.memory import Records
 
-from ..studies import diffprfs, dpada, edprf, pearson
+from ..papers import PAPERS, settings_of
 from ..studies.runs import DELTA, Cell, Study, cells, read, results_folder
 from ..studies.scores import class_scores
 from ..studies.sets import EPSILONS, split_of
@@ -38,6 +34,12 @@ from .rivals import Rival, board_study, choices, tuning_study
 TUNING, BOARD, AS_WRITTEN = "board_tuning", "board", "board_written"
 INNER_SHARE = 0.2  # of a training part, held back to compare settings
 
+# Those with δ first.
+_OF_PAPERS = [
+    (name, make, paper.settings)
+    for paper in sorted(PAPERS.values(), key=lambda paper: not paper.takes_delta)
+    for name, make in reversed(paper.makers(paper.board).items())
+]
 MAKE: dict[str, Callable[..., Any]] = {
     "PrivateBooster, δ": partial(PrivateBooster, delta=DELTA),
     "PrivateBooster, δ, additive": partial(PrivateBooster, delta=DELTA, additive=True),
@@ -45,36 +47,16 @@ MAKE: dict[str, Callable[..., Any]] = {
     "PrivateBooster, additive": partial(PrivateBooster, additive=True),
     "logistic regression, δ": partial(LogisticRegression, delta=DELTA),
     "logistic regression by ranks, δ": partial(LogisticRegression, delta=DELTA, bins="ranks"),
-    "DPAda-R, δ": partial(DPAda, delta=DELTA),
-    "DPAda-R": DPAda,
-    "DiffPRFs-R": DiffPRFs,
-    "eDPRF-R": EDPRF,
-    "Pearson tree": PearsonTree,
+    **{name: make for name, make, _ in _OF_PAPERS},
     "random trees": RandomTrees,
 }
 
 
-def _grid(*names: str, **columns: tuple[Any, ...]) -> dict[str, dict[str, Any]]:
-    """Settings by name, from a column of values for each parameter."""
-    rows = zip(*columns.values(), strict=True)
-    return {name: dict(zip(columns, row, strict=True)) for name, row in zip(names, rows, strict=True)}
-
-
-_GRADIENTS = _grid(
+_GRADIENTS = settings_of(
     *("100, rate 4", "100, rate 16", "60, rate 64", "200, rate 4", "100, rate 1", "30, rate 16"),
     n_rounds=(100, 100, 60, 200, 100, 30),
     learning_rate=(4.0, 16.0, 64.0, 4.0, 1.0, 16.0),
     clip=(0.5, 0.5, 0.3, 0.5, 0.5, 0.5),
-)
-_ROUNDS = _grid(
-    *("30, α by noise", "30, rate 0.4", "60, rate 0.4", "150, rate 0.2", "250, rate 0.2", "15, rate 0.5"),
-    n_rounds=(30, 30, 60, 150, 250, 15),
-    learning_rate=(None, 0.4, 0.4, 0.2, 0.2, 0.5),
-)
-_TREES = _grid(
-    *("25 trees, depth 5", "15 trees, depth 4", "10 trees, depth 3", "5 trees, depth 5", "25 trees, depth 8"),
-    n_trees=(25, 15, 10, 5, 25),
-    max_depth=(5, 4, 3, 5, 8),
 )
 _PLANS: dict[str, Any] = {
     "PrivateBooster, δ": {"as it comes": {}},
@@ -83,18 +65,8 @@ _PLANS: dict[str, Any] = {
     "PrivateBooster, additive": {"as it comes": {}},
     "logistic regression, δ": _GRADIENTS,
     "logistic regression by ranks, δ": _GRADIENTS,
-    "DPAda-R, δ": _ROUNDS,
-    "DPAda-R": _ROUNDS,
-    "DiffPRFs-R": _TREES,
-    "eDPRF-R": _grid(
-        *("as it comes", "depth 4", "stop by depth", "one tree", "10 trees"),
-        n_trees=(None, None, None, 1, 10),
-        max_depth=(6, 4, 6, 6, 6),
-        stop=("noisy", "noisy", "depth", "noisy", "noisy"),
-    ),
-    "Pearson tree": {f"C, depth {depth}": {"max_depth": depth} for depth in (6, 4, 8)}
-    | {"S, depth 4": VARIANTS["S"] | {"max_depth": 4}},
-    "random trees": _grid(
+    **{name: found for name, _, found in _OF_PAPERS},
+    "random trees": settings_of(
         *(
             "25 trees, depth 8",
             "25 trees, depth 5",
@@ -202,21 +174,14 @@ def _by_split(study: Study) -> Study:
 
 # --- The papers as written ----------------------------------------------------------------------------------
 
-_FIRST = "0 as written"  # step of a ladder
-WRITTEN: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
-    "DiffPRFs": (diffprfs.LADDER[_FIRST], {"utility": "max", "max_depth": 5}),
-    "DPAda, Improved": (dpada.STEPS[_FIRST][0], {"reading": dpada.ACCURATE + ", raw", "n_rounds": 50}),
-    "eDPRF": (edprf.WRITTEN[edprf.AS_WRITTEN], {}),
-    "Pearson tree": (pearson.METHODS[pearson.AS_WRITTEN], {"max_depth": pearson.DEPTH}),
-}
-"""Each paper's version → what makes it, as its chapter's ladder begins, and what a cell says of that."""
+WRITTEN = {paper.text.name: paper.text for paper in PAPERS.values()}
 
 
 def measure_written(cell: Cell) -> dict[str, float]:
     """Test scores of one fit as written, and the ledger's ε, which is not the claimed one."""
     parts = parts_of(cell.dataset, cell.seed, False)
     size = {name: value for name in ("max_depth", "n_rounds") if (value := getattr(cell, name))}
-    model = WRITTEN[cell.method][0](epsilon=cell.epsilon, random_state=cell.random_state(), **size)
+    model = WRITTEN[cell.method].make(epsilon=cell.epsilon, random_state=cell.random_state(), **size)
     fitted = model.fit(parts.records)
     return class_scores(fitted._votes(parts.codes), parts.labels) | {"ledger_epsilon": fitted.ledger_.epsilon}
 
@@ -224,7 +189,7 @@ def measure_written(cell: Cell) -> dict[str, float]:
 def written_grid() -> Study:
     """The papers as written on Adult and Bank, in the board's splits and at its ε; three seeds."""
     axes: dict[str, Any] = {"dataset": ("adult", "bank"), "epsilon": EPSILONS, "seed": range(3)}
-    found = [cell for method, (_, said) in WRITTEN.items() for cell in cells(method=method, **said, **axes)]
+    found = [cell for text in WRITTEN.values() for cell in cells(method=text.name, **text.cell, **axes)]
     found.sort(key=lambda cell: (cell.dataset, cell.seed, cell.epsilon))
     return Study(AS_WRITTEN, found, measure_written, row_a_cell=True)
 

@@ -11,6 +11,7 @@ import pandas as pd
 from scipy import stats
 
 from ..auditing.multiplicity import holm
+from ..papers import BY_CHAPTER, PAPERS
 from ..studies import audit
 from ..studies.runs import read, wide
 from ..studies.sets import ONE_SPLIT, TESTED
@@ -25,8 +26,7 @@ ADDITIVE = (  # of those on the board
     "PrivateBooster, additive",
     "logistic regression, δ",
     "logistic regression by ranks, δ",
-    "DPAda-R, δ",
-    "DPAda-R",
+    *(name for paper in PAPERS.values() if paper.additive for name in paper.makers(paper.board)),
     "DP-EBM",
     "S-BDT",  # a tree of it splits on one attribute
     "diffprivlib logistic",
@@ -70,12 +70,8 @@ SHORT = {  # for a narrow table that says elsewhere whether there is δ
     "logistic regression by ranks, δ": "logistic, ranks",
 }
 MUCH = (1e3, 1e4)  # n·ε, ends of its ranges
-REPAIRED = {  # paper as written → its repaired version on the board, pure as the paper
-    "DiffPRFs": "DiffPRFs-R",
-    "Pearson tree": "Pearson tree",
-    "DPAda, Improved": "DPAda-R",
-    "eDPRF": "eDPRF-R",
-}
+REPAIRED = {paper.text.name: paper.board for paper in BY_CHAPTER}
+"""Paper as written → its repaired version on the board, pure as the paper."""
 
 
 class Source(NamedTuple):

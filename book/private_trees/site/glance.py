@@ -15,18 +15,13 @@ from pathlib import Path
 import pandas as pd
 
 from ..board import standings
+from ..papers import PAPERS
 from ..studies import runs
 from . import claims
 
 WIDTH, HEIGHT = 400, 270  # of a picture; a telephone shows it at nearly this size
 LEFT, RIGHT, TOP, BOTTOM = 52, 388, 34, 222  # of its plot
 EPSILON = 1.0  # of the table
-REPAIRED = {  # name in claims → on the board
-    "DiffPRFs": "DiffPRFs-R",
-    "The Pearson tree": "Pearson tree",
-    "DPAda": "DPAda-R",
-    "eDPRF": "eDPRF-R",
-}
 LINES = {  # on the picture of AUC: name there → on the board
     "this book's booster": "PrivateBooster, δ",
     "DPAda, repaired": "DPAda-R",
@@ -156,9 +151,10 @@ def table(root: Path) -> str:
 
     rows = []
     for paper in papers:
-        claim = next(c for c in paper.claims if c.id == f"{paper.claims[0].id.partition('-')[0]}-privacy")
+        stem = paper.claims[0].id.partition("-")[0]
+        claim = next(c for c in paper.claims if c.id == f"{stem}-privacy")
         link = f"[{paper.title}](../{paper.chapter})"
-        rows.append((link, claims.badge(claim), *cells(REPAIRED[paper.title])))
+        rows.append((link, claims.badge(claim), *cells(PAPERS[stem].board)))
     booster = "[PrivateBooster](../notebooks/09_leaderboard.ipynb)"
     rows += [
         (f"{booster}, pure ε", "this book's own", *cells("PrivateBooster")),

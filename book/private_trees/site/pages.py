@@ -17,30 +17,18 @@ from typing import Any
 
 from dpnb import PrivateBooster, PrivateBoosterRegressor
 from dpnb.files import write_whole
-from dpnb.papers.baselines import AdaBoost, CARTDPsAdaBoost, DPAdaBoost
-from dpnb.papers.baselines_forest import RandomSplitForest, RandomTrees
 from dpnb.papers.baselines_logistic import LogisticRegression
-from dpnb.papers.diffprfs import DiffPRFs
-from dpnb.papers.dpada import DPAda
-from dpnb.papers.edprf import EDPRF
-from dpnb.papers.pearson import PearsonTree
 from dpnb.terminal import Parser, command
 
 from ..board.rivals import BOARD, RIVALS, Rival
-from ..lineage.trees import PINQID3, DiffGen, DiffPC45, DiffPID3, DiffPRF, DTDiff, SuLQID3
+from ..papers import BY_CHAPTER
 from ..studies.runs import results_folder
 from . import glance
 from .templates import environment
 
 PAGES = ("estimators", "code", "rivals")
 CHAPTERS: dict[type, str] = {
-    **dict.fromkeys(
-        (DTDiff, DiffGen, DiffPC45, DiffPID3, DiffPRF, DiffPRFs, PINQID3, RandomTrees, SuLQID3),
-        "notebooks/04_diffprfs",
-    ),
-    PearsonTree: "notebooks/05_pearson",
-    **dict.fromkeys((AdaBoost, CARTDPsAdaBoost, DPAda, DPAdaBoost), "notebooks/06_dpada"),
-    **dict.fromkeys((EDPRF, RandomSplitForest), "notebooks/07_edprf"),
+    **{kind: paper.page for paper in BY_CHAPTER for kind in paper.estimators},
     **dict.fromkeys(
         (LogisticRegression, PrivateBooster, PrivateBoosterRegressor), "notebooks/09_leaderboard"
     ),

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from bs4 import Tag
 from bs4.element import NavigableString, PageElement
 
+from ..papers import BY_CHAPTER
 from . import paper
 
 FINDING = "p:has(> strong:first-child)"
@@ -38,14 +39,14 @@ SLIDES = (
     Slide("notebooks/01_foundations", PICTURE, FINDING, slice(2)),
     Slide("notebooks/02_mechanisms", PICTURE, FINDING, slice(1)),
     Slide("notebooks/03_trees", PICTURE, FINDING, slice(2)),
-    Slide("notebooks/04_diffprfs", PICTURE, FINDING, slice(1, 3)),
-    Slide("notebooks/04_diffprfs", CODE),
-    Slide("notebooks/05_pearson", PICTURE, FINDING, slice(1, 3)),
-    Slide("notebooks/05_pearson", CODE, number=1),
-    Slide("notebooks/06_dpada", PICTURE, FINDING, slice(2)),
-    Slide("notebooks/06_dpada", CODE),
-    Slide("notebooks/07_edprf", PICTURE, FINDING, slice(2, 4)),
-    Slide("notebooks/07_edprf", CODE, number=1),
+    *(
+        slide
+        for one in BY_CHAPTER
+        for slide in (
+            Slide(one.page, PICTURE, FINDING, slice(*one.said)),
+            Slide(one.page, CODE, number=one.code),
+        )
+    ),
     Slide("notebooks/08_audit", PICTURE, FINDING, slice(1, 3)),
     Slide("notebooks/08_audit", CODE),
     Slide("notebooks/09_leaderboard", TABLE, FINDING, slice(1, 2)),

@@ -24,6 +24,7 @@ from dpnb.trees.growth import NOISES
 from ..auditing.releases import Spent, spent
 from ..auditing.twins import TWINS
 from ..board.learners import MAKE
+from ..papers import PAPERS
 from .runs import DELTA, Cell, Study, cells, read, results_folder, wide
 from .targets import (
     ADD,
@@ -81,11 +82,8 @@ def replay_grid() -> Study:
 BOARD_REPLAY = "board_replay"
 TRIPLES = 50
 SMALL: dict[str, dict[str, Any]] = {
-    "DiffPRFs": {"n_trees": 2, "max_depth": 2},
+    **{paper.estimator.__name__: dict(paper.small) for paper in PAPERS.values()},
     "RandomTrees": {"n_trees": 2, "max_depth": 3},
-    "PearsonTree": {"max_depth": 2},
-    "DPAda": {"n_rounds": 4, "uniform": 5, "geometric": 2},
-    "EDPRF": {"n_trees": 2, "max_depth": 2},
     "LogisticRegression": {"n_rounds": 6, "uniform": 5, "geometric": 2},
     "PrivateBooster": {"n_rounds": 4, "uniform": 5, "geometric": 2},
 }

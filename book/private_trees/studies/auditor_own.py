@@ -20,10 +20,6 @@ from dpaudit.pairs import DOMAIN, NEIGHBOURS, Pair, pair_of, pairs
 from dpaudit.scan import scan
 from dpnb.boosting.booster import PrivateBooster
 from dpnb.domain import Categorical, Domain
-from dpnb.papers.diffprfs import DiffPRFs
-from dpnb.papers.dpada import DPAda
-from dpnb.papers.edprf import EDPRF
-from dpnb.papers.pearson import PearsonTree
 from dpnb.replay.finding import exceeds
 from dpnb.replay.tape import replay_estimator
 
@@ -31,6 +27,7 @@ from ..auditing.deltas import LossSample
 from ..auditing.exact import exact
 from ..auditing.followed import scan_by_replay
 from ..auditing.forced import forced
+from ..papers import BY_CHAPTER
 from .runs import DELTA, Cell, Study, cells, wide
 from .targets import ADD
 
@@ -40,11 +37,7 @@ WITH_DELTA = ", δ"
 OWN: dict[str, Callable[..., Any]] = {
     "PrivateBooster": PrivateBooster,
     "PrivateBooster" + WITH_DELTA: partial(PrivateBooster, delta=DELTA),
-    "DiffPRFs": DiffPRFs,
-    "PearsonTree": PearsonTree,
-    "DPAda": DPAda,
-    "DPAda" + WITH_DELTA: partial(DPAda, delta=DELTA),
-    "EDPRF": EDPRF,
+    **{n: make for paper in BY_CHAPTER for n, make in paper.makers(paper.estimator.__name__).items()},
 }
 REPLAY, MANY, EXACT, SCAN = "replay", "replay, many records", "exact", "scan"
 
@@ -193,7 +186,7 @@ def measure_own(cell: Cell) -> dict[str, float]:
 
 
 def own_grid() -> Study:
-    """Seven guarantees of five estimators, both relations, all instruments that apply; and twins."""
+    """All guarantees of these estimators, both relations, all instruments that apply; and twins."""
     axes = {"neighbours": NEIGHBOURS, "epsilon": EPSILON}
     found = cells(method="PearsonTree", reading=EXACT, **axes)
     found += cells(method=OWN, reading=(REPLAY, SCAN), **axes)

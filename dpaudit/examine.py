@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,7 +19,7 @@ from dpnb.replay.tape import replay
 from .adapters import OnDomain
 from .fits import NOTED, AttackError, Sample
 from .generators import generators
-from .hunt import Allowance, Bets, Hunt
+from .hunt import Bets, Hunt
 from .pairs import DOMAIN, NUMBERS, Pair
 from .scan import scan
 from .settings import AuditSettings, shared
@@ -46,70 +47,70 @@ class Examination:
     seconds: float = field(default=0.0, compare=False)  # that it took
 
 
-class _Desk:
-    """An audit as it goes on: what was found, and what could not be looked at."""
+@dataclass(frozen=True)
+class Case:
+    """An audit as it goes on, which every instrument is handed."""
 
-    def __init__(self, factory: Callable[[], Any], tried: Sequence[Pair], settings: AuditSettings) -> None:
-        self.factory, self.tried, self.began = factory, tried, time.monotonic()
-        # Half of what the audit may err is for the bets. Any pair may be scanned, and the generators are tried once.
+    factory: Callable[[], Any]
+    tried: Sequence[Pair]
+    looking: AuditSettings  # the claim, with the confidence of one look
+    hunt: Hunt
+    skipped: list[str] = field(default_factory=list)
+    looked: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, factory: Callable[[], Any], tried: Sequence[Pair], settings: AuditSettings) -> Case:
+        """Half of what it may err is for the bets; any pair may be scanned, and the generators are tried once."""
         half = shared(settings.confidence, 2)
-        self.looking = replace(settings, confidence=shared(half, len(tried) + 1), progress=False)
-        self.hunt = Hunt(factory, tried, replace(settings, confidence=half), Allowance(settings))
-        self.found: list[Finding] = []
-        self.skipped: list[str] = []
-        self.why = ""
-        self.looked: list[str] = []
+        looking = replace(settings, confidence=shared(half, len(tried) + 1), progress=False)
+        return cls(factory, tried, looking, Hunt(factory, tried, replace(settings, confidence=half)))
 
-    @property
-    def convicted(self) -> bool:
-        return any(finding.violated for finding in self.found)
-
-    def look(self, instrument: Callable[..., Sequence[Finding]], pair: Pair) -> None:
-        """Take down what a scan finds on a pair, or why it could not look."""
+    def look(self, instrument: Callable[..., Sequence[Finding]], pair: Pair) -> Sequence[Finding]:
+        """What a scan finds on a pair; or nothing, and why it could not look is written down."""
         known, on_pair = OnDomain(self.factory, pair.domain), vars(replace(self.looking, pair=pair.name))
         try:
-            self.found += instrument(known, pair.first, pair.second, **on_pair)
-            self.looked += [pair.name] if instrument is scan else []
+            found = instrument(known, pair.first, pair.second, **on_pair)
         except AttackError as error:
             self.skipped.append(f"{instrument.__name__} on pair {pair.name!r}: {error}")
+            return ()
+        self.looked.extend([pair.name] if instrument is scan else [])
+        return found
 
-    def work(self) -> None:
-        """Scan a few pairs, draw the noise again, scout all pairs, scan those that look odd, and bet."""
-        malformed = [
-            pair for pair in self.tried if pair.malformed
-        ]  # where an honest fit neither raises nor warns
-        first = {id(pair): pair for pair in (self.tried[0], self.tried[-1], *malformed)}
-        looks: list[tuple[Any, Pair]] = [
-            *((scan, pair) for pair in first.values()),
-            (generators, self.tried[0]),
-        ]
-        for instrument, pair in looks:
-            self.look(instrument, pair)
-            if self.convicted:
-                return
-        hunt = self.hunt
-        with hunt.at_work():
-            hunt.begin()
-            hunt.check()
-            for pair in [pair for pair in hunt.suspects() if id(pair) not in first][:SUSPECTS]:
-                self.look(scan, pair)
-                if self.convicted:
-                    return
-            hunt.go_on()
-        if hunt.game.refuted:
-            bets = hunt.bets()
-            self.why = reason(self.factory, bets.pair, bets.finding, seed=self.looking.seed)
+    @property
+    def first(self) -> list[Pair]:
+        """The pairs that are scanned before any bet: two, and those where an honest fit neither raises nor warns."""
+        malformed = [pair for pair in self.tried if pair.malformed]
+        return [*{id(pair): pair for pair in (self.tried[0], self.tried[-1], *malformed)}.values()]
 
-    def result(self, *, interrupted: bool) -> Examination:
-        about = tuple(self.skipped), tuple(self.looked), interrupted, time.monotonic() - self.began
-        if self.convicted:
-            return Examination(tuple(self.found), None, *about)
-        if not self.hunt.game.runs:
-            raise AttackError(
-                "nothing was left for a bet: give more minutes or runs, or an estimator that fits faster"
-            )
-        bets = self.hunt.bets()
-        return Examination((*self.found, replace(bets.finding, why=self.why)), bets, *about)
+
+Found = Generator[Sequence[Finding], None, None]
+Instrument = Callable[[Case], Found]
+"""A case → what is found, as it is found; the audit ends with what refutes the claim."""
+
+
+def scans(case: Case) -> Found:
+    """Look into models that were fitted on a few pairs."""
+    for pair in case.first:
+        yield case.look(scan, pair)
+
+
+def noise(case: Case) -> Found:
+    """Draw the noise again."""
+    yield case.look(generators, case.tried[0])
+
+
+def bets(case: Case) -> Found:
+    """Scout all pairs, scan those that look odd, and bet; what these have shown is taken down in the end."""
+    done = {id(pair) for pair in case.first}
+    with case.hunt.at_work() as scout:
+        scout.begin()
+        scout.check()
+        for pair in [pair for pair in scout.suspects() if id(pair) not in done][:SUSPECTS]:
+            yield case.look(scan, pair)
+        case.hunt.go_on()
+
+
+INSTRUMENTS: tuple[Instrument, ...] = (scans, noise, bets)
 
 
 def examine(factory: Callable[[], Any], tried: Sequence[Pair], settings: AuditSettings) -> Examination:
@@ -133,14 +134,42 @@ def examine(factory: Callable[[], Any], tried: Sequence[Pair], settings: AuditSe
     KeyboardInterrupt
         If it comes before anything was found out.
     """
-    desk, interrupted = _Desk(factory, tried, settings), False
+    began, case = time.monotonic(), Case.of(factory, tried, settings)
+    game, found, why, interrupted = case.hunt.game, list[Finding](), "", False
     try:
-        desk.work()
+        for instrument in INSTRUMENTS:
+            if _convicts(found, instrument(case)):
+                break
+        else:
+            last = case.hunt.bets() if game.refuted else None
+            why = reason(factory, last.pair, last.finding, seed=settings.seed) if last else ""
     except KeyboardInterrupt:
-        if not (desk.convicted or desk.hunt.game.runs):
+        if not (any(finding.violated for finding in found) or game.runs):
             raise
         interrupted = True
-    return desk.result(interrupted=interrupted)
+    ended = None if any(finding.violated for finding in found) else _ended(case.hunt)
+    if ended:
+        found.append(replace(ended.finding, why=why))
+    spent = time.monotonic() - began
+    return Examination(tuple(found), ended, tuple(case.skipped), tuple(case.looked), interrupted, spent)
+
+
+def _convicts(found: list[Finding], looks: Found) -> bool:
+    """Take down what an instrument finds, until something refutes the claim; whether it did."""
+    with closing(looks):
+        for findings in looks:
+            found += findings
+            if any(finding.violated for finding in findings):
+                return True
+    return False
+
+
+def _ended(hunt: Hunt) -> Bets:
+    if not hunt.game.runs:
+        raise AttackError(
+            "nothing was left for a bet: give more minutes or runs, or an estimator that fits faster"
+        )
+    return hunt.bets()
 
 
 # --- Reasons ------------------------------------------------------------------------------------------------

@@ -1,9 +1,4 @@
-"""Audits that may stop at any time, by the fair-coin game with estimators, with mechanisms, or by hand.
-
-The rule for guesses is learned from past outputs only, anew whenever their number has doubled: a short list of events,
-each of which guesses one of the two data sets; an output in none of them gets no guess. What the list is chosen for is
-the growth of the wealth of :mod:`~dpaudit.betting` against the claim, since that is what stops early.
-"""
+"""Audits that may stop at any time, by the fair-coin game with a subject that runs elsewhere."""
 
 from __future__ import annotations
 
@@ -19,13 +14,10 @@ from numpy.typing import ArrayLike
 from dpnb.arrays import Floats
 from dpnb.replay.finding import Finding, exceeds
 
-from .betting import STEP, CoinGame, Tally, exp
+from .betting import STEP, CoinGame, exp
 from .events import OutputEvent
-from .rules import NO_GUESS, Lesson, Rule, _fitted
+from .rules import NO_GUESS, Learner, Lesson
 from .settings import AuditSettings, Keywords
-
-MOST_KEPT = 8_192  # outputs on each data set; a rule need not be learned from more
-
 
 # --- The monitor --------------------------------------------------------------------------------------------
 
@@ -72,28 +64,21 @@ class Monitor:
     ) -> None:
         settings.setdefault("seed", randbits(128))
         self.asked = asked = AuditSettings(**settings)
-        self.rule = Rule()
-        self._names = names or (lambda width: [f"output {j}" for j in range(width)])
-        self._tell = tell
-        self._coin, self._lots = map(np.random.default_rng, np.random.SeedSequence(asked.seed).spawn(2))
+        self._tell, self._best = tell, best
+        self._coin, lots = map(np.random.default_rng, np.random.SeedSequence(asked.seed).spawn(2))
         self._tossed: list[int] = []
-        self._kept: tuple[list[Floats], list[Floats]] = [], []
         self._game = CoinGame(
             confidence=asked.confidence, delta=asked.delta, reserve=reserve, gaussian=asked.gaussian
         )
-        self._best, self._lessons = best, self._taught(best, most_runs)
-        self._shown = self.rule, Tally()
-        self._next_lesson, self._next_look = 8, 1
-        self._path: list[tuple[float, float, float]] = []
-        self.runs = 0
-
-    def _taught(self, best: bool, most_runs: float) -> list[Lesson]:
-        """A lesson for each point of the claim that can be played against."""
         aims = self.points
         if best:  # probabilities should be as far apart as they can, whatever the claim allows
-            aims = [(math.inf, self.asked.delta), (0.0, 0.0)][: len(aims)]
-        enough = -math.log(1 - self.asked.confidence)
-        return [Lesson(epsilon, enough, delta, most_runs) for epsilon, delta in aims]
+            aims = [(math.inf, asked.delta), (0.0, 0.0)][: len(aims)]
+        enough = -math.log(1 - asked.confidence)
+        lessons = [Lesson(epsilon, enough, delta, most_runs) for epsilon, delta in aims]
+        self.learner = Learner(lessons, names=names, rng=lots)
+        self._next_look = 1
+        self._path: list[tuple[float, float, float]] = []
+        self.runs = 0
 
     def turn(self, kept: tuple[list[Floats], list[Floats]]) -> None:
         """Play on a pair, another one or the same again, with a part of the wealth that was laid aside.
@@ -107,11 +92,7 @@ class Monitor:
         """
         if self.runs:
             self._game.anew()
-        self.rule, self._shown = (
-            Rule(),
-            (Rule(), Tally()),
-        )  # those of the pair before tell nothing of this one
-        self._kept = kept
+        self.learner.forget(kept)
         self._learn()
 
     def ahead(self, count: int) -> list[int]:
@@ -170,13 +151,13 @@ class Monitor:
         if side != self.side:
             raise ValueError(f"side={side!r}: the coin says {self.side}; run the subject on monitor.side")
         self._tossed.pop(0)
-        guess = int(self.rule.sides(row[None])[0])
+        guess = int(self.learner.rule.sides(row[None])[0])
         self._game.add(None if guess == NO_GUESS else guess == side)
-        self._kept[side].append(row)
+        self.learner.kept[side].append(row)
         self.runs += 1
         if self.runs >= self._next_look:
             self._look()
-        if self.runs >= self._next_lesson:
+        if self.runs >= self.learner.due:
             self._learn()
 
     def _look(self) -> None:
@@ -184,37 +165,23 @@ class Monitor:
         self._next_look = math.floor(self.runs * 1.05) + 1
 
     def _learn(self) -> None:
-        if min(map(len, self._kept)) < 4:  # two for each half
-            self._next_lesson = self.runs + 1
+        """Guess by a new rule, where there is enough to learn one from, and lay the stakes anew."""
+        learned = self.learner.learn(self.runs, guessed=self._game.now)
+        if not learned:
             return
-        self._next_lesson = self.runs + sum(map(len, self._kept))
-        for rows in self._kept:
-            del rows[:-MOST_KEPT]  # the latest ones stay
-        width = max(len(row) for rows in self._kept for row in rows)
-        first, second = (np.array([_fitted(row[None], width)[0] for row in rows]) for rows in self._kept)
-        lots = int(self._lots.integers(2**31))
-        self._retire()
-        learned = [lesson.learn(first, second, self._names(width), seed=lots) for lesson in self._lessons]
         # What is to be refuted next: the claim, or what is just above the bound.
         against = self.bound + STEP if self._best else self.asked.claimed
         point = self._game.better([tally for _, tally in learned], against)
-        self.rule, suggested = learned[point]
+        self.learner.rule, suggested = learned[point]
         self._game.begin(suggested, point=point)
-
-    def _retire(self) -> None:
-        """Remember the rule that has guessed most on this pair."""
-        self._shown = max(
-            self._shown, (self.rule, self._game.now), key=lambda one: one[1].correct + one[1].wrong
-        )
 
     def seen_beside(self, width: int) -> bool:
         """Whether some output, of those that are kept, had more than ``width`` numbers."""
-        return any(len(row) > width for rows in self._kept for row in rows)
+        return any(len(row) > width for rows in self.learner.kept for row in rows)
 
     def finding(self) -> MonitoredFinding:
         """What was found so far."""
-        self._retire()
-        rule, shown = self._shown
+        rule, shown = self.learner.most_used(self._game.now)
         right = [
             f"{round(one.correct)} of {round(one.correct + one.wrong)}" for one in (shown, self._game.total)
         ]

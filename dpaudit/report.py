@@ -17,10 +17,11 @@ from matplotlib.figure import Figure
 from dpnb.files import write_whole
 from dpnb.replay.finding import Finding
 
-from .hunt import Bets, Tried
+from .hunt import Bets
 from .monitor import MonitoredFinding
 from .pairs import Pair
 from .scan import ScanFinding
+from .scout import Tried
 
 SUFFIXES = (".html", ".png")
 

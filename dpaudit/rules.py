@@ -1,4 +1,9 @@
-"""Rules for guesses, learned from past outputs."""
+"""Rules for guesses, learned from past outputs only, anew whenever their number has doubled.
+
+A rule is a short list of events, each of which guesses one of the two data sets; an output in none of them gets no
+guess. What the list is chosen for is the growth of the wealth of :mod:`~dpaudit.betting` against the claim, since that
+is what stops early.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +20,7 @@ from dpnb.arrays import Bools, Floats, Ints
 
 from .betting import Tally
 from .events import Events, OutputEvent, Statistic, classifiers, column, events
+from .settings import MOST_KEPT
 from .signs import STAKES, telling
 
 DOUBTS = 0.5  # wrong guesses that are added to those seen of an event: none seen is not none
@@ -273,3 +279,55 @@ def _best_guess(
     number = len(offered.relation)
     event = offered.event(offer.name, at % number, complement=at >= number)
     return offer, Guess(offer.between(event), offer.statistic, side)
+
+
+# --- Learning ------------------------------------------------------------------------------------------------
+
+
+class Learner:
+    """Outputs on D and on D′, and the rule that was learned from them, anew whenever their number has doubled.
+
+    Parameters
+    ----------
+    lessons : what rules are learned for, one for each point of the claim.
+    names : names of the numbers of an output.
+    rng : of classifiers.
+    """
+
+    def __init__(
+        self,
+        lessons: Sequence[Lesson],
+        *,
+        names: Callable[[int], Sequence[str]] | None,
+        rng: np.random.Generator,
+    ) -> None:
+        self._lessons, self._rng = lessons, rng
+        self._names = names or (lambda width: [f"output {j}" for j in range(width)])
+        self.due = 8  # number of runs after which to learn
+        self.forget(([], []))
+
+    def forget(self, kept: tuple[list[Floats], list[Floats]]) -> None:
+        """Learn from other outputs from now on: rules of the pair before tell nothing of this one."""
+        self.rule, self.kept = Rule(), kept
+        self._most_used = self.rule, Tally()
+
+    def learn(self, runs: int, *, guessed: Tally) -> list[tuple[Rule, Tally]]:
+        """A rule for each lesson, and what its guesses would have come to; none yet if outputs are too few."""
+        if min(map(len, self.kept)) < 4:  # two for each half
+            self.due = runs + 1
+            return []
+        self.due = runs + sum(map(len, self.kept))
+        for rows in self.kept:
+            del rows[:-MOST_KEPT]  # the latest ones stay
+        width = max(len(row) for rows in self.kept for row in rows)
+        first, second = (np.array([_fitted(row[None], width)[0] for row in rows]) for rows in self.kept)
+        lots = int(self._rng.integers(2**31))
+        self.most_used(guessed)
+        return [lesson.learn(first, second, self._names(width), seed=lots) for lesson in self._lessons]
+
+    def most_used(self, guessed: Tally) -> tuple[Rule, Tally]:
+        """The rule that has guessed most on this pair, and what its guesses came to, ``guessed`` by the present one."""
+        self._most_used = max(
+            self._most_used, (self.rule, guessed), key=lambda one: one[1].correct + one[1].wrong
+        )
+        return self._most_used

@@ -8,8 +8,8 @@ from typing import Any, TypedDict, TypeVar
 
 from dpnb.replay.finding import Finding
 
+MOST_KEPT = 8_192  # outputs on each data set that are kept; a rule need not be learned from more
 MIN_RUNS = 40  # on each data set: five learn, five choose an event, and thirty measure it
-
 SURE = 1 - 1e-6  # confidence of audits that run in tests: a private subject fails one in a million of them
 USUAL_RUNS = 1_000  # fits on each data set: a blatant leak takes some tens, and a test some seconds
 UNLIMITED = 10**9  # runs that no audit makes, where time is the limit

@@ -93,7 +93,7 @@ class Promise(NamedTuple):
     seen: float
 
 
-NOTHING = Promise(-math.inf, -math.inf)
+NO_PROMISE = Promise(-math.inf, -math.inf)
 
 
 def promise(first: Floats, second: Floats, *, epsilon: float, delta: float = 0.0) -> Promise:

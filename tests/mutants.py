@@ -343,7 +343,7 @@ PRIVACY = (
     Mutant("promises-judged-where-chosen", "dpaudit/signs.py", "audit_hunt",
            "for chosen, measured in (halves, halves[::-1]):",
            "for chosen, measured in zip(halves, halves, strict=True):"),
-    Mutant("time-is-no-limit", "dpaudit/hunt.py", "audit_hunt",
+    Mutant("time-is-no-limit", "dpaudit/scout.py", "audit_hunt",
            "return min(by_number, max(self._end - now, 0.0) / max(pace, 1e-9))",
            "return by_number"),
     Mutant("scan-without-a-split-level", "dpaudit/repeats.py", "audit_scan",

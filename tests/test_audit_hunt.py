@@ -21,19 +21,20 @@ import pytest
 from scipy.stats import binom
 
 from dpaudit import cli as audit_main
-from dpaudit import hunt as hunting
 from dpaudit import rules
+from dpaudit import scout as scouting
 from dpaudit.betting import CoinGame, gaussian_delta
 from dpaudit.cli import main
 from dpaudit.events import OutputEvent
 from dpaudit.examine import examine, reason
 from dpaudit.fits import NOTED, SILENT, AttackError, fitting
-from dpaudit.hunt import Allowance, Bets, Hunt, Plain
+from dpaudit.hunt import Bets, Hunt, Plain
 from dpaudit.look import MOST_COLUMNS, MOST_ENTRIES, Columns, Look, LookedAt, queries_for, sights
 from dpaudit.monitor import Monitor
 from dpaudit.pairs import DOMAIN, Pair, families
 from dpaudit.pairs import pairs as made
 from dpaudit.retell import _condition, not_looked_at, spent
+from dpaudit.scout import Allowance, Scout
 from dpaudit.settings import AuditSettings
 from dpaudit.signs import promise, signs, telling
 from dpaudit.words import words_of
@@ -143,9 +144,10 @@ class LouderTotal(NormalTotal):
 def begun(factory: Callable[[], Any], tried: Sequence[Pair], **asked_for: Any) -> Iterator[Hunt]:
     """A hunt that has scouted once."""
     settings = AuditSettings(**{"claimed": 1.0, "confidence": SURE} | asked_for)
-    with Hunt(factory, tried, settings, Allowance(settings)).at_work() as hunt:
-        hunt.begin()
-        hunt.check()
+    hunt = Hunt(factory, tried, settings)
+    with hunt.at_work() as scout:
+        scout.begin()
+        scout.check()
         yield hunt
 
 
@@ -204,7 +206,7 @@ def coins_left(game: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(game, "turn", counted)
     with monkeypatch.context() as one_process:
-        one_process.setattr(hunting, "fitting", lambda samples, jobs: fitting(samples, jobs=1))
+        one_process.setattr(scouting, "fitting", lambda samples, jobs: fitting(samples, jobs=1))
         hunted(Total, made(kinds=["duplicates"])[:3], runs=150, jobs=2)
     return left
 
@@ -253,7 +255,7 @@ def test_the_wealth_moves_to_the_pair_that_leaks(monkeypatch: pytest.MonkeyPatch
     bet = Hunt.bet
 
     def noted(hunt: Hunt, fits: float) -> None:
-        leaders.append(hunt.pairs[hunt.leader].name)
+        leaders.append(hunt.scout.leading.name)
         bet(hunt, fits)
 
     monkeypatch.setattr(Hunt, "bet", noted)
@@ -262,11 +264,11 @@ def test_the_wealth_moves_to_the_pair_that_leaks(monkeypatch: pytest.MonkeyPatch
     assert hunt.game.refuted
     assert "x = 0.6" in leaders[-1]
     assert len(set(leaders)) > 1
-    counts = {one.pair: one.runs for one in hunt.tried}
+    counts = {one.pair: one.runs for one in hunt.scout.tried}
     assert counts[leaders[-1]] > 10 * min(counts.values()) > 0
-    monkeypatch.setattr(Hunt, "scout", lambda hunt, fits: None)  # broken twin: stays where it began
+    monkeypatch.setattr(Scout, "again", lambda scout, fits: None)  # broken twin: stays where it began
     stays = hunted(SometimesRareValue, tried, runs=1_000, seed=3)
-    assert stays.allowance.fits > hunt.allowance.fits
+    assert stays.scout.spent > hunt.scout.spent
     assert not stays.game.refuted
 
 
@@ -297,7 +299,7 @@ class CountedFits(Total):
 
 def fits_of(tried: Sequence[Pair], runs: int) -> int:
     CountedFits.fits = 0
-    assert hunted(CountedFits, tried, runs=runs).allowance.fits == CountedFits.fits
+    assert hunted(CountedFits, tried, runs=runs).scout.spent == CountedFits.fits
     return CountedFits.fits
 
 
@@ -328,7 +330,7 @@ def test_all_pairs_share_the_fits(monkeypatch: pytest.MonkeyPatch) -> None:
         assert fits_of(tried, runs) == 2 * runs
     monkeypatch.setattr(Allowance, "left", 1e6)  # broken twin: nobody asks what is left
     with begun(CountedFits, tried, runs=40) as hunt:
-        assert hunt.allowance.fits > 80
+        assert hunt.scout.spent > 80
 
 
 @pytest.mark.parametrize("runs", [12, 40, 400])

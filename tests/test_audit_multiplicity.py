@@ -131,11 +131,11 @@ class Found:
 class Bets:
     """A hunt that finds all pairs odd and bets nothing."""
 
-    def __init__(self, factory: Any, tried: Any, settings: AuditSettings, allowance: Any) -> None:
+    def __init__(self, factory: Any, tried: Any, settings: AuditSettings) -> None:
         self.tried, self.settings, self.game = tried, settings, SimpleNamespace(runs=1, refuted=False)
 
     def at_work(self) -> Any:
-        return nullcontext()
+        return nullcontext(self)
 
     def suspects(self) -> Any:
         return self.tried

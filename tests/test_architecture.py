@@ -139,6 +139,40 @@ def test_the_page_lists_folders_from_the_bottom_up() -> None:
     )
 
 
+def picture(modules: Modules) -> str:
+    """The house as a Mermaid chart: who imports whom, without arrows that follow from others, and what all share."""
+    edges: dict[str, set[str]] = {}
+    for module, text in modules.items():
+        targets = {folder(known(name, modules)) for name in named(module, *text)}
+        edges.setdefault(folder(module), set()).update(targets - {folder(module), "shared", "dpnb"})
+    edges = {a: targets for a, targets in edges.items() if a not in ("shared", "dpnb")}
+    below: dict[str, set[str]] = {}
+    for a in TopologicalSorter(edges).static_order():
+        below[a] = edges.get(a, set()).union(*(below[b] for b in edges.get(a, ())))
+    arrows = [
+        f"    {a} --> {b}"
+        for a in sorted(edges)
+        for b in sorted(edges[a])
+        if not any(b in below[other] for other in edges[a])
+    ]
+    return "\n".join(["```mermaid", "flowchart TD", *arrows, "```"])
+
+
+def test_the_picture_of_the_house_is_made_of_its_imports() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    modules = sources(ROOT)
+    assert picture(modules) in page, f"draw this in CONTRIBUTING.md:\n{picture(modules)}"
+    more = dict(modules) | {"dpnb.spark.more": ("import dpnb.papers.edprf", False)}  # broken twin
+    assert picture(more) not in page
+
+
+def test_the_rooms_to_read_first_are_there() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("Read these first")[2]
+    named_there = re.findall(r"`([\w/]+\.py)`", page.partition("##")[0])
+    assert len(named_there) == 5
+    assert [name for name in named_there if not (ROOT / name).is_file()] == []
+
+
 @pytest.mark.parametrize(
     ("module", "line"),
     [

@@ -40,6 +40,7 @@ PAGES = [
 SPOKEN = {
     "text": "shows what is printed",
     "bibtex": "is no code",
+    "mermaid": "test_architecture.py makes it",
     "js": "test_documents.py runs it with Node",
 }
 PAGES_ELSEWHERE = {

@@ -1,4 +1,4 @@
-"""The auditor, with replays, exact laws, attacks, bets, scans, and worst-case neighbours."""
+"""The auditor of privacy claims: fits on worst-case neighbours, scans, noise drawn again, and bets."""
 
 from dpnb import terminal  # noqa: F401 - first, for it takes charge of a command while the others load
 

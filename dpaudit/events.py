@@ -1,7 +1,4 @@
-"""Bounds of ε from outputs on two neighbours, by the counts of an event that tells the data sets apart.
-
-A bound is a statement about the sampled outputs only, so a subject that passes is not proved private.
-"""
+"""Events: sets of outputs, by a threshold or a value of one number, that two samples show unequally often."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Leaks below the mathematics, which are last bits of released numbers, and the sources of noise.
+"""Noise that repeats itself, because of where it comes from: seeds, the clock, the process, global generators.
 
-A proof speaks of real numbers and of noise that nobody can draw again. A program releases floating-point numbers and
-seeds its generators. It also takes time, of which few proofs speak, and this is not audited.
+A proof speaks of noise that nobody can draw again; a program seeds its generators. It also takes time, of which few
+proofs speak, and this is not audited.
 """
 
 from __future__ import annotations

@@ -453,6 +453,7 @@ def signalled(line: list[str], number: int, wait: float) -> tuple[int, str, floa
     process = subprocess.Popen(
         line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # tests may run under nohup
     )  # fmt: skip
     while process.poll() is None and not catches(process.pid, signal.SIGTERM):
         time.sleep(0.005)

@@ -20,9 +20,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
+from dpaudit import AttackError, black_box
 from dpaudit.events import OutputEvent
-from dpaudit.fits import AttackError, seeded
-from dpaudit.look import black_box
+from dpaudit.fits import seeded
 from dpnb import Categorical, Continuous, Domain
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.privacy.laws import PermuteAndFlip

@@ -12,15 +12,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpaudit.pairs import DOMAIN, families, random_pair
+from dpaudit import families
+from dpaudit.pairs import DOMAIN, random_pair
 from dpnb import Curator, Ledger, PrivacyLeakWarning
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.privacy.curator import ROUNDING, open_curator
 from dpnb.records.bags import Bags, drawing
 from dpnb.records.memory import Records
-from dpnb.replay.finding import Finding
+from dpnb.replay import Finding, replay
 from dpnb.replay.neighbours import split_pair
-from dpnb.replay.tape import replay, replay_estimator
+from dpnb.replay.tape import replay_estimator
 from private_trees.auditing.exact import exact
 from private_trees.auditing.followed import replay_mechanism
 from private_trees.auditing.releases import spent

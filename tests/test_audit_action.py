@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from dpaudit.assertion import assert_private
+from dpaudit import assert_private
 from dpaudit.cli import _options
 from dpaudit.report import SUFFIXES
 

@@ -14,10 +14,9 @@ from scipy.integrate import quad
 from scipy.special import expit
 from scipy.stats import norm
 
+from dpaudit import AttackError, Monitor
 from dpaudit.betting import CoinGame, Tally, gaussian_delta, gaussian_variation, log_e_values, log_wealth
 from dpaudit.events import OutputEvent
-from dpaudit.fits import AttackError
-from dpaudit.monitor import Monitor
 from dpaudit.rules import Lesson, Rule
 from private_trees.auditing.bets import betting_bound, e_value, least_guesses, monitor, monitor_mechanism
 from private_trees.auditing.counts import clopper_pearson, epsilon_bound

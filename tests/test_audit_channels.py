@@ -21,9 +21,9 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from dpaudit.generators import CIRCUMSTANCES, clock_stopped, generators, globals_reset, process_changed
+from dpaudit import families, generators
+from dpaudit.generators import CIRCUMSTANCES, clock_stopped, globals_reset, process_changed
 from dpaudit.look import fine_bits
-from dpaudit.pairs import families
 from dpnb import PrivateBooster
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.privacy.curator import open_curator

@@ -16,16 +16,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpaudit import AttackError, MonitoredFinding, PrivacyViolation, assert_private, report
 from dpaudit import cli as audit_main
-from dpaudit import report
-from dpaudit.assertion import PrivacyViolation, assert_private
 from dpaudit.cli import main
-from dpaudit.fits import AttackError
-from dpaudit.monitor import MonitoredFinding
 from dpaudit.pairs import DOMAIN, KINDS
 from dpaudit.report import Report, alt_text, page, plot_wealth, write_report
 from dpnb.papers.pearson import PearsonTree
-from dpnb.replay.finding import Finding
+from dpnb.replay import Finding
 from private_trees.auditing.bets import monitor_mechanism
 
 PNG = b"\x89PNG\r\n\x1a\n"

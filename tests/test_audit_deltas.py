@@ -11,7 +11,8 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 from scipy.special import ndtr
 
-from dpaudit.pairs import DOMAIN, families
+from dpaudit import families
+from dpaudit.pairs import DOMAIN
 from dpnb import Ledger
 from dpnb.boosting.booster import PrivateBooster
 from dpnb.papers.diffprfs import DiffPRFs

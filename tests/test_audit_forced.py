@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit.pairs import DOMAIN, families
+from dpaudit import families
+from dpaudit.pairs import DOMAIN
 from dpnb.papers.dpada import DPAda
 from dpnb.papers.edprf import EDPRF
 from dpnb.papers.pearson import PearsonTree

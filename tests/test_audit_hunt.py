@@ -20,22 +20,20 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from dpaudit import AttackError, AuditSettings, Monitor, examine, families, rules, sights
 from dpaudit import cli as audit_main
-from dpaudit import rules
+from dpaudit import pairs as made
 from dpaudit import scout as scouting
 from dpaudit.betting import CoinGame, gaussian_delta
 from dpaudit.cli import main
 from dpaudit.events import OutputEvent
-from dpaudit.examine import examine, reason
-from dpaudit.fits import NOTED, SILENT, AttackError, fitting
+from dpaudit.examine import reason
+from dpaudit.fits import NOTED, SILENT, fitting
 from dpaudit.hunt import Bets, Hunt, Plain
-from dpaudit.look import MOST_COLUMNS, MOST_ENTRIES, Columns, Look, LookedAt, queries_for, sights
-from dpaudit.monitor import Monitor
-from dpaudit.pairs import DOMAIN, Pair, families
-from dpaudit.pairs import pairs as made
+from dpaudit.look import MOST_COLUMNS, MOST_ENTRIES, Columns, Look, LookedAt, queries_for
+from dpaudit.pairs import DOMAIN, Pair
 from dpaudit.retell import _condition, not_looked_at, spent
 from dpaudit.scout import Allowance, Scout
-from dpaudit.settings import AuditSettings
 from dpaudit.signs import promise, signs, telling
 from dpaudit.words import words_of
 from dpnb.papers.diffprfs import DiffPRFs
@@ -317,7 +315,7 @@ def no_endless_bets(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("no_endless_bets")
-@pytest.mark.parametrize("pairs", [1, 2, 9])
+@pytest.mark.parametrize("pairs", [1, pytest.param(2, marks=pytest.mark.nightly), 9])
 def test_all_fits_are_made_that_may_be_and_no_more(pairs: int) -> None:
     tried = made(kinds=["duplicates"])[:pairs]
     for runs in (*range(1, 30), 60, 131):

@@ -15,10 +15,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from dpaudit.pairs import pairs
-from dpaudit.scan import scan
-from dpaudit.settings import AuditSettings, shared
-from dpnb.replay.finding import Finding
+from dpaudit import AuditSettings, pairs, scan, shared
+from dpnb.replay import Finding
 from private_trees.auditing.multiplicity import apart, e_bh, e_closed, holm
 
 ALPHA, REPETITIONS, TESTS = 0.05, 4_000, 12

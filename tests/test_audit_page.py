@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import yaml
 
-from dpaudit.assertion import PrivacyViolation
+from dpaudit import PrivacyViolation
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "book" / "audit-yours.md").read_text(encoding="utf-8")

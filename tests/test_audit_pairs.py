@@ -13,9 +13,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpaudit.adapters import adapted, as_estimator, released
+from dpaudit import adapted, as_estimator, own_pair, released
+from dpaudit import pairs as made
 from dpaudit.cli import main
-from dpaudit.files import NeighbourError, own_pair
+from dpaudit.files import NeighbourError
 from dpaudit.pairs import (
     COPIES,
     DOMAIN,
@@ -28,7 +29,6 @@ from dpaudit.pairs import (
     STRATA,
     Pair,
 )
-from dpaudit.pairs import pairs as made
 from dpnb import Categorical, Continuous, Domain
 from dpnb.replay.neighbours import own_rows, row_keys, split_pair
 from private_trees.auditing.fixed import attack

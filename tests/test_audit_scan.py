@@ -30,9 +30,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 from audit_subjects import Honest as NoisyCounts
 from audit_subjects import SharedNoise
+from dpaudit import AttackError, AuditSettings, families, scan
 from dpaudit.contents import agree, contents
-from dpaudit.fits import AttackError
-from dpaudit.pairs import Pair, families, pair_of
+from dpaudit.pairs import Pair, pair_of
 from dpaudit.repeats import (
     BURN_IN,
     MOST_NUMBERS,
@@ -42,8 +42,7 @@ from dpaudit.repeats import (
     constant_on_each,
     runs_needed,
 )
-from dpaudit.scan import ScanFinding, scan
-from dpaudit.settings import AuditSettings
+from dpaudit.scan import ScanFinding
 from dpnb import PrivateBooster
 from dpnb.estimators.base import PrivateClassifier
 from dpnb.papers.diffprfs import DiffPRFs

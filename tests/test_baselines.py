@@ -19,8 +19,8 @@ from dpnb.papers.baselines import AdaBoost, CARTDPsAdaBoost, DPAdaBoost
 from dpnb.privacy.curator import Curator
 from dpnb.privacy.ledger import Ledger
 from dpnb.records.memory import Records
+from dpnb.replay import replay
 from dpnb.replay.neighbours import Part
-from dpnb.replay.tape import replay
 
 ALPHA = "weight α_t of a stump, from its exact weighted error"
 STUMP = "stump of least weighted error, without noise"

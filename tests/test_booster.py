@@ -11,7 +11,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
 
-from dpaudit.pairs import DOMAIN, families, pair_of, random_pair
+from dpaudit import families
+from dpaudit.pairs import DOMAIN, pair_of, random_pair
 from dpnb import Categorical, Continuous, Domain, DomainError, PrivateBooster, load
 from dpnb.boosting import stages
 from dpnb.boosting.booster import logistic
@@ -19,7 +20,7 @@ from dpnb.papers.stumps import round_budget
 from dpnb.records import memory as counts
 from dpnb.records.grid import public_grid
 from dpnb.records.memory import Records, WeightedRecords
-from dpnb.replay.finding import Finding
+from dpnb.replay import Finding
 from dpnb.replay.tape import replay_estimator
 from private_trees.auditing.exact import exact
 

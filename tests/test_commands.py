@@ -26,7 +26,7 @@ from dpnb.domain.yaml_text import parse
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.papers.pearson import PearsonTree
 from dpnb.release import card, commands, pictures
-from dpnb.replay.finding import Finding
+from dpnb.replay import Finding
 
 DOMAIN = """\
 target: default

@@ -22,7 +22,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
-from dpaudit.pairs import Pair, families, random_pair
+from dpaudit import families
+from dpaudit.pairs import Pair, random_pair
 from dpnb import Categorical, Continuous, Domain, DomainError, Ledger, PrivacyLeakWarning, PrivateBooster
 from dpnb.estimators.base import register
 from dpnb.privacy import accounting
@@ -31,7 +32,8 @@ from dpnb.privacy.curator import REAL_NOISE
 from dpnb.privacy.lattice import Lattice
 from dpnb.privacy.ledger import PlannedScope, Scope
 from dpnb.records.memory import Records
-from dpnb.replay.tape import replay, replay_estimator
+from dpnb.replay import replay
+from dpnb.replay.tape import replay_estimator
 from registered import ENTRIES, Entry
 
 PRIVATE = [

@@ -14,7 +14,7 @@ from dpnb import Categorical, Domain, PrivacyLeakWarning
 from dpnb.papers.diffprfs import CHOICES, DiffPRFs
 from dpnb.records.bags import MODES
 from dpnb.records.splits import LEAF, MULTIWAY, ONE_VS_REST, THRESHOLD, Splits
-from dpnb.replay.tape import replay
+from dpnb.replay import replay
 from dpnb.trees.scores import SCORES
 from dpnb.trees.tree import Tree
 from mixed import MIXED as DOMAIN

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from dpaudit.pairs import DOMAIN, families, pair_of, random_pair
+from dpaudit import families
+from dpaudit.pairs import DOMAIN, pair_of, random_pair
 from dpnb import Categorical, Continuous, Curator, Domain, Ledger
 from dpnb.papers import dpada
 from dpnb.papers.dpada import (
@@ -31,8 +32,8 @@ from dpnb.papers.stumps import RoundBudget
 from dpnb.privacy.curator import opening
 from dpnb.records.grid import public_grid
 from dpnb.records.memory import Records, WeightedRecords
-from dpnb.replay.finding import Finding
-from dpnb.replay.tape import replay, replay_estimator
+from dpnb.replay import Finding, replay
+from dpnb.replay.tape import replay_estimator
 from private_trees.auditing.exact import exact
 
 TABLE = {  # m: Definition 7 mean, sd, P(R > Swing); causal mean, sd; random mean, P(R > Swing)

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
+from dpaudit import families
 from dpaudit.pairs import DOMAIN as TINY
-from dpaudit.pairs import families
 from dpnb import Categorical, Continuous, Domain, PrivacyLeakWarning, load
 from dpnb.papers import edprf
 from dpnb.papers.baselines_forest import RandomSplitForest
@@ -24,7 +24,7 @@ from dpnb.privacy.ledger import TreeScope
 from dpnb.records.bags import parts_bound
 from dpnb.records.grid import public_grid
 from dpnb.records.splits import BINNED, MULTIWAY, ONE_VS_REST, THRESHOLD
-from dpnb.replay.tape import replay
+from dpnb.replay import replay
 from mixed import MIXED as DOMAIN
 from mixed import sample
 from private_trees.auditing.fixed import white_box

@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from dpaudit.pairs import Pair, families, random_pair
+from dpaudit import families
+from dpaudit.pairs import Pair, random_pair
 from dpnb import Categorical, Continuous, Domain, load
 from dpnb.records.splits import LEAF, MULTIWAY, THRESHOLD
 from dpnb.replay.neighbours import Part

@@ -12,8 +12,9 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
+from dpaudit import families
 from dpaudit.pairs import DOMAIN as TINY
-from dpaudit.pairs import Pair, families
+from dpaudit.pairs import Pair
 from dpnb import Categorical, Continuous, Domain, load
 from dpnb.papers import pearson
 from dpnb.papers.pearson import (
@@ -28,7 +29,8 @@ from dpnb.privacy.ledger import TreeScope
 from dpnb.records.grid import public_grid
 from dpnb.records.memory import Records
 from dpnb.records.splits import LEAF, ONE_VS_REST, THRESHOLD
-from dpnb.replay.tape import replay, replay_estimator
+from dpnb.replay import replay
+from dpnb.replay.tape import replay_estimator
 from dpnb.trees.scores import ABS_S_XY, PHI, PHI_RANGE
 from mixed import THREE as DOMAIN
 from mixed import sample_of_three as sample

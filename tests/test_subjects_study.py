@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import binom
 
 import unseen_subjects
-from dpaudit.fits import AttackError
+from dpaudit import AttackError
 from private_trees.studies import subjects as study
 from private_trees.studies.runs import Cell, missing, read
 from test_experiments import assert_measured_again

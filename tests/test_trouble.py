@@ -50,7 +50,7 @@ from dpnb.privacy.curator import at_home, opening
 from dpnb.privacy.ledger import Budget, Event, Scope
 from dpnb.records.memory import Records
 from dpnb.release import card
-from dpnb.replay.tape import replay
+from dpnb.replay import replay
 from registered import ENTRIES
 
 RNG = np.random.default_rng(0)

@@ -10,11 +10,10 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dpaudit import AttackError, AuditSettings, Monitor, MonitoredFinding, black_box
 from dpaudit.betting import CoinGame, Tally, exp, log_e_values
-from dpaudit.fits import NOTED, AttackError, Data, Texts, fitting, progress_bar, side_by_side
-from dpaudit.look import black_box
-from dpaudit.monitor import Monitor, MonitoredFinding
-from dpaudit.settings import AuditSettings, Keywords, check_levels
+from dpaudit.fits import NOTED, Data, Texts, fitting, progress_bar, side_by_side
+from dpaudit.settings import Keywords, check_levels
 from dpaudit.words import words_of
 from dpnb.checks import check_count
 

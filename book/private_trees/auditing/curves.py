@@ -42,7 +42,7 @@ from dpaudit.betting import gaussian_delta
 from dpaudit.events import Statistic, classifiers, column
 from dpaudit.settings import check_claim, check_levels
 from dpnb.arrays import Floats, Ints
-from dpnb.replay.finding import Finding
+from dpnb.replay import Finding
 
 from .counts import clopper_pearson
 from .fixed import as_outputs

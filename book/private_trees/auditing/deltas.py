@@ -24,7 +24,7 @@ import numpy as np
 from dpaudit.betting import LEAST_LOG_ODDS, exp, log_mean, stakes
 from dpaudit.settings import check_claim, check_levels
 from dpnb.arrays import Floats
-from dpnb.replay.finding import Finding
+from dpnb.replay import Finding
 from dpnb.replay.neighbours import Part, split_pair
 from dpnb.replay.tape import Replay, replay_estimator, replay_fit
 

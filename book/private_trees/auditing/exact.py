@@ -28,7 +28,7 @@ from dpnb.privacy.laws import (
     Point,
     TwoSidedGeometric,
 )
-from dpnb.replay.finding import Finding
+from dpnb.replay import Finding
 from dpnb.replay.questions import Fit, Question, answering
 
 Noise = Laplace | TwoSidedGeometric | Gaussian

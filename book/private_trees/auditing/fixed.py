@@ -12,14 +12,14 @@ from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from dpaudit import AttackError, AuditSettings, black_box
 from dpaudit.events import Counts, OutputEvent, Statistic, classifiers, column, events
-from dpaudit.fits import NOTED, AttackError, Data, Sample, Seen, Texts, drawn, side_by_side, table
-from dpaudit.look import black_box
-from dpaudit.settings import MIN_RUNS, AuditSettings, Keywords
+from dpaudit.fits import NOTED, Data, Sample, Seen, Texts, drawn, side_by_side, table
+from dpaudit.settings import MIN_RUNS, Keywords
 from dpaudit.words import words_of
 from dpnb.arrays import Floats
 from dpnb.checks import check_count
-from dpnb.replay.finding import Finding
+from dpnb.replay import Finding
 
 from .counts import _Limits, _shown, epsilon_bound
 

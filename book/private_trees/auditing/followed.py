@@ -15,7 +15,7 @@ from dpaudit.repeats import differing
 from dpaudit.scan import ScanFinding
 from dpnb.privacy.laws import Law
 from dpnb.privacy.ledger import Event
-from dpnb.replay.finding import Finding
+from dpnb.replay import Finding
 from dpnb.replay.neighbours import sizes_of
 from dpnb.replay.questions import Fit, Question, answering, drawn
 from dpnb.replay.tape import replay_fit

@@ -17,7 +17,7 @@ from dpaudit.fits import Data, seeded
 from dpaudit.settings import check_claim, check_levels
 from dpnb.arrays import Bools, Floats, Ints
 from dpnb.domain import Categorical, Domain
-from dpnb.replay.finding import Finding
+from dpnb.replay import Finding
 
 from .losses import largest
 

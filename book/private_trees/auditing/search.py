@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.pairs import families, random_pair
-from dpnb.replay.finding import Finding
-from dpnb.replay.tape import replay
+from dpaudit import families
+from dpaudit.pairs import random_pair
+from dpnb.replay import Finding, replay
 
 
 def search(

@@ -10,7 +10,7 @@ import pandas as pd
 from scipy import stats
 
 from dpaudit import pairs
-from dpnb.replay.finding import Finding
+from dpnb.replay import Finding
 
 from ..auditing import least_guesses
 from ..site.observations import observe

@@ -13,7 +13,7 @@ from scipy import special, stats
 from dpaudit.pairs import DOMAIN, Pair
 from dpnb.arrays import Bools, Floats, Ints
 from dpnb.papers.diffprfs import DiffPRFs
-from dpnb.replay.finding import Finding
+from dpnb.replay import Finding
 
 from ..auditing import exact, gaussian_epsilon, largest_bound
 from ..auditing.counts import clopper_pearson

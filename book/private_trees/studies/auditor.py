@@ -12,8 +12,8 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit, ndtr
 
+from dpaudit import Monitor
 from dpaudit.betting import gaussian_delta
-from dpaudit.monitor import Monitor
 from dpaudit.rules import Lesson
 from dpnb.arrays import Floats, Ints
 from dpnb.privacy.laws import Exponential, PermuteAndFlip, TwoSidedGeometric

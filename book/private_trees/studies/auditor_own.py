@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from dpaudit.pairs import DOMAIN, NEIGHBOURS, Pair, pair_of, pairs
-from dpaudit.scan import scan
+from dpaudit import pairs, scan
+from dpaudit.pairs import DOMAIN, NEIGHBOURS, Pair, pair_of
 from dpnb.boosting.booster import PrivateBooster
 from dpnb.domain import Categorical, Domain
 from dpnb.replay.finding import exceeds

@@ -21,10 +21,8 @@ from unittest.mock import patch
 import numpy as np
 import pandas as pd
 
-from dpaudit.examine import examine
-from dpaudit.fits import AttackError
-from dpaudit.pairs import KINDS, pairs
-from dpaudit.settings import AuditSettings
+from dpaudit import AttackError, AuditSettings, examine, pairs
+from dpaudit.pairs import KINDS
 
 from .runs import Cell, Study, cells, read, results_folder, wide
 

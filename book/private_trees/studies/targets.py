@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.look import black_box
-from dpaudit.pairs import NEIGHBOURS, Pair, families, pair_of, random_pair
+from dpaudit import black_box, families
+from dpaudit.pairs import NEIGHBOURS, Pair, pair_of, random_pair
 from dpnb.arrays import Floats
 from dpnb.estimators.base import PrivateForest
 from dpnb.records.memory import Records

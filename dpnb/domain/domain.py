@@ -35,7 +35,6 @@ from .attributes import (
 )
 from .encoding import (
     checked,
-    decoded,
     distinct,
     encoded,
     replaced,
@@ -419,33 +418,6 @@ class Domain:
         if isinstance(attribute, Categorical):
             return spelt_values(self.written.read(column, but=attribute.levels), attribute.levels)
         return column if attribute.is_date else self.written.read(column)
-
-    def clip(self, X: pd.DataFrame | ArrayLike) -> pd.DataFrame:
-        """A copy of the records with continuous values moved into the bounds.
-
-        Columns are in the domain's order; the index of ``X`` is kept. Categories are left alone.
-
-        Raises
-        ------
-        DomainError If a continuous column holds a value that is no number.
-
-        Notes
-        -----
-        **Privacy.** Clipping acts on each record by itself, with public bounds, which costs nothing.
-        """
-        clipped: dict[str, Any] = {}
-        for a, column in zip(self.attributes, self._columns(X), strict=True):
-            if isinstance(a, Continuous) and pd.api.types.is_numeric_dtype(column):
-                clipped[a.name] = column.clip(a.low, a.high)
-            elif isinstance(a, Continuous):  # texts or dates
-                loose = replace(a, missing=True, clip=True)
-                numbers, misfit = encoded(column, loose, bounds=False)
-                if misfit is not None:
-                    raise DomainError(misfit.text(a, total=len(column)))
-                clipped[a.name] = pd.Series(decoded(numbers, loose), index=column.index)
-            else:
-                clipped[a.name] = column.copy()
-        return pd.DataFrame(clipped)
 
     def discretise(self, bins: int) -> Domain:
         """The domain in which each continuous attribute has public bins of equal width.

@@ -12,7 +12,6 @@ import io
 import locale
 import math
 import re
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from html import escape as escape_marks
@@ -477,7 +476,3 @@ def _audit(path: Path) -> str:
     if not FINDING.match(text):
         raise DataError(f"{path} is not the text of an audit: it begins with {text[:20]!r}; {expected}")
     return text
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -203,11 +203,7 @@ class Shapes:
 
     def part(self, codes: Floats, attribute: int) -> Floats:
         """The part that an attribute, given by its position, adds by itself to the score of encoded records, (n,)."""
-        at, score = self.shape(attribute)
-        column = codes[:, attribute]
-        ordered = self.domain.continuous[attribute]
-        added: Floats = score[np.searchsorted(at, column) if ordered else column.astype(np.intp)]
-        return added
+        return self.shape(attribute).of(codes[:, attribute])
 
     def groups(self) -> list[tuple[Block, Floats]]:
         """Groups of attributes, and the parts that their cells add."""

@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from dpnb.files import write_whole
-from dpnb.release.html import escape, html_page, html_picture
+from dpnb.html import escape, html_page, html_picture
 from dpnb.replay.finding import Finding
 
 from .hunt import Bets

@@ -20,7 +20,11 @@ ROUNDS = (20, 30, 45, 70, 100, 150)  # numbers of stumps for a problem, each for
 # Records times ε from which on there are more stumps, and more groups of attributes; no run chose them.
 MORE_STUMPS = tuple(400 * 1.5**i for i in range(1, len(ROUNDS)))
 MORE_GROUPS = tuple(900.0 * 4**i for i in range(4))
-NARROWED = (3, 1, 1)  # times that the loss of a number is narrowed: before stumps, before sweeps, at the end
+SPREAD_RELEASES = (
+    3,
+    1,
+    1,
+)  # times that the loss of a number is narrowed: before stumps, before sweeps, at the end
 STEP_OF_A_NUMBER = 0.4  # of the step for classes, in widths of the loss; no stored run chose it
 MOST_CELLS_OF_A_GROUP = 128  # larger groups are not offered; no run chose it
 
@@ -166,7 +170,7 @@ class Planner(NamedTuple):
         """Shares of noisy counts, of choices, and of the noise that the rest of the budget pays for."""
         settings, d = self.settings, self.domain.n_attributes
         first = settings.of_counts + settings.of_thresholds * (settings.halvings > 0) + self.of_spread
-        asked = 2 * sum(NARROWED) if self.of_spread else 0
+        asked = 2 * sum(SPREAD_RELEASES) if self.of_spread else 0
         questions = (plan.sweeps + 1) * self.n_problems + 1
         shares = (
             noise_share(first, entries=d * (1 + settings.halvings // settings.halvings_at_once) + asked),

@@ -11,6 +11,7 @@ import gzip
 import hashlib
 import inspect
 import io
+import json
 import logging
 import os
 import tempfile
@@ -115,7 +116,8 @@ _SOURCES = {
 _HERE = Path(__file__).parent
 _STANDIN_FILE = _HERE / "adult-standin.csv.gz"
 ADULT_DOMAIN, BANK_DOMAIN, ROBOT_DOMAIN = (
-    Domain.from_yaml(_HERE / f"{name}.yml") for name in ("adult", "bank", "robot")
+    Domain.from_document(json.loads((_HERE / f"{name}-domain.json").read_text(encoding="utf-8")))
+    for name in ("adult", "bank", "robot")
 )
 
 

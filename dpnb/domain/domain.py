@@ -759,7 +759,7 @@ def _entries(document: dict[str, Any]) -> Iterator[tuple[str, list[object]]]:
     if isinstance(document.get("target"), dict) and isinstance(document["target"].get("range"), list):
         yield "the range of the target", document["target"]["range"]
     for entry in document["attributes"]:
-        for kind in KINDS:
+        for kind in OPTIONS:
             if isinstance(entry, dict) and isinstance(entry.get(kind), list):
                 yield str(entry.get("name")), entry[kind]
 
@@ -781,7 +781,7 @@ def _check_keys(document: object) -> None:
         raise DomainError(f"it lacks {', '.join(map(repr, lacks))}: {expected}")
 
 
-KINDS = {  # of attributes, with their options
+OPTIONS = {  # of each kind of attribute
     "continuous": ("missing", "clip", "unit", "format"),
     "categorical": ("missing", "unknown"),
 }
@@ -793,15 +793,15 @@ def _read_attribute(entry: object, place: int) -> Attribute:
     if not isinstance(entry, dict) or "name" not in entry:
         raise DomainError(f"attribute {place} reads {short(entry)}: {way_out}")
     name = entry["name"]
-    kinds = [kind for kind in KINDS if kind in entry]
-    known = ("name", *(KINDS[kinds[0]] if kinds else ()), *KINDS)
+    kinds = [kind for kind in OPTIONS if kind in entry]
+    known = ("name", *(OPTIONS[kinds[0]] if kinds else ()), *OPTIONS)
     unknown = [key for key in entry if key not in known]
     if len(kinds) != 1 or unknown:
         reads = f"attribute {name!r} reads {short(entry)}"
         close = closest(unknown[0], known) if unknown else None
         hint = f"did you mean `{close}:`? " if close else ""
         if len(kinds) == 1:
-            may = ", ".join(f"`{option}:`" for option in KINDS[kinds[0]])
+            may = ", ".join(f"`{option}:`" for option in OPTIONS[kinds[0]])
             raise DomainError(
                 f"{reads}: {kinds[0]} attributes have no `{unknown[0]}:`; {hint}they may have {may}"
             )

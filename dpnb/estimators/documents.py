@@ -24,7 +24,7 @@ import numpy as np
 from ..domain import Domain
 from ..errors import DataError
 from ..files import unreadable
-from ..privacy.accounting import KINDS, MOST_STEPS, Choice, Step
+from ..privacy.accounting import MOST_STEPS, STEP_KINDS, Choice, Step
 from ..privacy.ledger import Cost, Event, Ledger, PlannedScope, Scope
 
 VERSION = 3  # of the format; a higher one says that earlier packages cannot read it
@@ -336,7 +336,7 @@ def _step_entry(step: Step) -> dict[str, Any]:
 def _step(entry: Mapping[str, Any]) -> Step:
     """A step of a declared plan."""
     numbers = [float(entry.get(name, math.inf)) for name in ("size", "sd", "entries")]
-    if not (entry["kind"] in KINDS and numbers[0] >= 0 and numbers[1] > 0 and numbers[2] >= 0):
+    if not (entry["kind"] in STEP_KINDS and numbers[0] >= 0 and numbers[1] > 0 and numbers[2] >= 0):
         raise DataError(f"a plan of the ledger says {dict(entry)}")
     return Step(entry["kind"], numbers[0], _times(entry), numbers[1], numbers[2])
 

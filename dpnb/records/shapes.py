@@ -18,7 +18,7 @@ from ..domain import Continuous, Domain
 from .grid import LARGEST_WEIGHT, Grid, Shape
 
 Cuts = tuple[Floats | None, ...]  # thresholds of each attribute, None for categorical ones
-Columns = Callable[[int], Floats]  # attribute → encoded values of records, (n,)
+ColumnOf = Callable[[int], Floats]  # attribute → encoded values of records, (n,)
 
 
 class Axis(NamedTuple):
@@ -73,7 +73,7 @@ class Block(NamedTuple):
         """Number of cells."""
         return int(np.prod(self.shape))
 
-    def cells(self, columns: Columns) -> Ints:
+    def cells(self, columns: ColumnOf) -> Ints:
         """Cell of each record, (n,)."""
         return self.joined([axis.bins(columns(axis.attribute)) for axis in self.axes])
 

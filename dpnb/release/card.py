@@ -23,10 +23,10 @@ from ..errors import DataError
 from ..estimators.base import PrivateEstimator, PrivateForest, read
 from ..estimators.documents import read_document
 from ..files import check_new, unreadable, write_whole
+from ..html import escape, html_page, html_picture
 from ..privacy.curator import REAL_NOISE
 from ..privacy.ledger import Event, Ledger, Scope, shown_number
 from ..terminal import Parser, announce, command
-from .html import escape, html_page, html_picture
 
 RELATIONS = {
     "add-remove": "Two data sets are neighbours if one has one record more than the other.",

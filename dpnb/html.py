@@ -3,7 +3,7 @@
 from base64 import b64encode
 from html import escape as escape_marks
 
-from ..errors import visible
+from .errors import visible
 
 
 def escape(text: str) -> str:

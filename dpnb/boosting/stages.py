@@ -36,18 +36,23 @@ from .plans import (
 # From a sum over all records, and what it is, to the noisy sum and the standard deviation of its noise.
 Total = Callable[[Floats, str], tuple[float, float]]
 
-SHRINKS_TO = 0.2  # last step as a share of the first, from which steps shrink linearly; no run chose it
+# No stored run chose these numbers, nor those of `rounds_purely`.
+SHRINKS_TO = 0.2  # last step as a share of the first, from which steps shrink linearly
+RESOLUTIONS = (256, 2048)  # bins of a fine attribute
+PUBLICLY = {"uniform": 3, "geometric": 3}  # cuts of an attribute in products with pure ε
+WIDTHS = 1.25  # of the spread of residuals that the loss of a number is wide
+LEAST_WIDTH = 2.0**-12  # width of the loss, in halves of the target's range
+OF_NUMBER = 0.02  # share of pure ε for the number of records
+OF_SPREAD = 0.05  # share of pure ε for the width of the loss of a number
+OF_PRODUCTS = 0.25  # share of the rounds with pure ε in which products are candidates
+
 HALVINGS = 8  # largest number for a crowded bin
-RESOLUTIONS = (256, 2048)  # bins of a fine attribute; no run chose them
 FINE_STEP = 2.0**-24  # units of the part of a fine bin in a score, so that sums of 2²⁵ records stay exact
 FINE_Z = 3.0  # standard deviations above which a fine bin's residuals count
 QUARTILES = np.array([0.25, 0.5, 0.75])  # shares of the records at which groups are cut
 MORE_CUTS = 4  # largest number of further cuts of an attribute in a pair, where stumps moved most
 MOST_COMBINED = 14  # attributes of triples, and of products with pure ε, which stumps moved most
-PUBLICLY = {"uniform": 3, "geometric": 3}  # cuts of an attribute in products with pure ε; no run chose them
 SHARED = 2  # number of common attributes of two groups that say much the same
-WIDTHS = 1.25  # of the spread of residuals that the loss of a number is wide; no stored run chose it
-LEAST_WIDTH = 2.0**-12  # width of the loss, in halves of the target's range; no run chose it
 WHOLE = Layout((Block((interval_axis(0, np.empty(0)),)),))  # a single cell of all records
 NOTHING = 1.0  # score of no group, in square roots of the number of records
 
@@ -605,15 +610,12 @@ def boost(
 
 # --- Pure ε ---------------------------------------------------------------------------------------------------
 
-OF_NUMBER = 0.02  # share of ε for the number of records; no run chose it
-OF_SPREAD = 0.05  # share of ε for the width of the loss of a number; no run chose it
 ASKED_PURELY = 2 * (SPREAD_RELEASES[0] + SPREAD_RELEASES[2])  # sums that are released for it
-OF_PRODUCTS = 0.25  # share of the rounds in which products are candidates; no stored run chose it
 
 
 def rounds_purely(known: float, *, n_problems: int) -> tuple[int, float]:
     """Number of stumps and first step where there are only stumps."""
-    rounds = min(max(0.26 * math.sqrt(known), 5.0), 100.0)  # no run that is stored chose these numbers
+    rounds = min(max(0.26 * math.sqrt(known), 5.0), 100.0)
     return round(rounds * math.sqrt(n_problems)), min(2.7 / math.sqrt(rounds), 0.6)
 
 

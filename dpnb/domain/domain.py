@@ -781,6 +781,7 @@ def _check_keys(document: object) -> None:
         raise DomainError(f"it lacks {', '.join(map(repr, lacks))}: {expected}")
 
 
+AN_ATTRIBUTE = "expected {name: ..., continuous: [low, high]} or {name: ..., categorical: [a, b, ...]}"
 OPTIONS = {  # of each kind of attribute
     "continuous": ("missing", "clip", "unit", "format"),
     "categorical": ("missing", "unknown"),
@@ -789,26 +790,12 @@ OPTIONS = {  # of each kind of attribute
 
 def _read_attribute(entry: object, place: int) -> Attribute:
     """Attribute of one entry of a YAML file, the ``place``-th."""
-    way_out = "expected {name: ..., continuous: [low, high]} or {name: ..., categorical: [a, b, ...]}"
     if not isinstance(entry, dict) or "name" not in entry:
-        raise DomainError(f"attribute {place} reads {short(entry)}: {way_out}")
-    name = entry["name"]
-    kinds = [kind for kind in OPTIONS if kind in entry]
-    known = ("name", *(OPTIONS[kinds[0]] if kinds else ()), *OPTIONS)
-    unknown = [key for key in entry if key not in known]
-    if len(kinds) != 1 or unknown:
-        reads = f"attribute {name!r} reads {short(entry)}"
-        close = closest(unknown[0], known) if unknown else None
-        hint = f"did you mean `{close}:`? " if close else ""
-        if len(kinds) == 1:
-            may = ", ".join(f"`{option}:`" for option in OPTIONS[kinds[0]])
-            raise DomainError(
-                f"{reads}: {kinds[0]} attributes have no `{unknown[0]}:`; {hint}they may have {may}"
-            )
-        raise DomainError(f"{reads}: {hint}{way_out.capitalize() if hint else way_out}")
-    value = entry[kinds[0]]
-    options = {option: entry[option] for option in entry if option != kinds[0]}
-    if kinds == ["categorical"]:
+        raise DomainError(f"attribute {place} reads {short(entry)}: {AN_ATTRIBUTE}")
+    kind, name = _kind(entry), entry["name"]
+    value = entry[kind]
+    options = {option: entry[option] for option in entry if option != kind}
+    if kind == "categorical":
         return Categorical(values=value, **options)
     if not isinstance(value, list) or len(value) != 2:
         raise DomainError(f"bounds of {name!r} must read continuous: [low, high], got {short(value)}")
@@ -818,6 +805,25 @@ def _read_attribute(entry: object, place: int) -> Attribute:
             f"unit of {name!r} is 'date', got {value}: write bounds as [2001-01-01, 2026-12-31]"
         )
     return attribute
+
+
+def _kind(entry: dict[Any, Any]) -> str:
+    """The kind of attribute that an entry describes, with no options but those of this kind."""
+    kinds = [kind for kind in OPTIONS if kind in entry]
+    options = OPTIONS[kinds[0]] if kinds else ()
+    known = ("name", *options, *OPTIONS)
+    unknown = [key for key in entry if key not in known]
+    if len(kinds) == 1 and not unknown:
+        return kinds[0]
+    reads = f"attribute {entry['name']!r} reads {short(entry)}"
+    close = closest(unknown[0], known) if unknown else None
+    hint = f"did you mean `{close}:`? " if close else ""
+    if len(kinds) == 1:
+        may = ", ".join(f"`{option}:`" for option in options)
+        raise DomainError(
+            f"{reads}: {kinds[0]} attributes have no `{unknown[0]}:`; {hint}they may have {may}"
+        )
+    raise DomainError(f"{reads}: {hint}{AN_ATTRIBUTE.capitalize() if hint else AN_ATTRIBUTE}")
 
 
 IN_CSV = ("missing", *(f.name for f in fields(CsvFormat)))  # what a section csv says of the domain

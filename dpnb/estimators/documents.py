@@ -112,6 +112,26 @@ def read_document(path: Path) -> dict[str, Any]:
 
 def parsed(content: bytes) -> dict[str, Any]:
     """The document that a file's content is; errors say what the file is instead."""
+    document = _loaded(content)
+    if document.get("format") != "dpnb model":
+        raise DataError("is not a model: expected format 'dpnb model'; model.release(path) writes one")
+    found = document.get("version")
+    if type(found) is not int or not 1 <= found <= VERSION:
+        later = type(found) is int and found > VERSION
+        way_out = (
+            f"install {later_writer(document) or 'the dpnb that wrote it'}, or a later one"
+            if later
+            else WRITTEN
+        )
+        raise DataError(f"has version {found!r}: this package reads versions up to {VERSION}; {way_out}")
+    for part in ("estimator", "domain", "parameters", "model", "ledger", "versions"):
+        if not isinstance(document.get(part), str if part == "estimator" else dict):
+            raise DataError(f"is damaged: it lacks {part!r}; {WRITTEN}")
+    return document
+
+
+def _loaded(content: bytes) -> dict[str, Any]:
+    """The JSON object that a file's content is."""
     if len(content) > MOST.bytes:
         raise DataError(f"is no model: it has more than {MOST.bytes} bytes; {WRITTEN}")
     try:
@@ -137,20 +157,6 @@ def parsed(content: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise DataError(f"is not a JSON document: {error}; {WRITTEN}") from error
     _check_letters(document, text)
-    if document.get("format") != "dpnb model":
-        raise DataError("is not a model: expected format 'dpnb model'; model.release(path) writes one")
-    found = document.get("version")
-    if type(found) is not int or not 1 <= found <= VERSION:
-        later = type(found) is int and found > VERSION
-        way_out = (
-            f"install {later_writer(document) or 'the dpnb that wrote it'}, or a later one"
-            if later
-            else WRITTEN
-        )
-        raise DataError(f"has version {found!r}: this package reads versions up to {VERSION}; {way_out}")
-    for part in ("estimator", "domain", "parameters", "model", "ledger", "versions"):
-        if not isinstance(document.get(part), str if part == "estimator" else dict):
-            raise DataError(f"is damaged: it lacks {part!r}; {WRITTEN}")
     return document
 
 

@@ -156,19 +156,25 @@ def differing(first: list[dict[str, Fact]], second: list[dict[str, Fact]]) -> li
     for path in dict.fromkeys(path for facts in (*first, *second) for path in facts):
         sides = [[facts[path] for facts in fits if path in facts] for fits in (first, second)]
         a, b = (fits[0] if fits else ABSENT for fits in sides)
-        if not sides[0] or not sides[1]:
-            # There on one side only, whatever it is: in all fits of that side?
-            if len(sides[0]) == len(first) or len(sides[1]) == len(second):
-                found.append(Constant(path, a, b, np.asarray(True)))
-        elif len(sides[0]) == len(first) and len(sides[1]) == len(second):
-            constant = [_all_agree(fits) for fits in sides]
-            if a.shape == b.shape and a.dtype == b.dtype:
-                where = constant[0] & constant[1] & ~agree(a, b)
-            else:
-                where = np.asarray(bool(constant[0].all() and constant[1].all()))
-            if where.any():
-                found.append(Constant(path, a, b, where))
+        always = [len(there) == len(fits) for there, fits in zip(sides, (first, second), strict=True)]
+        if not all(sides):
+            where = np.asarray(any(always))  # whatever it is, if it is in all fits of its side
+        elif all(always):
+            where = _parted(*sides)
+        else:
+            continue
+        if where.any():
+            found.append(Constant(path, a, b, where))
     return found
+
+
+def _parted(first: list[Fact], second: list[Fact]) -> Bools:
+    """Entries that are the same on each side, and differ between the sides; one answer for facts of unlike forms."""
+    a, b = first[0], second[0]
+    same = _all_agree(first), _all_agree(second)
+    if a.shape == b.shape and a.dtype == b.dtype:
+        return np.asarray(same[0] & same[1] & ~agree(a, b))
+    return np.asarray(bool(same[0].all() and same[1].all()))
 
 
 def combinations(first: list[dict[str, Fact]], second: list[dict[str, Fact]]) -> list[Constant]:

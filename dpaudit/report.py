@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 import io
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from pathlib import Path
 from textwrap import wrap
 
@@ -15,6 +13,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from dpnb.files import write_whole
+from dpnb.html import escape, html_page, html_picture
 from dpnb.replay.finding import Finding
 
 from .hunt import Bets
@@ -122,17 +121,8 @@ def page(report: Report) -> str:
     shown = "" if report.pair is None else _pair_shown(report.pair)
     trials = "" if report.bets is None else _tried_shown(report.bets.tried)
     left = "".join(f"<li>{escape(what)}</li>" for what in report.not_looked)
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Privacy audit of {escape(finding.subject)}</title>
-<style>{STYLE}</style>
-</head>
-<body>
-<main>
-<h1>Privacy audit of {escape(finding.subject)}</h1>
+    title = f"Privacy audit of {finding.subject}"
+    body = f"""<h1>{escape(title)}</h1>
 <p class="{"violated" if violated else "passed"}"><strong>{verdict}.</strong></p>
 {texts}
 {_figure(finding)}{_looked_into((finding, *report.others))}<h2>What it means</h2>
@@ -144,11 +134,8 @@ def page(report: Report) -> str:
 <table>
 <caption>What was asked for</caption>
 {rows}
-</table>
-</main>
-</body>
-</html>
-"""
+</table>"""
+    return html_page(title, style=STYLE, body=body)
 
 
 def _again_shown(report: Report) -> str:
@@ -162,11 +149,9 @@ def _again_shown(report: Report) -> str:
 def _figure(finding: Finding) -> str:
     if not isinstance(finding, MonitoredFinding):  # its words are on the page already
         return ""
-    picture, words = base64.b64encode(_png(finding)).decode(), alt_text(finding)
-    return (
-        f'<figure>\n<img src="data:image/png;base64,{picture}" alt="{escape(words, quote=True)}">\n'
-        f"<figcaption>{escape(words)}</figcaption>\n</figure>\n"
-    )
+    words = alt_text(finding)
+    shown = html_picture(_png(finding), words)
+    return f"<figure>\n{shown}\n<figcaption>{escape(words)}</figcaption>\n</figure>\n"
 
 
 def _looked_into(findings: Sequence[Finding]) -> str:
@@ -235,7 +220,7 @@ def _table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) 
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)
     body = "\n".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     return (
-        f'<div class="wide" tabindex="0" role="region" aria-label="{escape(caption, quote=True)}">\n<table>\n'
+        f'<div class="wide" tabindex="0" role="region" aria-label="{escape(caption)}">\n<table>\n'
         f"<caption>{escape(caption)}</caption>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n"
         "</table>\n</div>\n"
     )

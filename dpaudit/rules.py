@@ -21,7 +21,7 @@ from dpnb.arrays import Bools, Floats, Ints
 from .betting import Tally
 from .events import Events, OutputEvent, Statistic, classifiers, column, events
 from .settings import MOST_KEPT
-from .signs import STAKES, telling
+from .signs import SIGN_STAKES, telling
 
 DOUBTS = 0.5  # wrong guesses that are added to those seen of an event: none seen is not none
 CAUTION = 1.0  # standard deviations by which an event may be worse than it was
@@ -172,7 +172,7 @@ class Lesson:
         left = [np.ones(len(side), np.bool_) for side in (first, second)]
         rates = [_rates(offer, left) for offer in offers]
         epsilon = self._reach(offers, rates, runs=len(first) + len(second))
-        kappa = STAKES[[np.argmax(self._growth(offers, rates, epsilon))]]
+        kappa = SIGN_STAKES[[np.argmax(self._growth(offers, rates, epsilon))]]
         aim = _aim(epsilon, kappa, self.delta)
         guesses: list[Guess] = []
         # A rule of more than four guesses is hard to read.
@@ -187,7 +187,7 @@ class Lesson:
 
     def _growth(self, offers: Sequence[_Offer], rates: Sequence[_Rates], epsilon: float) -> Floats:
         """Growth a round at each stake, by the best event for D and the best for D′."""
-        aim = _aim(epsilon, STAKES, self.delta)
+        aim = _aim(epsilon, SIGN_STAKES, self.delta)
         gains = [aim.gains(each, offer.doubt()) for offer, each in zip(offers, rates, strict=True)]
         for_first, for_second = (np.max([gain[i].max(axis=0) for gain in gains], axis=0) for i in (0, 1))
         growth: Floats = np.maximum(for_first, 0) + np.maximum(for_second, 0) + aim.none

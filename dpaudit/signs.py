@@ -19,7 +19,7 @@ from .events import OutputEvent
 MOST_ROWS = 1_024  # of each sample, the latest
 MISSING, LEAST, GREATEST = -1e300, -1e299, 1e299  # stand for no number, and for the infinite ones
 SUMMED = 12  # numbers that are added up
-STAKES = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9])
+SIGN_STAKES = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9])
 
 
 class Signs(NamedTuple):
@@ -156,8 +156,10 @@ def _promise(counts: Floats, *, epsilon: float, delta: float) -> Promise:
 def _growth(p: float, q: float, *, epsilon: float, delta: float) -> float:
     """Growth of log wealth a round at the best stake, by a guess that is made with probability (p + q)/2; or a loss."""
     p, q = min(max(p, 0.0), 1.0), min(max(q, 0.0), 1.0)
-    share = STAKES / (math.exp(epsilon) + delta)
+    share = SIGN_STAKES / (math.exp(epsilon) + delta)
     none = np.log1p(-share * delta)
     return float(
-        (none + p / 2 * (np.log1p(share * (1 - delta)) - none) + q / 2 * (np.log1p(-STAKES) - none)).max()
+        (
+            none + p / 2 * (np.log1p(share * (1 - delta)) - none) + q / 2 * (np.log1p(-SIGN_STAKES) - none)
+        ).max()
     )

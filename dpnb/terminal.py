@@ -98,9 +98,7 @@ def begin() -> None:
     module = [
         b.partition(".")[0] for a, b in zip(sys.orig_argv, sys.orig_argv[1:], strict=False) if a == "-m"
     ]
-    if (sys.argv[:1] == ["-m"] and module[:1] in (["dpnb"], ["dpaudit"])) or Path(
-        *sys.argv[:1]
-    ).stem == "dpnb":
+    if (sys.argv[:1] == ["-m"] and module[:1] == ["dpaudit"]) or Path(*sys.argv[:1]).stem == "dpnb":
         sys.excepthook = _broken_off
         _handle(_before)
 

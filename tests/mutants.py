@@ -155,7 +155,7 @@ PRIVACY = (
            'return float(self.epsilon) / (2 if self.neighbours == "replace" else 1)',
            "return float(self.epsilon)"),
     Mutant("plan-named-late", "dpnb/privacy/ledger.py", "plans ledger accounting",
-           "chosen_in_time = covers(shared(self.plans), _steps(head))",
+           "chosen_in_time = covers(common_steps(self.plans), _steps(head))",
            "chosen_in_time = len(head) <= len(self.children)"),
     Mutant("plan-booked-by-outputs", "dpnb/privacy/ledger.py", "ledger plans accounting stages",
            "return _booked(Cost(epsilon, rho), super().cost)",

@@ -17,7 +17,14 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-SHARED = {"dpnb.arrays", "dpnb.errors", "dpnb.checks", "dpnb.files", "dpnb.terminal"}  # what all share
+SHARED = {
+    "dpnb.arrays",
+    "dpnb.errors",
+    "dpnb.checks",
+    "dpnb.files",
+    "dpnb.html",
+    "dpnb.terminal",
+}  # what all share
 # Folder -> folders that it may import besides what all share; the way of a record and of its budget.
 FOLDERS: dict[str, set[str]] = {
     "shared": set(),

@@ -39,17 +39,19 @@ from test_stages import excess, run
 PRICES = Domain(NUMBERS.attributes, response=Continuous("price", 0, 20_000, unit="dollars"))
 SMALL: dict[str, Any] = {"n_rounds": 4, "uniform": 5, "geometric": 2}
 FEW: dict[str, Any] = {"n_rounds": 1, "uniform": 1, "geometric": 0}
-NARROW = Stages.narrow
+RELEASE_SPREAD = Stages.release_spread
 
 
 def of_exact_sums(self: Stages, n: float, times: int, total: Any) -> float:
     """The width and the middle follow from sums without noise; noisy ones are released."""
-    return NARROW(self, n, times, lambda values, what: (float(values.sum()), float(total(values, what)[1])))
+    return RELEASE_SPREAD(
+        self, n, times, lambda values, what: (float(values.sum()), float(total(values, what)[1]))
+    )
 
 
 class ExactWidth(PrivateBoosterRegressor):
     def _boost(self, records: Any, curator: Any) -> Any:
-        with mock.patch.object(Stages, "narrow", of_exact_sums):
+        with mock.patch.object(Stages, "release_spread", of_exact_sums):
             return super()._boost(records, curator)
 
 
@@ -236,7 +238,7 @@ def test_without_noise_the_width_may_shrink_to_nothing(
     with np.errstate(invalid="raise"):
         for number in (0.0, 10_000.0, 17_000.0):
             assert model.fit(X, y * 0 + number).predict(X) == pytest.approx(number, abs=1)
-        monkeypatch.setattr(stages, "NARROWEST", 0.0)  # broken twin
+        monkeypatch.setattr(stages, "LEAST_WIDTH", 0.0)  # broken twin
         with pytest.raises(FloatingPointError):
             model.fit(X, y * 0 + 10_000.0)
 

@@ -623,7 +623,6 @@ ATTRIBUTES = [
         ("the target is an attribute", lambda: Domain(D.attributes, ("a", "b"), "age"), "target 'age'", "name of an attribute", "rename one"),
         ("an attribute misspelt", lambda: D["agee"], "'agee'", "no attribute", "did you mean 'age'"),
         ("edges of categories", lambda: D.edges(1, 3), "'sex' is categorical", "has no edges", "a continuous attribute"),
-        ("clip words", lambda: D.clip(X.assign(age="old")), "got 'old'", "must hold numbers", "convert them"),
         ("check tells all", lambda: D.check(X.assign(age=500), ["no", "x", "no", "no"]), "500.*'x'", "the domain's classes", "add the missing classes"),
         ("a path for a document", lambda: Domain.from_document("d.yml"), "it holds 'd.yml'", "expected the keys", "dpnb domain draft"),
     )

@@ -183,17 +183,6 @@ def test_encode_labels_refuses(labels: Any, message: str) -> None:
         DOMAIN.encode_labels(labels)
 
 
-def test_clip() -> None:
-    frame = changed("age", -5, 200)
-    clipped = DOMAIN.clip(frame)
-    assert clipped["age"].tolist() == [0, 100, 100]
-    assert clipped["colour"].tolist() == X["colour"].tolist()
-    assert clipped.index.equals(X.index)
-    assert frame["age"].tolist() == [-5, 200, 100]
-    assert DOMAIN.clip(X.to_numpy()).columns.tolist() == list(DOMAIN.names)
-    DOMAIN.encode(clipped)
-
-
 def test_discretise() -> None:
     domain = DOMAIN.discretise(4)
     assert domain["age"] == Categorical("age", (0, 1, 2, 3))
@@ -366,7 +355,6 @@ def test_round_trip(case: tuple[Domain, pd.DataFrame, list[list[float]]]) -> Non
     assert domain.encode(frame).T.tolist() == codes
     assert domain.encode(frame.iloc[:, ::-1]).T.tolist() == codes
     assert domain.encode(frame.to_numpy(dtype=object)).T.tolist() == codes
-    assert domain.encode(domain.clip(frame)).T.tolist() == codes
     assert domain.discretise(3).encode(domain.discretise_records(frame, 3)).shape == (len(frame), len(codes))
 
 

@@ -18,16 +18,7 @@ from dpaudit import families
 from dpaudit.pairs import DOMAIN, pair_of, random_pair
 from dpnb import Categorical, Continuous, Curator, Domain, Ledger
 from dpnb.papers import dpada
-from dpnb.papers.dpada import (
-    READINGS,
-    SCHEDULES,
-    DPAda,
-    Reading,
-    Written,
-    causal,
-    definition7,
-    noise_round_distribution,
-)
+from dpnb.papers.dpada import READINGS, SCHEDULES, DPAda, Reading, Written, causal, definition7
 from dpnb.papers.stumps import RoundBudget
 from dpnb.privacy.curator import opening
 from dpnb.records.grid import public_grid
@@ -35,6 +26,7 @@ from dpnb.records.memory import Records, WeightedRecords
 from dpnb.replay import Finding, replay
 from dpnb.replay.tape import replay_estimator
 from private_trees.auditing.exact import exact
+from private_trees.chapters.dpada_appendix import noise_round_distribution
 
 TABLE = {  # m: Definition 7 mean, sd, P(R > Swing); causal mean, sd; random mean, P(R > Swing)
     3: (1.00, 0.71, 0.25, 0.50, 0.50, 1.0, 0.25),

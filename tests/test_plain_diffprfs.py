@@ -21,7 +21,7 @@ from dpnb import Categorical, Continuous, Domain
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.records.memory import Records
 from dpnb.records.splits import LEAF, MULTIWAY, ONE_VS_REST
-from dpnb.replay.questions import Question, answering, drawn
+from dpnb.replay.questions import Question, answering, ordinary_answer
 from dpnb.trees.tree import Tree
 from plain.diffprfs import DiffPRFs as Plain
 from two_samples import chances
@@ -164,7 +164,7 @@ def written(name: str) -> Sample:
     records = Records(table, Y, domain=domain)
 
     def answer(question: Question) -> Any:
-        outcome, event = drawn(question), question.event
+        outcome, event = ordinary_answer(question), question.event
         if event is not None and event.what == "size of a node":
             if 0 in event.parts:
                 sizes.append({})

@@ -78,7 +78,7 @@ def narrowed(times: int) -> tuple[float, float, Floats]:
     X, y = sample()
     data = Records(X, y, domain=domain_to(0, 64)).scored((), Huber(0.0, 64.0))
     made = Stages(data, None, domain_to(0, 64), math.inf, Settings())  # type: ignore[arg-type]
-    made.narrow(len(y), times, lambda values, what: (float(values.sum()), 0.0))
+    made.release_spread(len(y), times, lambda values, what: (float(values.sum()), 0.0))
     return data.loss.width, float(made.constant[0]), y.to_numpy() / 32 - 1
 
 
@@ -137,7 +137,7 @@ def test_it_spends_what_it_claims(neighbours: Any, delta: float | None, how: dic
     model = learner(epsilon=1.0, delta=delta, neighbours=neighbours, **how).fit(X, y)
     assert 0.9 < model.ledger_.epsilon <= 1 + 1e-9
     names = [event.what for event in model.ledger_.events]
-    asked = sum(stages.NARROWED) if delta else stages.ASKED_PURELY // 2
+    asked = sum(stages.SPREAD_RELEASES) if delta else stages.ASKED_PURELY // 2
     assert names.count("squares of residuals") == names.count("residuals") == asked
 
 

@@ -23,7 +23,7 @@ from ..records.grid import Shape
 from ..records.losses import Loss
 from ..records.shapes import GroupShape, Shapes
 from .plans import Planner, Settings
-from .stages import OF_SPREAD, boost, boost_purely, finest_cuts, most_purely
+from .stages import boost, boost_purely, finest_cuts, most_purely, spread_purely
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -50,16 +50,6 @@ class Boosted(PrivateEstimator):
         how: dict[str, Any] = {"uniform": self.uniform, "geometric": self.geometric}
         finest = finest_cuts(self.domain_, uniform=self.uniform, geometric=self.geometric)
         data, budget = records.scored(finest, self._loss()), self._budget
-        if self.delta is None:
-            chosen: dict[str, Any] = {
-                "n_rounds": self.n_rounds,
-                "of_spread": OF_SPREAD if self.domain_.response else 0.0,
-            }
-            most = most_purely(budget, n_problems=data.loss.n_problems, **chosen)
-            with curator.ledger.adaptive("booster", most=most):
-                how |= chosen | {"learning_rate": self.learning_rate}
-                how["products_from"] = math.inf if self.additive else self._products_from
-                return boost_purely(data, curator, self.domain_, epsilon=budget, **how)
         planner = Planner(
             self._settings,
             self.domain_,
@@ -68,6 +58,14 @@ class Boosted(PrivateEstimator):
             learning_rate=self.learning_rate,
             additive=self.additive,
         )
+        if self.delta is None:
+            size: dict[str, Any] = {"n_rounds": self.n_rounds, "n_problems": planner.n_problems}
+            most = most_purely(budget, of_spread=spread_purely(self.domain_), **size)
+            products_from = math.inf if self.additive else self._products_from
+            with curator.ledger.adaptive("booster", most=most):
+                return boost_purely(
+                    data, curator, planner, epsilon=budget, products_from=products_from, **how
+                )
         rho, plans = budgeted(
             planner.declared(), epsilon=self.epsilon, delta=self.delta, neighbours=self.neighbours
         )

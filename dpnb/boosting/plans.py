@@ -17,12 +17,14 @@ from ..records.losses import FIXED_POINT, Softmax
 # Number of steps of noise in its standard deviation, or twice as many; no step is finer than FIXED_POINT's.
 STEPS_A_SCALE = 2.0**20
 ROUNDS = (20, 30, 45, 70, 100, 150)  # numbers of stumps for a problem, each for 1.5 times the records
-# Records times ε from which on there are more stumps, and more groups of attributes; no run chose them.
+SPREAD_RELEASES = (3, 1, 1)  # of the width of the loss of a number: before stumps, before sweeps, at the end
+
+# No stored run chose these numbers, nor the first step of a plan. MORE_STUMPS and MORE_GROUPS are records times ε from
+# which on there are more stumps, and more groups of attributes.
 MORE_STUMPS = tuple(400 * 1.5**i for i in range(1, len(ROUNDS)))
 MORE_GROUPS = tuple(900.0 * 4**i for i in range(4))
-NARROWED = (3, 1, 1)  # times that the loss of a number is narrowed: before stumps, before sweeps, at the end
-STEP_OF_A_NUMBER = 0.4  # of the step for classes, in widths of the loss; no stored run chose it
-MOST_CELLS_OF_A_GROUP = 128  # larger groups are not offered; no run chose it
+STEP_OF_A_NUMBER = 0.4  # of the step for classes, in widths of the loss
+MOST_CELLS_OF_A_GROUP = 128  # larger groups are not offered
 
 
 class Plan(NamedTuple):
@@ -92,7 +94,7 @@ class Settings(NamedTuple):
         few, many = groups == 0, groups >= 4
         return Plan(
             stumps=rounds * n_problems,
-            step=2.45 / math.sqrt(rounds),  # .2 for 150 stumps; no run chose it
+            step=2.45 / math.sqrt(rounds),  # .2 for 150 stumps
             at_once=1,
             of_stumps=self.of_few if few else self.of_stumps,
             groups=min(groups, self.groups),
@@ -166,7 +168,7 @@ class Planner(NamedTuple):
         """Shares of noisy counts, of choices, and of the noise that the rest of the budget pays for."""
         settings, d = self.settings, self.domain.n_attributes
         first = settings.of_counts + settings.of_thresholds * (settings.halvings > 0) + self.of_spread
-        asked = 2 * sum(NARROWED) if self.of_spread else 0
+        asked = 2 * sum(SPREAD_RELEASES) if self.of_spread else 0
         questions = (plan.sweeps + 1) * self.n_problems + 1
         shares = (
             noise_share(first, entries=d * (1 + settings.halvings // settings.halvings_at_once) + asked),

@@ -24,7 +24,7 @@ from ..records.losses import FIXED_POINT, fixed
 from ..records.shapes import Axis, Block, Cuts, Layout, Shapes, category_axis, interval_axis, layout_of
 from .plans import (
     MOST_CELLS_OF_A_GROUP,
-    NARROWED,
+    SPREAD_RELEASES,
     STEP_OF_A_NUMBER,
     STEPS_A_SCALE,
     Plan,
@@ -36,18 +36,23 @@ from .plans import (
 # From a sum over all records, and what it is, to the noisy sum and the standard deviation of its noise.
 Total = Callable[[Floats, str], tuple[float, float]]
 
-SHRINKS_TO = 0.2  # last step as a share of the first, from which steps shrink linearly; no run chose it
+# No stored run chose these numbers, nor those of `rounds_purely`.
+SHRINKS_TO = 0.2  # last step as a share of the first, from which steps shrink linearly
+RESOLUTIONS = (256, 2048)  # bins of a fine attribute
+PUBLICLY = {"uniform": 3, "geometric": 3}  # cuts of an attribute in products with pure ε
+WIDTHS = 1.25  # of the spread of residuals that the loss of a number is wide
+LEAST_WIDTH = 2.0**-12  # width of the loss, in halves of the target's range
+OF_NUMBER = 0.02  # share of pure ε for the number of records
+OF_SPREAD = 0.05  # share of pure ε for the width of the loss of a number
+OF_PRODUCTS = 0.25  # share of the rounds with pure ε in which products are candidates
+
 HALVINGS = 8  # largest number for a crowded bin
-RESOLUTIONS = (256, 2048)  # bins of a fine attribute; no run chose them
 FINE_STEP = 2.0**-24  # units of the part of a fine bin in a score, so that sums of 2²⁵ records stay exact
 FINE_Z = 3.0  # standard deviations above which a fine bin's residuals count
 QUARTILES = np.array([0.25, 0.5, 0.75])  # shares of the records at which groups are cut
 MORE_CUTS = 4  # largest number of further cuts of an attribute in a pair, where stumps moved most
 MOST_COMBINED = 14  # attributes of triples, and of products with pure ε, which stumps moved most
-PUBLICLY = {"uniform": 3, "geometric": 3}  # cuts of an attribute in products with pure ε; no run chose them
 SHARED = 2  # number of common attributes of two groups that say much the same
-WIDTHS = 1.25  # of the spread of residuals that the loss of a number is wide; no stored run chose it
-NARROWEST = 2.0**-12  # width of the loss, in halves of the target's range; no run chose it
 WHOLE = Layout((Block((interval_axis(0, np.empty(0)),)),))  # a single cell of all records
 NOTHING = 1.0  # score of no group, in square roots of the number of records
 
@@ -152,7 +157,7 @@ class Stages:
 
     # --- The width of the loss of a number ---------------------------------------------------------------------
 
-    def narrow(self, n: float, times: int, total: Total) -> float:
+    def release_spread(self, n: float, times: int, total: Total) -> float:
         """Move the scores to the middle of the numbers, and narrow the loss to a multiple of their spread.
 
         Each time the spread is measured with numbers cut to the width before. A width w that stays is Huber's second
@@ -178,12 +183,12 @@ class Stages:
             square, sd = total(self.data.squares(layout), "squares of residuals")
             spread = self.loss.width * math.sqrt(min(max(square / n, 0.0), 1.0))
             above = self.loss.width * math.sqrt(max(square + 2 * sd, sd) / n)
-            self.data.widen(max(min(WIDTHS * above, self.loss.width), NARROWEST))
+            self.data.set_width(max(min(WIDTHS * above, self.loss.width), LEAST_WIDTH))
         return spread
 
     def noisy_total(self, values: Floats, what: str) -> tuple[float, float]:
         """A sum over all records for its part of the budget, which :func:`boost` sets aside, and its noise."""
-        rho = self.settings.of_spread * self.rho / (2 * sum(NARROWED))
+        rho = self.settings.of_spread * self.rho / (2 * sum(SPREAD_RELEASES))
         return float(self.noisy(WHOLE, values, rho, 1.0, np.ones(1), what)[0, 0]), 1 / math.sqrt(2 * rho)
 
     # --- Stumps ---------------------------------------------------------------------------------------------
@@ -593,28 +598,30 @@ def boost(
     n = stages.thresholds(uniform=uniform, geometric=geometric)
     plan = planner.plan(evidence(n, epsilon))
     curator.ledger.follow(planner.number(plan))
-    first, second, last = NARROWED if planner.domain.response else (0, 0, 0)
+    first, second, last = SPREAD_RELEASES if planner.domain.response else (0, 0, 0)
     stages.left -= planner.of_spread
-    stages.narrow(n, first, stages.noisy_total)
+    stages.release_spread(n, first, stages.noisy_total)
     stages.stumps(plan)
-    stages.narrow(n, second, stages.noisy_total)
+    stages.release_spread(n, second, stages.noisy_total)
     more = stages.fine_attributes(plan) + stages.groups(plan)
     stages.sweeps(plan, more)
-    return stages.models(), stages.narrow(n, last, stages.noisy_total)
+    return stages.models(), stages.release_spread(n, last, stages.noisy_total)
 
 
 # --- Pure ε ---------------------------------------------------------------------------------------------------
 
-OF_NUMBER = 0.02  # share of ε for the number of records; no run chose it
-OF_SPREAD = 0.05  # share of ε for the width of the loss of a number; no run chose it
-ASKED_PURELY = 2 * (NARROWED[0] + NARROWED[2])  # sums that are released for it
-OF_PRODUCTS = 0.25  # share of the rounds in which products are candidates; no stored run chose it
+ASKED_PURELY = 2 * (SPREAD_RELEASES[0] + SPREAD_RELEASES[2])  # sums that are released for it
 
 
 def rounds_purely(known: float, *, n_problems: int) -> tuple[int, float]:
     """Number of stumps and first step where there are only stumps."""
-    rounds = min(max(0.26 * math.sqrt(known), 5.0), 100.0)  # no run that is stored chose these numbers
+    rounds = min(max(0.26 * math.sqrt(known), 5.0), 100.0)
     return round(rounds * math.sqrt(n_problems)), min(2.7 / math.sqrt(rounds), 0.6)
+
+
+def spread_purely(domain: Domain) -> float:
+    """Share of ε for the width of the loss."""
+    return OF_SPREAD if domain.response else 0.0
 
 
 def most_purely(epsilon: float, *, n_rounds: int | None, n_problems: int, of_spread: float) -> Cost:
@@ -641,40 +648,38 @@ def _purely(curator: Curator, epsilon: float) -> Total:
 def boost_purely(
     data: ScoredDoor,
     curator: Curator,
-    domain: Domain,
+    planner: Planner,
     *,
     epsilon: float,
     uniform: int,
     geometric: int,
-    n_rounds: int | None,
-    learning_rate: float | None,
     products_from: float,
-    of_spread: float,
 ) -> tuple[list[Shapes], float]:
     """Release a noisy number of records, choose stumps by permute-and-flip, and products of two in the last rounds.
 
-    There are products if records times ε are many enough. Other parameters are those of :class:`~dpnb.PrivateBooster`.
+    There are products if records times ε are at least ``products_from``. ``uniform`` and ``geometric`` are parameters
+    of :class:`~dpnb.PrivateBooster`.
 
     **Privacy**: one more record changes the number by 1, and moves a score ½ Σ r h by at most ½ either way. For a
-    number to predict, a share ``of_spread`` of ε pays for the sums of :meth:`Stages.narrow`.
+    number to predict, a share :data:`OF_SPREAD` of ε pays for the sums of :meth:`Stages.release_spread`.
     """
-    grid = grid_of(domain, public_cuts(domain, uniform=uniform, geometric=geometric))
+    domain, of_spread = planner.domain, spread_purely(planner.domain)
     stages = Stages(data, curator, domain, 0.0, Settings())
-    stages.grid = grid
+    stages.grid = grid = grid_of(domain, public_cuts(domain, uniform=uniform, geometric=geometric))
     exact = data.counts(Layout(layout_of(grid).blocks[:1])).sum()
     n = float(
         curator.geometric(exact, epsilon=OF_NUMBER * epsilon, sensitivity=1.0, what="number of records")
     )
     known = evidence(n, epsilon)
-    first, _, final = NARROWED if of_spread else (0, 0, 0)
+    first, _, final = SPREAD_RELEASES if of_spread else (0, 0, 0)
     total = _purely(curator, of_spread * epsilon / ASKED_PURELY)
-    stages.narrow(max(n, 1.0), first, total)
-    rounds, step = rounds_purely(known, n_problems=data.loss.n_problems)
+    stages.release_spread(max(n, 1.0), first, total)
+    rounds, step = rounds_purely(known, n_problems=planner.n_problems)
     step *= STEP_OF_A_NUMBER if of_spread else 1.0
-    steps = shrinking((learning_rate or step) * data.loss.width, n_rounds or rounds)
+    steps = shrinking((planner.learning_rate or step) * data.loss.width, planner.n_rounds or rounds)
     each = (1 - OF_NUMBER - of_spread) * epsilon / len(steps)
     last = round(OF_PRODUCTS * len(steps)) if known >= products_from and len(grid.kind) else 0
     stages.take_stumps(steps[: len(steps) - last], curator.permute_and_flip, each, at_once=1)
     if last:
         stages.take_products(steps[-last:], each)
-    return stages.models(), stages.narrow(max(n, 1.0), final, total)
+    return stages.models(), stages.release_spread(max(n, 1.0), final, total)

@@ -11,6 +11,7 @@ import gzip
 import hashlib
 import inspect
 import io
+import json
 import logging
 import os
 import tempfile
@@ -27,7 +28,7 @@ import pandas as pd
 from sklearn.model_selection import train_test_split
 
 from ..checks import check_choice, check_path
-from ..domain import Categorical, Continuous, Domain
+from ..domain import Categorical, Domain
 from ..domain.cells import check_split_seed
 from ..errors import DataError, closest
 from ..files import write_whole
@@ -112,97 +113,12 @@ _SOURCES = {
         ),
     ),
 }
-_STANDIN_FILE = Path(__file__).parent / "adult-standin.csv.gz"
-
-
-def _categories(name: str, words: str) -> Categorical:
-    return Categorical(name, tuple(words.split()))
-
-
-ADULT_DOMAIN = Domain(
-    (
-        Continuous("age", 17, 90),
-        _categories(
-            "workclass",
-            "Private Self-emp-not-inc Self-emp-inc Federal-gov Local-gov State-gov Without-pay Never-worked",
-        ),
-        Continuous("fnlwgt", 0, 1_500_000),
-        _categories(
-            "education",
-            "Bachelors Some-college 11th HS-grad Prof-school Assoc-acdm Assoc-voc 9th 7th-8th 12th "
-            "Masters 1st-4th 10th Doctorate 5th-6th Preschool",
-        ),
-        Continuous("education-num", 1, 16),
-        _categories(
-            "marital-status",
-            "Married-civ-spouse Divorced Never-married Separated Widowed Married-spouse-absent "
-            "Married-AF-spouse",
-        ),
-        _categories(
-            "occupation",
-            "Tech-support Craft-repair Other-service Sales Exec-managerial Prof-specialty "
-            "Handlers-cleaners Machine-op-inspct Adm-clerical Farming-fishing Transport-moving "
-            "Priv-house-serv Protective-serv Armed-Forces",
-        ),
-        _categories("relationship", "Wife Own-child Husband Not-in-family Other-relative Unmarried"),
-        _categories("race", "White Asian-Pac-Islander Amer-Indian-Eskimo Other Black"),
-        _categories("sex", "Female Male"),
-        Continuous("capital-gain", 0, 99_999),
-        Continuous("capital-loss", 0, 5000),
-        Continuous("hours-per-week", 1, 99),
-        _categories(
-            "native-country",
-            "United-States Cambodia England Puerto-Rico Canada Germany Outlying-US(Guam-USVI-etc) India "
-            "Japan Greece South China Cuba Iran Honduras Philippines Italy Poland Jamaica Vietnam Mexico "
-            "Portugal Ireland France Dominican-Republic Laos Ecuador Taiwan Haiti Columbia Hungary Guatemala "
-            "Nicaragua Scotland Thailand Yugoslavia El-Salvador Trinadad&Tobago Peru Hong Holand-Netherlands",
-        ),
-    ),
-    classes=("<=50K", ">50K"),
-    target="income",
+_HERE = Path(__file__).parent
+_STANDIN_FILE = _HERE / "adult-standin.csv.gz"
+ADULT_DOMAIN, BANK_DOMAIN, ROBOT_DOMAIN = (
+    Domain.from_document(json.loads((_HERE / f"{name}-domain.json").read_text(encoding="utf-8")))
+    for name in ("adult", "bank", "robot")
 )
-"""Public domain of Adult without the records that miss a value."""
-
-BANK_DOMAIN = Domain(
-    (
-        Continuous("age", 15, 100),
-        _categories(
-            "job",
-            "admin. blue-collar entrepreneur housemaid management retired self-employed services "
-            "student technician unemployed unknown",
-        ),
-        _categories("marital", "divorced married single unknown"),
-        _categories(
-            "education",
-            "basic.4y basic.6y basic.9y high.school illiterate professional.course university.degree unknown",
-        ),
-        _categories("default", "no yes unknown"),
-        _categories("housing", "no yes unknown"),
-        _categories("loan", "no yes unknown"),
-        _categories("contact", "cellular telephone"),
-        _categories("month", "jan feb mar apr may jun jul aug sep oct nov dec"),
-        _categories("day_of_week", "mon tue wed thu fri"),
-        Continuous("duration", 0, 5000),
-        Continuous("campaign", 1, 60),
-        Continuous("pdays", 0, 999),
-        Continuous("previous", 0, 10),
-        _categories("poutcome", "failure nonexistent success"),
-        Continuous("emp.var.rate", -4, 2),
-        Continuous("cons.price.idx", 92, 95),
-        Continuous("cons.conf.idx", -60, -20),
-        Continuous("euribor3m", 0, 6),
-        Continuous("nr.employed", 4900, 5300),
-    ),
-    classes=("no", "yes"),
-    target="y",
-)
-"""Public domain of Bank Marketing."""
-
-ROBOT_DOMAIN = Domain(
-    tuple(Continuous(f"US{sensor}", 0, 5) for sensor in range(1, 25)),
-    classes=("Move-Forward", "Slight-Right-Turn", "Sharp-Right-Turn", "Slight-Left-Turn"),
-)
-"""Public domain of the wall-following robot: 24 ultrasound sensors, in metres."""
 
 
 def load(
@@ -311,7 +227,7 @@ def _load_robot(*, data_dir: Path | None, split_seed: int = 0) -> _Frames:
     (content,) = _read("robot", data_dir).values()
     frame = read_csv(content, names=[*ROBOT_DOMAIN.names, ROBOT_DOMAIN.target])
     # 48 readings reach up to 5.09 where the documentation ends at 5.
-    frame[list(ROBOT_DOMAIN.names)] = ROBOT_DOMAIN.clip(frame[list(ROBOT_DOMAIN.names)])
+    frame[list(ROBOT_DOMAIN.names)] = frame[list(ROBOT_DOMAIN.names)].clip(0, 5)
     return _seeded_split(frame, ROBOT_DOMAIN, split_seed=split_seed)
 
 

@@ -35,7 +35,6 @@ from .attributes import (
 )
 from .encoding import (
     checked,
-    decoded,
     distinct,
     encoded,
     replaced,
@@ -420,33 +419,6 @@ class Domain:
             return spelt_values(self.written.read(column, but=attribute.levels), attribute.levels)
         return column if attribute.is_date else self.written.read(column)
 
-    def clip(self, X: pd.DataFrame | ArrayLike) -> pd.DataFrame:
-        """A copy of the records with continuous values moved into the bounds.
-
-        Columns are in the domain's order; the index of ``X`` is kept. Categories are left alone.
-
-        Raises
-        ------
-        DomainError If a continuous column holds a value that is no number.
-
-        Notes
-        -----
-        **Privacy.** Clipping acts on each record by itself, with public bounds, which costs nothing.
-        """
-        clipped: dict[str, Any] = {}
-        for a, column in zip(self.attributes, self._columns(X), strict=True):
-            if isinstance(a, Continuous) and pd.api.types.is_numeric_dtype(column):
-                clipped[a.name] = column.clip(a.low, a.high)
-            elif isinstance(a, Continuous):  # texts or dates
-                loose = replace(a, missing=True, clip=True)
-                numbers, misfit = encoded(column, loose, bounds=False)
-                if misfit is not None:
-                    raise DomainError(misfit.text(a, total=len(column)))
-                clipped[a.name] = pd.Series(decoded(numbers, loose), index=column.index)
-            else:
-                clipped[a.name] = column.copy()
-        return pd.DataFrame(clipped)
-
     def discretise(self, bins: int) -> Domain:
         """The domain in which each continuous attribute has public bins of equal width.
 
@@ -787,7 +759,7 @@ def _entries(document: dict[str, Any]) -> Iterator[tuple[str, list[object]]]:
     if isinstance(document.get("target"), dict) and isinstance(document["target"].get("range"), list):
         yield "the range of the target", document["target"]["range"]
     for entry in document["attributes"]:
-        for kind in KINDS:
+        for kind in OPTIONS:
             if isinstance(entry, dict) and isinstance(entry.get(kind), list):
                 yield str(entry.get("name")), entry[kind]
 
@@ -809,7 +781,8 @@ def _check_keys(document: object) -> None:
         raise DomainError(f"it lacks {', '.join(map(repr, lacks))}: {expected}")
 
 
-KINDS = {  # of attributes, with their options
+AN_ATTRIBUTE = "expected {name: ..., continuous: [low, high]} or {name: ..., categorical: [a, b, ...]}"
+OPTIONS = {  # of each kind of attribute
     "continuous": ("missing", "clip", "unit", "format"),
     "categorical": ("missing", "unknown"),
 }
@@ -817,26 +790,12 @@ KINDS = {  # of attributes, with their options
 
 def _read_attribute(entry: object, place: int) -> Attribute:
     """Attribute of one entry of a YAML file, the ``place``-th."""
-    way_out = "expected {name: ..., continuous: [low, high]} or {name: ..., categorical: [a, b, ...]}"
     if not isinstance(entry, dict) or "name" not in entry:
-        raise DomainError(f"attribute {place} reads {short(entry)}: {way_out}")
-    name = entry["name"]
-    kinds = [kind for kind in KINDS if kind in entry]
-    known = ("name", *(KINDS[kinds[0]] if kinds else ()), *KINDS)
-    unknown = [key for key in entry if key not in known]
-    if len(kinds) != 1 or unknown:
-        reads = f"attribute {name!r} reads {short(entry)}"
-        close = closest(unknown[0], known) if unknown else None
-        hint = f"did you mean `{close}:`? " if close else ""
-        if len(kinds) == 1:
-            may = ", ".join(f"`{option}:`" for option in KINDS[kinds[0]])
-            raise DomainError(
-                f"{reads}: {kinds[0]} attributes have no `{unknown[0]}:`; {hint}they may have {may}"
-            )
-        raise DomainError(f"{reads}: {hint}{way_out.capitalize() if hint else way_out}")
-    value = entry[kinds[0]]
-    options = {option: entry[option] for option in entry if option != kinds[0]}
-    if kinds == ["categorical"]:
+        raise DomainError(f"attribute {place} reads {short(entry)}: {AN_ATTRIBUTE}")
+    kind, name = _kind(entry), entry["name"]
+    value = entry[kind]
+    options = {option: entry[option] for option in entry if option != kind}
+    if kind == "categorical":
         return Categorical(values=value, **options)
     if not isinstance(value, list) or len(value) != 2:
         raise DomainError(f"bounds of {name!r} must read continuous: [low, high], got {short(value)}")
@@ -846,6 +805,25 @@ def _read_attribute(entry: object, place: int) -> Attribute:
             f"unit of {name!r} is 'date', got {value}: write bounds as [2001-01-01, 2026-12-31]"
         )
     return attribute
+
+
+def _kind(entry: dict[Any, Any]) -> str:
+    """The kind of attribute that an entry describes, with no options but those of this kind."""
+    kinds = [kind for kind in OPTIONS if kind in entry]
+    options = OPTIONS[kinds[0]] if kinds else ()
+    known = ("name", *options, *OPTIONS)
+    unknown = [key for key in entry if key not in known]
+    if len(kinds) == 1 and not unknown:
+        return kinds[0]
+    reads = f"attribute {entry['name']!r} reads {short(entry)}"
+    close = closest(unknown[0], known) if unknown else None
+    hint = f"did you mean `{close}:`? " if close else ""
+    if len(kinds) == 1:
+        may = ", ".join(f"`{option}:`" for option in options)
+        raise DomainError(
+            f"{reads}: {kinds[0]} attributes have no `{unknown[0]}:`; {hint}they may have {may}"
+        )
+    raise DomainError(f"{reads}: {hint}{AN_ATTRIBUTE.capitalize() if hint else AN_ATTRIBUTE}")
 
 
 IN_CSV = ("missing", *(f.name for f in fields(CsvFormat)))  # what a section csv says of the domain

@@ -24,7 +24,7 @@ import numpy as np
 from ..domain import Domain
 from ..errors import DataError
 from ..files import unreadable
-from ..privacy.accounting import KINDS, MOST_STEPS, Choice, Step
+from ..privacy.accounting import MOST_STEPS, STEP_KINDS, Choice, Step
 from ..privacy.ledger import Cost, Event, Ledger, PlannedScope, Scope
 
 VERSION = 3  # of the format; a higher one says that earlier packages cannot read it
@@ -112,6 +112,26 @@ def read_document(path: Path) -> dict[str, Any]:
 
 def parsed(content: bytes) -> dict[str, Any]:
     """The document that a file's content is; errors say what the file is instead."""
+    document = _loaded(content)
+    if document.get("format") != "dpnb model":
+        raise DataError("is not a model: expected format 'dpnb model'; model.release(path) writes one")
+    found = document.get("version")
+    if type(found) is not int or not 1 <= found <= VERSION:
+        later = type(found) is int and found > VERSION
+        way_out = (
+            f"install {later_writer(document) or 'the dpnb that wrote it'}, or a later one"
+            if later
+            else WRITTEN
+        )
+        raise DataError(f"has version {found!r}: this package reads versions up to {VERSION}; {way_out}")
+    for part in ("estimator", "domain", "parameters", "model", "ledger", "versions"):
+        if not isinstance(document.get(part), str if part == "estimator" else dict):
+            raise DataError(f"is damaged: it lacks {part!r}; {WRITTEN}")
+    return document
+
+
+def _loaded(content: bytes) -> dict[str, Any]:
+    """The JSON object that a file's content is."""
     if len(content) > MOST.bytes:
         raise DataError(f"is no model: it has more than {MOST.bytes} bytes; {WRITTEN}")
     try:
@@ -137,20 +157,6 @@ def parsed(content: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise DataError(f"is not a JSON document: {error}; {WRITTEN}") from error
     _check_letters(document, text)
-    if document.get("format") != "dpnb model":
-        raise DataError("is not a model: expected format 'dpnb model'; model.release(path) writes one")
-    found = document.get("version")
-    if type(found) is not int or not 1 <= found <= VERSION:
-        later = type(found) is int and found > VERSION
-        way_out = (
-            f"install {later_writer(document) or 'the dpnb that wrote it'}, or a later one"
-            if later
-            else WRITTEN
-        )
-        raise DataError(f"has version {found!r}: this package reads versions up to {VERSION}; {way_out}")
-    for part in ("estimator", "domain", "parameters", "model", "ledger", "versions"):
-        if not isinstance(document.get(part), str if part == "estimator" else dict):
-            raise DataError(f"is damaged: it lacks {part!r}; {WRITTEN}")
     return document
 
 
@@ -336,7 +342,7 @@ def _step_entry(step: Step) -> dict[str, Any]:
 def _step(entry: Mapping[str, Any]) -> Step:
     """A step of a declared plan."""
     numbers = [float(entry.get(name, math.inf)) for name in ("size", "sd", "entries")]
-    if not (entry["kind"] in KINDS and numbers[0] >= 0 and numbers[1] > 0 and numbers[2] >= 0):
+    if not (entry["kind"] in STEP_KINDS and numbers[0] >= 0 and numbers[1] > 0 and numbers[2] >= 0):
         raise DataError(f"a plan of the ledger says {dict(entry)}")
     return Step(entry["kind"], numbers[0], _times(entry), numbers[1], numbers[2])
 

@@ -108,7 +108,7 @@ class LogisticRegression(PrivateClassifier):
         shares = np.full(layout.total, 1 / d)
         table = np.zeros((data.loss.n_problems, layout.total))
         speed, mean = np.zeros_like(table), np.zeros_like(table)
-        half, momentum = self.n_rounds // 2, 0.9  # the usual one; no run chose it
+        half, momentum = self.n_rounds // 2, 0.9  # the usual one
         for k in range(self.n_rounds):
             slope = stages.noisy(
                 layout, data.residuals(layout), each, math.sqrt(data.loss.square), shares, "gradient"

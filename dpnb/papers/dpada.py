@@ -13,11 +13,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import binom
 
 from ..arrays import Floats, Ints
 from ..boosting.booster import logistic
-from ..checks import check_choice, check_count, check_delta, check_kinds, check_share, check_step
+from ..checks import check_choice, check_delta, check_kinds, check_share, check_step
 from ..domain import Domain
 from ..estimators.base import PrivateClassifier
 from ..privacy.curator import Curator
@@ -204,45 +203,6 @@ def causal(h: ArrayLike) -> Ints:
     """Rule C1, by which a one counts after a zero among the raw coins, never in round 1; it needs no later coins."""
     coins = np.asarray(h, np.intp)
     return np.concatenate([[0], coins[1:] * (1 - coins[:-1])]).astype(np.intp)[: len(coins)]
-
-
-def noise_round_distribution(m: int, rule: str) -> Floats:
-    """Exact distribution of the number R of noise rounds among rounds 2 to m.
-
-    Parameters
-    ----------
-    m : number of rounds, at least 1.
-    rule : ``"random"`` (Definition 6), ``"definition7"`` or ``"causal"``.
-
-    Returns
-    -------
-    (m,) probabilities of R = 0, …, m − 1, by dynamic programming over the last coin.
-    """
-    check_count("m", m, low=1)
-    check_choice("rule", rule, ("random", *RULES))
-    if rule == "random":
-        return np.asarray(binom.pmf(np.arange(m), m - 1, 0.5), float)
-    # Probability of r runs that count so far, by the last coin; under Definition 7 a run at the front counts in full.
-    zero, one, result = np.zeros(m), np.zeros(m), np.zeros(m)
-    front = 1.0
-    for k in range(1, m + 1):
-        next_zero, next_one = (zero + one) / 2, one / 2
-        next_one[1:] += zero[:-1] / 2
-        front /= 2
-        if rule == "definition7":
-            next_zero[max(k - 2, 0)] += front  # k − 1 ones, then the first zero
-        else:
-            next_zero[0] += front
-        zero, one = next_zero, next_one
-        tail = m - k  # all ones after this zero, which are a run without an end
-        if rule == "definition7":
-            result[tail:] += zero[: m - tail] * 0.5**tail
-    if rule == "definition7":
-        result[m - 1] += front
-        return result
-    result = zero + one
-    result[0] += front
-    return result
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ from ..arrays import Floats
 from ..checks import check_choice, check_epsilon
 
 Kind = Literal["selection", "ratio", "gaussian"]
-KINDS = ("selection", "ratio", "gaussian")
+STEP_KINDS = ("selection", "ratio", "gaussian")
 
 SLACK = 1e-12  # relative error of sums; Gaussians are counted as larger by this share
 GUARD = 2.0**-46  # share that a step adds for rounding, 64 units in the last place
@@ -264,7 +264,7 @@ def _doubled(step: Step) -> Step:
 
 def _check(steps: Sequel) -> None:
     for step in _all_steps(steps):
-        check_choice("kind", step.kind, KINDS)
+        check_choice("kind", step.kind, STEP_KINDS)
         if not (step.size >= 0 and step.times >= 1 and step.sd > 0 and step.entries >= 0):
             raise ValueError(
                 f"{step}: expected size and entries of at least 0, times of at least 1 and a positive sd"
@@ -341,7 +341,7 @@ def _with_lattice(value: Callable[[float], float], steps: Sequel) -> Callable[[f
 # --- What plans cover -----------------------------------------------------------------------------------------
 
 
-def shared(plans: Sequence[Sequence[Step]]) -> tuple[Step, ...]:
+def common_steps(plans: Sequence[Sequence[Step]]) -> tuple[Step, ...]:
     """The steps with which all plans begin, which may be released before one of the plans is chosen."""
     return tuple(
         alike[0] for alike in takewhile(lambda steps: len(set(steps)) == 1, zip(*plans, strict=False))

@@ -23,7 +23,7 @@ from ..arrays import Floats, Ints
 from ..checks import check_choice, check_delta, check_epsilon
 from ..domain import Domain
 from ..errors import visible
-from .accounting import Choice, Step, covers, doubled, shared, tight_epsilon
+from .accounting import Choice, Step, common_steps, covers, doubled, tight_epsilon
 from .accounting import zcdp_epsilon as zcdp_epsilon
 from .accounting import zcdp_rho as zcdp_rho
 
@@ -194,11 +194,11 @@ class PlannedScope(Scope):
 
         Until a plan is named, all plans have to allow what happens.
         """
-        plan, head = shared(self.plans), self.children
+        plan, head = common_steps(self.plans), self.children
         if self.followed is not None:
             number, before = self.followed
             plan, head = self.plans[number], self.children[:before]
-        chosen_in_time = covers(shared(self.plans), _steps(head))
+        chosen_in_time = covers(common_steps(self.plans), _steps(head))
         kept = chosen_in_time and covers(plan, _steps(self.children))
         yield Choice(self.plans) if kept else Step("ratio", math.inf)
 

@@ -270,7 +270,7 @@ class ScoredDoor(Protocol):
         constant : (problems,) the same.
         """
 
-    def widen(self, width: float) -> None:
+    def set_width(self, width: float) -> None:
         """Give the loss another width, see :class:`~dpnb.records.losses.Huber`."""
 
     def keep(self, layout: Layout) -> None:

@@ -200,6 +200,12 @@ class Shape(NamedTuple):
     # the categories.
     score: Floats
 
+    def of(self, column: Floats) -> Floats:
+        """The part of each encoded value, (n,)."""
+        ordered = len(self.score) > len(self.at)
+        found: Floats = self.score[np.searchsorted(self.at, column) if ordered else column.astype(np.intp)]
+        return found
+
 
 @dataclass(frozen=True)
 class Additive:
@@ -251,20 +257,11 @@ class Additive:
             score += np.where(at == stump.cut, a, -a) * stump.sign
         return Shape(at, score)
 
-    def part(self, codes: Floats, attribute: int) -> Floats:
-        """The part that an attribute, given by its position, adds to the score of encoded records, (n,)."""
-        at, score = self.shape(attribute)
-        column = codes[:, attribute]
-        added: Floats = score[
-            np.searchsorted(at, column) if self.domain.continuous[attribute] else column.astype(np.intp)
-        ]
-        return added
-
     def score(self, codes: Floats) -> Floats:
         """Score F of encoded records, (n,)."""
         total = np.full(len(codes), self.constant)
         for a in {s.attribute for s in self.stumps} - {-1}:
-            total += self.part(codes, a)
+            total += self.shape(a).of(codes[:, a])
         return total
 
     def importances(self) -> Floats:

@@ -397,7 +397,7 @@ class ScoredRecords(ScoredDoor):
     def curvatures(self, layout: Layout) -> Floats:
         return self._sums(layout, self.loss.curvatures(self._score, self._labels))
 
-    def widen(self, width: float) -> None:
+    def set_width(self, width: float) -> None:
         self.loss.width = width
         self._residuals = self.loss.residuals(self._score, self._labels)
 

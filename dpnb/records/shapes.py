@@ -18,7 +18,7 @@ from ..domain import Continuous, Domain
 from .grid import LARGEST_WEIGHT, Grid, Shape
 
 Cuts = tuple[Floats | None, ...]  # thresholds of each attribute, None for categorical ones
-Columns = Callable[[int], Floats]  # attribute → encoded values of records, (n,)
+ColumnOf = Callable[[int], Floats]  # attribute → encoded values of records, (n,)
 
 
 class Axis(NamedTuple):
@@ -73,7 +73,7 @@ class Block(NamedTuple):
         """Number of cells."""
         return int(np.prod(self.shape))
 
-    def cells(self, columns: Columns) -> Ints:
+    def cells(self, columns: ColumnOf) -> Ints:
         """Cell of each record, (n,)."""
         return self.joined([axis.bins(columns(axis.attribute)) for axis in self.axes])
 
@@ -203,11 +203,7 @@ class Shapes:
 
     def part(self, codes: Floats, attribute: int) -> Floats:
         """The part that an attribute, given by its position, adds by itself to the score of encoded records, (n,)."""
-        at, score = self.shape(attribute)
-        column = codes[:, attribute]
-        ordered = self.domain.continuous[attribute]
-        added: Floats = score[np.searchsorted(at, column) if ordered else column.astype(np.intp)]
-        return added
+        return self.shape(attribute).of(codes[:, attribute])
 
     def groups(self) -> list[tuple[Block, Floats]]:
         """Groups of attributes, and the parts that their cells add."""

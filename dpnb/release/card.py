@@ -5,27 +5,25 @@
 
 from __future__ import annotations
 
-import base64
 import codecs
 import hashlib
 import io
 import locale
 import math
 import re
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
-from html import escape as escape_marks
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from ..boosting.regressor import PrivateBoosterRegressor
 from ..domain import Attribute, Continuous, Domain
-from ..errors import DataError, visible
+from ..errors import DataError
 from ..estimators.base import PrivateEstimator, PrivateForest, read
 from ..estimators.documents import read_document
 from ..files import check_new, unreadable, write_whole
+from ..html import escape, html_page, html_picture
 from ..privacy.curator import REAL_NOISE
 from ..privacy.ledger import Event, Ledger, Scope, shown_number
 from ..terminal import Parser, announce, command
@@ -115,12 +113,12 @@ def page(
     data, purpose : name of the training data, and purpose of the model, in the data holder's words.
     """
     model._check_unchanged()
-    name = type(model).__name__
+    title = f"Card of a model: {type(model).__name__} for {model.domain_.target}"
     first, pictures = _drawn(model)
     private = [_section("Whose privacy", [_paragraph(RELATIONS[model.ledger_.neighbours]), *_unit()])]
     promises = _section("What the data holder promises", [_list(PROMISES, box=True)])
     sections = [
-        f"<h1>Card of a model: {escape(name)} for {escape(model.domain_.target)}</h1>",
+        f"<h1>{escape(title)}</h1>",
         _identity(document, {"Written on": str(day or ""), "Data:": data, "Purpose:": purpose}),
         _total(model),
         *_cautions(model),
@@ -135,26 +133,7 @@ def page(
         _folded("How it was made", [_made(model, versions)]),
         "</div>",
     ]
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Card of a model: {escape(name)} for {escape(model.domain_.target)}</title>
-<style>{STYLE}</style>
-</head>
-<body>
-<main>
-{chr(10).join(sections)}
-</main>
-</body>
-</html>
-"""
-
-
-def escape(text: str, quote: bool = True) -> str:
-    """A text for the page, in which nothing is a mark, hides, or turns other letters around; lines stay lines."""
-    return escape_marks("\n".join(map(visible, text.split("\n"))), quote)
+    return html_page(title, style=STYLE, body="\n".join(sections))
 
 
 def _paragraph(text: str) -> str:
@@ -391,11 +370,8 @@ def _picture(figure: Any, words: str) -> str:
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=110, metadata={"Software": None})
     plt.close(figure)
-    data = base64.b64encode(buffer.getvalue()).decode()
-    alt = escape(words, quote=True)
-    return (
-        f'<figure><img src="data:image/png;base64,{data}" alt="{alt}"><figcaption>{alt}</figcaption></figure>'
-    )
+    shown = html_picture(buffer.getvalue(), words)
+    return f"<figure>{shown}<figcaption>{escape(words)}</figcaption></figure>"
 
 
 def _looks(model: PrivateEstimator, pictures: list[str]) -> Iterator[str]:
@@ -477,7 +453,3 @@ def _audit(path: Path) -> str:
     if not FINDING.match(text):
         raise DataError(f"{path} is not the text of an audit: it begins with {text[:20]!r}; {expected}")
     return text
-
-
-if __name__ == "__main__":
-    sys.exit(main())

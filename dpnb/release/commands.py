@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from secrets import token_hex
@@ -38,6 +39,21 @@ def main(arguments: Sequence[str], /) -> int:
         return card.main(words[1:])
     if words[:1] == ["domain"]:
         return drafts.main(words[1:])
+    options, predicts = _options(words), words[:1] == ["predict"]
+    try:
+        if not predicts:
+            fit(**vars(options))
+            return 0
+        if options.table is None and sys.stdin.isatty():
+            note("reading a CSV from standard input; name a file to read that")
+        predict(read(options.model), options.table, out=options.out, move=options.move)
+    except OSError as error:
+        raise DataError(f"cannot write {error.filename or options.out}: {error.strerror or error}") from error
+    return 0
+
+
+def _options(words: list[str]) -> Namespace:
+    """Options of ``fit`` or ``predict``; the other commands are listed for the help."""
     parser = Parser(prog="dpnb", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="fit | predict | card | domain")
     commands.add_parser("card", help="write the card of a released model")
@@ -62,18 +78,9 @@ def main(arguments: Sequence[str], /) -> int:
         action="store_true",
         help="go on at values that the domain has no place for, and say what each counted as (default: stop)",
     )
-    predicts = words[:1] == ["predict"]  # options may stand between the model and the table
-    options = predicting.parse_intermixed_args(words[1:]) if predicts else parser.parse_args(words)
-    try:
-        if not predicts:
-            fit(**vars(options))
-            return 0
-        if options.table is None and sys.stdin.isatty():
-            note("reading a CSV from standard input; name a file to read that")
-        predict(read(options.model), options.table, out=options.out, move=options.move)
-    except OSError as error:
-        raise DataError(f"cannot write {error.filename or options.out}: {error.strerror or error}") from error
-    return 0
+    if words[:1] == ["predict"]:  # options may stand between the model and the table
+        return predicting.parse_intermixed_args(words[1:])
+    return parser.parse_args(words)
 
 
 def fit(

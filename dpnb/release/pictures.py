@@ -167,13 +167,7 @@ def plot_group(
     empty : cells that are drawn faintly.
     added : label of the scale of the parts.
     """
-    # The attribute with the fewest bins has a panel for each of them.
-    least = int(np.argmin(group.score.shape)) if group.score.ndim > 2 else 0
-    order = [least, *(place for place in range(group.score.ndim) if place != least)]
-    high, most_names = 2.5, max(group.score.shape[place] for place in order[-2:])
-    if most_names > 25:  # so many names stand below each other only, and need more inches
-        high = 0.19 * most_names
-        order[-2:] = sorted(order[-2:], key=lambda place: -group.score.shape[place])
+    order, high = _panels(group.score.shape)
     names, score = [names[place] for place in order], group.score.transpose(order)
     bins = [_bin_names(attribute, group.at[place]) for attribute, place in zip(names, order, strict=True)]
     panels = score.reshape(-1, *score.shape[-2:])
@@ -184,9 +178,9 @@ def plot_group(
         down, across, figsize=size, layout="constrained", sharex=True, sharey=True, squeeze=False
     )
     most = max(float(np.abs(score).max()), 1e-12)
+    how: dict[str, Any] = {"cmap": "PuOr", "vmin": -most, "vmax": most, "aspect": "auto"}
     for place, (axis, panel) in enumerate(zip(axes.flat, panels, strict=False)):
-        opacity = np.where(faint[place], FAINT, 1.0)
-        image = axis.imshow(panel, cmap="PuOr", vmin=-most, vmax=most, aspect="auto", alpha=opacity)
+        image = axis.imshow(panel, alpha=np.where(faint[place], FAINT, 1.0), **how)
         axis.set_yticks(range(len(bins[-2])), bins[-2])
         axis.set_xticks(range(len(bins[-1])), bins[-1], rotation=90)
         axis.grid(visible=False)
@@ -201,6 +195,20 @@ def plot_group(
         axis.set_visible(False)
     figure.colorbar(image, ax=axes, label=literal(added))
     return figure
+
+
+def _panels(shape: tuple[int, ...]) -> tuple[list[int], float]:
+    """The order of a group's attributes, of which the last two are a panel's rows and columns, and a panel's height.
+
+    The one with the fewest bins of three comes first, with a panel for each bin.
+    """
+    least = int(np.argmin(shape)) if len(shape) > 2 else 0
+    order = [least, *(place for place in range(len(shape)) if place != least)]
+    most_names = max(shape[place] for place in order[-2:])
+    if most_names <= 25:
+        return order, 2.5
+    # So many names stand below each other only, and need more inches.
+    return [*order[:-2], *sorted(order[-2:], key=lambda place: -shape[place])], 0.19 * most_names
 
 
 def _bin_names(attribute: Attribute, at: Floats) -> list[str]:

@@ -68,7 +68,7 @@ class ReplayCurator(Curator):
         return outcome
 
 
-def drawn(question: Question) -> Any:
+def ordinary_answer(question: Question) -> Any:
     """The answer of an ordinary curator."""
     return question.draw(question.rng)
 

@@ -28,7 +28,7 @@ from ..records.bags import PARTS, POSITIONAL, Bags, Copies, Keys, drawing
 from ..records.memory import Records
 from .finding import Finding
 from .neighbours import Part, sizes_of, split_pair
-from .questions import Answer, Fit, Question, Request, answering, drawn
+from .questions import Answer, Fit, Question, Request, answering, ordinary_answer
 
 MULTIPLICITY = "bootstrap multiplicity: a bag may hold a record several times"
 MOVES = "parts of equal size: one record more moves another"
@@ -69,7 +69,7 @@ class Tape:
     answer : where outcomes come from.
     """
 
-    def __init__(self, answer: Answer = drawn) -> None:
+    def __init__(self, answer: Answer = ordinary_answer) -> None:
         self.releases: list[Release] = []
         self.bags: Bags | None = None
         self.keys: Keys | None = None

@@ -124,7 +124,7 @@ class SparkScored(ScoredDoor):
     def curvatures(self, layout: Layout) -> Floats:
         return self._ask(_curvatures, layout)
 
-    def widen(self, width: float) -> None:
+    def set_width(self, width: float) -> None:
         self.loss.width = width
 
     def move(self, layout: Layout, table: Floats, constant: Floats) -> None:

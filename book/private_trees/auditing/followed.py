@@ -17,7 +17,7 @@ from dpnb.privacy.laws import Law
 from dpnb.privacy.ledger import Event
 from dpnb.replay import Finding
 from dpnb.replay.neighbours import sizes_of
-from dpnb.replay.questions import Fit, Question, answering, drawn
+from dpnb.replay.questions import Fit, Question, answering, ordinary_answer
 from dpnb.replay.tape import replay_fit
 
 
@@ -33,7 +33,7 @@ class Followed:
         """The next outcome of the script, else a draw."""
         if question.law is not None and question.event is not None:
             self.laws.append((question.event, question.law))
-        self.outcomes.append(drawn(question) if self._script is None else next(self._script))
+        self.outcomes.append(ordinary_answer(question) if self._script is None else next(self._script))
         return self.outcomes[-1]
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dpnb.privacy.laws import Point
-from dpnb.replay.questions import Fit, Question, Request, drawn
+from dpnb.replay.questions import Fit, Question, Request, ordinary_answer
 from dpnb.replay.tape import Release, Tape, shared_bootstrap
 
 DRAWS = 8  # of every release
@@ -36,7 +36,7 @@ class _Meeting:
     def answer(self, question: Question, *, side: int) -> Any:
         """The outcome, as soon as the other fit has come to it; a draw once the two have gone apart."""
         if question.law is None:
-            return drawn(question)
+            return ordinary_answer(question)
         if not self._apart:
             self._meet(side, (question.request, question.law))
         return question.draw(self._own[side]) if self._apart else self._outcome

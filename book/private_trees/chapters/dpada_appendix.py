@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import binom
 
 from dpnb.arrays import Floats, Ints
-from dpnb.papers.dpada import READINGS, SCHEDULES, noise_round_distribution
+from dpnb.papers.dpada import READINGS, SCHEDULES
 
 from ..site.observations import observe
 from ..studies import dpada as grids
@@ -76,6 +77,43 @@ def single_runs(rows: pd.DataFrame) -> pd.DataFrame:
     table: pd.DataFrame = rows.pivot_table("value", ["method", "dataset", "n_rounds", "seed"], "metric")
     table = table.reset_index()
     return table.assign(dataset=table["dataset"].map(SETS), last=table["last"] == 1)
+
+
+def noise_round_distribution(m: int, rule: str) -> Floats:
+    """Exact distribution of the number R of noise rounds among rounds 2 to m.
+
+    Parameters
+    ----------
+    m : number of rounds, at least 1.
+    rule : ``"random"`` (Definition 6), ``"definition7"`` or ``"causal"``.
+
+    Returns
+    -------
+    (m,) probabilities of R = 0, …, m − 1, by dynamic programming over the last coin.
+    """
+    if rule == "random":
+        return np.asarray(binom.pmf(np.arange(m), m - 1, 0.5), float)
+    # Probability of r runs that count so far, by the last coin; under Definition 7 a run at the front counts in full.
+    zero, one, result = np.zeros(m), np.zeros(m), np.zeros(m)
+    front = 1.0
+    for k in range(1, m + 1):
+        next_zero, next_one = (zero + one) / 2, one / 2
+        next_one[1:] += zero[:-1] / 2
+        front /= 2
+        if rule == "definition7":
+            next_zero[max(k - 2, 0)] += front  # k − 1 ones, then the first zero
+        else:
+            next_zero[0] += front
+        zero, one = next_zero, next_one
+        tail = m - k  # all ones after this zero, which are a run without an end
+        if rule == "definition7":
+            result[tail:] += zero[: m - tail] * 0.5**tail
+    if rule == "definition7":
+        result[m - 1] += front
+        return result
+    result = zero + one
+    result[0] += front
+    return result
 
 
 def noise_rounds(sizes: Iterable[int]) -> pd.DataFrame:

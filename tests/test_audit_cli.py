@@ -101,7 +101,7 @@ def bad():
 
 
 def delta():
-    return PrivateBooster(epsilon=1, delta=1e-5, n_rounds=20)
+    return PrivateBooster(epsilon=1, delta=1e-5, n_rounds=2)
 
 
 def bootstrap():

@@ -887,6 +887,7 @@ TWINS: list[tuple[Check, Changes, list[str]]] = [
             "<style>@media (max-width: 400px) { article #e { color: #eee } }</style><p id=e>pale</p>"
             "<table><tr><th></th><th>a</th></tr><tr><td>1</td><td>2</td></tr></table>"
             "<button aria-label='Toggle'>Show code</button>"
+            "<svg><g><path id=i role=img d='M0 0'></path><path d='M0 0'></path></g></svg>"
             f"<div id=g {GROUP} style='outline: none'>{WIDE}</div>"
             f"<div id=h {GROUP} style='outline: 3px solid #222'>short</div>",
             '<div class="bd-container': "<p id=f>Some words</p>",
@@ -898,6 +899,7 @@ TWINS: list[tuple[Check, Changes, list[str]]] = [
             *("1280 px, light: label-content-name", "light: empty-table-header"),
             *("390 px, light: label-content-name", 'light: focus does not show: <div id="g"'),
             'dark: focus does not show: <div id="h"',
+            'light: svg-img-alt: <path id="i"',
         ],
     ),
 ]

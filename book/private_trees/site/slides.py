@@ -61,9 +61,11 @@ def lecture(site: Path, root: Path) -> str:
     settings = paper.read(root / "_config.yml")
     body = paper.fragment("<article class='bd-article lecture'></article>")
     body.append(paper.cover(site, root, settings))
+    names = [*(slide.page for slide in SLIDES), *paper.chapters(root)]
+    pages = {name: paper.article(site, name) for name in dict.fromkeys(names)}  # each is read once
     for slide in SLIDES:
-        body.append(draw(slide, paper.article(site, slide.page)))
-    titles = [paper.title(paper.article(site, name)) for name in paper.chapters(root)]
+        body.append(draw(slide, pages[slide.page]))
+    titles = [paper.title(pages[name]) for name in paper.chapters(root)]
     web = settings["html"]["baseurl"]
     body.append(
         paper.fragment(
@@ -79,7 +81,7 @@ def lecture(site: Path, root: Path) -> str:
 
 
 def draw(slide: Slide, page: Tag) -> Tag:
-    """Draw one slide."""
+    """Draw one slide; the page keeps what it shows."""
     for found in page.select(", ".join(paper.DROPPED.values())):
         found.decompose()
     things = page.select(slide.show)
@@ -87,6 +89,7 @@ def draw(slide: Slide, page: Tag) -> Tag:
     said = page.select_one(slide.say) if slide.say else thing and thing.find_previous("p")
     if thing is None or said is None:
         raise ValueError(f"{slide.page}: no {slide.show} number {slide.number}, or no paragraph {slide.say}")
+    thing = copy(thing)
     for row in thing.select("tbody tr")[ROWS:]:
         row.decompose()
     found = paper.fragment("<div class='slide'><h1></h1><p></p></div>")

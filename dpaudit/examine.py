@@ -83,23 +83,23 @@ class Case:
         return [*{id(pair): pair for pair in (self.tried[0], self.tried[-1], *malformed)}.values()]
 
 
-Found = Generator[Sequence[Finding], None, None]
-Instrument = Callable[[Case], Found]
+Findings = Generator[Sequence[Finding], None, None]
+Instrument = Callable[[Case], Findings]
 """A case → what is found, as it is found; the audit ends with what refutes the claim."""
 
 
-def scans(case: Case) -> Found:
+def scans(case: Case) -> Findings:
     """Look into models that were fitted on a few pairs."""
     for pair in case.first:
         yield case.look(scan, pair)
 
 
-def noise(case: Case) -> Found:
+def noise(case: Case) -> Findings:
     """Draw the noise again."""
     yield case.look(generators, case.tried[0])
 
 
-def bets(case: Case) -> Found:
+def bets(case: Case) -> Findings:
     """Scout all pairs, scan those that look odd, and bet; what these have shown is taken down in the end."""
     done = {id(pair) for pair in case.first}
     with case.hunt.at_work() as scout:
@@ -154,7 +154,7 @@ def examine(factory: Callable[[], Any], tried: Sequence[Pair], settings: AuditSe
     return Examination(tuple(found), ended, tuple(case.skipped), tuple(case.looked), interrupted, spent)
 
 
-def _convicts(found: list[Finding], looks: Found) -> bool:
+def _convicts(found: list[Finding], looks: Findings) -> bool:
     """Take down what an instrument finds, until something refutes the claim; whether it did."""
     with closing(looks):
         for findings in looks:

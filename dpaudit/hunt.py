@@ -86,8 +86,17 @@ class Hunt:
         if leader != self._playing or game.gain < 1:
             game.turn(self.scout.known(leader))
             self._playing = leader
-        while self.scout.leader == leader and game.runs < until and not game.refuted and self.scout.left >= 1:
-            self._play(int(min(sum(map(len, self.scout.known(leader))), until - game.runs, self.scout.left)))
+        while (
+            self.scout.leader == leader
+            and game.runs < until
+            and not game.refuted
+            and self.scout.allowance.left >= 1
+        ):
+            self._play(
+                int(
+                    min(sum(map(len, self.scout.known(leader))), until - game.runs, self.scout.allowance.left)
+                )
+            )
             self.scout.judge([leader])
 
     def _play(self, rounds: int) -> None:
@@ -95,7 +104,7 @@ class Hunt:
         game, sides, until = self.game, self.scout.sides[self._playing], self.game.runs + max(rounds, 1)
         # So many are fitted in vain when the claim falls.
         at_once = 1 if self.scout.settings.jobs == 1 else 16 * self.scout.settings.jobs
-        while game.runs < until and not game.refuted and self.scout.left >= 1:
+        while game.runs < until and not game.refuted and self.scout.allowance.left >= 1:
             tossed = list(game.ahead(min(at_once, until - game.runs)))
             for side, row in zip(tossed, self.scout.fits([sides[side] for side in tossed]), strict=True):
                 game.add(side, row)
@@ -109,10 +118,10 @@ class Hunt:
 
     def go_on(self) -> None:
         """Bet and scout in turn until the claim is refuted, or nothing is left to spend; a first scouting is done."""
-        scouted = self.scout.spent
-        while not self.game.refuted and self.scout.left >= 1:
+        scouted = self.scout.allowance.fits
+        while not self.game.refuted and self.scout.allowance.left >= 1:
             self.bet(max(scouted * (1 - SCOUTS) / SCOUTS, 1))
-            scouted = int(min(2 * scouted, SCOUTS * self.scout.left))
+            scouted = int(min(2 * scouted, SCOUTS * self.scout.allowance.left))
             if scouted >= 1 and not self.game.refuted:
                 self.scout.again(scouted)
 
@@ -124,7 +133,7 @@ class Hunt:
             pair=pair,
             plain=self._plain(*tables(known)),
             tried=self.scout.in_order,
-            fits=self.scout.spent,
+            fits=self.scout.allowance.fits,
             columns=len(self.scout.view.names),
         )
 

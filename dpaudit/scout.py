@@ -210,16 +210,6 @@ class Scout:
         return [self.pairs[place] for place in order if numbers[place]]
 
     @property
-    def left(self) -> float:
-        """Number of fits that can still be made."""
-        return self.allowance.left
-
-    @property
-    def spent(self) -> int:
-        """Number of fits that were made."""
-        return self.allowance.fits
-
-    @property
     def leading(self) -> Pair:
         """The pair that leads."""
         return self.pairs[self.leader]

@@ -266,7 +266,7 @@ def test_the_wealth_moves_to_the_pair_that_leaks(monkeypatch: pytest.MonkeyPatch
     assert counts[leaders[-1]] > 10 * min(counts.values()) > 0
     monkeypatch.setattr(Scout, "again", lambda scout, fits: None)  # broken twin: stays where it began
     stays = hunted(SometimesRareValue, tried, runs=1_000, seed=3)
-    assert stays.scout.spent > hunt.scout.spent
+    assert stays.scout.allowance.fits > hunt.scout.allowance.fits
     assert not stays.game.refuted
 
 
@@ -297,7 +297,7 @@ class CountedFits(Total):
 
 def fits_of(tried: Sequence[Pair], runs: int) -> int:
     CountedFits.fits = 0
-    assert hunted(CountedFits, tried, runs=runs).scout.spent == CountedFits.fits
+    assert hunted(CountedFits, tried, runs=runs).scout.allowance.fits == CountedFits.fits
     return CountedFits.fits
 
 
@@ -328,7 +328,7 @@ def test_all_pairs_share_the_fits(monkeypatch: pytest.MonkeyPatch) -> None:
         assert fits_of(tried, runs) == 2 * runs
     monkeypatch.setattr(Allowance, "left", 1e6)  # broken twin: nobody asks what is left
     with begun(CountedFits, tried, runs=40) as hunt:
-        assert hunt.scout.spent > 80
+        assert hunt.scout.allowance.fits > 80
 
 
 @pytest.mark.parametrize("runs", [12, 40, 400])

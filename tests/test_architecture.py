@@ -23,6 +23,7 @@ SHARED = {
     "dpnb.checks",
     "dpnb.files",
     "dpnb.html",
+    "dpnb.settings",
     "dpnb.terminal",
 }  # what all share
 # Folder -> folders that it may import besides what all share; the way of a record and of its budget.
@@ -166,8 +167,10 @@ def picture(modules: Modules) -> str:
 
 
 def test_the_picture_of_the_house_is_made_of_its_imports() -> None:
+    shared = [f"`{module.partition('.')[2]}`" for module in sorted(SHARED)]
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     modules = sources(ROOT)
+    assert f"{', '.join(shared[:-1])} and {shared[-1]}. Names" in page
     assert picture(modules) in page, f"draw this in CONTRIBUTING.md:\n{picture(modules)}"
     more = dict(modules) | {"dpnb.spark.more": ("import dpnb.papers.edprf", False)}  # broken twin
     assert picture(more) not in page
@@ -294,3 +297,9 @@ LOADED = f"\nimport sys\nprint(*(name for name in {HEAVY} if name in sys.modules
 def test_a_fit_imports_nothing_for_pictures_files_or_bars(code: str, loaded: str) -> None:
     run = subprocess.run([sys.executable, "-c", code + LOADED], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == loaded
+
+
+def test_numbers_that_no_run_chose_stand_in_one_table() -> None:
+    said = re.compile(r"no (stored )?run chose", re.IGNORECASE)
+    where = {module for module, (text, _) in sources(ROOT).items() if said.search(text)}
+    assert where == {"dpnb.settings"}

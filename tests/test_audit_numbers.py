@@ -24,12 +24,13 @@ from dpaudit.pairs import KINDS, NEIGHBOURS, NUMBERS
 from dpnb import Continuous, Domain, Ledger, PrivateBoosterRegressor
 from dpnb.boosting import stages
 from dpnb.boosting.plans import Planner
-from dpnb.boosting.stages import OF_SPREAD, Stages, most_purely
+from dpnb.boosting.stages import Stages, most_purely
 from dpnb.privacy.ledger import PlannedScope, Scope
 from dpnb.records.losses import Huber, fixed
 from dpnb.replay import replay
 from dpnb.replay.neighbours import split_pair
 from dpnb.replay.tape import replay_estimator
+from dpnb.settings import OF_SPREAD
 from private_trees.auditing.fixed import attack
 from private_trees.auditing.followed import scan_by_replay
 from stage_records import ATTRIBUTES, DELTA, EVERYTHING, Encoded, sample

@@ -18,9 +18,10 @@ from dpnb import Categorical, Continuous, DataError, Domain, PrivateBoosterRegre
 from dpnb.arrays import Floats
 from dpnb.boosting import stages
 from dpnb.boosting.plans import Settings
-from dpnb.boosting.stages import WIDTHS, Stages
+from dpnb.boosting.stages import Stages
 from dpnb.records.losses import FIXED_POINT, Huber
 from dpnb.records.memory import Records
+from dpnb.settings import WIDTHS
 
 DELTAS = (None, 1e-6)
 

@@ -17,7 +17,7 @@ from scipy.optimize import minimize
 
 from dpnb import Categorical, Continuous, Domain, PrivateBooster
 from dpnb.boosting import stages
-from dpnb.boosting.plans import MORE_GROUPS, MORE_STUMPS, ROUNDS, Planner, Settings, pairs_of
+from dpnb.boosting.plans import Planner, Settings, pairs_of
 from dpnb.boosting.stages import Stages, finest_cuts
 from dpnb.errors import FewRecordsWarning
 from dpnb.papers.baselines_logistic import LogisticRegression
@@ -30,6 +30,7 @@ from dpnb.records.grid import grid_of, public_cuts, public_grid
 from dpnb.records.losses import Clipped, Margins, Softmax, fixed, loss_of
 from dpnb.records.memory import ScoredRecords
 from dpnb.records.shapes import Block, Layout, category_axis, interval_axis, layout_of
+from dpnb.settings import MORE_GROUPS, MORE_STUMPS, ROUNDS
 from stage_records import DELTA, EVERYTHING, Encoded, domain_of, neighbour, sample
 
 

@@ -22,6 +22,7 @@ from ..records.doors import RecordsDoor
 from ..records.grid import Shape
 from ..records.losses import Loss
 from ..records.shapes import GroupShape, Shapes
+from ..settings import PRODUCTS_FROM
 from .plans import Planner, Settings
 from .stages import boost, boost_purely, finest_cuts, most_purely, spread_purely
 
@@ -43,7 +44,7 @@ class Boosted(PrivateEstimator):
 
     _least: ClassVar = {"n_rounds": 1, "uniform": 0, "geometric": 0}
     _settings: ClassVar = Settings()
-    _products_from: ClassVar = 3000.0  # records times ε, with pure ε; no run chose it
+    _products_from: ClassVar = PRODUCTS_FROM
 
     def _boost(self, records: RecordsDoor, curator: Curator) -> tuple[list[Shapes], float]:
         """The models, and the spread of the residuals of a number."""

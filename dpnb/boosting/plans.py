@@ -13,18 +13,23 @@ from ..domain import Domain
 from ..errors import FewRecordsWarning
 from ..privacy.accounting import Share
 from ..records.losses import FIXED_POINT, Softmax
+from ..settings import (
+    CROWDED,
+    FIRST_STEP,
+    MORE_GROUPS,
+    MORE_STUMPS,
+    MOST_CELLS_OF_A_GROUP,
+    OF_COUNTS,
+    OF_CURVATURES,
+    OF_FINE,
+    OF_SPREAD,
+    ROUNDS,
+    SPREAD_RELEASES,
+    STEP_OF_A_NUMBER,
+)
 
 # Number of steps of noise in its standard deviation, or twice as many; no step is finer than FIXED_POINT's.
 STEPS_A_SCALE = 2.0**20
-ROUNDS = (20, 30, 45, 70, 100, 150)  # numbers of stumps for a problem, each for 1.5 times the records
-SPREAD_RELEASES = (3, 1, 1)  # of the width of the loss of a number: before stumps, before sweeps, at the end
-
-# No stored run chose these numbers, nor the first step of a plan. MORE_STUMPS and MORE_GROUPS are records times ε from
-# which on there are more stumps, and more groups of attributes.
-MORE_STUMPS = tuple(400 * 1.5**i for i in range(1, len(ROUNDS)))
-MORE_GROUPS = tuple(900.0 * 4**i for i in range(4))
-STEP_OF_A_NUMBER = 0.4  # of the step for classes, in widths of the loss
-MOST_CELLS_OF_A_GROUP = 128  # larger groups are not offered
 
 
 class Plan(NamedTuple):
@@ -47,20 +52,19 @@ class Plan(NamedTuple):
 class Settings(NamedTuple):
     """Numbers that are the same for all data; the run ``settings`` compares them with others on public data sets.
 
-    It does not compare ``of_counts``, ``of_curvatures``, ``of_spread``, ``crowded`` and ``of_fine``, which no stored
-    run chose.
+    It does not compare those that :mod:`dpnb.settings` names.
     """
 
     # of_counts, of_thresholds, of_curvatures: shares of the budget for counts, thresholds and curvatures.
-    of_counts: float = 0.02
+    of_counts: float = OF_COUNTS
     of_thresholds: float = 0.04
-    of_curvatures: float = 0.04
-    of_spread: float = 0.05  # share for the width of the loss, where the target is a number
+    of_curvatures: float = OF_CURVATURES
+    of_spread: float = OF_SPREAD  # share for the width of the loss, where the target is a number
     # halvings, halvings_at_once: largest number of halvings of a crowded bin, at most 8, and how many of them
     # come before its parts are counted again.
     halvings: int = 8
     halvings_at_once: int = 2
-    crowded: float = 1 / 16  # share of the records that makes a bin crowded
+    crowded: float = CROWDED  # share of the records that makes a bin crowded
     # of_stumps, of_few: share of the budget for the stumps, and this share where records are too few for
     # groups.
     of_stumps: float = 0.4
@@ -72,7 +76,7 @@ class Settings(NamedTuple):
     of_groups: float = 0.05
     # fine, of_fine: largest number of fine attributes, which is 0 where less is known, and their share.
     fine: int = 2
-    of_fine: float = 0.045
+    of_fine: float = OF_FINE
     # sweeps, first_sweep: number of sweeps, which is half as large for few records, and the first sweep's
     # share of a Newton step.
     sweeps: int = 20
@@ -94,7 +98,7 @@ class Settings(NamedTuple):
         few, many = groups == 0, groups >= 4
         return Plan(
             stumps=rounds * n_problems,
-            step=2.45 / math.sqrt(rounds),  # .2 for 150 stumps
+            step=FIRST_STEP / math.sqrt(rounds),
             at_once=1,
             of_stumps=self.of_few if few else self.of_stumps,
             groups=min(groups, self.groups),

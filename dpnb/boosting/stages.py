@@ -22,10 +22,25 @@ from ..records.doors import ScoredDoor
 from ..records.grid import grid_of, public_cuts
 from ..records.losses import FIXED_POINT, fixed
 from ..records.shapes import Axis, Block, Cuts, Layout, Shapes, category_axis, interval_axis, layout_of
-from .plans import (
+from ..settings import (
+    A_ROOT_PURELY,
+    FEWEST_PURELY,
+    FIRST_STEP_PURELY,
+    LARGEST_STEP_PURELY,
+    LEAST_WIDTH,
     MOST_CELLS_OF_A_GROUP,
+    MOST_PURELY,
+    OF_NUMBER,
+    OF_PRODUCTS,
+    OF_SPREAD,
+    PUBLICLY,
+    RESOLUTIONS,
+    SHRINKS_TO,
     SPREAD_RELEASES,
     STEP_OF_A_NUMBER,
+    WIDTHS,
+)
+from .plans import (
     STEPS_A_SCALE,
     Plan,
     Planner,
@@ -35,16 +50,6 @@ from .plans import (
 
 # From a sum over all records, and what it is, to the noisy sum and the standard deviation of its noise.
 Total = Callable[[Floats, str], tuple[float, float]]
-
-# No stored run chose these numbers, nor those of `rounds_purely`.
-SHRINKS_TO = 0.2  # last step as a share of the first, from which steps shrink linearly
-RESOLUTIONS = (256, 2048)  # bins of a fine attribute
-PUBLICLY = {"uniform": 3, "geometric": 3}  # cuts of an attribute in products with pure ε
-WIDTHS = 1.25  # of the spread of residuals that the loss of a number is wide
-LEAST_WIDTH = 2.0**-12  # width of the loss, in halves of the target's range
-OF_NUMBER = 0.02  # share of pure ε for the number of records
-OF_SPREAD = 0.05  # share of pure ε for the width of the loss of a number
-OF_PRODUCTS = 0.25  # share of the rounds with pure ε in which products are candidates
 
 HALVINGS = 8  # largest number for a crowded bin
 FINE_STEP = 2.0**-24  # units of the part of a fine bin in a score, so that sums of 2²⁵ records stay exact
@@ -615,8 +620,9 @@ ASKED_PURELY = 2 * (SPREAD_RELEASES[0] + SPREAD_RELEASES[2])  # sums that are re
 
 def rounds_purely(known: float, *, n_problems: int) -> tuple[int, float]:
     """Number of stumps and first step where there are only stumps."""
-    rounds = min(max(0.26 * math.sqrt(known), 5.0), 100.0)
-    return round(rounds * math.sqrt(n_problems)), min(2.7 / math.sqrt(rounds), 0.6)
+    rounds = min(max(A_ROOT_PURELY * math.sqrt(known), FEWEST_PURELY), MOST_PURELY)
+    step = min(FIRST_STEP_PURELY / math.sqrt(rounds), LARGEST_STEP_PURELY)
+    return round(rounds * math.sqrt(n_problems)), step
 
 
 def spread_purely(domain: Domain) -> float:

@@ -21,8 +21,7 @@ from ..privacy.ledger import Neighbours
 from ..records.doors import RecordsDoor
 from ..records.losses import Clipped, fixed
 from ..records.shapes import Block, Layout, Shapes, category_axis, interval_axis
-
-OF_COUNTS = 0.1  # share of ρ for the bins and the number of records; no run chose it
+from ..settings import LOGISTIC_COUNTS
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -88,13 +87,15 @@ class LogisticRegression(PrivateClassifier):
         data = records.scored(finest_cuts(self.domain_, **how), loss)
         ranks, d = self.bins == "ranks", self.domain_.n_attributes
         plan = (
-            noise_share(OF_COUNTS, entries=d * (1 + HALVINGS)),
-            noise_share(1 - OF_COUNTS, entries=d * data.loss.n_problems * self.n_rounds),
+            noise_share(LOGISTIC_COUNTS, entries=d * (1 + HALVINGS)),
+            noise_share(1 - LOGISTIC_COUNTS, entries=d * data.loss.n_problems * self.n_rounds),
         )
         rho, plans = budgeted((plan,), epsilon=self.epsilon, delta=self.delta, neighbours=self.neighbours)
-        settings = Settings(of_counts=OF_COUNTS, halvings=0)
+        settings = Settings(of_counts=LOGISTIC_COUNTS, halvings=0)
         if ranks:
-            settings = Settings(of_counts=OF_COUNTS / 2, of_thresholds=OF_COUNTS / 2, halvings_at_once=1)
+            settings = Settings(
+                of_counts=LOGISTIC_COUNTS / 2, of_thresholds=LOGISTIC_COUNTS / 2, halvings_at_once=1
+            )
         with curator.ledger.adaptive(f"logistic regression, {self.n_rounds} gradients", plans=plans):
             stages = Stages(data, curator, self.domain_, rho, settings)
             n = stages.thresholds(**how)
@@ -104,7 +105,7 @@ class LogisticRegression(PrivateClassifier):
         """Run gradient descent with momentum, and return the mean of the second half of the weights."""
         data, d = stages.data, len(layout.blocks)
         data.keep(layout)
-        each = (1 - OF_COUNTS) * stages.rho / self.n_rounds
+        each = (1 - LOGISTIC_COUNTS) * stages.rho / self.n_rounds
         shares = np.full(layout.total, 1 / d)
         table = np.zeros((data.loss.n_problems, layout.total))
         speed, mean = np.zeros_like(table), np.zeros_like(table)

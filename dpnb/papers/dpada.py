@@ -24,6 +24,7 @@ from ..privacy.ledger import Cost, Neighbours
 from ..records.doors import RecordsDoor, WeightedDoor
 from ..records.grid import Additive, Grid, Stump, public_grid
 from ..records.losses import FIXED_POINT
+from ..settings import LEAST_ERROR
 from .stumps import RoundBudget, half_log_odds, half_logistic, publish_stump, round_budget, select_stump
 
 SCHEDULES = ("all", "swing", "random", "improved")
@@ -166,8 +167,7 @@ class Repaired:
         else:
             noisy = curator.discrete_gaussian(outcome, rho=share * budget.rho, **how)
         total = float(noisy.sum())
-        # So α ≤ ½ ln 19, whatever the noise makes of a small error; no run chose that.
-        return half_log_odds(0.5 if total <= 0 else float(np.clip(noisy[1] / total, 0.05, 0.5)))
+        return half_log_odds(0.5 if total <= 0 else float(np.clip(noisy[1] / total, LEAST_ERROR, 0.5)))
 
 
 def swing(m: int) -> Ints:

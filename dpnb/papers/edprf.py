@@ -22,6 +22,7 @@ from ..records.bags import PARTS
 from ..records.doors import BinnedRecords, RecordsDoor
 from ..records.grid import public_grid
 from ..records.splits import BINNED, MULTIWAY, Splits, no_splits
+from ..settings import STOP_SCALES
 from ..trees.growth import NOISES, TreeBuilder, leaf_counts, leaf_labels, noisy_counts, select_offered
 from ..trees.scores import SCORES
 from ..trees.tree import Tree
@@ -113,7 +114,7 @@ class BuildTree:
         what, noise = "class counts for the stop", self.forest.noise
         noisy = noisy_counts(self.curator, counts, nodes=nodes, epsilon=epsilon, noise=noise, what=what)
         others = noisy.sum(axis=1) - noisy.max(axis=1)
-        return Stop(leaf | (others < 3 / epsilon), noisy, asked)  # three noise scales; no run chose that
+        return Stop(leaf | (others < STOP_SCALES / epsilon), noisy, asked)
 
     def build_split(self, drawn: Bools, share: float) -> Splits:
         """Steps 4 and 6, Algorithm 2, which choose a split for each node."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..arrays import Floats, Ints
 from ..domain import Categorical, Continuous, Domain
+from ..settings import FINEST_POWER
 from .splits import LEAF, ONE_VS_REST, THRESHOLD
 
 # Of a stump, in units of the score: sums of weights, and pictures of them, stay finite.
@@ -188,8 +189,8 @@ def _cuts_of(a: Continuous, *, uniform: int, geometric: int) -> Floats:
 
 
 def _powers(n: int) -> Floats:
-    """Shares of a width, of which the finest is 10⁻⁴; no run chose that."""
-    return 10.0 ** (-4 * np.arange(1, n + 1) / max(n, 1))
+    """Shares of a width."""
+    return 10.0 ** (FINEST_POWER * np.arange(1, n + 1) / max(n, 1))
 
 
 class Shape(NamedTuple):

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..arrays import Bools, Floats, Ints
 from ..domain import Continuous, Domain
+from ..settings import EMPTY_DEVIATIONS
 from .grid import LARGEST_WEIGHT, Grid, Shape
 
 Cuts = tuple[Floats | None, ...]  # thresholds of each attribute, None for categorical ones
@@ -236,8 +237,8 @@ class Shapes:
     def empty(self, attribute: int, at: Floats) -> Bools:
         """The intervals, or categories, in which released counts cannot tell that there is a record, (k,).
 
-        There the noisy counts of the bins that an interval touches sum to at most three standard deviations of their
-        noise, which an empty bin passes once in 740; no run chose that.
+        There the noisy counts of the bins that an interval touches sum to at most :data:`EMPTY_DEVIATIONS` of their
+        noise.
         """
         cuts, counts = self._counts(attribute)
         first, stop = np.arange(len(counts)), np.arange(len(counts)) + 1
@@ -245,7 +246,7 @@ class Shapes:
             first = np.append(0, np.searchsorted(cuts, at, side="right"))
             stop = np.append(np.searchsorted(cuts, at), len(cuts)) + 1
         below = np.append(0.0, np.cumsum(counts))
-        nobody: Bools = below[stop] - below[first] <= 3 * self.noise * np.sqrt(stop - first)
+        nobody: Bools = below[stop] - below[first] <= EMPTY_DEVIATIONS * self.noise * np.sqrt(stop - first)
         return nobody
 
     def interaction(self, block: Block, table: Floats) -> tuple[list[Floats], float]:

@@ -13,9 +13,9 @@ from ..privacy.curator import Curator
 from ..privacy.ledger import TreeScope
 from ..records.doors import CohortDoor
 from ..records.splits import LEAF, THRESHOLD, Splits
+from ..settings import MOST_NODES
 from .tree import Tree
 
-MOST_NODES = 2**20  # of a tree of two classes: a gigabyte for a forest of 25; no run chose it
 NOISES = ("geometric", "laplace")
 
 

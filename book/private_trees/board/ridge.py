@@ -83,7 +83,7 @@ def fit_ridge(
     noise. All else is post-processing.
 
     The penalty is the largest eigenvalue that the noise is expected to have, 2 σ √p for p columns and target, so that
-    no direction is followed in which there is nothing but noise. No run chose it.
+    no direction is followed in which there is nothing but noise.
     """
     exact = products(codes, numbers, domain)
     upper = np.triu_indices(len(exact))

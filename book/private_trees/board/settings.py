@@ -21,9 +21,10 @@ from scipy import stats
 from dpnb.arrays import Floats
 from dpnb.boosting import stages
 from dpnb.boosting.booster import PrivateBooster
-from dpnb.boosting.plans import MORE_GROUPS, MORE_STUMPS, Settings
+from dpnb.boosting.plans import Settings
 from dpnb.domain import Continuous, Domain
 from dpnb.records.memory import Records
+from dpnb.settings import MORE_GROUPS, MORE_STUMPS
 
 from ..auditing.multiplicity import holm
 from ..studies.made import MADE

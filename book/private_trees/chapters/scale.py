@@ -8,11 +8,12 @@ import numpy as np
 import pandas as pd
 
 from dpnb.arrays import Floats
-from dpnb.boosting.stages import PUBLICLY, offered
+from dpnb.boosting.stages import offered
 from dpnb.domain import Domain
 from dpnb.records import losses
 from dpnb.records.grid import grid_of, public_cuts
 from dpnb.records.shapes import layout_of
+from dpnb.settings import PUBLICLY
 
 from ..site.notebook import integer, one_of, positive, text
 from ..site.observations import observe

@@ -47,5 +47,5 @@ SPREAD_RELEASES = (3, 1, 1)  # releases of the width of the loss before stumps, 
 WIDTHS = 1.25  # width of the loss over the spread of residuals: larger ones are cut
 LEAST_WIDTH = (
     2.0**-12
-)  # width of the loss in halves of the target's range, where residuals are nearly nothing
+)  # width of the loss in halves of the target's range, where residuals are next to nothing
 OF_SPREAD = 0.05  # share of ε, or of ρ, for the width of the loss

@@ -11,6 +11,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 Bools = NDArray[np.bool_]
 
+FIXED_POINT = (
+    2.0**28
+)  # units in a score, or a vote, of 1, so that sums of 2²⁵ of them are below 2⁵³ units and exact
 MOST_CELLS = 2**25  # of a table of counts: a quarter of a gigabyte
 
 

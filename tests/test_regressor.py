@@ -15,11 +15,11 @@ from sklearn.base import clone
 
 import dpnb
 from dpnb import Categorical, Continuous, DataError, Domain, PrivateBoosterRegressor
-from dpnb.arrays import Floats
+from dpnb.arrays import FIXED_POINT, Floats
 from dpnb.boosting import stages
 from dpnb.boosting.plans import Settings
 from dpnb.boosting.stages import Stages
-from dpnb.records.losses import FIXED_POINT, Huber
+from dpnb.records.losses import Huber
 from dpnb.records.memory import Records
 from dpnb.settings import WIDTHS
 

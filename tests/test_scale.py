@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from dpnb import PrivateBooster, load
+from dpnb.arrays import FIXED_POINT
 from dpnb.records.grid import public_grid
-from dpnb.records.losses import FIXED_POINT
 from dpnb.records.memory import ScoredRecords
 from dpnb.records.shapes import Layout
 from private_trees.chapters import scale as chapter

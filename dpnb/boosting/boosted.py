@@ -23,7 +23,7 @@ from ..records.grid import Shape
 from ..records.losses import Loss
 from ..records.shapes import GroupShape, Shapes
 from ..settings import PRODUCTS_FROM
-from .plans import Planner, Settings
+from .plans import Planner, Settings, most_touched
 from .stages import boost, boost_purely, finest_cuts, most_purely, spread_purely
 
 
@@ -45,6 +45,7 @@ class Boosted(PrivateEstimator):
     _least: ClassVar = {"n_rounds": 1, "uniform": 0, "geometric": 0}
     _settings: ClassVar = Settings()
     _products_from: ClassVar = PRODUCTS_FROM
+    _people: ClassVar = {}
 
     def _boost(self, records: RecordsDoor, curator: Curator) -> tuple[list[Shapes], float]:
         """The models, and the spread of the residuals of a number."""
@@ -58,6 +59,7 @@ class Boosted(PrivateEstimator):
             n_rounds=self.n_rounds,
             learning_rate=self.learning_rate,
             additive=self.additive,
+            touched=most_touched(self.domain_, finest, unit=records.unit),
         )
         if self.delta is None:
             size: dict[str, Any] = {"n_rounds": self.n_rounds, "n_problems": planner.n_problems}

@@ -9,10 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..arrays import FIXED_POINT
 from ..domain import Domain
 from ..errors import FewRecordsWarning
 from ..privacy.accounting import Share
-from ..records.losses import FIXED_POINT, Softmax
+from ..privacy.ledger import Unit
+from ..records.losses import Softmax
+from ..records.shapes import Cuts
 from ..settings import (
     CROWDED,
     FIRST_STEP,
@@ -30,6 +33,7 @@ from ..settings import (
 
 # Number of steps of noise in its standard deviation, or twice as many; no step is finer than FIXED_POINT's.
 STEPS_A_SCALE = 2.0**20
+MOST_SD = 2.0**50  # of noise in the finest steps, of which 64 bits hold no more
 
 
 class Plan(NamedTuple):
@@ -142,6 +146,7 @@ class Planner(NamedTuple):
     n_rounds: int | None
     learning_rate: float | None
     additive: bool
+    touched: int = 1  # largest number of cells of a block in which a record is, or a person
 
     def plan(self, known: float) -> Plan:
         """The plan for a noisy number of records times ε, see :func:`evidence`."""
@@ -175,26 +180,41 @@ class Planner(NamedTuple):
         asked = 2 * sum(SPREAD_RELEASES) if self.of_spread else 0
         questions = (plan.sweeps + 1) * self.n_problems + 1
         shares = (
-            noise_share(first, entries=d * (1 + settings.halvings // settings.halvings_at_once) + asked),
+            noise_share(
+                first,
+                entries=d * (1 + settings.halvings // settings.halvings_at_once) + asked,
+                touched=self.touched,
+            ),
             Share("selection", plan.of_stumps, plan.stumps),
             Share("selection", plan.of_fine, max(plan.fine, 1)),
             Share("selection", plan.of_groups, max(plan.groups, 1)),
         )
         left = 1 - math.fsum(share.share for share in shares)
         blocks = d + plan.fine + plan.groups
-        last = noise_share(left, entries=questions * blocks)
+        last = noise_share(left, entries=questions * blocks, touched=self.touched)
         return (*(share for share in shares if share.share > 0), last)
 
 
-def noise_share(share: float, *, entries: int) -> Share:
-    """Share of noisy sums over cells, of which a record changes so many in all."""
+def noise_share(share: float, *, entries: int, touched: int = 1) -> Share:
+    """Share of noisy sums over cells of so many blocks in all, in each of which so many cells change.
+
+    Steps of the noise that hides a person are the finest; the others are powers of 2.
+    """
     return Share(
         "gaussian",
         share,
         units=Softmax.curvature * FIXED_POINT,  # the smallest reach of any sum over cells
-        entries=entries,
-        sd=STEPS_A_SCALE / 2 * (1 - 1e-9),  # units are powers of 2
+        entries=entries * touched,
+        sd=STEPS_A_SCALE / 2 * (1 - 1e-9) if touched == 1 else MOST_SD,
     )
+
+
+def most_touched(domain: Domain, finest: Cuts, *, unit: Unit) -> int:
+    """Largest number of cells of a block in which a record is, or may be a person: all that a block can have."""
+    if unit == "record":
+        return 1
+    pairs = zip(finest, domain.cardinalities, strict=True)
+    return max(MOST_CELLS_OF_A_GROUP, *(cards if cuts is None else len(cuts) + 1 for cuts, cards in pairs))
 
 
 def pairs_of(domain: Domain) -> int:

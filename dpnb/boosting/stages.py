@@ -14,13 +14,13 @@ from itertools import combinations
 
 import numpy as np
 
-from ..arrays import Bools, Floats, Ints
+from ..arrays import FIXED_POINT, Bools, Floats, Ints
 from ..domain import Domain
 from ..privacy.curator import Curator
 from ..privacy.ledger import Cost
 from ..records.doors import ScoredDoor
 from ..records.grid import grid_of, public_cuts
-from ..records.losses import FIXED_POINT, fixed
+from ..records.losses import fixed
 from ..records.shapes import Axis, Block, Cuts, Layout, Shapes, category_axis, interval_axis, layout_of
 from ..settings import (
     A_ROOT_PURELY,
@@ -74,6 +74,7 @@ class Stages:
 
     def __post_init__(self) -> None:
         self.loss = self.data.loss
+        self.unit = self.curator.ledger.unit
         self.constant = np.zeros(self.loss.n_problems)
         self.blocks: list[Block] = []
         self.tables: list[Floats] = []
@@ -320,8 +321,8 @@ class Stages:
         **Privacy**: the score of an attribute is Σ max(|Σ r| − 3 √(Σ r² + 36), 0) over its bins and the problems. A
         record adds at most its |r|, or takes away at most |r| + r²/4, and this is the range of changes. The part of a
         bin is rounded down to a multiple of 2⁻²⁴, so that sums are exact for up to 2²⁵ records. Before rounding, its
-        computed value is off by less than 2⁻²⁸, so in each problem the one bin of a record changes by at most 2⁻²³
-        more.
+        computed value is off by less than 2⁻²⁸, so in each problem the one bin of a record, or each bin of a person,
+        changes by at most 2⁻²³ more.
         """
         if not plan.fine:
             return []
@@ -336,7 +337,8 @@ class Stages:
             self.data.squares(layout) + 4 * FINE_Z**2
         )
         parts = np.floor(np.maximum(above, 0) / FINE_STEP) * FINE_STEP
-        up = self.loss.absolute + 2 * FINE_STEP * self.loss.n_problems
+        touched = 1 if self.unit == "record" else max(layout.sizes)
+        up = self.loss.absolute + 2 * FINE_STEP * self.loss.n_problems * touched
         down = up + self.loss.square / 4
         none = 10 * math.sqrt(self.domain.n_attributes / (2 * self.rho))
         scores = np.append(layout.sums(parts.sum(axis=0)), none)
@@ -461,20 +463,24 @@ class Stages:
     def noisy(
         self, layout: Layout, sums: Floats, rho: float, reach: float, shares: Floats, what: str
     ) -> Floats:
-        """Sums over cells with discrete Gaussian noise, rounded down to its steps first."""
-        finest = 1 / FIXED_POINT
-        sd = max(reach * math.sqrt(1 / (2 * rho * float(shares.max()))), finest)  # without noise it is 0
-        unit = min(max(finest, 2.0 ** math.ceil(math.log2(sd)) / STEPS_A_SCALE), 1.0)
+        """Sums over cells with discrete Gaussian noise, rounded down to its steps first.
+
+        A record is in one cell of a block, where rounding adds less than a step to a change, and a change of whole
+        steps stays one. A person is in many, so that there steps are the finest, and nothing is rounded.
+        """
+        unit = finest = 1 / FIXED_POINT
+        if self.unit == "record":
+            sd = max(reach * math.sqrt(1 / (2 * rho * float(shares.max()))), finest)  # without noise it is 0
+            unit = min(max(finest, 2.0 ** math.ceil(math.log2(sd)) / STEPS_A_SCALE), 1.0)
+            reach = math.ceil(reach / unit) * unit if len(sums) == 1 else reach + math.sqrt(len(sums)) * unit
         whole = np.floor(sums / unit) * unit
-        # Rounding adds less than a step to a change; a change of whole steps stays one.
-        reach = math.ceil(reach / unit) * unit if len(sums) == 1 else reach + math.sqrt(len(sums)) * unit
         noisy = self.curator.discrete_gaussian(
             whole,
             rho=rho,
             sensitivity=reach,
             unit=unit,
             shares=shares[None],
-            changed=len(sums) * len(layout.blocks),
+            changed=len(sums) * (len(layout.blocks) if self.unit == "record" else layout.total),
             what=what,
         )
         return noisy.astype(float)

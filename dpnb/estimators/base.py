@@ -40,7 +40,7 @@ from ..errors import DataError, DomainError, PrivacyLeakWarning
 from ..files import check_new, write_whole
 from ..privacy.accounting import gaussian_rho
 from ..privacy.curator import STREAMS, Curator, open_curator, source_of_noise, spawned
-from ..privacy.ledger import Cost, Ledger, Neighbours, shown_number, unfinished
+from ..privacy.ledger import Cost, Ledger, Neighbours, Unit, shown_number, unfinished
 from ..records.bags import Bags
 from ..records.doors import RecordsDoor
 from ..records.memory import Records
@@ -142,6 +142,8 @@ class PrivateEstimator(_Strictness, BaseEstimator):  # type: ignore[misc]
         Mapping[str, tuple[Any, ...]]
     ] = {}  # parameter -> values that may cost more than epsilon
 
+    # Parameter -> values whose proofs hold for people, who share a vote among their records; None if nothing is proved.
+    _people: ClassVar[Mapping[str, tuple[Any, ...]] | None] = None
     discrete_only: ClassVar[bool] = False  # whether it takes only discrete attributes
     _released: ClassVar[tuple[str, ...]] = ()  # attributes of a fitted model from which predictions follow
 
@@ -165,6 +167,8 @@ class PrivateEstimator(_Strictness, BaseEstimator):  # type: ignore[misc]
         self,
         X: pd.DataFrame | ArrayLike | RecordsDoor,
         y: ArrayLike | pd.Series[Any] | None = None,
+        *,
+        people: ArrayLike | pd.Series[Any] | None = None,
         **others: Any,
     ) -> Self:
         """Train the model.
@@ -177,6 +181,9 @@ class PrivateEstimator(_Strictness, BaseEstimator):  # type: ignore[misc]
         y : (n,) labels in the domain's classes, or numbers for a regressor. A NumPy array of numbers where no class is
             a number holds codes of the sorted classes, as scikit-learn's meta-estimators pass them on; the model then
             speaks of these.
+        people : (n,) whole numbers or texts that say whose each record is, each person by one name and nobody by two.
+            A person's records share one vote, and the model protects the person with all of them. Records of nobody
+            (None, NaN) have no vote. None if each record stands for itself; then a record is protected.
         others : nothing, or ``sample_weight=None``. If weights had a name of their own, BaggingClassifier would pass
             its draws as weights.
 
@@ -185,7 +192,8 @@ class PrivateEstimator(_Strictness, BaseEstimator):  # type: ignore[misc]
         TypeError For weights, because a weight would multiply what one record may change; all records weigh the same.
         ValueError
             For a parameter out of range, columns that are not those of the domain, a domain that the estimator does not
-            take; and, with ``strict`` or without a domain, for records that do not fit.
+            take, parameters whose proofs do not hold for ``people``; and, with ``strict`` or without a domain, for
+            records that do not fit.
         RuntimeError
             For an estimator whose author forgot to release anything through the curator.
 
@@ -198,11 +206,16 @@ class PrivateEstimator(_Strictness, BaseEstimator):  # type: ignore[misc]
         """
         check_no_weights(others)
         self._check_parameters()
-        ledger = Ledger(neighbours=self.neighbours, delta=self.delta, claimed=float(self.epsilon))
+        unit: Unit = "record" if people is None else "person"
+        if isinstance(X, RecordsDoor):
+            unit = X.unit
+        if unit == "person":
+            self.check_people()
+        ledger = Ledger(neighbours=self.neighbours, delta=self.delta, claimed=float(self.epsilon), unit=unit)
         curator = open_curator(rng=source_of_noise(self.random_state), ledger=ledger)
         learner = self._unfitted()
         try:
-            learner._train(X, y, curator)
+            learner._train(X, y, people, curator)
         except BaseException as error:
             self._keep_unfinished(ledger, error)
             raise
@@ -215,9 +228,27 @@ class PrivateEstimator(_Strictness, BaseEstimator):  # type: ignore[misc]
         twin.__dict__ = {name: value for name, value in vars(self).items() if not name.endswith("_")}
         return twin
 
-    def _train(self, X: Any, y: Any, curator: Curator) -> None:
+    def check_people(self) -> None:
+        """Raise ValueError unless the model protects people who share a vote among their records, as set up."""
+        name = type(self).__name__
+        if self._people is None:
+            raise ValueError(
+                f"{name} protects records, and nothing is proved of it for people: fit it without people, or take "
+                "PrivateBooster, which protects both"
+            )
+        proved = dict(self._people)
+        for option, beyond in self._beyond.items():
+            proved.setdefault(option, tuple(v for v in self._choices[option] if v not in beyond))
+        for option, values in proved.items():
+            if (value := getattr(self, option)) not in values:
+                raise ValueError(
+                    f"{option}={value!r} is not proved to protect a person with several records, who may change more "
+                    f"than a record: set {option}={values[0]!r}, or fit without people"
+                )
+
+    def _train(self, X: Any, y: Any, people: Any, curator: Curator) -> None:
         self._read_off = self.domain is None and not isinstance(X, RecordsDoor)
-        records = self._open(X, y, curator)
+        records = self._open(X, y, people, curator)
         self._check_target(self.domain_)
         self._fit(records, curator)
         if not _has_events(curator.ledger):
@@ -302,10 +333,10 @@ class PrivateEstimator(_Strictness, BaseEstimator):  # type: ignore[misc]
             check_domain(self.domain)
             self._check_target(self.domain)
 
-    def _open(self, X: Any, y: Any, curator: Curator) -> RecordsDoor:
+    def _open(self, X: Any, y: Any, people: Any, curator: Curator) -> RecordsDoor:
         """The records of a fit, and what is known of them before it."""
         if isinstance(X, RecordsDoor):
-            return self._open_records(X, y)
+            return self._open_records(X, y, people)
         X = as_frame(X)
         if y is None:
             raise ValueError(
@@ -330,12 +361,16 @@ class PrivateEstimator(_Strictness, BaseEstimator):  # type: ignore[misc]
             if isinstance(X, pd.DataFrame):
                 self.feature_names_in_ = np.array(self.domain_.names, dtype=object)
         given = self.domain is not None
-        return Records(X, y, domain=self.domain_, strict=self.strict or not given, by_content=given)
+        how: dict[str, Any] = {"strict": self.strict or not given, "by_content": given, "people": people}
+        return Records(X, y, domain=self.domain_, **how)
 
-    def _open_records(self, records: RecordsDoor, y: object) -> RecordsDoor:
-        """Take records that are encoded already; they carry labels and domain."""
-        if y is not None:
-            raise ValueError("y given beside encoded records: they carry their labels, call fit(records)")
+    def _open_records(self, records: RecordsDoor, y: object, people: object) -> RecordsDoor:
+        """Take records that are encoded already; they carry labels, people and domain."""
+        for name, given in (("y", y), ("people", people)):
+            if given is not None:
+                raise ValueError(
+                    f"{name} given beside encoded records: they carry their own, call fit(records)"
+                )
         if self.strict and not records.strict:
             raise ValueError(
                 "strict=True, but the records were encoded with strict=False: encode them with strict=True, or leave "

@@ -27,7 +27,8 @@ from ..files import unreadable
 from ..privacy.accounting import MOST_STEPS, STEP_KINDS, Choice, Step
 from ..privacy.ledger import Cost, Event, Ledger, PlannedScope, Scope
 
-VERSION = 3  # of the format; a higher one says that earlier packages cannot read it
+VERSION = 4  # of the format; a higher one says that earlier packages cannot read it
+PEOPLE = 4  # the version of models that protect people; those that protect records stay as they were
 MARKERS = 3  # the first version whose domains have markers of missing values; documents without any stay as they were
 WRITTEN = "expected a whole document, as model.release(path) writes it"
 
@@ -86,8 +87,12 @@ MOST = Limits()
 
 def text_of(document: Mapping[str, Any]) -> str:
     """A model's document as it stands in a file."""
-    has_markers = "csv" in document["domain"]
-    head = {"format": "dpnb model", "version": MARKERS if has_markers else MARKERS - 1}
+    needed = MARKERS - 1
+    if "csv" in document["domain"]:
+        needed = MARKERS
+    if "unit" in document["ledger"]:
+        needed = PEOPLE
+    head = {"format": "dpnb model", "version": needed}
     return json.dumps(head | dict(document), ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -303,7 +308,8 @@ def find_class(name: object, among: Mapping[str, str]) -> Any:
 
 def ledger_document(ledger: Ledger) -> dict[str, Any]:
     """A ledger with its totals; entries that look alike and follow each other are written once, with their number."""
-    return {
+    unit = {} if ledger.unit == "record" else {"unit": ledger.unit}
+    return unit | {
         "neighbours": ledger.neighbours,
         "delta": ledger.delta,
         "claimed": plain(ledger.claimed),
@@ -354,7 +360,12 @@ def read_ledger(document: Mapping[str, Any]) -> Ledger:
             "its settings were chosen by private tuning, whose totals only the dpnb that wrote it reads"
         )
     claimed = float(document["claimed"])
-    ledger = Ledger(neighbours=document["neighbours"], delta=document["delta"], claimed=claimed)
+    ledger = Ledger(
+        neighbours=document["neighbours"],
+        delta=document["delta"],
+        claimed=claimed,
+        unit=document.get("unit", "record"),
+    )
     _check_size(document["entries"])
     ledger.root.children = list(_children(document["entries"]))
     known = "rule" in document  # an earlier document says what sums of ε and ρ give

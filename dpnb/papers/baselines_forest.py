@@ -87,6 +87,7 @@ class RandomSplitForest(PrivateForest):
     bag_rate = None
     vote = "majority"
     _least: ClassVar = {"n_trees": 1, "max_depth": 0}
+    _people: ClassVar = {}
 
     _leaves: ClassVar[Callable[..., Floats]] = staticmethod(leaf_labels)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arrays import Floats
 from ..boosting.booster import probabilities
-from ..boosting.plans import Settings, noise_share
+from ..boosting.plans import Settings, most_touched, noise_share
 from ..boosting.stages import HALVINGS, Stages, finest_cuts
 from ..checks import check_delta, check_share, check_step
 from ..domain import Domain
@@ -70,6 +70,7 @@ class LogisticRegression(PrivateClassifier):
     _choices: ClassVar = {"bins": ("public", "ranks")}
     _least: ClassVar = {"n_rounds": 1, "uniform": 0, "geometric": 0}
     _released: ClassVar = ("models_",)
+    _people: ClassVar = {}
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -84,11 +85,14 @@ class LogisticRegression(PrivateClassifier):
     def _fit(self, records: RecordsDoor, curator: Curator) -> None:
         how = {"uniform": self.uniform, "geometric": self.geometric}
         loss = Clipped(self.domain_.n_classes, self.clip)
-        data = records.scored(finest_cuts(self.domain_, **how), loss)
+        finest = finest_cuts(self.domain_, **how)
+        data, touched = records.scored(finest, loss), most_touched(self.domain_, finest, unit=records.unit)
         ranks, d = self.bins == "ranks", self.domain_.n_attributes
         plan = (
-            noise_share(LOGISTIC_COUNTS, entries=d * (1 + HALVINGS)),
-            noise_share(1 - LOGISTIC_COUNTS, entries=d * data.loss.n_problems * self.n_rounds),
+            noise_share(LOGISTIC_COUNTS, entries=d * (1 + HALVINGS), touched=touched),
+            noise_share(
+                1 - LOGISTIC_COUNTS, entries=d * data.loss.n_problems * self.n_rounds, touched=touched
+            ),
         )
         rho, plans = budgeted((plan,), epsilon=self.epsilon, delta=self.delta, neighbours=self.neighbours)
         settings = Settings(of_counts=LOGISTIC_COUNTS, halvings=0)

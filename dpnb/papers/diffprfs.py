@@ -277,6 +277,7 @@ class DiffPRFs(PrivateForest):
 
     _choices: ClassVar = CHOICES
     _least: ClassVar = {"n_trees": 1, "max_depth": 0}
+    _people: ClassVar = {"utility": ("max", "gini")}
     _beyond: ClassVar = {
         "stop": ("pure",),
         "thresholds": ("midpoint", "data"),

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arrays import Floats, Ints
+from ..arrays import FIXED_POINT, Floats, Ints
 from ..boosting.booster import logistic
 from ..checks import check_choice, check_delta, check_kinds, check_share, check_step
 from ..domain import Domain
@@ -23,7 +23,6 @@ from ..privacy.curator import Curator
 from ..privacy.ledger import Cost, Neighbours
 from ..records.doors import RecordsDoor, WeightedDoor
 from ..records.grid import Additive, Grid, Stump, public_grid
-from ..records.losses import FIXED_POINT
 from ..settings import LEAST_ERROR
 from .stumps import RoundBudget, half_log_odds, half_logistic, publish_stump, round_budget, select_stump
 
@@ -157,8 +156,8 @@ class Repaired:
         scale = 1 / (share * budget.epsilon) if budget.rho is None else 1 / np.sqrt(2 * share * budget.rho)
         # Sums of weights are multiples of 2⁻²⁸; where the noise is large, steps of a 2⁴⁰th of its scale are enough.
         unit = 1 / FIXED_POINT
-        # With a filter a record pays for its weight, and coarser steps might change more.
-        if self.owner.filter_rounds is None:
+        # With a filter a record pays for its weight, and a person is right and wrong: coarser steps might change more.
+        if self.owner.filter_rounds is None and curator.ledger.unit == "record":
             unit = min(max(unit, 2.0 ** np.ceil(np.log2(max(scale, unit))) / 2.0**40), 1.0)
         how: dict[str, Any] = {"sensitivity": 1.0, "unit": unit, "what": "weight of right and wrong records"}
         outcome = np.floor(outcome / unit) * unit  # 1 is a multiple of the step, so Δ stays 1
@@ -319,6 +318,7 @@ class DPAda(PrivateClassifier):
     _choices: ClassVar = {"schedule": SCHEDULES, "improved_rule": RULES}
     _least: ClassVar = {"n_rounds": 1, "filter_rounds": 1, "uniform": 0, "geometric": 0}
     _released: ClassVar = ("model_",)
+    _people: ClassVar = {"reading": (None,)}
 
     @classmethod
     def as_written(cls, *, reading: Reading | None = None, **parameters: Any) -> Self:

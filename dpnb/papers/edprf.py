@@ -325,6 +325,7 @@ class EDPRF(PrivateForest):
 
     _choices: ClassVar = CHOICES
     _least: ClassVar = {"n_trees": 1, "max_depth": 0, "n_bins": 2}
+    _people: ClassVar = {"utility": ("gini",)}
     _beyond: ClassVar = {"stop": ("one-label",), "bins": ("node-width", "node-quantile"), "bags": (PARTS,)}
 
     @classmethod

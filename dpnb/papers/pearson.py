@@ -345,6 +345,7 @@ class PearsonTree(PrivateForest):
     vote = "probability"
     _choices: ClassVar = {"statistic": tuple(STATISTICS)} | CHOICES
     _least: ClassVar = {"max_depth": 0, "n_shards": 1}
+    _people: ClassVar = {"statistic": ("s_xy",)}
     _beyond: ClassVar = {
         "selection": ("arg-max",),
         "thresholds": ("data",),

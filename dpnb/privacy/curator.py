@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arrays import Floats, Ints
+from ..arrays import FIXED_POINT, Floats, Ints
 from .lattice import Lattice
 from .laws import (
     DiscreteGaussian,
@@ -82,6 +82,11 @@ class Curator:
         self.ledger.book(event)
         return law.draw(self._rng)
 
+    def _step(self, unit: float | None) -> float:
+        """Step of noise; it may not follow from the values, which are whole where nobody has two records."""
+        finest = 1.0 if self.ledger.unit == "record" else 1 / FIXED_POINT
+        return finest if unit is None else unit
+
     def laplace(
         self,
         values: ArrayLike,
@@ -118,7 +123,7 @@ class Curator:
         sensitivity: float,
         what: str,
         parts: Ints | None = None,
-        unit: float = 1,
+        unit: float | None = None,
     ) -> NDArray[Any]:
         """Add two-sided geometric (discrete Laplace) noise of scale ``sensitivity / epsilon`` to whole numbers.
 
@@ -126,15 +131,16 @@ class Curator:
         ----------
         values : (...) or (parts, ...) multiples of ``unit``.
         epsilon, sensitivity, what, parts : as for :meth:`laplace`.
-        unit : step of the values and of the noise.
+        unit : step of the values and of the noise; by default 1, or 2⁻²⁸ where people's records share a vote.
 
         Returns
         -------
-        Multiples of ``unit``, shaped as ``values``; whole numbers for ``unit=1``.
+        Multiples of ``unit``, shaped as ``values``.
 
         **Privacy**: ε-DP for a record of each part (Ghosh, Roughgarden, Sundararajan 2009), also as computed, because
         the draws are exact, and 2⁻⁴⁰ of ε pays for the rounding of their probabilities.
         """
+        unit = self._step(unit)
         centre = _whole(values, unit)
         event = _pure("geometric", epsilon=epsilon, sensitivity=sensitivity, what=what, parts=parts)
         centre, scale = _held(centre, _by_row(sensitivity / unit / _net(event.epsilon), centre))
@@ -161,7 +167,7 @@ class Curator:
         sensitivity: float,
         what: str,
         parts: Ints | None = None,
-        unit: float = 1,
+        unit: float | None = None,
         shares: Floats | None = None,
         changed: float | None = None,
     ) -> NDArray[Any]:
@@ -178,6 +184,7 @@ class Curator:
 
         **Privacy**: ρ-zCDP (Canonne, Kamath, Steinke 2020), up to rounding, for which 2⁻⁴⁰ of ρ is kept back.
         """
+        unit = self._step(unit)
         centre = _whole(values, unit)
         event = _concentrated("discrete gaussian", rho=rho, sensitivity=sensitivity, what=what, parts=parts)
         sd = sensitivity / unit / np.sqrt(2 * _net(event.rho))

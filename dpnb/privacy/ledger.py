@@ -28,6 +28,7 @@ from .accounting import zcdp_epsilon as zcdp_epsilon
 from .accounting import zcdp_rho as zcdp_rho
 
 Neighbours = Literal["add-remove", "replace"]
+Unit = Literal["record", "person"]
 BOUNDED_RANGE = ("exponential", "interval exponential")
 """Mechanisms whose ε bounds how far their log-ratios lie apart, not only how large they are."""
 SEQUENTIAL = "sequential"
@@ -274,6 +275,7 @@ class Ledger:
     delta : if given, ``epsilon`` is the least of pure DP, zCDP converted at this δ, and the tight rule of
         :mod:`dpnb.privacy.accounting`, which follows the releases one by one.
     claimed : ε that the algorithm's text promises.
+    unit : whose privacy costs are of, a ``"record"``'s, or a ``"person"``'s, whose records share one vote.
 
     Examples
     --------
@@ -289,9 +291,15 @@ class Ledger:
     """
 
     def __init__(
-        self, *, neighbours: Neighbours = "add-remove", delta: float | None = None, claimed: float
+        self,
+        *,
+        neighbours: Neighbours = "add-remove",
+        delta: float | None = None,
+        claimed: float,
+        unit: Unit = "record",
     ) -> None:
         check_choice("neighbours", neighbours, ("add-remove", "replace"))
+        check_choice("unit", unit, ("record", "person"))
         if delta is not None and not (isinstance(delta, int | float | np.number) and 0 < delta < 1):
             raise ValueError(
                 f"delta={delta!r}: expected a number in (0, 1), such as 1e-6, or None for pure DP"
@@ -303,6 +311,7 @@ class Ledger:
         self.neighbours: Neighbours = neighbours
         self.delta = delta
         self.claimed = claimed
+        self.unit: Unit = unit
         self.root = Scope("total", SEQUENTIAL, _sum)
         self._open = [self.root]
 
@@ -479,7 +488,7 @@ class Ledger:
         epsilon, rule = self.at(self.delta)
         total = f"ε = {shown_number(epsilon)}" + (f", δ = {self.delta:g}" if self.delta else "")
         total += f" ({rule}, ρ = {shown_number(self.rho)})" if self._adds_rho(rule) else f" ({rule})"
-        return f"{total}, {self.neighbours}"
+        return f"{total}, {self.neighbours}" + (", for a person" if self.unit == "person" else "")
 
     def _adds_rho(self, rule: str) -> bool:
         """Whether parts are shown with their ρ, because no ε of a part adds up to the total."""
@@ -530,7 +539,7 @@ class _Sums(Ledger):
 
     def and_then(self, scope: Scope) -> _Sums:
         """The ledger of these fits and one more."""
-        after = _Sums(neighbours=self.neighbours, delta=self.delta, claimed=self.claimed)
+        after = _Sums(neighbours=self.neighbours, delta=self.delta, claimed=self.claimed, unit=self.unit)
         after.root.children = [*self.root.children, scope]
         return after
 
@@ -547,7 +556,7 @@ class Budget:
     ----------
     epsilon : total ε > 0.
     delta : total δ in (0, 1), or None for pure ε. With δ, fits compose by zCDP where that is cheaper.
-    neighbours : relation of the totals; the fits have to state the same.
+    neighbours, unit : relation and unit of the totals; the fits have to state the same.
 
     Notes
     -----
@@ -571,11 +580,16 @@ class Budget:
     """
 
     def __init__(
-        self, *, epsilon: float, delta: float | None = None, neighbours: Neighbours = "add-remove"
+        self,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        neighbours: Neighbours = "add-remove",
+        unit: Unit = "record",
     ) -> None:
         self.total = check_epsilon(epsilon)
         check_delta(delta)
-        self._ledger = _Sums(neighbours=neighbours, delta=delta, claimed=epsilon)
+        self._ledger = _Sums(neighbours=neighbours, delta=delta, claimed=epsilon, unit=unit)
         self._lock = Lock()
 
     def __reduce__(self) -> NoReturn:
@@ -633,13 +647,21 @@ class Budget:
             )
         return after, scope
 
-    def fit(self, model: Fitted, X: Any, y: Any = None) -> Fitted:
+    def _check_unit(self, unit: Unit) -> None:
+        """Raise ValueError for what costs a person in a budget of records, or the other way round."""
+        if unit != self._ledger.unit:
+            raise ValueError(
+                f"a fit that protects a {unit} in a budget that adds up what a {self._ledger.unit} pays: costs of "
+                f"records and of people do not add up; make a Budget(..., unit={unit!r}) for it"
+            )
+
+    def fit(self, model: Fitted, X: Any, y: Any = None, *, people: Any = None) -> Fitted:
         """Fit an estimator if its worst cost stays within the total; the cost stays reserved if the fit raises.
 
         Parameters
         ----------
         model : estimator of this package.
-        X, y : as for its ``fit``.
+        X, y, people : as for its ``fit``.
 
         Raises
         ------
@@ -649,6 +671,9 @@ class Budget:
         ValueError For a parameter out of range or another relation, in which case no record is read and nothing is
             reserved.
         """
+        self._check_unit(
+            "record" if people is None and getattr(X, "unit", "record") == "record" else "person"
+        )
         with self._lock:
             after, scope = self._admitted(model)
             if model.domain is None and not isinstance(getattr(X, "domain", None), Domain):
@@ -658,7 +683,7 @@ class Budget:
                 )
             self._ledger = after
         stated, claim = scope.cost, float(model.epsilon)
-        model.fit(X, y)
+        model.fit(X, y, **({} if people is None else {"people": people}))
         scope.what, scope.rule = type(model).__name__, SEQUENTIAL
         scope.children = model.ledger_.root.children
         self._hold((*stated, claim if math.isfinite(stated.rho) else math.inf), scope, model.ledger_.epsilon)
@@ -694,6 +719,7 @@ class Budget:
             raise ValueError(
                 f"a ledger for {ledger.neighbours!r} in a budget for {self._ledger.neighbours!r}: fit with the same"
             )
+        self._check_unit(ledger.unit)
         nothing = Cost(0.0, 0.0)
         scope = Scope(what, SEQUENTIAL, partial(_stated, nothing), list(ledger.root.children))
         with self._lock:

@@ -40,12 +40,17 @@ def label_keys(labels: pd.Index | NDArray[Any]) -> Keys:
     """
     if isinstance(labels.dtype, np.dtype) and labels.dtype.kind == "i":
         return np.asarray(pd.util.hash_array(np.asarray(labels, np.int64)), np.uint64)
-    plain = [_plain(label) for label in cells_of(labels)]
+    plain = plain_labels(labels)
     whole = np.array([type(label) is int for label in plain], np.bool_)
     texts = np.array(["" if type(label) is int else label for label in plain], object)
     keys: Keys = np.asarray(pd.util.hash_array(texts, categorize=False), np.uint64)
     keys[whole] = label_keys(np.array([label for label in plain if type(label) is int], np.int64))
     return keys
+
+
+def plain_labels(labels: pd.Index | NDArray[Any]) -> list[int | str]:
+    """Labels as whole numbers and texts; equal ones are the same label, however they are held."""
+    return [_plain(label) for label in cells_of(labels)]
 
 
 def _plain(label: Any) -> int | str:

@@ -13,6 +13,7 @@ from typing import Protocol, Self
 
 from ..arrays import Floats, Ints
 from ..domain import Domain
+from ..privacy.ledger import Unit
 from .bags import Bags, Copies, Keys
 from .grid import Grid, Stump
 from .losses import Loss
@@ -47,11 +48,15 @@ class RecordsDoor(ABC):
     domain : public domain of the records.
     keys : (n,) record keys, by which bags and shards are drawn.
     strict : whether records that do not fit the domain are refused, rather than moved into it.
+    unit : whose privacy the answers can protect, a ``"record"``'s or a ``"person"``'s, whose records share one vote.
+    votes : (n,) weights of the records, multiples of 2⁻²⁸; None where each is 1.
     """
 
     domain: Domain
     keys: Keys
     strict: bool = True
+    unit: Unit = "record"
+    votes: Floats | None = None
 
     def __repr__(self) -> str:
         """Nothing of the records, not even their number, because tracebacks and logs show this."""

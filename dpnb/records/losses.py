@@ -9,9 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arrays import Floats, Ints
-
-FIXED_POINT = 2.0**28  # units in a score of 1, so that sums of 2²⁵ residuals are below 2⁵³ units and exact
+from ..arrays import FIXED_POINT, Floats, Ints
 
 
 class Loss(Protocol):

@@ -19,6 +19,7 @@ from .bags import Bags, Copies, Keys, label_keys, numbered, record_keys, uniform
 from .doors import BinnedRecords, CohortDoor, RecordsDoor, ScoredDoor, ValueCounts, WeightedDoor
 from .grid import Grid, Stump, grid_of
 from .losses import Loss, bounded_weights, fixed, weight_right
+from .people import People, people_of, voted
 from .shapes import Block, Cuts, Layout
 from .splits import THRESHOLD, Splits
 
@@ -36,6 +37,8 @@ class Records(RecordsDoor):
         moved into it, see :meth:`~dpnb.Domain.replaced`.
     by_content : whether keys follow from values and class too. They do not where the domain was read off the records,
         because one more record would change the codes of all.
+    people : (n,) the person of each record, see :func:`~dpnb.records.people.people_of`. A person's records share one
+        vote and one key, and records of nobody are left out. None if each record stands for itself.
     """
 
     def __init__(
@@ -46,6 +49,7 @@ class Records(RecordsDoor):
         domain: Domain,
         strict: bool = True,
         by_content: bool = True,
+        people: ArrayLike | pd.Series[Any] | None = None,
     ) -> None:
         matrix = domain.encode(X) if strict else domain.replaced(X)
         self.domain, self.strict = domain, strict
@@ -56,11 +60,23 @@ class Records(RecordsDoor):
                 f"inconsistent numbers of samples: X and y are not equally long{numbers}; pass one label a record, "
                 "Domain.check(X, y) counts them"
             )
+        if people is not None:
+            matrix = self._vote(people_of(people), matrix)
         self._index = X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(len(matrix))
         self._by_content = by_content
         self._binned: tuple[Grid, Ints] | None = None
         self._one_hot: tuple[Grid, csr_array] | None = None
         self.columns = np.ascontiguousarray(matrix.T)
+
+    def _vote(self, people: People, matrix: Floats) -> Floats:
+        """Keep the records of people, with their votes; returns what is kept of the matrix."""
+        if len(people.known) != len(matrix):
+            numbers = f": {len(matrix)} records, {len(people.known)} people" if self.strict else ""
+            raise ValueError(f"X and people are not equally long{numbers}; pass the person of each record")
+        self.unit, self.votes = "person", people.votes
+        self.labels = self.labels[people.known]
+        self.keys = people.keys
+        return matrix[people.known]
 
     @cached_property
     def keys(self) -> Keys:  # type: ignore[override]
@@ -133,6 +149,14 @@ class Records(RecordsDoor):
         return BinnedRecords(grid)
 
 
+def _sorted(column: Floats, votes: Floats | None) -> tuple[Floats, Floats]:
+    """Values of a column, increasing, and the votes of those before each and before its end."""
+    if votes is None:
+        return np.sort(column), np.arange(len(column) + 1.0)
+    order = np.argsort(column, kind="stable")
+    return column[order], np.append(0.0, votes[order].cumsum())
+
+
 def _bin_numbers(column: Floats, cuts: Floats | None) -> Ints:
     return column.astype(np.intp) if cuts is None else np.searchsorted(cuts, column)
 
@@ -147,6 +171,9 @@ class Cohort(CohortDoor):
         self._row = np.arange(len(records.labels)) if copies is None else np.flatnonzero(copies > 0)
         once = copies is None or copies.max(initial=0) <= 1
         self._copies = None if copies is None or once else copies.take(self._row).astype(float)
+        if records.votes is not None:
+            votes = records.votes.take(self._row)
+            self._copies = votes if self._copies is None else votes * self._copies
         self._label = records.labels.take(self._row)
         self._slot = np.zeros(len(self._row), np.intp)
         self._repeated: tuple[Ints, Floats | None] | None = None
@@ -259,8 +286,8 @@ def _tally(keys: Ints, copies: Floats | None, *, n_cells: int, classes: int) -> 
     """Count keys ``cell * classes + class``: the cells that occur, and their counts by class.
 
     A table of all cells is fastest while it is not much longer than the keys. When many small nodes ask for attributes
-    with many values, the table would be mostly empty. Then the keys are sorted, with the copies packed into them as a
-    last digit.
+    with many values, the table would be mostly empty. Then the keys are sorted, with whole numbers of copies packed
+    into them as a last digit.
     """
     if n_cells * classes <= 8 * len(keys) + 4096:
         table = np.bincount(keys, copies, minlength=n_cells * classes)
@@ -269,9 +296,16 @@ def _tally(keys: Ints, copies: Floats | None, *, n_cells: int, classes: int) -> 
             occurs += table[c::classes]
         cell = (occurs > 0).nonzero()[0]
         return cell, table.reshape(n_cells, classes).take(cell, axis=0).astype(float, copy=False)
-    base = 1 if copies is None else int(copies.max(initial=0)) + 1
-    packed = np.sort(keys if copies is None else keys * base + copies.astype(np.intp))
-    keys, weight = packed // base, np.ones(len(packed)) if copies is None else packed % base
+    if copies is not None and np.any(copies % 1):
+        order = np.argsort(keys, kind="stable")
+        keys, weight = keys[order], copies[order]
+    else:
+        base = 1 if copies is None else int(copies.max(initial=0)) + 1
+        packed = np.sort(keys if copies is None else keys * base + copies.astype(np.intp))
+        keys, weight = (
+            packed // base,
+            np.ones(len(packed)) if copies is None else (packed % base).astype(float),
+        )
     cells = keys // classes
     new = np.flatnonzero(np.diff(cells, prepend=-1))
     counts = np.stack(
@@ -303,17 +337,22 @@ class WeightedRecords(WeightedDoor):
         self._margin = np.zeros(len(self._sign))
         self._spent = np.zeros(len(self._sign))
         self._asked: tuple[Stump, Floats] | None = None
-        self.weights: Floats = np.ones(len(self._sign))
+        self._votes = records.votes
+        self._weigh(np.ones(len(self._sign)))
         self._one_hot = records.one_hot(grid)
 
     def advance(self, stump: Stump, step: float) -> None:
         self._margin += fixed(step) * self._agreement(stump)
-        self.weights = bounded_weights(self._margin)
+        self._weigh(bounded_weights(self._margin))
+
+    def _weigh(self, each: Floats) -> None:
+        """Weigh the records, whose own weights a person's vote divides."""
+        self._each, self.weights = each, voted(each, self._votes)
 
     def afford(self, *, total: float) -> None:
-        pays = self._spent + self.weights <= total
-        self.weights = np.where(pays, self.weights, 0.0)
-        self._spent = self._spent + self.weights
+        pays = self._spent + self._each <= total
+        self._weigh(np.where(pays, self._each, 0.0))
+        self._spent = self._spent + self._each
 
     def reweigh(self, stump: Stump, alpha: float) -> None:
         # Not NumPy's exponential: its last bit depends on the processor, and ties of weights hang on that bit.
@@ -363,8 +402,9 @@ class ScoredRecords(ScoredDoor):
         self._columns = records.columns
         self._labels = records.labels
         self._score = np.zeros((self.loss.n_problems, len(self._labels)))
+        self._votes = records.votes
         self._kept: dict[int, tuple[Layout, list[Ints], csr_array]] = {}
-        self._sorted: dict[int, Floats] = {}
+        self._sorted: dict[int, tuple[Floats, Floats]] = {}
         self._residuals = self.loss.residuals(self._score, self._labels)
 
     def keep(self, layout: Layout) -> None:
@@ -379,23 +419,25 @@ class ScoredRecords(ScoredDoor):
     def counts(self, layout: Layout) -> Floats:
         return np.concatenate([self._counted(block) for block in layout.blocks], dtype=float)
 
-    def _counted(self, block: Block) -> Ints:
+    def _counted(self, block: Block) -> Floats:
         axis = block.axes[0]
         if len(block.axes) > 1 or not axis.ordered:
-            return np.bincount(block.cells(self._columns.__getitem__), minlength=block.size)
+            cells = block.cells(self._columns.__getitem__)
+            return np.bincount(cells, self._votes, minlength=block.size).astype(float)
         if axis.attribute not in self._sorted:
-            self._sorted[axis.attribute] = np.sort(self._columns[axis.attribute])
-        up_to = self._sorted[axis.attribute].searchsorted(axis.cuts, side="right")
-        return np.diff(up_to, prepend=0, append=len(self._labels))
+            self._sorted[axis.attribute] = _sorted(self._columns[axis.attribute], self._votes)
+        values, below = self._sorted[axis.attribute]
+        up_to = below[values.searchsorted(axis.cuts, side="right")]
+        return np.diff(up_to, prepend=0.0, append=below[-1])
 
     def residuals(self, layout: Layout) -> Floats:
-        return self._sums(layout, self._residuals)
+        return self._sums(layout, voted(self._residuals, self._votes))
 
     def squares(self, layout: Layout) -> Floats:
-        return self._sums(layout, fixed(self._residuals**2))
+        return self._sums(layout, voted(fixed(self._residuals**2), self._votes))
 
     def curvatures(self, layout: Layout) -> Floats:
-        return self._sums(layout, self.loss.curvatures(self._score, self._labels))
+        return self._sums(layout, voted(self.loss.curvatures(self._score, self._labels), self._votes))
 
     def set_width(self, width: float) -> None:
         self.loss.width = width

@@ -1,4 +1,4 @@
-"""Neighbours, which are data sets that differ in one record: a check of two data sets, and their common records."""
+"""Neighbours, which differ in one record, or in one person: a check of two data sets, and what they have in common."""
 
 from __future__ import annotations
 
@@ -10,33 +10,64 @@ import numpy as np
 import pandas as pd
 
 Part = tuple[pd.DataFrame, "pd.Series[Any]"]
+Peopled = tuple[pd.DataFrame, "pd.Series[Any]", "pd.Series[Any]"]
+"""Records, labels, and the person of each record."""
 SIZES = {(0, 1): "add-remove", (1, 0): "add-remove", (1, 1): "replace"}
-"""How many records each side has of its own, and the relation that follows."""
+"""How many records, or people, each side has of its own, and the relation that follows."""
 
 
-def sizes_of(first: tuple[Any, Any], second: tuple[Any, Any]) -> str:
+def fitted_on(estimator: Any, part: Part | Peopled | tuple[Any, None]) -> Any:
+    """An estimator, fitted on a data set."""
+    X, y, *people = part
+    return estimator.fit(X, y, people=people[0]) if people else estimator.fit(X, y)
+
+
+def sizes_of(first: Any, second: Any) -> str:
     """Two data sets (X, y) in words, where nobody gave them a name."""
     return f"{len(first[1])} and {len(second[1])} records"
 
 
-def split_pair(first: Part, second: Part) -> tuple[Part, tuple[bool, bool], str]:
-    """Common records, which of two data sets that differ in one record has one of its own, and their relation.
+def split_pair(first: Any, second: Any) -> tuple[Any, tuple[bool, bool], str]:
+    """Common records, which of two data sets has a record, or a person, of its own, and their relation.
 
     Raises
     ------
     ValueError
         If they are not neighbours under add/remove or replace.
     """
-    own = own_rows(first, second)
-    sizes = len(own[0]), len(own[1])
+    if len(first) == 2:
+        unit, told = "record", "index labels"
+        own = own_rows(first, second)
+        sizes = len(own[0]), len(own[1])
+    else:
+        unit, told = "person", "names"
+        own, sizes = _own_people(first, second)
     if sizes not in SIZES:
+        what = "records" if unit == "record" else "people"
         raise ValueError(
-            f"first has {sizes[0]} records of its own and second has {sizes[1]}: neighbours differ in one record "
-            "that is added, removed or replaced; records are told apart by their index labels and their values"
+            f"first has {sizes[0]} {what} of its own and second has {sizes[1]}: neighbours differ in one {unit} "
+            f"that is added, removed or replaced; {what} are told apart by their {told} and their values"
         )
     keep = ~np.isin(np.arange(len(first[1])), own[0])
-    common = (first[0][keep], first[1][keep])
+    common = tuple(part[keep] for part in first)
     return common, (sizes[0] > 0, sizes[1] > 0), SIZES[sizes]
+
+
+def _own_people(first: Peopled, second: Peopled) -> tuple[tuple[list[int], list[int]], tuple[int, int]]:
+    """Positions of the records of people whose records the other data set has not, and the numbers of such people."""
+    of_each: list[dict[Hashable, list[Hashable]]] = [{}, {}]
+    for (X, y, people), found in zip((first, second), of_each, strict=True):
+        for person, row in zip(people, row_keys((X, y), labels=False), strict=True):
+            found.setdefault(_comparable(person), []).append(row)
+    own = [
+        {person for person, rows in mine.items() if Counter(rows) != Counter(other.get(person, []))}
+        for mine, other in (of_each, of_each[::-1])
+    ]
+    places = [
+        [place for place, person in enumerate(part[2]) if _comparable(person) in lone]
+        for part, lone in zip((first, second), own, strict=True)
+    ]
+    return (places[0], places[1]), (len(own[0]), len(own[1]))
 
 
 def row_keys(part: Part, *, labels: bool) -> list[Hashable]:

@@ -27,7 +27,7 @@ from ..privacy.ledger import Ledger
 from ..records.bags import PARTS, POSITIONAL, Bags, Copies, Keys, drawing
 from ..records.memory import Records
 from .finding import Finding
-from .neighbours import Part, sizes_of, split_pair
+from .neighbours import Part, Peopled, fitted_on, sizes_of, split_pair
 from .questions import Answer, Fit, Question, Request, answering, ordinary_answer
 
 MULTIPLICITY = "bootstrap multiplicity: a bag may hold a record several times"
@@ -163,12 +163,12 @@ def _keys_of(fit: Fit, data: Any) -> Keys:
 
 
 def _own_key(keys: Keys, common: Keys) -> np.uint64:
-    """Key of the only record that is not among the common ones."""
+    """Key of the only record, or person, that is not among the common ones."""
     own = np.setdiff1d(keys, common)
     if len(own) != 1:
         raise ValueError(
-            f"one record changes the keys of {len(own)} records, so that bags cannot be replayed: keys must follow "
-            "from each record alone"
+            f"one record, or person, changes {len(own)} keys, so that bags cannot be replayed: keys must follow from "
+            "each of them alone"
         )
     key: np.uint64 = own[0]
     return key
@@ -345,8 +345,8 @@ Force = Callable[[Fit, Any, Any], list[Release]]
 
 def replay_estimator(
     estimator: Any,
-    first: Part,
-    second: Part,
+    first: Part | Peopled,
+    second: Part | Peopled,
     *,
     seed: int = 0,
     encoded: bool = False,
@@ -363,24 +363,32 @@ def replay_estimator(
     common, own, relation = split_pair(first, second)
 
     def fit(part: Any) -> object:
-        return clone(estimator).set_params(random_state=seed).fit(*part)
+        return fitted_on(clone(estimator).set_params(random_state=seed), part)
 
     parts: list[Any] = [first, second, common]
     if encoded:
-        parts = [(Records(*part, domain=estimator.domain, strict=False), None) for part in parts]
+        how: dict[str, Any] = {"domain": estimator.domain, "strict": False}
+        parts = [(Records(X, y, people=p[0] if p else None, **how), None) for X, y, *p in parts]
     script = None if force is None else force(fit, parts[0], parts[1])
     return replay_fit(fit, *parts[:2], common=parts[2], own=own, script=script), relation
 
 
 def replay(
-    estimator: Any, first: Part, second: Part, *, seed: int = 0, subject: str = "", pair: str = ""
+    estimator: Any,
+    first: Part | Peopled,
+    second: Part | Peopled,
+    *,
+    seed: int = 0,
+    subject: str = "",
+    pair: str = "",
 ) -> Finding:
     """Fit on ``first``, force the outputs on ``second`` and return the exact privacy loss at them.
 
     Parameters
     ----------
     estimator : any estimator of this package; it is cloned.
-    first, second : (X, y) with labelled records, neighbours under add/remove or replace.
+    first, second : (X, y) with labelled records, or (X, y, people) with the person of each; neighbours under
+        add/remove or replace of a record, or of a person.
     seed : seed of the fit.
     subject, pair : names for the report.
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats, Ints
+from ..arrays import FIXED_POINT, Floats, Ints
 from ..records.doors import ScoredDoor, WeightedDoor
 from ..records.grid import Grid, Stump
-from ..records.losses import FIXED_POINT, Loss, Margins, fixed, weight_right
+from ..records.losses import Loss, Margins, fixed, weight_right
 from ..records.shapes import Block, Cuts, Layout, layout_of
 from ..records.splits import LEAF, Splits
 from .blocks import Counted, EncodedRecords, Int64s, OnlyInMemory, dense, not_answered

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats, Ints, check_cells
+from ..arrays import FIXED_POINT, Floats, Ints, check_cells
 from ..domain import Domain
 from ..privacy.lattice import Lattice
 from ..records.doors import ValueCounts
@@ -106,7 +106,8 @@ def binary_candidates(
     # Left of interval k are the records of the first k values.
     below = np.zeros((len(counts.counts) + 1, domain.n_classes))
     for c, own in enumerate(counts.counts.T):
-        below[1:, c] = own.astype(np.intp).cumsum()  # whole numbers are added up far faster than floats
+        # Whole numbers are added up far faster than floats.
+        below[1:, c] = (own * FIXED_POINT).astype(np.int64).cumsum() / FIXED_POINT
     before = below.take(first_cell, axis=0)
     if totals is None:
         totals = below.take(first_cell + present, axis=0) - before

@@ -16,8 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arrays import Floats
+from ..arrays import FIXED_POINT, Floats
 from ..privacy.ledger import Neighbours
+
+LEAST = 1 / FIXED_POINT  # the smallest number of records above 0, where several share a vote
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ def _entropy_part(counts: Floats) -> Floats:
 def _gini_part(counts: Floats) -> Floats:
     """−n Gini(branch)."""
     total = _total(counts)
-    return _total(counts**2) / np.maximum(total, 1.0) - total
+    return _total(counts**2) / np.maximum(total, LEAST) - total
 
 
 def _gain(summed: Floats, totals: Floats) -> Floats:
@@ -117,7 +119,7 @@ def _covariation(table: Floats) -> tuple[Floats, Floats, Floats]:
     # One array for each cell of the tables: NumPy's sums over axes as short as these are slow.
     cells = np.moveaxis(table, (-2, -1), (0, 1))
     by_x, by_y = [sum(row) for row in cells], [sum(column) for column in cells.swapaxes(0, 1)]
-    n = np.maximum(sum(by_x), 1.0)
+    n = np.maximum(sum(by_x), LEAST)
     sx, sy, sxy = _moment(by_x), _moment(by_y), _moment([_moment(row) for row in cells])
     return sxy - sx * sy / n, _moment(by_x, 2) - sx**2 / n, _moment(by_y, 2) - sy**2 / n
 

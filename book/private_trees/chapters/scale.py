@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from dpnb.arrays import Floats
+from dpnb.arrays import FIXED_POINT, Floats
 from dpnb.boosting.stages import offered
 from dpnb.domain import Domain
-from dpnb.records import losses
 from dpnb.records.grid import grid_of, public_cuts
 from dpnb.records.shapes import layout_of
 from dpnb.settings import PUBLICLY
@@ -143,7 +142,7 @@ def check_sums(sums: Mapping[str, Floats], raw: Floats, fixed_point: Floats) -> 
     observe("scale-orders", "{:.0f} different sums of the weights as computed, but a single sum of the rounded weights",
             lambda d: d["multiples of 2⁻²⁸"] == 1 < d["as computed"], different, says=[different["as computed"]])
     observe("scale-half-unit", "Rounding moves a weight by at most half a unit", lambda units: 0.4 < units <= 0.5,
-            float(np.abs(raw - fixed_point).max()) * losses.FIXED_POINT)
+            float(np.abs(raw - fixed_point).max()) * FIXED_POINT)
 
 
 def check_passes(passes: Mapping[str, Floats], largest: pd.DataFrame) -> None:

@@ -20,20 +20,22 @@ from numpy.typing import NDArray
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
-from ..arrays import Floats, Ints
+from ..arrays import FIXED_POINT, Floats, Ints
 from ..domain import Domain, Misfit
 from ..domain.misfits import raise_misfits
 from ..errors import DataError
+from ..privacy.ledger import Unit
 from ..records.bags import Keys, label_keys, record_keys
 from ..records.grid import Grid
 from ..records.memory import Records
+from ..records.people import vote_of
 from ..records.shapes import Cuts
 from ..records.splits import BINNED, THRESHOLD, Splits
 from .columns import encode_column, key_column, label_column, replaced_column
 from .session import in_words
 
 Int64s = NDArray[np.int64]
-Counted = tuple[Int64s, Int64s]  # numbers of cells, and how many records (or fixed-point weight) are in each
+Counted = tuple[Int64s, Int64s]  # numbers of cells, and what is in each, in units of 2⁻²⁸
 
 BLOCK = 2**18  # records a block, which ends with the batch that reaches them
 FAN_IN = 64  # partial tables that are added up in one place
@@ -70,20 +72,25 @@ class Encoder:
     key: str | None
     cuts: tuple[Floats | None, ...]
     strict: bool = False
+    unit: Unit = (
+        "record"  # a key may name a person; then the last column has the number of that person's records
+    )
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """The smallest type that holds every code."""
         return np.min_scalar_type(int(sizes_of(self).max()) - 1)
 
-    SCHEMA = "n long, codes binary, labels binary, keys binary, repeated long, misfits binary"
+    SCHEMA = "n long, codes binary, labels binary, keys binary, counts binary, repeated long, misfits binary"
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for table in _gathered(batches):
             yield pa.RecordBatch.from_pylist([self._block(table)])
 
     def _block(self, table: pa.Table) -> dict[str, Any]:
-        columns = [*map(_whole, table.columns)]  # the attributes, the target and perhaps the key
+        columns = [
+            *map(_whole, table.columns)
+        ]  # the attributes, the target, and perhaps the key and its count
         target = columns[self.domain.n_attributes]
         misfits: dict[int, Misfit] = {}
         values: list[Floats] = []
@@ -103,16 +110,21 @@ class Encoder:
         labels, misfit = label_column(target, self.domain, strict=self.strict)
         if misfit is not None:
             misfits[-1] = misfit
-        named: Keys = np.empty(0, np.uint64)
+        keys: Keys = np.empty(0, np.uint64)
         if self.key is not None:
-            named = label_keys(key_column(columns[-1]))
-        keys = record_keys(named, values, labels) if len(named) and not misfits else named
+            keys = label_keys(key_column(columns[self.domain.n_attributes + 1]))
+        repeated, counts = int(np.sum(np.diff(np.sort(keys)) == 0)), np.empty(0, np.int64)
+        if self.unit == "person":
+            repeated, counts = 0, np.asarray(columns[-1].to_numpy(), np.int64)
+        elif len(keys) and not misfits:
+            keys = record_keys(keys, values, labels)
         return {
             "n": len(table),
             "codes": codes.tobytes(),
             "labels": labels.astype(_label_type(self.domain)).tobytes(),
             "keys": keys.tobytes(),
-            "repeated": int(np.sum(np.diff(np.sort(named)) == 0)),
+            "counts": counts.tobytes(),
+            "repeated": repeated,
             "misfits": pickle.dumps(misfits),
         }
 
@@ -141,6 +153,8 @@ class EncodedRecords(Records):
         kept = np.frombuffer(row["labels"], _label_type(encoder.domain))
         self.labels = kept.astype(np.intp) if encoder.domain.response is None else kept
         self.keys = np.frombuffer(row.get("keys", b""), np.uint64)
+        if encoder.unit == "person":
+            self.votes = vote_of(np.frombuffer(row["counts"], np.int64))
         self.columns = np.frombuffer(row["codes"], encoder.dtype).reshape(-1, row["n"])
         self.sizes = sizes_of(encoder)
 
@@ -213,7 +227,7 @@ def dense(counted: Counted, shape: tuple[int, ...]) -> Floats:
     """All cells as an array, 0 where nothing was counted."""
     table = np.zeros(int(np.prod(shape)))
     cells, counts = counted
-    table[cells] = counts
+    table[cells] = counts / FIXED_POINT
     return table.reshape(shape)
 
 
@@ -221,7 +235,7 @@ def sparse(table: Floats) -> Counted:
     """The cells of an array that are not 0."""
     flat = table.reshape(-1)
     cells = np.flatnonzero(flat)
-    return cells.astype(np.int64), flat[cells].astype(np.int64)
+    return cells.astype(np.int64), (flat[cells] * FIXED_POINT).astype(np.int64)
 
 
 class Encoding:
@@ -235,6 +249,7 @@ class Encoding:
         self.cuts = encoder.cuts
         self.sizes = sizes_of(encoder)
         self._encoder = encoder
+        self._weights = ["counts"] if encoder.unit == "person" else []
         self.blocks = frame.mapInArrow(encoder, encoder.SCHEMA)
         if persist:
             self.blocks = self.blocks.persist(StorageLevel.MEMORY_AND_DISK)
@@ -271,7 +286,7 @@ class Encoding:
     def run(self, task: Task, *, keys: bool = False) -> Counted:
         """Answer a question in one pass; partial tables are added up in a tree. ``keys``: whether it needs keys."""
         count = partial(_count_blocks, task=task, encoder=self._encoder)
-        read = self.blocks.select("n", "codes", "labels", *(["keys"] if keys else []))
+        read = self.blocks.select("n", "codes", "labels", *(["keys"] if keys else []), *self._weights)
         partial_tables = read.mapInArrow(count, COUNTED)
         left = self.partitions
         while left > FAN_IN:

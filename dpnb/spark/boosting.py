@@ -18,6 +18,7 @@ from ..arrays import FIXED_POINT, Floats, Ints
 from ..records.doors import ScoredDoor, WeightedDoor
 from ..records.grid import Grid, Stump
 from ..records.losses import Loss, Margins, fixed, weight_right
+from ..records.people import voted
 from ..records.shapes import Block, Cuts, Layout, layout_of
 from ..records.splits import LEAF, Splits
 from .blocks import Counted, EncodedRecords, Int64s, OnlyInMemory, dense, not_answered
@@ -60,19 +61,19 @@ Question = Callable[[FixedPointScores, EncodedRecords], Floats]  # → (problems
 
 
 def _ones(scores: FixedPointScores, records: EncodedRecords) -> Floats:
-    return np.ones((1, len(records.labels)))
+    return voted(np.ones((1, len(records.labels))), records.votes)
 
 
 def _residuals(scores: FixedPointScores, records: EncodedRecords) -> Floats:
-    return scores.loss.residuals(scores.of(records), records.labels)
+    return voted(scores.loss.residuals(scores.of(records), records.labels), records.votes)
 
 
 def _squares(scores: FixedPointScores, records: EncodedRecords) -> Floats:
-    return fixed(_residuals(scores, records) ** 2)
+    return voted(fixed(scores.loss.residuals(scores.of(records), records.labels) ** 2), records.votes)
 
 
 def _curvatures(scores: FixedPointScores, records: EncodedRecords) -> Floats:
-    return scores.loss.curvatures(scores.of(records), records.labels)
+    return voted(scores.loss.curvatures(scores.of(records), records.labels), records.votes)
 
 
 def _cells(block: Block, records: EncodedRecords) -> Ints:
@@ -138,7 +139,7 @@ class SparkScored(ScoredDoor):
     def _ask(self, question: Question, layout: Layout, problems: int | None = None) -> Floats:
         task = partial(_sums, scores=self._scores, layout=self._code(layout), question=question)
         shape = (problems or self.loss.n_problems, layout.total)
-        return dense(self._encoding.run(task), shape) / FIXED_POINT
+        return dense(self._encoding.run(task), shape)
 
 
 def _signed_bins(records: EncodedRecords, *, scores: FixedPointScores, layout: Layout) -> Counted:
@@ -190,7 +191,7 @@ class SparkWeighted(WeightedDoor):
 
     def _ask(self, question: Callable[..., Counted], length: int) -> Floats:
         counted = self._encoding.run(partial(question, scores=self._scores))
-        return dense(counted, (length,)) / FIXED_POINT
+        return dense(counted, (length,))
 
     def _plus(self, scores: FixedPointScores, stump: Stump, step: float) -> FixedPointScores:
         """The scores after a step of a stump on the grid."""

@@ -34,9 +34,13 @@ def by_place(frame: DataFrame) -> DataFrame:
 
 
 def check_columns(
-    frame: DataFrame, domain: Domain, *, target: bool = False, key: str | None = None
+    frame: DataFrame, domain: Domain, *, target: bool = False, key: str | None = None, of: str = "key"
 ) -> list[str]:
     """Places of the domain's attributes, and perhaps of its target and of a key, see :func:`by_place`.
+
+    Parameters
+    ----------
+    of : what the key is, in words.
 
     Raises
     ------
@@ -69,7 +73,7 @@ def check_columns(
         )
     if key is not None and not isinstance(types[-1], KEYS):
         raise DomainError(
-            f"the key {key!r} must hold whole numbers or strings, but its Spark type is "
+            f"the {of} {key!r} must hold whole numbers or strings, but its Spark type is "
             f"{types[-1].simpleString()}; cast it to a string"
         )
     return [*map(str, places)]

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, Window, functions
 
 from ..arrays import Floats
 from ..domain import Attribute, Continuous, Domain
@@ -52,6 +52,8 @@ class SparkTable(RecordsDoor):
         this promise. :meth:`check_keys` says whether it is kept, and a fit does not. Records that share a key are told
         apart by their values and classes, but exact copies are not. With the index labels of a pandas frame as keys, a
         model equals the one that is fitted in memory. None suffices where every tree sees every record.
+    person : column of whole numbers or strings that says whose each record is, as ``people`` of a fit in memory. It
+        stands in place of a key, and its records share one vote. Records without a person are left out.
     strict : whether misfits, and keys that repeat in a block of about 2¹⁸ records, are errors at the first fit. Such
         errors reveal something about the records to everyone who sees them.
     persist : whether Spark keeps the encoded blocks, with one to four bytes for each value, in memory or on disk.
@@ -86,18 +88,30 @@ class SparkTable(RecordsDoor):
         domain: Domain,
         *,
         key: str | None = None,
+        person: str | None = None,
         strict: bool = False,
         persist: bool = True,
     ) -> None:
         check_domain(domain)
-        places = check_columns(frame, domain, target=True, key=key)
+        if key is not None and person is not None:
+            raise ValueError(
+                f"key={key!r} beside person={person!r}: a person's name is the key, leave key out"
+            )
+        name, of = (key, "key") if person is None else (person, "person")
+        places = check_columns(frame, domain, target=True, key=name, of=of)
         if frame.isStreaming:
             raise DataError(
                 "frame is a stream, and a fit reads its records again and again: write them to a table, and read that"
             )
         self.domain = domain
         self._frame = by_place(by_place(frame).select(*places))
-        self._key = key
+        self._key = name
+        if person is not None:
+            self.unit, whose = "person", self._frame.columns[-1]
+            same = Window.partitionBy(whose)
+            self._frame = self._frame.where(functions.col(whose).isNotNull()).withColumn(
+                "votes", functions.count("*").over(same)
+            )
         self.strict = strict
         self._persist = persist
         self._encodings: list[Encoding] = []
@@ -105,23 +119,31 @@ class SparkTable(RecordsDoor):
 
     @classmethod
     def from_pandas(
-        cls, session: SparkSession, X: pd.DataFrame, y: pd.Series[Any], *, domain: Domain, partitions: int = 7
+        cls,
+        session: SparkSession,
+        X: pd.DataFrame,
+        y: pd.Series[Any],
+        *,
+        domain: Domain,
+        people: pd.Series[Any] | None = None,
+        partitions: int = 7,
     ) -> SparkTable:
         """Hand a training set in memory to Spark, so that you can try things out; its index labels are the keys.
 
         Parameters
         ----------
         session : Spark session.
-        X, y : records and labels.
+        X, y, people : records, labels, and perhaps the person of each record, in place of the index labels.
         domain : public domain.
         partitions : number of parts into which Spark shuffles the records.
         """
         key = "record key"
         while key in X or key == domain.target:
             key += "_"
-        more = pd.DataFrame({domain.target: y.to_numpy(), key: X.index}, index=X.index)
-        frame = pd.concat([X, more], axis=1)
-        return cls(session.createDataFrame(frame).repartition(partitions), domain, key=key)
+        keys = X.index if people is None else people.to_numpy()
+        more = pd.DataFrame({domain.target: y.to_numpy(), key: keys}, index=X.index)
+        frame = session.createDataFrame(pd.concat([X, more], axis=1)).repartition(partitions)
+        return cls(frame, domain, key=key) if people is None else cls(frame, domain, person=key)
 
     def __enter__(self) -> Self:
         return self
@@ -139,6 +161,10 @@ class SparkTable(RecordsDoor):
     def check_keys(self) -> None:
         """Raise ValueError if two records have the same key; this shuffles the keys once."""
         self.check_keyed("check_keys()")
+        if self.unit == "person":
+            raise ValueError(
+                f"{self._key!r} names people, who may have several records: there is no key to check"
+            )
         repeated = (
             self._frame.groupBy(self._frame.columns[-1]).count().where("count > 1").limit(SHOWN).toArrow()
         )
@@ -214,7 +240,7 @@ class SparkTable(RecordsDoor):
         return self.all_values()
 
     def _encoded(self, cuts: Cuts, grid: Cuts | None) -> Encoding:
-        encoder = Encoder(self.domain, self._key, cuts, self.strict)
+        encoder = Encoder(self.domain, self._key, cuts, self.strict, unit=self.unit)
         encoding = Encoding(self._frame, encoder, grid=grid, persist=self._persist)
         self._encodings.append(encoding)
         return encoding

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import Floats, Ints
+from ..arrays import FIXED_POINT, Floats, Ints
 from ..errors import DataError
 from ..records.bags import Bags
 from ..records.doors import BinnedRecords, CohortDoor, ValueCounts
@@ -107,7 +107,7 @@ def _count_values(cohort: Cohort, *, asked: Ints, most: int) -> Counted:
     classes = found.counts.shape[1]
     cells = rows[:, None] * classes + np.arange(classes)
     occur = found.counts > 0
-    return cells[occur], found.counts[occur].astype(np.int64)
+    return cells[occur], (found.counts[occur] * FIXED_POINT).astype(np.int64)
 
 
 class Answer(NamedTuple):
@@ -167,7 +167,7 @@ class SparkCohort(CohortDoor):
         cells, counts = self._pass(partial(_count_values, asked=asked, most=most), encoding)
         rows, row = np.unique(cells // classes, return_inverse=True)
         by_class = np.zeros((len(rows), classes))
-        by_class[row, cells % classes] = counts
+        by_class[row, cells % classes] = counts / FIXED_POINT
         question, code = np.divmod(rows, most)
 
         def of(slot: int, attribute: int) -> tuple[Ints, Floats] | None:

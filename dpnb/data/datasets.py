@@ -49,6 +49,8 @@ class Dataset:
     train: Part
     test: Part
     domain: Domain  # public domain
+    # The person of each record of `train`, and of `test`; None if each record stands for itself.
+    people: tuple[pd.Series[Any], pd.Series[Any]] | None = None
 
     def __repr__(self) -> str:
         parts = " + ".join(str(len(y)) for _, y in (self.train, self.test))
@@ -62,7 +64,7 @@ class Dataset:
         **Privacy.** As for :meth:`Domain.discretise_records <dpnb.Domain.discretise_records>`, which costs nothing.
         """
         train, test = ((self.domain.discretise_records(X, bins), y) for X, y in (self.train, self.test))
-        return Dataset(self.name, train, test, self.domain.discretise(bins))
+        return replace(self, train=train, test=test, domain=self.domain.discretise(bins))
 
 
 @dataclass(frozen=True)
@@ -175,11 +177,12 @@ def load(
     if data_dir is not None:
         data_dir = check_path("data_dir", data_dir, such="data")
     folder = data_dir if data_dir is not None else os.environ.get("DPNB_DATA") or None
-    train, test, domain = loader(data_dir=None if folder is None else Path(folder), **options)
+    train, test, domain, *person = loader(data_dir=None if folder is None else Path(folder), **options)
     if not isinstance(drop, Iterable):
         raise TypeError(f"drop={drop!r}: expected names of attributes, such as {list(domain.names[:2])}")
     domain = domain.drop(*([drop] if isinstance(drop, str) else drop))
-    return Dataset(name, part_of(train, domain), part_of(test, domain), domain)
+    people = (train[person[0]], test[person[0]]) if person and person[0] is not None else None
+    return Dataset(name, part_of(train, domain), part_of(test, domain), domain, people)
 
 
 _Frames = tuple[pd.DataFrame, pd.DataFrame, Domain]
@@ -231,7 +234,7 @@ def _load_robot(*, data_dir: Path | None, split_seed: int = 0) -> _Frames:
     return _seeded_split(frame, ROBOT_DOMAIN, split_seed=split_seed)
 
 
-_LOADERS: dict[str, Callable[..., _Frames]] = {
+_LOADERS: dict[str, Callable[..., Any]] = {
     "adult": _load_adult,
     "bank": _load_bank,
     "robot": _load_robot,
@@ -245,7 +248,7 @@ def read_csv(content: bytes, **how: Any) -> pd.DataFrame:
     return frame
 
 
-def _loader(name: str) -> Callable[..., _Frames]:
+def _loader(name: str) -> Callable[..., Any]:
     if isinstance(name, str) and name.startswith("csv:"):
         return partial(load_csv, path=Path(name.removeprefix("csv:")))
     if not isinstance(name, str) or name not in _LOADERS:

@@ -9,6 +9,7 @@ The domain file has the format of :meth:`Domain.to_yaml <dpnb.Domain.to_yaml>`, 
       ignore: [name]      # columns that are not used
       missing: ["", "?"]  # cells that stand for a missing value; records with one are left out
       key: id             # column with a unique key for each record; by default the row numbers from 0
+      person: patient     # column that says whose each record is; the model then protects people
       test_share: 0.3     # probability that a record is held back for testing
       split_seed: 0       # another seed, another split
       separator: ";"      # between cells; by default a comma
@@ -40,13 +41,15 @@ from ..domain.cells import (
     check_keys,
     check_split_seed,
     encode_cells,
+    ids_of,
     read_layout,
     report,
 )
 from ..domain.encoding import decoded
+from ..domain.people import people_of
 from ..domain.rows import read_rows
 from ..errors import DataError
-from ..records.bags import label_keys, uniforms
+from ..records.bags import Keys, label_keys, uniforms
 
 
 def load_csv(
@@ -56,10 +59,11 @@ def load_csv(
     domain: str | os.PathLike[str] | None = None,
     test: str | os.PathLike[str] | None = None,
     split_seed: int | None = None,
-) -> tuple[pd.DataFrame, pd.DataFrame, Domain]:
+) -> tuple[pd.DataFrame, pd.DataFrame, Domain, str | None]:
     """Training part, test part and domain of a CSV file; :func:`dpnb.load` calls this for the name ``csv:FILE``.
 
-    The parts have attributes and labels, indexed by the records' keys. Continuous attributes, and numbers to predict,
+    The fourth is the name of the column that says whose each record is, or None. The parts have attributes, labels, and
+    that column, indexed by the records' keys. Continuous attributes, and numbers to predict,
     are float64; all others, and class labels, have the type of the public values, so that a cell ``1.0`` is the value
     ``1``.
 
@@ -70,7 +74,7 @@ def load_csv(
         Spaces after a separator do not count, nor do columns without a name.
     domain : path of the domain file.
     test : path of a file of the same form that holds the test part. Without it a keyed hash of the seed and of the
-        record's key decides whether a record is held back.
+        record's key, or of its person, decides whether a record is held back.
     split_seed : seed of the split, instead of the domain file's.
 
     Raises
@@ -106,7 +110,7 @@ def load_csv(
         first_row += len(table)
     if test is None:
         # Far from the streams of the trees, should a forest have the seed of the split.
-        drawn = uniforms(label_keys(parts[0].index), seed=int(seed), stream=2**32)
+        drawn = uniforms(_split_keys(parts[0], layout.person), seed=int(seed), stream=2**32)
         parts = [parts[0][drawn >= layout.test_share], parts[0][drawn < layout.test_share]]
     for part, purpose in zip(parts, ("train", "test"), strict=True):
         if part.empty:
@@ -114,20 +118,35 @@ def load_csv(
                 f"{path} leaves no record to {purpose} on: expected more records than {first_row}; csv: test_share "
                 "says how many are held back, and `dpnb fit` learns from all"
             )
-    return parts[0], parts[1], public
+    return parts[0], parts[1], public, layout.person
 
 
-def read_all(path: Path, *, domain: Path) -> tuple[pd.DataFrame, Domain, str]:
+def _split_keys(records: pd.DataFrame, person: str | None) -> Keys:
+    """Keys by which records are held back, all of a person or none; a record of nobody goes by itself."""
+    keys = label_keys(records.index)
+    if person is not None:
+        people = people_of(records[person])
+        keys[people.known] = label_keys(people.names)[people.person]
+    return keys
+
+
+def read_all(
+    path: Path, *, domain: Path, person: str | None = None
+) -> tuple[pd.DataFrame, Domain, str | None, str]:
     """All records of a CSV file, none of which is held back, their domain, and a report for the data holder.
 
-    Parameters, errors and privacy are those of :func:`load_csv`.
+    Other parameters, errors and privacy are those of :func:`load_csv`; the third is the name of the column of people.
+
+    Parameters
+    ----------
+    person : column that says whose each record is, instead of the domain file's.
     """
-    public, layout = read_layout(domain)
+    public, layout = read_layout(domain, person=person)
     table = _cells(path, domain=public, layout=layout)
     check_keys([table], key=layout.key)
     records, keep = _records(table, domain=public, layout=layout, file=path, first_row=0)
     _check_some(records, table, file=path, purpose="learn from")
-    return records, public, report(table, keep, domain=public, file=domain)
+    return records, public, layout.person, report(table, keep, domain=public, layout=layout, file=domain)
 
 
 def _check_some(records: pd.DataFrame, table: pd.DataFrame, *, file: Path, purpose: str) -> None:
@@ -158,6 +177,8 @@ def _records(
     assert labels is not None
     columns: dict[str, Any] = {a.name: decoded(codes[:, j], a) for j, a in enumerate(domain.attributes)}
     columns[domain.target] = decoded(labels, domain.label)
+    if (ids := ids_of(table, domain=domain, layout=layout)) is not None:
+        columns[str(ids.name)] = ids[keep].to_numpy()
     rows = pd.RangeIndex(first_row, first_row + len(table))
     keys = rows if layout.key is None else pd.Index(table[layout.key])
     return pd.DataFrame(columns, index=keys[keep]), keep

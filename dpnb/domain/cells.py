@@ -17,6 +17,7 @@ from ..errors import DomainError, closest
 from .attributes import listed, short
 from .domain import IN_CSV, Domain, read_domain_file
 from .misfits import in_lines, lacking
+from .people import people_of
 from .rows import LINE
 
 
@@ -26,6 +27,7 @@ class CsvSection:
 
     ignore: Any = ()
     key: str | None = None
+    person: str | None = None
     test_share: float = 0.3
     split_seed: int = 0
 
@@ -36,8 +38,16 @@ class CsvSection:
                 f"csv: ignore must be a list of texts or numbers, got {self.ignore!r}; write [a, b]"
             )
         object.__setattr__(self, "ignore", entries)
-        if self.key is not None and not isinstance(self.key, str):
-            raise DomainError(f"csv: key must be the name of a column, got {self.key!r}; write it in quotes")
+        for name, value in (("key", self.key), ("person", self.person)):
+            if value is not None and not isinstance(value, str):
+                raise DomainError(
+                    f"csv: {name} must be the name of a column, got {value!r}; write it in quotes"
+                )
+        if self.key is not None and self.key == self.person:
+            raise DomainError(
+                f"csv: {self.key!r} is key and person, but a key names one record, and a person may have several; "
+                "leave key out"
+            )
         try:
             check_share("test_share", self.test_share)
             check_split_seed(self.split_seed)
@@ -54,8 +64,12 @@ def check_split_seed(split_seed: object) -> None:
         )
 
 
-def read_layout(file: Path) -> tuple[Domain, CsvSection]:
+def read_layout(file: Path, *, person: str | None = None) -> tuple[Domain, CsvSection]:
     """Read a domain file, and check that its section ``csv`` agrees with the domain.
+
+    Parameters
+    ----------
+    person : column that says whose each record is, instead of the file's.
 
     Raises
     ------
@@ -73,13 +87,13 @@ def read_layout(file: Path) -> tuple[Domain, CsvSection]:
         hint = f"; did you mean {close!r}?" if close else ""
         raise DomainError(f"{file}: csv may hold {', '.join(may)}, got {short(section)}{hint}")
     try:
-        layout = CsvSection(**section)
+        layout = CsvSection(**(section if person is None else section | {"person": person}))
     except DomainError as error:
         raise DomainError(f"{file}: {error}") from error
-    used = [*domain.names, domain.target]
-    if twice := [name for name in used if name in layout.ignore or name == layout.key]:
+    used, others = [*domain.names, domain.target], (*layout.ignore, layout.key, layout.person)
+    if twice := [name for name in used if name in others]:
         raise DomainError(
-            f"{file}: {twice[0]!r} is an attribute or the target, and cannot be ignored or key; name it once"
+            f"{file}: {twice[0]!r} is an attribute or the target, and cannot be ignored, key or person; name it once"
         )
     return domain, layout
 
@@ -94,7 +108,11 @@ def check_columns(
     labels : whether the class labels are needed.
     """
     found = [*columns]
-    known = [*domain.names, domain.target, *([] if layout.key is None else [layout.key])]
+    known = [
+        *domain.names,
+        domain.target,
+        *(name for name in (layout.key, layout.person) if name is not None),
+    ]
     needed = [name for name in known if labels or name != domain.target]
     if problem := lacking(needed, found):
         title = (
@@ -126,9 +144,17 @@ def check_keys(tables: Sequence[pd.DataFrame], *, key: str | None) -> None:
         raise DomainError(
             f"column {key!r} repeats a key in {len(repeated)} of {len(keys)} records, first {short(repeated.iloc[0])}"
             f"{in_lines(repeated.index[:1])}; a key names one record, over the test file too. Where it names a person "
-            "with several records, keep one record of each: ε is the price of one record, and whoever has k of them "
-            "pays it k times. Else name another column under csv: key, or list this one under csv: ignore"
+            "with several records, write it under csv: person, and the model protects people. Else name another column "
+            "under csv: key, or list this one under csv: ignore"
         )
+
+
+def ids_of(table: pd.DataFrame, *, domain: Domain, layout: CsvSection) -> pd.Series[Any] | None:
+    """The person of each record, None where it names nobody: a cell that is empty, or marks what is missing."""
+    if layout.person is None:
+        return None
+    ids = table[layout.person]
+    return ids.where(ids.notna() & ~ids.isin(["", *domain.missing]), None)
 
 
 def encode_cells(
@@ -169,7 +195,7 @@ def encode_cells(
     return codes, labels, keep
 
 
-def report(table: pd.DataFrame, keep: Bools, *, domain: Domain, file: Path) -> str:
+def report(table: pd.DataFrame, keep: Bools, *, domain: Domain, layout: CsvSection, file: Path) -> str:
     """What the data holder should know of a table that fits: how many records, which are left out, and oddities.
 
     Parameters
@@ -180,8 +206,10 @@ def report(table: pd.DataFrame, keep: Bools, *, domain: Domain, file: Path) -> s
     """
     records = domain.spelt(table[list(domain.names)][keep])
     labels = domain.spelt_labels(table[domain.target][keep]) if domain.target in table else None
+    ids = ids_of(table[keep], domain=domain, layout=layout)
     text = f"all {keep.sum()} records fit {file.name}"
     if gone := int((~keep).sum()):
         lines = table.index[~keep][:4].tolist() if table.index.name == LINE else []
         text += f"; {gone} more lack a value and are left out{in_lines(lines)}"
-    return "\n- ".join([text, *domain.oddities(records, labels)])
+    told = [] if ids is None else [people_of(ids).told()]
+    return "\n- ".join([text, *told, *domain.oddities(records, labels)])

@@ -46,6 +46,7 @@ from .frames import as_frame, as_series, columns_of, is_table, objects
 from .hints import another_order, notes, notes_on_copies, notes_on_index, notes_on_target
 from .misfits import Misfit, joined, lacking, raise_misfits
 from .moves import Moves
+from .people import people_of
 from .rows import PLAIN, CsvFormat
 
 
@@ -256,7 +257,7 @@ class Domain:
                 codes[:, position] = replaced(column, attribute)
         return codes, misfits
 
-    def check(self, X: pd.DataFrame | ArrayLike, y: Any = None) -> str:
+    def check(self, X: pd.DataFrame | ArrayLike, y: Any = None, *, people: Any = None) -> str:
         """Report to the data holder, before a fit, everything that does not fit the domain.
 
         A fit silently moves misfits into the domain, because any message about them would be a release. Labels that are
@@ -267,6 +268,7 @@ class Domain:
         ----------
         X : table or array (n, attributes).
         y : (n,) labels; None if only attributes are to be checked.
+        people : (n,) the person of each record, as for a fit; None if each record stands for itself.
 
         Returns
         -------
@@ -300,9 +302,19 @@ class Domain:
             _ = None if labels is None else self.encode_labels(labels)
         except DomainError as error:
             problems.append(str(error))
+        told = []
+        if people is not None:
+            found = people_of(people)
+            told = [found.told()]
+            if len(found.known) != len(columns[0]):
+                problems.append(
+                    f"there are {len(columns[0])} records and {len(found.known)} names of people; pass the person of "
+                    "each record"
+                )
         if problems:
             raise DomainError("\n".join([*problems, f"({local})"]))
-        return "\n- ".join([f"all {len(columns[0])} records fit the domain ({local})", *self.oddities(X, y)])
+        fits = f"all {len(columns[0])} records fit the domain ({local})"
+        return "\n- ".join([fits, *told, *self.oddities(X, y)])
 
     def oddities(self, X: pd.DataFrame | ArrayLike, y: Any = None) -> list[str]:
         """Values that fit and are odd, in words; parameters and privacy are those of :meth:`check`."""

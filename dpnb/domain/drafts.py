@@ -233,7 +233,8 @@ def _check(domain_file: Path, table_file: Path) -> int:
     else:
         *_, keep = encode_cells(table, domain=domain, layout=layout, file=table_file)
     absent = f"\nthere are no labels: the table has no column {domain.target!r}"
-    tell(report(table, keep, domain=domain, file=domain_file) + absent * (domain.target not in table))
+    said = report(table, keep, domain=domain, layout=layout, file=domain_file)
+    tell(said + absent * (domain.target not in table))
     return 0
 
 

@@ -20,7 +20,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import poisson
 
-from ..arrays import Floats, cells_of
+from ..arrays import Floats
+from ..domain.people import plain_labels
 from ..privacy.ledger import Cost, Ledger, Scope
 
 Keys = NDArray[np.uint64]
@@ -46,42 +47,6 @@ def label_keys(labels: pd.Index | NDArray[Any]) -> Keys:
     keys: Keys = np.asarray(pd.util.hash_array(texts, categorize=False), np.uint64)
     keys[whole] = label_keys(np.array([label for label in plain if type(label) is int], np.int64))
     return keys
-
-
-def plain_labels(labels: pd.Index | NDArray[Any]) -> list[int | str]:
-    """Labels as whole numbers and texts; equal ones are the same label, however they are held."""
-    return [_plain(label) for label in cells_of(labels)]
-
-
-def _plain(label: Any) -> int | str:
-    """The stand-in for a label, which is a whole number of 64 bits, or a text that UTF-8 can hold."""
-    try:
-        if isinstance(label, str) and _is_unicode(str.__str__(label)):
-            return str.__str__(label)
-        label = _python(label)
-        if type(label) is int and -(2**63) <= label < 2**63:
-            return label
-        long = type(label) is int and label.bit_length() > 2048  # Python may refuse to write so many digits
-        shown = hex(label) if long else repr(label)
-    except Exception:  # whatever an odd object raises
-        shown = ""
-    return f"\0{type(label).__name__}\0{shown}".encode(errors="backslashreplace").decode()
-
-
-def _python(label: Any) -> Any:
-    """A label as Python has it; a whole number of any type as an integer."""
-    if isinstance(label, tuple):
-        return tuple(map(_python, label))
-    label = label.item() if isinstance(label, np.generic) else label
-    return int(label) if isinstance(label, float) and label.is_integer() else label
-
-
-def _is_unicode(text: str) -> bool:
-    """Whether UTF-8 can hold a text, that is, whether it has no half surrogate."""
-    try:
-        return text.isascii() or bool(text.encode())
-    except UnicodeEncodeError:
-        return False
 
 
 def record_keys(labels: Keys, columns: Iterable[Floats], classes: NDArray[Any]) -> Keys:

@@ -15,11 +15,12 @@ from scipy.sparse import csr_array
 
 from ..arrays import Floats, Ints, check_cells
 from ..domain import Domain
+from ..domain.people import People, people_of
 from .bags import Bags, Copies, Keys, label_keys, numbered, record_keys, uniforms
 from .doors import BinnedRecords, CohortDoor, RecordsDoor, ScoredDoor, ValueCounts, WeightedDoor
 from .grid import Grid, Stump, grid_of
 from .losses import Loss, bounded_weights, fixed, weight_right
-from .people import People, people_of, voted
+from .people import vote_of, voted
 from .shapes import Block, Cuts, Layout
 from .splits import THRESHOLD, Splits
 
@@ -37,7 +38,7 @@ class Records(RecordsDoor):
         moved into it, see :meth:`~dpnb.Domain.replaced`.
     by_content : whether keys follow from values and class too. They do not where the domain was read off the records,
         because one more record would change the codes of all.
-    people : (n,) the person of each record, see :func:`~dpnb.records.people.people_of`. A person's records share one
+    people : (n,) the person of each record, see :func:`~dpnb.domain.people.people_of`. A person's records share one
         vote and one key, and records of nobody are left out. None if each record stands for itself.
     """
 
@@ -73,9 +74,9 @@ class Records(RecordsDoor):
         if len(people.known) != len(matrix):
             numbers = f": {len(matrix)} records, {len(people.known)} people" if self.strict else ""
             raise ValueError(f"X and people are not equally long{numbers}; pass the person of each record")
-        self.unit, self.votes = "person", people.votes
+        self.unit, self.votes = "person", vote_of(people.counts)[people.person]
         self.labels = self.labels[people.known]
-        self.keys = people.keys
+        self.keys = label_keys(people.names)[people.person]
         return matrix[people.known]
 
     @cached_property

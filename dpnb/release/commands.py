@@ -63,6 +63,10 @@ def _options(words: list[str]) -> Namespace:
     fitting.add_argument(
         "--domain", type=Path, required=True, help="domain file: what is public of the table"
     )
+    fitting.add_argument(
+        "--person",
+        help="column that says whose each record is: protect people (default: as the domain file says)",
+    )
     fitting.add_argument("--epsilon", type=float, required=True, help="total budget ε > 0")
     fitting.add_argument("--delta", type=float, help="total δ, far below 1 / records (default: pure ε)")
     fitting.add_argument("--neighbours", default="add-remove", help="add-remove (default) or replace")
@@ -84,7 +88,14 @@ def _options(words: list[str]) -> Namespace:
 
 
 def fit(
-    table: Path, *, domain: Path, out: Path, epsilon: float, delta: float | None, neighbours: Neighbours
+    table: Path,
+    *,
+    domain: Path,
+    out: Path,
+    epsilon: float,
+    delta: float | None,
+    neighbours: Neighbours,
+    person: str | None = None,
 ) -> None:
     """Fit a booster to all records of a CSV file, release it, and print its ledger.
 
@@ -98,6 +109,7 @@ def fit(
     domain : domain file.
     out : document to write; no file of that name may exist.
     epsilon, delta, neighbours : as for the booster.
+    person : column that says whose each record is, instead of the domain file's; with one, people are protected.
 
     Raises
     ------
@@ -121,7 +133,7 @@ def fit(
             "such as 1, or fit in Python what stays in the house"
         )
     try:
-        model = _released(table, domain=domain, out=out, how=how)
+        model = _released(table, domain=domain, out=out, how=how, person=person)
         announce(str(model.ledger_), done=f"{out} is written, and its budget is spent")
     except BaseException as error:
         # The estimator's note is for who still has the estimator. Here it ends with the process, and what it had drawn
@@ -131,11 +143,14 @@ def fit(
         raise
 
 
-def _released(table: Path, *, domain: Path, out: Path, how: dict[str, Any]) -> PrivateEstimator:
-    records, public, report = read_all(table, domain=domain)
+def _released(
+    table: Path, *, domain: Path, out: Path, how: dict[str, Any], person: str | None
+) -> PrivateEstimator:
+    records, public, person, report = read_all(table, domain=domain, person=person)
     note(f"{report}\n(a local check, which is not private and spends no ε)")
     kind = PrivateBooster if public.response is None else PrivateBoosterRegressor
-    model = kind(**how, domain=public).fit(*part_of(records, public))
+    people = None if person is None else records[person]
+    model = kind(**how, domain=public).fit(*part_of(records, public), people=people)
     model.release(out)
     return model
 

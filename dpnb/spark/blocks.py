@@ -24,7 +24,6 @@ from ..arrays import FIXED_POINT, Floats, Ints
 from ..domain import Domain, Misfit
 from ..domain.misfits import raise_misfits
 from ..errors import DataError
-from ..privacy.ledger import Unit
 from ..records.bags import Keys, label_keys, record_keys
 from ..records.grid import Grid
 from ..records.memory import Records
@@ -72,9 +71,8 @@ class Encoder:
     key: str | None
     cuts: tuple[Floats | None, ...]
     strict: bool = False
-    unit: Unit = (
-        "record"  # a key may name a person; then the last column has the number of that person's records
-    )
+    # Whether the key names a person; then the last column has the number of that person's records.
+    person: bool = False
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -114,7 +112,7 @@ class Encoder:
         if self.key is not None:
             keys = label_keys(key_column(columns[self.domain.n_attributes + 1]))
         repeated, counts = int(np.sum(np.diff(np.sort(keys)) == 0)), np.empty(0, np.int64)
-        if self.unit == "person":
+        if self.person:
             repeated, counts = 0, np.asarray(columns[-1].to_numpy(), np.int64)
         elif len(keys) and not misfits:
             keys = record_keys(keys, values, labels)
@@ -153,7 +151,7 @@ class EncodedRecords(Records):
         kept = np.frombuffer(row["labels"], _label_type(encoder.domain))
         self.labels = kept.astype(np.intp) if encoder.domain.response is None else kept
         self.keys = np.frombuffer(row.get("keys", b""), np.uint64)
-        if encoder.unit == "person":
+        if encoder.person:
             self.votes = vote_of(np.frombuffer(row["counts"], np.int64))
         self.columns = np.frombuffer(row["codes"], encoder.dtype).reshape(-1, row["n"])
         self.sizes = sizes_of(encoder)
@@ -249,7 +247,7 @@ class Encoding:
         self.cuts = encoder.cuts
         self.sizes = sizes_of(encoder)
         self._encoder = encoder
-        self._weights = ["counts"] if encoder.unit == "person" else []
+        self._weights = ["counts"] if encoder.person else []
         self.blocks = frame.mapInArrow(encoder, encoder.SCHEMA)
         if persist:
             self.blocks = self.blocks.persist(StorageLevel.MEMORY_AND_DISK)

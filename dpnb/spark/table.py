@@ -240,7 +240,7 @@ class SparkTable(RecordsDoor):
         return self.all_values()
 
     def _encoded(self, cuts: Cuts, grid: Cuts | None) -> Encoding:
-        encoder = Encoder(self.domain, self._key, cuts, self.strict, unit=self.unit)
+        encoder = Encoder(self.domain, self._key, cuts, self.strict, self.unit == "person")
         encoding = Encoding(self._frame, encoder, grid=grid, persist=self._persist)
         self._encodings.append(encoding)
         return encoding

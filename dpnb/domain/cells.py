@@ -153,8 +153,8 @@ def ids_of(table: pd.DataFrame, *, domain: Domain, layout: CsvSection) -> pd.Ser
     """The person of each record, None where it names nobody: a cell that is empty, or marks what is missing."""
     if layout.person is None:
         return None
-    ids = table[layout.person]
-    return ids.where(ids.notna() & ~ids.isin(["", *domain.missing]), None)
+    ids: pd.Series[Any] = table[layout.person]
+    return ids.where(~ids.isin(["", *map(str, domain.missing)]), None)
 
 
 def encode_cells(

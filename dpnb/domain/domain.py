@@ -304,7 +304,7 @@ class Domain:
             problems.append(str(error))
         told = []
         if people is not None:
-            found = people_of(people)
+            found = people_of(people, missing=self.missing)
             told = [found.told()]
             if len(found.known) != len(columns[0]):
                 problems.append(

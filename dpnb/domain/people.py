@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Hashable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,20 +67,32 @@ class People(NamedTuple):
         return text + (f"; {nobodys} more name no person, and have no vote" if nobodys else "")
 
 
-def people_of(ids: ArrayLike | pd.Series[Any]) -> People:
+def people_of(ids: ArrayLike | pd.Series[Any], *, missing: Collection[Hashable] = ()) -> People:
     """Find whose each record is.
 
     Parameters
     ----------
     ids : (n,) whole numbers or texts that name each person once; " 1" and "1" are two. What is missing names nobody,
         and so does a floating-point number from 2⁵³ on, which may stand for several people.
+    missing : markers of missing values, which name nobody either.
     """
     column = as_series(ids)
-    known = np.asarray(column.notna(), bool)
+    known = np.array(column.notna(), bool)
     if column.dtype.kind == "f":
         known &= np.abs(np.asarray(column.to_numpy(float, na_value=np.nan))) < MOST_WHOLE
     named = column[known]
     whole = pd.api.types.is_signed_integer_dtype(named.dtype)
     labels: NDArray[Any] = named.to_numpy(np.int64) if whole else objects(plain_labels(pd.Index(named)))
-    person, names = pd.factorize(labels)
+    nobody = ["", *plain_labels(pd.Index([*missing], dtype=object))]
+    marks = [mark for mark in nobody if isinstance(mark, int) or not whole]
+    names_one = ~pd.Series(labels).isin(marks).to_numpy()
+    if not whole:
+        names_one &= np.array([not _is_mute(label) for label in labels], bool)
+    known[known] = names_one
+    person, names = pd.factorize(labels[names_one])
     return People(known, person, names, np.bincount(person, minlength=len(names)))
+
+
+def _is_mute(label: int | str) -> bool:
+    """Whether a stand-in says the type alone of an object that cannot be shown: several may have the same."""
+    return isinstance(label, str) and label.startswith("\0") and label.endswith("\0")

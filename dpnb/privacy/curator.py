@@ -41,6 +41,8 @@ T = TypeVar("T")
 # The part of every ε and ρ that pays for the rounding of weights and probabilities. Their logarithms are off by less
 # than 2⁻⁴⁴, because a probability is computed from at most a hundred numbers with a relative error of 2⁻⁵² each.
 ROUNDING = 2.0**-40
+# A person brings a share of her budget to each node that she is in, but each of up to 2²⁰ nodes rounds in full.
+ROUNDING_OF_PEOPLE = 2.0**-22
 REAL_NOISE = ("laplace", "gaussian")
 """Mechanisms whose outcomes are floating-point numbers around the value that they hide."""
 
@@ -81,6 +83,12 @@ class Curator:
         """Book the event and draw its outcome."""
         self.ledger.book(event)
         return law.draw(self._rng)
+
+    def _net(self, budget: Floats) -> Floats:
+        """The part of a budget that the noise may use, once rounding is paid for."""
+        kept = ROUNDING if self.ledger.unit == "record" else ROUNDING_OF_PEOPLE
+        net: Floats = np.maximum(budget - kept, budget / 2)
+        return net
 
     def _step(self, unit: float | None) -> float:
         """Step of noise; it may not follow from the values, which are whole where nobody has two records."""
@@ -143,7 +151,7 @@ class Curator:
         unit = self._step(unit)
         centre = _whole(values, unit)
         event = _pure("geometric", epsilon=epsilon, sensitivity=sensitivity, what=what, parts=parts)
-        centre, scale = _held(centre, _by_row(sensitivity / unit / _net(event.epsilon), centre))
+        centre, scale = _held(centre, _by_row(sensitivity / unit / self._net(event.epsilon), centre))
         return self._settle(TwoSidedGeometric(centre=centre, scale=scale), event) * unit
 
     def gaussian(
@@ -187,7 +195,7 @@ class Curator:
         unit = self._step(unit)
         centre = _whole(values, unit)
         event = _concentrated("discrete gaussian", rho=rho, sensitivity=sensitivity, what=what, parts=parts)
-        sd = sensitivity / unit / np.sqrt(2 * _net(event.rho))
+        sd = sensitivity / unit / np.sqrt(2 * self._net(event.rho))
         centre, sd = _held(centre, _by_row(sd, centre) if shares is None else sd / np.sqrt(shares))
         # Each entry that a record changes moves by at least one whole step.
         most = min(float(centre.size), (sensitivity / unit) ** 2) if changed is None else changed
@@ -232,7 +240,9 @@ class Curator:
         for monotone scores and 2Δ otherwise (fact F1; McSherry and Talwar 2007; Cesar and Rogers 2021 for zCDP).
         """
         event = _pure("exponential", epsilon=epsilon, sensitivity=sensitivity, what=what, parts=parts)
-        event, groups = _choices(event, scores, starts, monotone=monotone, change_range=change_range)
+        event, groups = _choices(
+            event, scores, starts, net=self._net(event.epsilon), monotone=monotone, change_range=change_range
+        )
         if measure is None:
             measure = np.ones(len(groups["scores"]))
         return self._settle(Exponential(**groups, measure=np.asarray(measure, float)), event)
@@ -269,7 +279,9 @@ class Curator:
         event = _pure(
             "interval exponential", epsilon=epsilon, sensitivity=sensitivity, what=what, parts=parts
         )
-        event, groups = _choices(event, scores, starts, monotone=monotone, change_range=change_range)
+        event, groups = _choices(
+            event, scores, starts, net=self._net(event.epsilon), monotone=monotone, change_range=change_range
+        )
         choice = Exponential(**groups, measure=measure)
         law = IntervalExponential(choice=choice, option=option, low=low, high=high, lattice=lattice)
         return self._settle(law, event)
@@ -292,7 +304,9 @@ class Curator:
         zCDP cost is the generic ε²/2.
         """
         event = _pure("permute-and-flip", epsilon=epsilon, sensitivity=sensitivity, what=what, parts=parts)
-        event, groups = _choices(event, scores, starts, monotone=monotone, change_range=change_range)
+        event, groups = _choices(
+            event, scores, starts, net=self._net(event.epsilon), monotone=monotone, change_range=change_range
+        )
         return self._settle(PermuteAndFlip(**groups), event)
 
     def public(self, draw: Callable[[np.random.Generator], T], *, what: str) -> T:
@@ -389,12 +403,6 @@ def _budget(epsilon: ArrayLike, *, name: str = "epsilon") -> Floats:
     return values
 
 
-def _net(budget: Floats) -> Floats:
-    """The part of a budget that the noise may use, once rounding is paid for."""
-    net: Floats = np.maximum(budget - ROUNDING, budget / 2)
-    return net
-
-
 def _whole(values: ArrayLike, unit: float) -> NDArray[np.int64]:
     """Values as multiples of a unit.
 
@@ -462,9 +470,15 @@ def _concentrated(
 
 
 def _choices(
-    event: Event, scores: ArrayLike, starts: ArrayLike, *, monotone: bool, change_range: float | None
+    event: Event,
+    scores: ArrayLike,
+    starts: ArrayLike,
+    *,
+    net: Floats,
+    monotone: bool,
+    change_range: float | None,
 ) -> tuple[Event, dict[str, Any]]:
-    """Event of a private choice in each group, and scores, starts and rates for its law.
+    """Event of a private choice in each group, and scores, starts and rates for its law; ``net`` is the ε of the draw.
 
     Without ``parts`` all groups are choices from the same data, and their costs add up.
 
@@ -483,16 +497,15 @@ def _choices(
         if not 0 < change_range <= most:
             raise ValueError(f"change_range={change_range!r}: expected a number in (0, {most:g}]")
         event = replace(event, change_range=change_range)
-    groups = {"scores": values, "starts": first, "rate": _rate(event, monotone=monotone)}
+    groups = {"scores": values, "starts": first, "rate": _rate(event, net, monotone=monotone)}
     if event.parts is None and len(first) > 1:
         epsilons, rhos = (np.broadcast_to(cost, first.shape) for cost in (event.epsilon, event.rho))
         event = replace(event, epsilon=np.asarray(epsilons.sum()), rho=np.asarray(rhos.sum()))
     return event, groups
 
 
-def _rate(event: Event, *, monotone: bool) -> Floats:
+def _rate(event: Event, epsilon: Floats, *, monotone: bool) -> Floats:
     """Exponent per unit of score that a selection may use, by fact F1."""
-    epsilon = _net(event.epsilon)
     if not math.isnan(event.change_range):
         return epsilon / event.change_range
     return epsilon / (event.sensitivity if monotone else 2 * event.sensitivity)

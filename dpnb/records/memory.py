@@ -62,7 +62,7 @@ class Records(RecordsDoor):
                 "Domain.check(X, y) counts them"
             )
         if people is not None:
-            matrix = self._vote(people_of(people), matrix)
+            matrix = self._vote(people_of(people, missing=domain.missing), matrix)
         self._index = X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(len(matrix))
         self._by_content = by_content
         self._binned: tuple[Grid, Ints] | None = None

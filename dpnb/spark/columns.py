@@ -7,9 +7,10 @@ from datetime import date
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame, functions
 from pyspark.sql import types as sql
 
 from ..arrays import Floats
@@ -17,6 +18,7 @@ from ..domain import Attribute, Categorical, Continuous, Domain, Misfit
 from ..domain.attributes import listed, repeated
 from ..domain.encoding import encoded, replaced, unmarked
 from ..domain.misfits import lacking
+from ..domain.people import plain_labels
 from ..errors import DomainError
 
 SHOWN = 3  # values that an error names
@@ -77,6 +79,19 @@ def check_columns(
             f"{types[-1].simpleString()}; cast it to a string"
         )
     return [*map(str, places)]
+
+
+def names_one(frame: DataFrame, missing: Markers) -> Column:
+    """Whether the last column of a record names a person, as :func:`~dpnb.domain.people.people_of` has it."""
+    field = frame.schema.fields[-1]
+    is_text = isinstance(field.dataType, WORDS)
+    marks = [
+        mark
+        for mark in plain_labels(pd.Index(["", *missing], dtype=object))
+        if isinstance(mark, str) == is_text
+    ]
+    column = functions.col(field.name)
+    return column.isNotNull() & ~column.isin(marks) if marks else column.isNotNull()
 
 
 def _fields_of(frame: DataFrame, wanted: Iterable[str]) -> str:

@@ -32,7 +32,7 @@ from .blocks import (
     dense,
 )
 from .boosting import SparkScored, SparkWeighted
-from .columns import SHOWN, Markers, by_place, check_columns, replaced_column
+from .columns import SHOWN, Markers, by_place, check_columns, names_one, replaced_column
 from .session import in_words
 from .trees import Bag, Descend, Move, SparkCohort, count_roots
 
@@ -107,10 +107,10 @@ class SparkTable(RecordsDoor):
         self._frame = by_place(by_place(frame).select(*places))
         self._key = name
         if person is not None:
-            self.unit, whose = "person", self._frame.columns[-1]
-            same = Window.partitionBy(whose)
-            self._frame = self._frame.where(functions.col(whose).isNotNull()).withColumn(
-                "votes", functions.count("*").over(same)
+            self.unit = "person"
+            of_each = functions.count("*").over(Window.partitionBy(self._frame.columns[-1]))
+            self._frame = self._frame.where(names_one(self._frame, domain.missing)).withColumn(
+                "count", of_each
             )
         self.strict = strict
         self._persist = persist

@@ -390,7 +390,9 @@ def gaps(text: str, model: Any) -> list[str]:
     """What a card lacks."""
     needed = [
         f"ε = {model.ledger_.epsilon:.4g}, δ = 1e-06",
-        card.RELATIONS["add-remove"],
+        card.RELATIONS["add-remove", "record"],
+        card.ONE["record"],
+        f"A person with 2, 3, 5, 10 records is promised ε = {model.ledger_.of_group(2):.4g}, ",
         "one record of the training table",
         *card.PROMISES,
         *card.LIMITS,

@@ -102,6 +102,15 @@ def tables(session: SparkSession, adult: Any, three: Any) -> dict[str, dict[int,
     }
 
 
+def refuses(model: Any) -> bool:
+    """Whether a model is not proved to protect people."""
+    try:
+        model.check_people()
+    except ValueError:
+        return True
+    return False
+
+
 MODELS: dict[str, Callable[..., Any]] = {
     f"{name}, {variant}": partial(entry.model, variant)
     for name, entry in ENTRIES.items()
@@ -123,6 +132,31 @@ def test_the_same_seed_gives_the_same_model(name: str, three: Any, tables: Any) 
 def test_partitions_and_order_do_not_matter(name: str, parts: int, adult: Any, tables: Any) -> None:
     X, y, domain = adult
     check_equal(MODELS[name], Records(X, y, domain=domain), tables["adult"][parts])
+
+
+OF_PEOPLE = [name for name, make in MODELS.items() if not refuses(make())]
+
+
+@pytest.mark.parametrize(
+    ("name", "named"),
+    [
+        ("DiffPRFs, default", str),
+        ("PrivateBooster, pure", int),
+        *(nightly(name, named) for name in OF_PEOPLE for named in (str, int)),
+    ],
+)
+def test_people_vote_the_same(name: str, named: type, session: SparkSession, adult: Any) -> None:
+    """Some records are of nobody, by a null or by a marker of missing values."""
+    X, y, domain = adult[0][:800], adult[1][:800], replace(adult[2], missing=("?", -9))
+    rng = np.random.default_rng(0)
+    ids = pd.Series([named(p) for p in rng.integers(0, 200, len(y))], dtype=object, index=X.index)
+    ids[rng.random(len(y)) < 0.05] = None
+    ids[rng.random(len(y)) < 0.05] = "?" if named is str else -9
+    table = spark.SparkTable.from_pandas(session, X, y, domain=domain, people=ids)
+    records = Records(X, y, domain=domain, people=ids)
+    assert table.unit == records.unit
+    assert 650 < len(records.labels) < 750
+    check_equal(MODELS[name], records, table)
 
 
 @pytest.mark.parametrize(

@@ -305,7 +305,7 @@ class Domain:
         told = []
         if people is not None:
             found = people_of(people, missing=self.missing)
-            told = [found.told()]
+            told = [found.told(), *notes_on_index(as_frame(X), people, of="person")]
             if len(found.known) != len(columns[0]):
                 problems.append(
                     f"there are {len(columns[0])} records and {len(found.known)} names of people; pass the person of "

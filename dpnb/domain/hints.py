@@ -113,19 +113,20 @@ def notes_on_copies(codes: Floats) -> Iterator[str]:
     ).permuted  # by chance, if the attributes had nothing to do with each other
     if copies > 10 * int(pd.DataFrame(shuffle(codes, axis=0)).duplicated().sum()):
         yield (
-            f"{copies} of {len(table)} records are exact copies of others; is each in the table once? Whoever has "
-            "several records pays ε for each"
+            f"{copies} of {len(table)} records are exact copies of others; is each in the table once? If people have "
+            "several, name the person of each: fit(X, y, people=...)"
         )
 
 
-def notes_on_index(X: Any, y: Any) -> Iterator[str]:
-    """Note on records and labels that have different index labels."""
+def notes_on_index(X: Any, y: Any, *, of: str = "class") -> Iterator[str]:
+    """Note on records and labels, or people, that have different index labels."""
     if isinstance(X, pd.DataFrame) and isinstance(y, pd.Series) and not X.index.equals(y.index):
         differ = np.flatnonzero(X.index.to_numpy(object) != y.index.to_numpy(object))
         at = int(differ[0]) if len(differ) else 0
+        name = "y" if of == "class" else "people"
         yield (
-            f"{len(differ)} records stand under another index label than their class, first {X.index[at]!r} beside "
-            f"{y.index[at]!r}; a fit takes both by position, y.loc[X.index] by label"
+            f"{len(differ)} records stand under another index label than their {of}, first {X.index[at]!r} beside "
+            f"{y.index[at]!r}; a fit takes both by position, {name}.loc[X.index] by label"
         )
 
 

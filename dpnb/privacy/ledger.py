@@ -447,6 +447,18 @@ class Ledger:
             return sums
         return min(sums, Total(self._tight(delta), "tight"), key=lambda total: total.epsilon)
 
+    def of_group(self, size: int) -> float:
+        """Total ε at ``delta`` for so many records that come or go together, such as those of one person.
+
+        Notes
+        -----
+        **Privacy**: k records pay k times a pure ε, and k² times a ρ (Bun and Steinke 2016).
+        """
+        pure = size * self.pure_epsilon
+        if self.delta is None:
+            return pure
+        return min(pure, zcdp_epsilon(rho=size**2 * self.rho, delta=self.delta))
+
     def by_sums(self, delta: float | None) -> Total:
         """Total ε by the two rules that know only sums of ε and ρ."""
         pure = Total(self.pure_epsilon, "pure")

@@ -25,15 +25,27 @@ from ..estimators.documents import read_document
 from ..files import check_new, unreadable, write_whole
 from ..html import escape, html_page, html_picture
 from ..privacy.curator import REAL_NOISE
-from ..privacy.ledger import Event, Ledger, Scope, shown_number
+from ..privacy.ledger import Event, Ledger, Neighbours, Scope, Unit, shown_number
 from ..terminal import Parser, announce, command
 
-RELATIONS = {
-    "add-remove": "Two data sets are neighbours if one has one record more than the other.",
-    "replace": "Two data sets are neighbours if they differ in the values of one record; their number is public.",
+RELATIONS: dict[tuple[Neighbours, Unit], str] = {
+    ("add-remove", "record"): "Two data sets are neighbours if one has one record more than the other.",
+    ("replace", "record"): (
+        "Two data sets are neighbours if they differ in the values of one record; their number is public."
+    ),
+    ("add-remove", "person"): (
+        "Two data sets are neighbours if one has one person more than the other, with all records of that person."
+    ),
+    ("replace", "person"): (
+        "Two data sets are neighbours if they differ in the records of one person; the number of people is public."
+    ),
 }
+ONE: dict[Unit, str] = {
+    "record": "One person has at most one record; to whoever has more, the promise is the weaker one stated here.",
+    "person": "The column of people names each person once, and nobody has two names.",
+}
+SEVERAL = (2, 3, 5, 10)  # records of a person
 PROMISES = (
-    "One person has at most one record, or accepts that the price is paid once for each of his or her records.",
     "The domain (bounds, values, classes) was stated without looking at the records.",
     "The parameters were chosen without looking at these records, or their choice is on a ledger of its own.",
     "No other model, table or statistic was released from the same records; else the budgets add up.",
@@ -115,8 +127,10 @@ def page(
     model._check_unchanged()
     title = f"Card of a model: {type(model).__name__} for {model.domain_.target}"
     first, pictures = _drawn(model)
-    private = [_section("Whose privacy", [_paragraph(RELATIONS[model.ledger_.neighbours]), *_unit()])]
-    promises = _section("What the data holder promises", [_list(PROMISES, box=True)])
+    ledger = model.ledger_
+    relation = RELATIONS[ledger.neighbours, ledger.unit]
+    private = [_section("Whose privacy", [_paragraph(relation), _paragraph(_unit(ledger))])]
+    promises = _section("What the data holder promises", [_list((ONE[ledger.unit], *PROMISES), box=True)])
     sections = [
         f"<h1>{escape(title)}</h1>",
         _identity(document, {"Written on": str(day or ""), "Data:": data, "Purpose:": purpose}),
@@ -185,7 +199,8 @@ def _total(model: PrivateEstimator) -> str:
     rest = f", and by {ledger.delta:g} beside that" if ledger.delta else ""
     total = (
         f'<p class="total"><strong>{claim}</strong>: {kind}, by the ledger of all releases below. '
-        f"One record changes the probability of anything the model shows by a factor of {factor} at most{rest}.</p>"
+        f"One {ledger.unit} changes the probability of anything the model shows by a factor of {factor} at most{rest}."
+        "</p>"
     )
     alone = (
         "The total is of the releases on this ledger alone. A model that was chosen as the best of k fits on these "
@@ -197,6 +212,7 @@ def _total(model: PrivateEstimator) -> str:
 def _cautions(model: PrivateEstimator) -> Iterator[str]:
     """The weak points of a promise that a reader should know."""
     ledger = model.ledger_
+    many = "people" if ledger.unit == "person" else "records"
     found = []
     if 10 < ledger.epsilon < math.inf:  # "weak to no formal privacy guarantees", in the words of that paper
         found.append(
@@ -207,14 +223,14 @@ def _cautions(model: PrivateEstimator) -> Iterator[str]:
         number = getattr((getattr(model, "models_", None) or [None])[0], "number", math.nan)
         if math.isnan(number):
             found.append(
-                f"compare δ = {ledger.delta:g} with one over the number of records, which was not released"
+                f"compare δ = {ledger.delta:g} with one over the number of {many}, which was not released"
             )
         # A mechanism with this δ may publish a tenth of a record on average. Below 100 noise decides what is counted.
         elif ledger.delta * max(number, 100) > 0.1:
             found.append(
-                f"δ is not far below one over the number of records, {number:.0f} by noisy counts: what publishes each "
-                f"record with probability {ledger.delta:g}, {ledger.delta * number:.2g} of them on average, keeps "
-                "this promise"
+                f"δ is not far below one over the number of {many}, {number:.0f} by noisy counts: what publishes each "
+                f"{ledger.unit} with probability {ledger.delta:g}, {ledger.delta * number:.2g} of them on average, "
+                "keeps this promise"
             )
     for words in found:
         yield f'<p class="caution"><strong>Caution</strong>: {escape(words)}.</p>'
@@ -232,8 +248,17 @@ def _digits(model: PrivateEstimator) -> str:
     )
 
 
-def _unit() -> list[str]:
-    return [_paragraph("The unit of protection is one record of the training table.")]
+def _unit(ledger: Ledger) -> str:
+    """The unit of protection, and what is promised to people with several records where it is a record."""
+    if ledger.unit == "person":
+        return (
+            "The unit of protection is one person, with all records; each counts 1/m of a person who has m."
+        )
+    unit = "The unit of protection is one record of the training table."
+    if math.isinf(ledger.epsilon):
+        return unit
+    costs = ", ".join(shown_number(ledger.of_group(k)) for k in SEVERAL)
+    return f"{unit} A person with {', '.join(map(str, SEVERAL))} records is promised ε = {costs}, by group privacy."
 
 
 def _releases(model: PrivateEstimator) -> str:
@@ -258,7 +283,7 @@ def _releases(model: PrivateEstimator) -> str:
         total += " A replacement is a removal and an addition."
     head = "".join(f'<th class="number" scope="col">{name}</th>' for name in ("Δ", "ρ" if by_rho else "ε"))
     return (
-        _paragraph("Costs are for one record and for each of the releases that look alike." + total)
+        _paragraph(f"Costs are for one {ledger.unit} and for each of the releases that look alike." + total)
         + '<div class="wide" role="group" aria-label="Releases" tabindex="0"><table><thead><tr>'
         + f'<th scope="col">release</th><th scope="col">mechanism, or how releases add up</th>{head}</tr></thead>'
         + f"<tbody>{''.join(rows)}</tbody></table></div>"

@@ -439,7 +439,7 @@ RESULTS = (
            "        display(said)  # type: ignore[no-untyped-call]",
            "        pass"),
     Mutant("checked-by-its-own-words", "book/private_trees/site/observations.py", "observations",
-           "    true = True if holds is None else _holds(holds, data)",
+           "    true = _holds(holds, data)",
            "    true = True"),
     Mutant("verdict-without-a-test", "book/private_trees/site/claims.py", "claims",
            "and not (claim.places and claim.tests):",

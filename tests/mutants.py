@@ -710,7 +710,7 @@ def first_failure(copy: Path, test_files: Sequence[str]) -> str:
         if done.returncode != 1:  # 1: tests failed; else they could not be run
             raise ValueError(f"{file} cannot be run: {done.stdout[-500:]}{done.stderr[-500:]}")
         failed = re.search(r"^(?:FAILED|ERROR) \S+?(?:::(.+?))?(?: - .*)?$", done.stdout, re.MULTILINE)
-        return f"{file}::{failed[1] if failed else '?'}"
+        return f"{file.partition('::')[0]}::{failed[1] if failed else '?'}"
     return ""
 
 

@@ -204,8 +204,11 @@ def serve(folder: Path) -> Iterator[str]:
 
         def translate_path(self, path: str) -> str:
             """Styles and scripts are those of the sources, so that no change of them asks for a new build."""
-            own = ROOT / "book" / urlsplit(path).path.lstrip("/")
-            return str(own) if own.is_file() and own.parts[-2] == "_static" else super().translate_path(path)
+            place = urlsplit(path).path
+            own = ROOT / "book" / place.lstrip("/")
+            return (
+                str(own) if place.startswith("/_static/") and own.is_file() else super().translate_path(path)
+            )
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
     thread = threading.Thread(target=server.serve_forever, daemon=True)

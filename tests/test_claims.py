@@ -7,6 +7,7 @@ import math
 import re
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -82,6 +83,13 @@ def register(folder: Path, data: Any = GOOD) -> list[claims.Paper]:
         "def test_it():\n    pass\n\n\ndef helper():\n    pass\n", encoding="utf-8"
     )
     return load(folder / "claims")
+
+
+def uncalled(paper: Paper) -> list[str]:
+    """List the checks that a claim rests on and that the paper's notebooks do not run."""
+    checks = "".join(path.read_text(encoding="utf-8") for path in claims.notebooks_of(ROOT / paper.chapter))
+    called = [f"chapter.{ref.partition('::')[2]}(" for claim in paper.claims for ref in claim.tests]
+    return [call for call in called if ".check_" in call and call not in checks]
 
 
 def test_every_file_loads_and_every_reference_leads_somewhere() -> None:

@@ -582,25 +582,15 @@ def test_a_number_from_the_command_line(call: Call, folder: Path) -> None:
     assert call("card", "number.json", "--report", "card.html")[0] == 0
 
 
-@pytest.mark.parametrize(
-    ("domain", "changed", "told"),
-    [
-        (
-            NUMBER,
-            {"debt": "no"},
-            "column 'debt' must hold numbers, got 'no' in 300 of 300 records (lines 2, 3, 4, ...); convert",
-        ),
-        (DOMAIN, {"default": "perhaps"}, "perhaps"),
-    ],
-)
-def test_what_does_not_fit_spends_nothing(
-    call: Call, folder: Path, domain: str, changed: dict[str, str], told: str
-) -> None:
+@pytest.mark.parametrize(("domain", "target"), [(NUMBER, "debt"), (DOMAIN, "default")])
+def test_what_does_not_fit_spends_nothing(call: Call, folder: Path, domain: str, target: str) -> None:
     (folder / "own.yml").write_text(domain, encoding="utf-8")
-    table().drop(columns="default").assign(**changed).to_csv("wrong.csv", index=False)
+    table().drop(columns="default").assign(**{target: "perhaps"}).to_csv("wrong.csv", index=False)
     status, _, err = call("fit", "wrong.csv", "--domain", "own.yml", "--epsilon", "1", "--out", "new.json")
-    assert status == 1
-    assert told in err
+    numbers = (
+        "column 'debt' must hold numbers, got 'perhaps' in 300 of 300 records (lines 2, 3, 4, ...); convert"
+    )
+    assert (status, (numbers if domain is NUMBER else "perhaps") in err) == (1, True)
     assert not (folder / "new.json").exists()
 
 

@@ -2,7 +2,8 @@
 
 ``python tests/mutants.py [NAME …]`` runs all mutants, or the named ones; those that need Spark run by name or with
 ``--slow``. ``--list`` shows the table, ``--clean`` runs the test files without any bug. It leaves with code 1 if a
-mutant survives or does not apply. Bugs in scripts of pages need Node or a browser: where these are not, they survive.
+mutant survives or does not apply. Bugs in scripts and styles of pages need Node, or a browser and the built book:
+without these, they survive.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ class Mutant(NamedTuple):
 
     name: str  # what goes wrong
     file: str  # where
-    tests: str  # files `tests/test_*.py` that ought to notice, cheapest first
+    tests: str  # files `tests/test_*.py`, or tests as `file::name`, that ought to notice, cheapest first
     old: str  # a text of one line that occurs once in the file
     new: str  # what stands there instead
     slow: bool = False  # whether these take Java and minutes
 
     @property
     def test_files(self) -> list[str]:
-        return [f"tests/test_{name}.py" for name in self.tests.split()]
+        return [re.sub(r"(\w+)", r"tests/test_\1.py", name, count=1) for name in self.tests.split()]
 
 
 class Outcome(NamedTuple):
@@ -439,7 +440,7 @@ RESULTS = (
            "        display(said)  # type: ignore[no-untyped-call]",
            "        pass"),
     Mutant("checked-by-its-own-words", "book/private_trees/site/observations.py", "observations",
-           "    true = True if holds is None else _holds(holds, data)",
+           "    true = _holds(holds, data)",
            "    true = True"),
     Mutant("verdict-without-a-test", "book/private_trees/site/claims.py", "claims",
            "and not (claim.places and claim.tests):",
@@ -651,6 +652,26 @@ BOOK = (
     Mutant("noise-bound-rounded-down", "book/_static/moving/noise.js", "moving",
            "const bound = epsilon => Math.ceil(100 * Math.exp(epsilon)) / 100;",
            "const bound = epsilon => Math.floor(100 * Math.exp(epsilon)) / 100;"),
+    Mutant("figures-without-paper", "book/_static/custom.css", "site::test_figures_keep_their_paper_in_the_dark",
+           '[data-theme="dark"] .bd-content div.cell_output img:not(.only-dark, .dark-light) {',
+           '[data-theme="light"] .bd-content div.cell_output img:not(.only-dark, .dark-light) {'),
+    Mutant("nothing-fades", "book/_static/custom.css", "site::test_what_goes_on_to_the_right_fades_there",
+           "animation-timeline: scroll(self inline);",
+           "animation-timeline: scroll(root inline);"),
+    Mutant("filter-forgets-its-address", "book/_static/claims.js", "site::test_claims_are_filtered",
+           'chosen[group] = claims.some((claim) => claim[group] === value) ? value : "";',
+           'chosen[group] = "";'),
+    Mutant("definition-beyond-the-screen", "book/_static/definitions.js",
+           "site::test_a_definition_is_shown_whole_and_hidden_by_escape",
+           "shown.style.left = `${Math.max(8, Math.min(word.left, room))}px`;",
+           "shown.style.left = `${Math.max(8, word.left)}px`;"),
+    Mutant("escape-hides-nothing", "book/_static/definitions.js",
+           "site::test_a_definition_is_shown_whole_and_hidden_by_escape",
+           'if (event.key === "Escape") hide();',
+           'if (event.key === "End") hide();'),
+    Mutant("folded-on-paper", "book/_static/print.js", "site::test_paper_holds_all",
+           "for (const details of folded) details.open = true;",
+           "for (const details of folded) details.open = false;"),
     Mutant("term-defined-at-every-use", "book/_ext/definitions.py", "around",
            "        if term in used:",
            "        if term in known and False:"),
@@ -689,7 +710,7 @@ def first_failure(copy: Path, test_files: Sequence[str]) -> str:
         if done.returncode != 1:  # 1: tests failed; else they could not be run
             raise ValueError(f"{file} cannot be run: {done.stdout[-500:]}{done.stderr[-500:]}")
         failed = re.search(r"^(?:FAILED|ERROR) \S+?(?:::(.+?))?(?: - .*)?$", done.stdout, re.MULTILINE)
-        return f"{file}::{failed[1] if failed else '?'}"
+        return f"{file.partition('::')[0]}::{failed[1] if failed else '?'}"
     return ""
 
 
@@ -714,6 +735,9 @@ def outcomes(chosen: Sequence[Mutant]) -> Iterator[Outcome]:
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         copy = Path(folder) / "project"
         shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(*LEFT_OUT))
+        (copy / "_build").symlink_to(
+            ROOT / "_build"
+        )  # the built book, whose scripts and styles come from the copy
         for mutant in chosen:
             yield run(mutant, copy)
 

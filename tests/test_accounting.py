@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
-from hypothesis import strategies as st
 from scipy import integrate, stats
 from scipy.special import gammaln, log_ndtr
 
@@ -206,9 +205,6 @@ def test_a_range_that_is_rounded_down_is_caught() -> None:
 
 
 # --- Concrete adversaries -------------------------------------------------------------------------------------
-
-
-kinds = st.tuples(st.sampled_from(["selection", "ratio"]), st.floats(0.01, 2.0))
 
 
 @pytest.mark.parametrize(("times", "deltas"), [(30, (1e-5, 1e-2)), (250, (1e-9, 1e-5, 1e-2))])

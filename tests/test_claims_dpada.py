@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ from dpnb.privacy.laws import Laplace
 from dpnb.privacy.ledger import Ledger
 from dpnb.records.grid import public_grid
 from dpnb.records.memory import Records, WeightedRecords
-from private_trees.auditing.exact import exact
 from private_trees.studies import dpada as grids
 from private_trees.studies import runs
 
@@ -58,60 +56,14 @@ def test_round_1_leaves_two_weights_and_equal_scales() -> None:
         assert len(np.unique((even.weights / even.weights.sum()).round(12))) == 1
 
 
-def scales(reading: str, epsilon: float, seed: int) -> np.ndarray:
-    """Scales of the noise of the largest and the smallest weight, a row a noise round of Improved."""
-    data = dpnb.load("adult-standin")
-    model = DPAda.as_written(
-        schedule="improved", epsilon=epsilon, reading=READINGS[reading], domain=data.domain, random_state=seed
-    )
-    events = model.fit(*data.train).ledger_.events
-    noisy = [e.sensitivity / float(e.epsilon) for e in events if e.mechanism == "laplace"]
-    return np.reshape(noisy, (-1, 2))
-
-
 def test_the_largest_weight_has_the_smaller_scale() -> None:
-    """Proved after rounds without noise for records always wrong and always right; found after noise as well."""
+    """After rounds without noise, for records always wrong and always right; the chapter has it with noise."""
     rng = np.random.default_rng(2)
     for k in range(1, 30):
         x = rng.uniform(0, 1, k)
         inverse = np.prod(1 - x), np.prod(1 + x)  # 1 / (N w) of a record always wrong, always right
         assert 1 - inverse[0] <= inverse[1] - 1 + 1e-12
         assert (1 - inverse[0] == pytest.approx(inverse[1] - 1)) == (k == 1)
-    literal = ("literal, same, signed", "literal, first, clip0", "literal, indep, signed")
-    for reading in (name + end for name in literal for end in ("", ", raw")):
-        both = np.concatenate([scales(reading, epsilon, 0) for epsilon in (1.0, 1e9)])
-        assert len(both) > 10
-        assert (both[:, 0] < both[:, 1]).all()
-    flat = scales("flat, first, clip0", 1.0, 0)  # broken twin: budgets that do not follow the weights
-    assert (flat[:, 0] > flat[:, 1]).all()
-
-
-def test_equal_halves_of_the_budget_converge_as_well() -> None:
-    """Changes from 10 to 50 rounds in units of two standard errors; by the letters Swing rises, whatever the shares."""
-    data = dpnb.load("adult-standin")
-
-    def curves(schedule: str, reading: str, epsilon: float, repeats: int) -> pd.DataFrame:
-        how: dict[str, Any] = {
-            "domain": data.domain,
-            "schedule": schedule,
-            "reading": reading,
-            "epsilon": epsilon,
-        }
-        return grids.learning_curves(*data.train, **how, seeds=range(repeats), after=(10, 50))
-
-    def change(found: pd.DataFrame) -> pd.Series:
-        early, late = (found.xs(k, level="rounds") for k in (10, 50))
-        return (late["accuracy"] - early["accuracy"]) / np.hypot(late["two"], early["two"])
-
-    swing = curves("swing", grids.LETTERS, 1.0, 10)
-    assert (change(swing) > 2).all()
-    by_weight, halves = (swing.loc[(name, 50)] for name in grids.DIVISIONS)
-    assert abs(by_weight["accuracy"] - halves["accuracy"]) < np.hypot(by_weight["two"], halves["two"])
-    for schedule, reading in (("improved", grids.LETTERS), ("improved", grids.PLAIN), ("swing", grids.PLAIN)):
-        assert (change(curves(schedule, reading, 1.0, 10)) < 1).all()
-    assert (
-        change(curves("improved", grids.PLAIN, math.inf, 2)) > 1
-    ).all()  # broken twin: without noise it does
 
 
 def test_a_weight_becomes_the_mean_in_half_of_all_noise_rounds() -> None:
@@ -163,30 +115,6 @@ def test_noise_rounds_of_each_schedule() -> None:
     assert dpada.definition7([0, 1, 1])[1:].sum() == 2 > dpada.swing(3)[1:].sum()
     written = DPAda.as_written(schedule="all", n_rounds=9)
     assert written._draw_schedule(np.random.default_rng(0)).tolist() == [0] + [1] * 8
-
-
-def noise_rounds(h: tuple[int, ...], rule: str) -> int:
-    """Noise rounds of coins ``h`` after a rule that knows no later coins; it drops ones that follow a one."""
-    new = list(h)
-    for k in range(1, len(h)):
-        before = new[k - 1] if rule == "C2" else h[k - 1]
-        new[k] = int(h[k] and not (before and (rule != "C3" or 0 in h[:k])))
-    return sum(new[1:])
-
-
-def test_rules_that_need_no_later_coins() -> None:
-    """C1 and C2 never exceed Swing; C3, which wants a zero in front of a run, is the broken twin."""
-    beyond = {3: 0.125, 5: 0.09375, 8: 0.03125, 10: 0.0205}
-    for m in range(2, 13):
-        coins = list(product((0, 1), repeat=m))
-        assert [noise_rounds(h, "C1") for h in coins] == [int(dpada.causal(h)[1:].sum()) for h in coins]
-        for rule in ("C1", "C2"):
-            assert max(noise_rounds(h, rule) for h in coins) == m // 2
-        third = np.array([noise_rounds(h, "C3") for h in coins])
-        assert third[-1] == third.max() == m - 1  # all ones
-        assert (third <= m // 2).all() == (m == 2)
-        if m in beyond:
-            assert np.mean(third > m // 2) == pytest.approx(beyond[m], abs=5e-5)
 
 
 def test_the_least_error_needs_negatives_or_positive_steps() -> None:
@@ -280,48 +208,6 @@ def test_noise_of_two_scales_has_an_unbounded_ratio() -> None:
     assert abs(ratio(1e6, 0.5)) < 1e-6  # broken twin: equal scales
 
 
-@cache
-def attacks() -> pd.DataFrame:
-    table = runs.read("dpada_attack", ROOT / "results")
-    return table.pivot_table("value", ["method", "epsilon"], "metric").reset_index()
-
-
-def test_attacks_show_more_than_7() -> None:
-    broken = attacks()[~attacks()["method"].str.contains("repaired|filter")]
-    assert (broken["runs"] == 20_000).all()
-    assert {
-        f"{what}: {s}" for what in ("α₁", "black-box label", "black-box label, letters") for s in SCHEDULES
-    } <= set(broken["method"])
-    assert {"Algorithm 2 alone", "α₁: Algorithm 3 as printed", "α₁: all, one record replaced"} <= set(
-        broken["method"]
-    )
-    assert (broken["lower_95"] > 7 * broken["epsilon"]).all()
-
-
-def test_attacks_on_the_repaired_variants_stay_below_the_claim() -> None:
-    repaired = attacks()[attacks()["method"].str.contains("repaired|filter")]
-    assert len(repaired) == 12
-    assert set(repaired["method"]) == {name for name, target in grids.TARGETS.items() if target.private}
-    assert (repaired["lower_sure"] <= repaired["epsilon"]).all()
-    assert (repaired["lower_95"] <= repaired["epsilon"]).all()
-    pair = grids.TIED
-    for epsilon in (1.0, 4.0):  # broken twin: a blind attack would see nothing of the exact loss of one round
-        name = "repaired, fixed α, one round"
-        model = grids.TARGETS[name].make(epsilon=epsilon, random_state=0)
-        found = exact(
-            lambda part, m=model: m.fit(*part), pair.first, pair.second, claimed=epsilon, subject=""
-        )
-        (seen,) = repaired.query("method == @name and epsilon == @epsilon")["lower_95"]
-        assert 0.85 * found.lower_bound < seen <= found.lower_bound <= epsilon
-
-
-def test_replays_of_the_repaired_variants_stay_below_the_ledger() -> None:
-    table = runs.read("dpada_replay", ROOT / "results")
-    wide = table.set_index([*runs.KEYS, "metric"])["value"].unstack()
-    assert (wide["triples"].sum(), wide["excess"].sum()) == (14_400, 0)
-    assert 0.5 < wide["worst_share"].max() <= 1
-
-
 @pytest.mark.realdata
 def test_sizes_of_the_data_sets() -> None:
     adult = dpnb.load("adult", missing="keep")
@@ -338,177 +224,13 @@ def test_sizes_of_the_data_sets() -> None:
     assert (sum(bank.domain.continuous), bank.domain.n_attributes) == (10, 20)
 
 
-# --- section 4.2 ----------------------------------------------------------------------------------------------
-
-LETTERS, STAYS = (f"as written ({reading}): " for reading in (grids.LETTERS, grids.ACCURATE))
-
-
-@cache
-def points() -> pd.DataFrame:
-    """Means and standard errors of the paper's grid, (method, dataset, n_rounds, epsilon)."""
-    table = runs.points_of(runs.read("dpada", ROOT / "results"), repeats=grids.REPEATS)
-    return (
-        table.assign(error=table["error"] / 2)
-        .set_index(["method", "dataset", "n_rounds", "epsilon"])
-        .sort_index()
-    )
-
-
-def lead(a: pd.DataFrame, b: pd.DataFrame) -> tuple[float, float]:
-    """Mean difference over the cells that both have, and the same in standard errors."""
-    gap = (a["mean"] - b["mean"]).dropna()
-    variance = (a["error"] ** 2 + b["error"] ** 2).dropna().sum()
-    return float(gap.mean()), float(gap.mean() * len(gap) / math.sqrt(variance))
-
-
-def between_rounds(method: str, dataset: str, low: float = 0.0) -> tuple[float, float]:
-    """Change from 30 to 100 rounds, mean over ε above ``low``."""
-    mine = points().loc[method, dataset].query("epsilon > @low")
-    return lead(mine.loc[100], mine.loc[30])
-
-
-@pytest.mark.parametrize("dataset", grids.SETS)
-def test_accuracy_rises_with_epsilon_where_noise_stays(dataset: str) -> None:
-    for method in (STAYS + "swing", STAYS + "improved", "DP-AdaBoost", "CART-DPsAdaBoost"):
-        mine = points().loc[method, dataset]
-        low, high = (mine.xs(epsilon, level="epsilon") for epsilon in (0.1, 5.0))
-        assert (high["mean"] > low["mean"]).all()
-        assert lead(high, low)[1] > 5
-    for schedule in SCHEDULES:  # broken twins: the literal scale, and the letters
-        for reading in (LETTERS, f"as written ({grids.PLAIN}): "):
-            mine = points().loc[reading + schedule, dataset]
-            low, high = (mine.xs(epsilon, level="epsilon") for epsilon in (0.1, 5.0))
-            assert abs(lead(high, low)[1]) < 4
-
-
-@pytest.mark.parametrize("dataset", grids.SETS)
-def test_swing_rises_with_rounds_by_the_letters(dataset: str) -> None:
-    swing = points().loc[LETTERS + "swing", dataset]
-    for epsilon in grids.BUDGETS:
-        at = swing.xs(epsilon, level="epsilon")
-        many, few = (at.loc[[m]].reset_index(drop=True) for m in (100, 30))
-        assert lead(many, few)[1] > 5
-    exact = points().loc[grids.NO_NOISE, dataset]["mean"].droplevel("epsilon")
-    gap = exact - swing["mean"].unstack("epsilon").T
-    assert gap[[50, 70, 90, 100]].gt(0).all(axis=None)
-    assert gap[[50, 70, 90, 100]].lt(0.01).all(axis=None)
-    for other in ("improved", "random", "all"):  # broken twins
-        assert between_rounds(LETTERS + other, dataset)[1] < 3
-    assert between_rounds(STAYS + "swing", dataset)[1] < -4
-
-
-def test_in_a_flat_reading_by_the_letters_all_variants_rise_with_rounds() -> None:
-    few = readings_points(n_rounds=30), readings_points(n_rounds=100)
-
-    def rises(reading: str) -> list[bool]:
-        low, high = (table.loc[reading]["mean"] for table in few)
-        return (high > low).tolist()
-
-    assert rises("flat, first, clip0, raw") == [True] * 8
-    for schedule in ("swing", "improved"):  # by more than two standard errors on each data set
-        for dataset in grids.SETS:
-            low, high = (table.loc[("flat, first, clip0, raw", schedule, dataset)] for table in few)
-            assert high["mean"] - low["mean"] > 2 * math.hypot(high["error"], low["error"])
-    assert not all(rises("flat, first, clip0"))  # broken twin
-
-
-def test_random_fluctuates_more_than_the_spaced_variants() -> None:
-    sd = {s: points().loc[LETTERS + s]["sd"].groupby("n_rounds").mean() for s in SCHEDULES}
-    assert (sd["random"] > sd["improved"]).all()
-    assert (sd["improved"] > 10 * sd["swing"]).all()
-    falls = {}
-    for schedule in ("random", "improved", "swing"):
-        curves = points().loc[LETTERS + schedule]["mean"].unstack("epsilon")
-        falls[schedule] = curves.diff(axis=1).clip(upper=0).abs().sum(axis=1).mean()
-    assert falls["random"] > falls["improved"] > 10 * falls["swing"]
-    means = {s: points().loc[STAYS + s]["mean"].unstack("epsilon") for s in SCHEDULES}  # broken twin
-    least = min(means, key=lambda s: means[s].diff(axis=1).clip(upper=0).abs().sum(axis=1).mean())
-    assert least == "random"
-
-
-def test_random_fluctuates_as_much_at_many_rounds() -> None:
-    sd = points().loc[LETTERS + "random"]["sd"].groupby("n_rounds").mean()
-    assert abs(sd[30] - sd[100]) < 0.005
-    for schedule in SCHEDULES:  # and where noise stays it grows with m
-        sd = points().loc[STAYS + schedule]["sd"].groupby("n_rounds").mean()
-        assert sd[[90, 100]].mean() > 1.1 * sd[30]
-
-
-def test_improved_beside_swing() -> None:
-    improved, swing = (points().loc[LETTERS + s] for s in ("improved", "swing"))
-    assert (improved["mean"] < swing["mean"]).all()
-    improved, swing = (points().loc[STAYS + s] for s in ("improved", "swing"))
-    ahead, errors = lead(improved, swing)
-    assert 0.003 < ahead < 0.007
-    assert 3.0 < errors < 3.5
-    single = [lead(improved.loc[d, m], swing.loc[d, m]) for d, m in product(grids.SETS, grids.ROUNDS)]
-    assert sum(gap > 0 for gap, _ in single) == 9
-    assert max(z for _, z in single) < 3
-
-
-@pytest.mark.parametrize("dataset", grids.SETS)
-def test_dpada_is_low_and_falls_with_rounds(dataset: str) -> None:
-    for reading in (LETTERS, STAYS):
-        means = {s: points().loc[reading + s, dataset]["mean"].groupby("n_rounds").mean() for s in SCHEDULES}
-        assert all((means["all"] < means[s]).all() for s in ("swing", "random", "improved"))
-        assert between_rounds(reading + "all", dataset)[1] < -2
-    for schedule in SCHEDULES:  # where noise stays the others fall as well
-        fall, errors = between_rounds(STAYS + schedule, dataset)
-        assert errors < -4
-        assert -0.04 < fall < -0.02
-    assert between_rounds("repaired: improved", dataset)[1] > 4  # broken twin: the repaired one rises
-
-
-@pytest.mark.parametrize("dataset", grids.SETS)
-def test_dp_adaboost_falls_with_rounds_at_small_epsilon_only(dataset: str) -> None:
-    mine = points().loc["DP-AdaBoost", dataset]
-    assert lead(*(mine.loc[m].loc[[0.1, 0.3]] for m in (100, 30)))[1] < -4
-    assert between_rounds("DP-AdaBoost", dataset, low=0.9)[1] > 4
-    assert between_rounds("CART-DPsAdaBoost", dataset)[1] > 10
-    for other in (LETTERS + "swing", LETTERS + "improved", "CART-DPsAdaBoost"):
-        cells = points().loc[other, dataset]
-        assert all(lead(*(cells.loc[m].loc[[e]] for m in (100, 30)))[1] > -2 for e in grids.BUDGETS)
-
-
-def test_improved_is_behind_the_baselines() -> None:
-    for reading in (LETTERS, STAYS):
-        improved = points().loc[reading + "improved"]
-        for baseline in ("DP-AdaBoost", "CART-DPsAdaBoost"):
-            other = points().loc[baseline]
-            gap, errors = lead(improved, other)
-            assert gap < -0.03
-            assert errors < -10
-            assert improved["sd"].mean() > 5 * other["sd"].mean()
-    swing = points().loc[LETTERS + "swing"]
-    behind = [
-        int((swing["mean"] < points().loc[b]["mean"]).sum()) for b in ("DP-AdaBoost", "CART-DPsAdaBoost")
-    ]
-    assert behind == [61, 10]
-    repaired, stays = points().loc["repaired: improved"], points().loc[STAYS + "improved"]
-    assert lead(repaired, stays)[1] > 10
-    assert (repaired["mean"] > stays["mean"]).sum() == 73
-    text = pd.concat([points().loc[LETTERS + s]["mean"] for s in SCHEDULES], axis=1).max(axis=1)
-    assert (points().loc["repaired, fixed α, δ: all"]["mean"] > text).sum() == 56
-
-
-def readings_points(n_rounds: int = 50) -> pd.DataFrame:
-    """Means and standard errors of all readings, (reading, schedule, epsilon or data set)."""
-    table = runs.points_of(runs.read("dpada_readings", ROOT / "results"), repeats=10)
-    table = table[table["n_rounds"] == n_rounds]
-    return (
-        table.assign(error=table["error"] / 2)
-        .rename(columns={"utility": "reading"})
-        .set_index(["reading", "method", "epsilon" if n_rounds == 50 else "dataset"])
-        .sort_index()
-    )
-
-
 def test_all_readings_were_run() -> None:
     words = ("literal", "flat"), ("same", "indep", "first"), ("signed", "clip0")
     stays = {", ".join(c) for c in product(*words)}
-    names = stays | {f"{name}, raw" for name in stays}
+    table = runs.read("dpada_readings", ROOT / "results")
     for n_rounds in (30, 50, 100):
-        assert set(READINGS) == names == set(readings_points(n_rounds).index.get_level_values("reading"))
+        found = set(table.loc[table["n_rounds"] == n_rounds, "utility"])
+        assert set(READINGS) == found == stays | {f"{name}, raw" for name in stays}
     for name, reading in READINGS.items():
         end = ", raw" if reading.update == "raw" else ""
         assert name == f"{reading.scale}, {reading.ties}, {reading.clamp}{end}"

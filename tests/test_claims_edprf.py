@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import cache, partial
+from functools import partial
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,6 @@ from dpnb.records.splits import BINNED, no_splits
 from dpnb.trees.scores import GINI, GINI_NORMALISED
 from private_trees.auditing.exact import exact
 from private_trees.studies import edprf as grids
-from private_trees.studies import runs
 
 ROOT = Path(__file__).parents[1]
 EPSILONS = (0.1, 1.0, 4.0)
@@ -320,95 +319,3 @@ def test_the_grids_hold_what_they_name() -> None:
     for data in grids.SETS:
         cells = [cell for cell in grids.edprf_grid().cells if cell.dataset == data]
         assert {cell.max_depth for cell in cells if cell.method in grids.WRITTEN} == {3, 4, 5, 6, 7}
-
-
-# --- Measurements -------------------------------------------------------------------------------------------
-
-
-PRIVATE = [name for name, target in grids.TARGETS.items() if target.private]
-
-
-@cache
-def measured() -> pd.DataFrame:
-    return runs.points_of(runs.read("edprf", ROOT / "results"), repeats=grids.REPEATS)
-
-
-@cache
-def attacks() -> pd.DataFrame:
-    table = runs.read("edprf_attack", ROOT / "results")
-    return table.pivot_table("value", ["method", "epsilon"], "metric").reset_index()
-
-
-def leads(a: str, b: str, dataset: str = "robot") -> pd.Series:
-    """Leads of one method over another in standard errors, one a depth and budget."""
-    rows = measured().query("dataset == @dataset and 0 < epsilon < 9").set_index(["max_depth", "epsilon"])
-    first, second = (rows[rows["method"] == name] for name in (a, b))
-    return (2 * (first["mean"] - second["mean"]) / np.hypot(first["error"], second["error"])).dropna()
-
-
-def test_figure_5_and_6() -> None:
-    splits = leads("tradition_spl_imp", "tradition")
-    assert len(splits) == 30
-    assert ((splits > 2).sum(), (splits < -2).sum(), (splits > 0).sum()) == (0, 1, 18)
-    other = pd.concat([leads("tradition_spl_imp", "tradition", data) for data in ("adult", "bank")])
-    assert (len(other), (other > 2).sum(), (other < -2).sum()) == (60, 1, 1)
-    labels = leads("tradition_leaf_imp", "tradition")
-    assert ((labels < 0).sum(), (labels < -2).sum()) == (30, 28)
-    assert not any((leads("tradition_leaf_imp", "tradition", data) > 2).any() for data in ("adult", "bank"))
-    aligned = leads(grids.AS_WRITTEN, "tradition_leaf_imp")  # broken twin: an improvement does show
-    assert ((aligned > 2).sum(), (aligned < -2).sum()) == (20, 0)
-    for data in grids.SETS:
-        deepest = leads(grids.AS_WRITTEN, "tradition", data).loc[7]
-        assert (deepest.drop(0.1) > 2).all()
-
-
-@pytest.mark.parametrize("dataset", grids.SETS)
-def test_edprf_beside_diffprf(dataset: str) -> None:
-    rows = measured().assign(dataset=measured()["dataset"].str.removesuffix("/10"))
-    rows = rows.query("dataset == @dataset and max_depth == 5 and epsilon < 9").set_index("epsilon")
-    written = rows[rows["method"] == grids.AS_WRITTEN]
-    for name in grids.TABLE_2:
-        other = rows[rows["method"] == name]
-        z = 2 * (written["mean"] - other["mean"]) / np.hypot(written["error"], other["error"])
-        assert (z.loc[1.0:] > 0).all()
-        unclear = [1.0] if (dataset, name) == ("bank", "DiffPRF, 5 trees") else []
-        assert [epsilon for epsilon in (1.0, 2.0, 5.0) if not z.loc[epsilon] > 2] == unclear
-        assert not (z.loc[0.1] > 2)  # broken twin: the smallest budget
-        assert (other["ledger_epsilon"] <= other.index + 1e-9).all()
-
-
-def test_labels_lose_in_every_reading_but_the_monotone_rate() -> None:
-    points = runs.points_of(runs.read("edprf_readings", ROOT / "results"), repeats=grids.REPEATS)
-    points = points.set_index("utility")
-    label, counts = (points[points["method"] == m] for m in ("tradition_leaf_imp", "tradition"))
-    z = 2 * (label["mean"] - counts["mean"]) / np.hypot(label["error"], counts["error"])
-    assert set(z.index) == set(grids.READINGS)
-    assert (z.drop("monotone rate") < -2).all()
-    assert z["monotone rate"] > 2  # broken twin, and what the theorem says
-
-
-def test_attacks_refute_what_the_theorems_refute() -> None:
-    broken = attacks()[~attacks()["method"].isin(PRIVATE)]
-    assert len(broken) == 4
-    assert (broken["runs"] == 20_000).all()
-    assert (broken["lower_99"] > 1.2 * broken["epsilon"]).all()
-    endless = broken[broken["method"].str.contains("one-label|bins of")]
-    assert (endless["lower_99"] > 5).all()
-
-
-def test_attacks_on_private_variants_stay_below_the_claim() -> None:
-    private = attacks()[attacks()["method"].isin(PRIVATE)]
-    assert set(private["method"]) == set(PRIVATE)
-    assert (private["lower_95"] <= private["epsilon"]).all()
-    assert (private["lower_sure"] <= private["epsilon"]).all()
-    tight = private[private["method"].str.contains("tight")]
-    assert (tight["lower_95"] > 0.8 * tight["epsilon"]).all()  # broken twin: a blind attack would see nothing
-
-
-def test_replays_stay_below_the_ledger() -> None:
-    table = runs.read("edprf_replay", ROOT / "results")
-    wide = table.set_index([*runs.KEYS, "metric"])["value"].unstack()
-    assert (wide["triples"].sum(), wide["excess"].sum()) == (3_600, 0)
-    assert 0.9 < wide["worst_share"].max() <= 1 + 1e-9
-    written = wide["worst_share"].xs("text, made private", level="method")
-    assert written.max() <= 0.5 + 1e-9  # the text's rates spend half of what they declare

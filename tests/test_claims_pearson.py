@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import cache
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
@@ -523,69 +522,3 @@ def test_errors_of_cells_with_fewer_repeats() -> None:
     assert runs.points_of(table, repeats=20)["error"].tolist() == pytest.approx([0.1, 0.05])
     plain = runs.points_of(table[table["metric"] != "repeats"], repeats=20)
     assert plain["error"].tolist() == pytest.approx([0.2 / math.sqrt(20)] * 2)  # broken twin
-
-
-# --- Measurements -------------------------------------------------------------------------------------------
-
-
-PRIVATE = [name for name, target in grids.TARGETS.items() if target.private]
-
-
-@cache
-def measured() -> pd.DataFrame:
-    return runs.points_of(runs.read("pearson", ROOT / "results"), repeats=grids.REPEATS)
-
-
-@cache
-def attacks() -> pd.DataFrame:
-    table = runs.read("pearson_attack", ROOT / "results")
-    return table.pivot_table("value", ["method", "epsilon"], "metric").reset_index()
-
-
-def test_attacks_refute_what_the_theorems_refute() -> None:
-    broken = attacks()[~attacks()["method"].isin(PRIVATE)].set_index(["method", "epsilon"])
-    assert len(broken) == 7
-    assert (broken["runs"] == 20_000).all()
-    lower = broken["lower_95"]
-    assert 2.5 < lower["blocks by position, m = 8", 1.0] < 3.99
-    assert 5 < lower["blocks by position, m = 16", 1.0] < 8.0
-    assert 2 < lower["a budget for each level, h = 4", 2.0] < 2.68
-    assert lower["a budget for each level, h = 4", 1.0] < 1.23
-    endless = broken[[name.startswith(("arg-max", "points", "one class")) for name, _ in broken.index]]
-    assert len(endless) == 3
-    assert (endless["lower_99"] > 5).all()
-
-
-def test_attacks_on_repaired_variants_stay_below_the_claim() -> None:
-    private = attacks()[attacks()["method"].isin(PRIVATE)]
-    assert set(private["method"]) == set(PRIVATE)
-    assert (private["lower_95"] <= private["epsilon"]).all()
-    tight = private[private["method"].str.contains("tight")]
-    assert (tight["lower_95"] > 0.8 * tight["epsilon"]).all()  # broken twin: a blind attack would see nothing
-
-
-def test_replays_stay_below_the_ledger() -> None:
-    table = runs.read("pearson_replay", ROOT / "results")
-    wide = table.set_index([*runs.KEYS, "metric"])["value"].unstack()
-    assert set(wide.index.get_level_values("method")) == set(grids.REPLAYED)
-    assert (wide["triples"].sum(), wide["excess"].sum()) == (4_400, 0)
-    assert 0.5 < wide["worst_share"].max() <= 1 + 1e-9
-
-
-@pytest.mark.parametrize("dataset", grids.SETS)
-def test_accuracy_of_the_private_text_and_of_the_repairs(dataset: str) -> None:
-    """Shares of the way from the majority class to the tree without noise."""
-    rows = measured().query("dataset == @dataset and max_depth in (0, @grids.DEPTH)")
-    mean = rows.set_index(["method", "epsilon"])["mean"]
-    floor, top = mean[grids.MAJORITY, math.inf], mean[grids.NO_NOISE, math.inf]
-    share = (mean - floor) / (top - floor)
-    text = share[grids.MADE_PRIVATE]
-    assert (text.loc[:2.0] < 0.25).all()
-    assert round(text[5.0], 2) == 0.32 if dataset == "bank" else text[5.0] < 0.25
-    assert text[math.inf] > 0.6  # broken twin: it is the noise
-    assert share["S, m = 400", 1.0] > 0.6
-    assert share["C", 1.0] > 0.6
-    ledger = rows.set_index(["method", "epsilon"])["ledger_epsilon"]
-    for method in (grids.MADE_PRIVATE, "S, m = 400", "C"):
-        assert ledger[method, 1.0] <= 1 + 1e-9
-    assert math.isinf(ledger[grids.CHOICES_DRAWN, 1.0])

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from functools import partial
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -20,7 +22,6 @@ from dpnb import Categorical, Continuous, Curator, Domain, Ledger
 from dpnb.papers import dpada
 from dpnb.papers.dpada import READINGS, SCHEDULES, DPAda, Reading, Written, causal, definition7
 from dpnb.papers.stumps import RoundBudget
-from dpnb.privacy.curator import opening
 from dpnb.records.grid import public_grid
 from dpnb.records.memory import Records, WeightedRecords
 from dpnb.replay import Finding, replay
@@ -238,25 +239,24 @@ def test_every_reading_leaks_without_bound(schedule: str, name: str) -> None:
     assert "weight α_k, without noise (step 6)" in ledger.leaks
 
 
+def noting(mechanism: str) -> Any:
+    """Note how a mechanism is called."""
+    return mock.patch.object(Curator, mechanism, autospec=True, side_effect=getattr(Curator, mechanism))
+
+
 def test_noise_scales_after_round_1_are_equal() -> None:
     """Both are m/B (1 − 2 e₁), and uniform weights get none."""
-    seen = []
-
-    class Spy(Curator):
-        def laplace(self, values, *, epsilon, sensitivity, what, parts=None):  # type: ignore[no-untyped-def]
-            seen.append(sensitivity / epsilon)
-            return super().laplace(values, epsilon=epsilon, sensitivity=sensitivity, what=what, parts=parts)
-
-    curator = Spy(rng=np.random.default_rng(0), ledger=Ledger(claimed=2.0))
+    curator = Curator(rng=np.random.default_rng(0), ledger=Ledger(claimed=2.0))
     written = Written(DPAda.as_written(epsilon=2.0, n_rounds=10), Reading(), curator)
     e1, n = 0.2, 50
     weights = np.full(n, 1 / (2 * n * (1 - e1)))
     weights[:10] = 1 / (2 * n * e1)
     assert weights.sum() == pytest.approx(1)
-    written.noised(weights)
-    assert seen == pytest.approx([10 / 2 * (1 - 2 * e1)] * 2)
-    np.testing.assert_allclose(written.noised(np.full(n, 1 / n)), 1 / n)
-    assert len(seen) == 2
+    with noting("laplace") as asked:
+        written.noised(weights)
+        np.testing.assert_allclose(written.noised(np.full(n, 1 / n)), 1 / n)
+    scales = [call.kwargs["sensitivity"] / call.kwargs["epsilon"] for call in asked.call_args_list]
+    assert scales == pytest.approx([10 / 2 * (1 - 2 * e1)] * 2)
     assert math.isinf(curator.ledger.epsilon)
 
 
@@ -278,12 +278,10 @@ def test_weights_are_released_in_public_steps_of_which_one_is_a_multiple(delta: 
     rng = np.random.default_rng(0)
     for epsilon in (1e-6, 1e-3, 1.0, 1e6):
         model = DPAda(epsilon=epsilon, delta=delta, n_rounds=5, domain=DOMAIN, random_state=0)
-        asked: list[tuple[np.ndarray, float]] = []
-        note = partial(noted, asked)
-        with opening(note):
+        with noted() as asked:
             X = pd.DataFrame({"x": rng.random(40), "c": rng.integers(0, 2, 40)})
             model.fit(X, (X["x"] > 0.5).astype(int))
-        for values, unit in asked:
+        for values, unit in asked():
             assert 1 / unit == round(1 / unit)
             assert (values / unit == np.floor(values / unit)).all()
     sums, step = np.arange(0, 3, 2.0**-7), 2.0**-3
@@ -297,10 +295,9 @@ def test_the_filter_releases_weights_in_steps_of_weights() -> None:
     """A record pays for its weight u; in steps s it may change a sum by ⌈u/s⌉ s, so only steps of weights do."""
 
     def steps(**parameters: Any) -> set[float]:
-        asked: list[tuple[np.ndarray, float]] = []
-        with opening(partial(noted, asked)):
+        with noted() as asked:
             DPAda(n_rounds=3, domain=DOMAIN, random_state=0, **parameters).fit(*families()[0].first)
-        return {unit for _, unit in asked}
+        return {unit for _, unit in asked()}
 
     assert steps(filter_rounds=2, epsilon=1e-5) == {2.0**-28}
     (coarse,) = steps(epsilon=1e-5)
@@ -313,19 +310,11 @@ def test_the_filter_releases_weights_in_steps_of_weights() -> None:
     }  # noise that 64 bits do not hold hides all of the value
 
 
-def noted(asked: list[tuple[np.ndarray, float]], **how: Any) -> Curator:
-    """A curator that notes what discrete noise is added to."""
-
-    class Noting(Curator):
-        def geometric(self, values: Any, **more: Any) -> Any:
-            asked.append((np.asarray(values), more["unit"]))
-            return super().geometric(values, **more)
-
-        def discrete_gaussian(self, values: Any, **more: Any) -> Any:
-            asked.append((np.asarray(values), more["unit"]))
-            return super().discrete_gaussian(values, **more)
-
-    return Noting(**how)
+@contextmanager
+def noted() -> Iterator[Callable[[], list[tuple[np.ndarray, float]]]]:
+    """What discrete noise is added to, and its unit."""
+    with noting("geometric") as a, noting("discrete_gaussian") as b:
+        yield lambda: [(np.asarray(c.args[1]), c.kwargs["unit"]) for m in (a, b) for c in m.call_args_list]
 
 
 def one_bit_up(function: Any) -> Any:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import matplotlib
 import matplotlib.pyplot as plt
@@ -24,20 +21,17 @@ from cases import EPSILONS, LEVELS, LINES, TWO, points
 from cases.diffprfs import SETS, trees
 from cases.dpada import first_steps, rounds
 from dpnb import Categorical, Continuous
-from dpnb.papers import dpada as dpada_paper
 from dpnb.records.grid import Shape
 from dpnb.release import pictures
 from private_trees import drawings, modules_of
 from private_trees.auditing import tradeoff
 from private_trees.auditing.fixed import compare
 from private_trees.board import standings
-from private_trees.chapters import dpada_appendix
 from private_trees.drawings import (
     audit,
     bets,
     board,
     diffprfs,
-    dpada,
     edprf,
     foundations,
     pearson,
@@ -51,8 +45,7 @@ from private_trees.papers import PAPERS
 from private_trees.site import figures
 from private_trees.site.figures import NARROW, faults, show
 from private_trees.site.narrow import narrow
-from private_trees.studies import dpada as grids
-from private_trees.studies import runs, selection
+from private_trees.studies import selection
 from private_trees.studies.scale import PassCost
 from private_trees.tables import edprf as tables_edprf
 
@@ -536,11 +529,6 @@ def test_the_blocks_show_what_their_coefficients_are() -> None:
     assert means == ["mean 1.00", "mean 0.00", "mean 0.06", "mean 0.94"]
 
 
-def test_one_noisy_release_is_drawn() -> None:
-    kinds = [kind for _, _, kind in pearson.DATAFLOW.values()]
-    assert (kinds.count("noise"), kinds.count("exact")) == (1, 3)
-
-
 def test_three_rounds_are_those_of_the_listing() -> None:
     first, second, third = rounds()
     assert first.weights == pytest.approx(np.full(9, 1 / 9))
@@ -598,45 +586,7 @@ def test_changes_are_those_of_the_results() -> None:
     assert np.allclose(change["z"], -tables_edprf.change(ladder, 9, 8)["z"])
 
 
-def test_the_six_forests_have_every_cell() -> None:
-    forests = tables_edprf.forests(tables_edprf.grid(PARAMETERS))
-    sizes = forests.groupby("label", sort=False).size().to_dict()
-    assert sizes == dict.fromkeys(tables_edprf.FORESTS.values(), 18)
-    assert not forests["dataset"].isna().any()
-
-
-# --- a line that ran backwards ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("sort", ["as it is", "unstable"])
-def test_the_cell_of_chapter_6_that_draws_it(
-    sort: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The cell passes; with the old sort put back into it, which shuffles rows of one schedule, it warns."""
-    root = Path(__file__).resolve().parent.parent
-    cells = json.loads((root / "notebooks" / "06_appendix.ipynb").read_text(encoding="utf-8"))["cells"]
-    (source,) = ("".join(cell["source"]) for cell in cells if cell["id"] == "dpada-30")
-    points = runs.points_of(runs.read("dpada", root / "results"), repeats=grids.REPEATS)
-    monkeypatch.setattr(figures, "display", lambda *_, **__: None)
-    names: dict[str, Any] = {
-        **{"dpada": dpada_paper, "drawings": dpada, "figures": SimpleNamespace(show=show)},
-        **{
-            "grids": grids,
-            "chapter": dpada_appendix,
-            "points": points,
-            "majority": dict.fromkeys(grids.SETS, 0.8),
-        },
-    }
-    if sort == "as it is":
-        exec(source, names)
-        assert capsys.readouterr().err == ""
-        return
-
-    def backwards(points: pd.DataFrame, reading: str) -> pd.DataFrame:
-        return dpada_appendix.variants(points, reading).sort_values("epsilon", ascending=False)
-
-    exec(source, names | {"chapter": SimpleNamespace(variants=backwards)})
-    assert "runs backwards in x" in capsys.readouterr().err
+# --- numbers along axes ----------------------------------------------------------------------------------------
 
 
 def numbers_on(axis: Axes) -> int:

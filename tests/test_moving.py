@@ -28,7 +28,7 @@ from private_trees.board import price, references
 from private_trees.exercises.audit import two_limits
 from private_trees.site import moving
 from private_trees.studies.selection import regrets
-from test_site import AXE, FONTS, MODES, ROOT, WIDTHS, browser, context, problems, site, window
+from test_site import AXE, FONTS, MODES, ROOT, WIDTHS, browser, context, site, window
 
 __all__ = ["browser", "context", "site", "window"]  # fixtures
 
@@ -616,17 +616,6 @@ def test_a_figure_keeps_its_height_when_its_script_runs(site: str, context: Brow
     assert before == after
     before, after = heights(context, site, ("visibility: hidden", "display: none"))
     assert all(low < high for low, high in zip(before, after, strict=True))
-
-
-def test_figures_ask_no_other_host(site: str, context: BrowserContext) -> None:
-    """The page as it is is checked by test_site; here the check is shown to see what a figure's script asks for."""
-    text = source("noise").replace(
-        '"use strict";', '"use strict"; fetch("https://example.org/data.json");', 1
-    )
-    context.route(
-        "**/moving/noise.js*", lambda route: route.fulfill(body=text, content_type="text/javascript")
-    )
-    assert any("another host" in problem for problem in problems(context, f"{site}/{PAGE}"))
 
 
 @pytest.mark.parametrize(

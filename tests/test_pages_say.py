@@ -375,89 +375,58 @@ def quality(*path: str) -> Callable[[], list[Any]]:
     return read
 
 
+def of(page: str, *rows: tuple[Any, ...]) -> list[Said]:
+    """Entries of one page."""
+    return [Said(page, *row) for row in rows]
+
+
+# fmt: off
 SAID = [
-    Said("README.md", "You need Python 3.11 or later", *PYTHON),
-    Said("README.md", "Java 17 or later", *JAVA),
-    Said("README.md", "With its defaults, each of these keeps the ε it states", are_private, defaults),
-    Said(
+    *of(
         "README.md",
-        "its ledger shows both what is claimed and what is true",
-        lambda fits: all(claimed < true == math.inf and leaks > 0 for claimed, true, leaks in fits.values()),
-        texts,
+        ("You need Python 3.11 or later", *PYTHON),
+        ("Java 17 or later", *JAVA),
+        ("With its defaults, each of these keeps the ε it states", are_private, defaults),
+        ("its ledger shows both what is claimed and what is true",
+         lambda fits: all(claimed < true == math.inf and leaks > 0 for claimed, true, leaks in fits.values()), texts),
+        ("In our runs good defaults beat it", lambda gains: max(gains) < 0, tuning_gains),
+        ("Four published systems are worked through", lambda n: n == 4, lambda: [len(claims.load(ROOT / "claims"))]),
+        ("is 0 if no violation was found, 1 if one was, and 2 for misuse", "test_audit_cli.py::test_verdicts"),
+        ("the same seed gives the same model to the bit", "test_spark.py::test_the_same_seed_gives_the_same_model"),
+        ("An unknown name or a bad value stops the run at once", "test_notebooks.py::test_bad_parameters_stop_the_run"),
+        ("checked against their checksums", "test_datasets.py::test_damaged_files_are_refused"),
     ),
-    Said("README.md", "In our runs good defaults beat it", lambda gains: max(gains) < 0, tuning_gains),
-    Said(
-        "README.md",
-        "Four published systems are worked through",
-        lambda n: n == 4,
-        lambda: [len(claims.load(ROOT / "claims"))],
-    ),
-    Said(
-        "README.md",
-        "is 0 if no violation was found, 1 if one was, and 2 for misuse",
-        "test_audit_cli.py::test_verdicts",
-    ),
-    Said(
-        "README.md",
-        "the same seed gives the same model to the bit",
-        "test_spark.py::test_the_same_seed_gives_the_same_model",
-    ),
-    Said(
-        "README.md",
-        "An unknown name or a bad value stops the run at once",
-        "test_notebooks.py::test_bad_parameters_stop_the_run",
-    ),
-    Said("README.md", "checked against their checksums", "test_datasets.py::test_damaged_files_are_refused"),
-    Said("CITATION.cff", "version: 0.1.0", *VERSION),
-    Said(
+    *of(
         "CITATION.cff",
-        "license: BSD-3-Clause",
-        lambda a, b: a == b,
-        lambda: [project()["license"], cited("license")],
+        ("version: 0.1.0", *VERSION),
+        ("license: BSD-3-Clause", lambda a, b: a == b, lambda: [project()["license"], cited("license")]),
     ),
-    Said(
+    *of(
         "benchmarks/page.md.jinja",
-        "takes about 45 with pure ε = 1, and 150 and 20 sweeps with δ",
-        lambda rounds: rounds == [45, 150, 20],
-        adult_rounds,
+        ("takes about 45 with pure ε = 1, and 150 and 20 sweeps with δ", lambda rounds: rounds == [45, 150, 20],
+         adult_rounds),
     ),
-    Said(
+    *of(
         "benchmarks/page.py",
-        "ε = 1: 150 stumps, up to 4 groups, 20 sweeps",
-        lambda plan: (plan["stumps"], plan["groups"], plan["sweeps"]) == (150, 4, 20),
-        adult_plan(1.0),
+        ("ε = 1: 150 stumps, up to 4 groups, 20 sweeps",
+         lambda plan: (plan["stumps"], plan["groups"], plan["sweeps"]) == (150, 4, 20), adult_plan(1.0)),
+        ("`PrivateBooster(delta=1e-5, epsilon=5)`: up to 8 groups", lambda plan: plan["groups"] == 8, adult_plan(5.0)),
     ),
-    Said(
-        "benchmarks/page.py",
-        "`PrivateBooster(delta=1e-5, epsilon=5)`: up to 8 groups",
-        lambda plan: plan["groups"] == 8,
-        adult_plan(5.0),
-    ),
-    Said("book/intro.md", "with Python 3.11 or later", *PYTHON),
-    Said(
+    *of(
         "book/intro.md",
-        "knows that these are in it, at any claimed ε",
-        lambda exposed: min(exposed) > 0,
-        lambda: [table("exposed").query("method == 'as written' and metric == 'either'")["value"].tolist()],
+        ("with Python 3.11 or later", *PYTHON),
+        ("knows that these are in it, at any claimed ε", lambda exposed: min(exposed) > 0,
+         lambda: [table("exposed").query("method == 'as written' and metric == 'either'")["value"].tolist()]),
+        ("The repaired forest gives none away for certain", are_private,
+         lambda: [{"DiffPRFs": defaults()[0]["DiffPRFs"]}]),
     ),
-    Said(
-        "book/intro.md",
-        "The repaired forest gives none away for certain",
-        are_private,
-        lambda: [{"DiffPRFs": defaults()[0]["DiffPRFs"]}],
-    ),
-    Said("book/about.md", "version 0.1.0", *VERSION),
-    Said("book/about.md", "- **0.1.0.** The foundations", *VERSION),
-    Said(
+    *of(
         "book/about.md",
-        "axe-core 4.12.1",
-        lambda version: version == "4.12.1",
-        lambda: re.findall(r"axe v(\S+)", Axe().axe_script[:40]),
-    ),
-    Said(
-        "book/about.md",
-        "by the rules that this version runs by default: it finds none",
-        "test_site.py::test_page",
+        ("version 0.1.0", *VERSION),
+        ("- **0.1.0.** The foundations", *VERSION),
+        ("axe-core 4.12.1", lambda version: version == "4.12.1",
+         lambda: re.findall(r"axe v(\S+)", Axe().axe_script[:40])),
+        ("by the rules that this version runs by default: it finds none", "test_site.py::test_page"),
     ),
     *(
         Said("book/choose-epsilon.md", row, written_as(row), partial(both_sides, float(row[2:5])))
@@ -469,78 +438,41 @@ SAID = [
             "| 5.0 | 99.3 % | 60.0 % | 49.3 | 1.0 (0.9 to 2.5, 4) | 2.0 (1.4 to 3.9, 4) |",
         )
     ),
-    Said(
+    *of(
         "book/choose-epsilon.md",
-        "At ε = 0.1 we could measure more sets with δ by taking a thousand records of each at ε = 1",
-        lambda few, whole: few > whole > 0,
-        lambda: [
-            loss.sets if (loss := price.across(price_curves()[k], 1000.0)) else 0 for k in ("few", "delta")
-        ],
+        ("At ε = 0.1 we could measure more sets with δ by taking a thousand records of each at ε = 1",
+         lambda few, whole: few > whole > 0,
+         lambda: [loss.sets if (loss := price.across(price_curves()[k], 1000.0)) else 0 for k in ("few", "delta")]),
+        ("at ε = 0.1 an even bet on her becomes a belief of 52.5 % at most. At ε = 1 it may become 73.1 %. At ε = 5 it "
+         "may become 99.3 %", lambda sure: [f"{100 * x:.1f}" for x in sure] == ["52.5", "73.1", "99.3"],
+         lambda: [[price.belief(0.5, epsilon) for epsilon in (0.1, 1.0, 5.0)]]),
+        ("the product n·ε is 50, and there the median loss with δ is 31.8 points", lambda loss: f"{loss:.1f}" == "31.8",
+         lambda: [loss.median if (loss := price.with_delta(price_curves(), 50.0)) else math.nan]),
+        ("δ = 10⁻⁵ adds less than 0.001 right ones", lambda added: 0 < max(added) < 0.001,
+         lambda: [[price.more_right(e, delta=1e-5) - price.more_right(e) for e in np.geomspace(1e-9, 5, 50)]]),
+        ("In 15 comparisons on seven data sets the thousand records lost 1.18 times as much at the median, and between "
+         "0.97 and 1.70 times as much",
+         lambda ratios, sets: ((len(ratios), sets) == (15, 7)
+             and [f"{x:.2f}" for x in (np.median(ratios), min(ratios), max(ratios))] == ["1.18", "0.97", "1.70"]),
+         lambda: [(ratios := price.few_over_whole(price_curves())).tolist(),
+             ratios.index.get_level_values(0).nunique()]),
+        ("the model loses 1 to 4 more points of AUC in this table",
+         lambda more: [round(min(more)), round(max(more))] == [1, 4],
+         lambda: [[row[8] - row[4] for (row,) in map(both_sides, (0.1, 0.5, 1.0, 2.0, 5.0))]]),
+        ("with normal noise at ε = 1 and this δ, they come up with 16 times δ", lambda times: round(times) == 16,
+         lambda: [beyond(epsilon=1.0, delta=1e-5)]),
+        ("such guesses are right in at most 74 of 100 cases on average", lambda right: 73 < right < 74,
+         lambda: [50 + price.more_right(1.0, delta=1e-5)]),
+        ("among them training records of five of the eight sets", lambda tuned, sets: (tuned, sets) == (5, 8),
+         lambda: [len(set(PUBLIC) & set(SETS)), len(SETS)]),
+        ("At n·ε = 10 000 the loss with δ lies between 0.6 and 3.8 points, over seven sets",
+         lambda numbers: [f"{x:.1f}" for x in numbers[5:7]] == ["0.6", "3.8"] and numbers[7] == 7,
+         partial(both_sides, 1.0)),
     ),
-    Said(
-        "book/choose-epsilon.md",
-        "at ε = 0.1 an even bet on her becomes a belief of 52.5 % at most. At ε = 1 it may become 73.1 %. At ε = 5 it "
-        "may become 99.3 %",
-        lambda sure: [f"{100 * x:.1f}" for x in sure] == ["52.5", "73.1", "99.3"],
-        lambda: [[price.belief(0.5, epsilon) for epsilon in (0.1, 1.0, 5.0)]],
+    *of(
+        "book/teaching.md",
+        ("Python 3.11 or later", *PYTHON),
     ),
-    Said(
-        "book/choose-epsilon.md",
-        "the product n·ε is 50, and there the median loss with δ is 31.8 points",
-        lambda loss: f"{loss:.1f}" == "31.8",
-        lambda: [loss.median if (loss := price.with_delta(price_curves(), 50.0)) else math.nan],
-    ),
-    Said(
-        "book/choose-epsilon.md",
-        "δ = 10⁻⁵ adds less than 0.001 right ones",
-        lambda added: 0 < max(added) < 0.001,
-        lambda: [[price.more_right(e, delta=1e-5) - price.more_right(e) for e in np.geomspace(1e-9, 5, 50)]],
-    ),
-    Said(
-        "book/choose-epsilon.md",
-        "In 15 comparisons on seven data sets the thousand records lost 1.18 times as much at the median, and between "
-        "0.97 and 1.70 times as much",
-        lambda ratios, sets: (
-            (len(ratios), sets) == (15, 7)
-            and [f"{x:.2f}" for x in (np.median(ratios), min(ratios), max(ratios))]
-            == ["1.18", "0.97", "1.70"]
-        ),
-        lambda: [
-            (ratios := price.few_over_whole(price_curves())).tolist(),
-            ratios.index.get_level_values(0).nunique(),
-        ],
-    ),
-    Said(
-        "book/choose-epsilon.md",
-        "the model loses 1 to 4 more points of AUC in this table",
-        lambda more: [round(min(more)), round(max(more))] == [1, 4],
-        lambda: [[row[8] - row[4] for (row,) in map(both_sides, (0.1, 0.5, 1.0, 2.0, 5.0))]],
-    ),
-    Said(
-        "book/choose-epsilon.md",
-        "with normal noise at ε = 1 and this δ, they come up with 16 times δ",
-        lambda times: round(times) == 16,
-        lambda: [beyond(epsilon=1.0, delta=1e-5)],
-    ),
-    Said(
-        "book/choose-epsilon.md",
-        "such guesses are right in at most 74 of 100 cases on average",
-        lambda right: 73 < right < 74,
-        lambda: [50 + price.more_right(1.0, delta=1e-5)],
-    ),
-    Said(
-        "book/choose-epsilon.md",
-        "among them training records of five of the eight sets",
-        lambda tuned, sets: (tuned, sets) == (5, 8),
-        lambda: [len(set(PUBLIC) & set(SETS)), len(SETS)],
-    ),
-    Said(
-        "book/choose-epsilon.md",
-        "At n·ε = 10 000 the loss with δ lies between 0.6 and 3.8 points, over seven sets",
-        lambda numbers: [f"{x:.1f}" for x in numbers[5:7]] == ["0.6", "3.8"] and numbers[7] == 7,
-        partial(both_sides, 1.0),
-    ),
-    Said("book/teaching.md", "Python 3.11 or later", *PYTHON),
     *(
         Said("book/systems.md", text, lambda v: v == "fails", verdict(name))
         for text, name in {
@@ -568,331 +500,139 @@ SAID = [
             "that a text does not specify *cannot be checked*": "cannot be checked",
         }.items()
     ),
-    Said(
+    *of(
         "book/systems.md",
-        "五种结论之一：成立、修复后成立、不成立、未能重现、无法核实",
-        lambda n: n == 5,
-        lambda: [len(claims.VERDICTS)],
+        ("五种结论之一：成立、修复后成立、不成立、未能重现、无法核实", lambda n: n == 5,
+         lambda: [len(claims.VERDICTS)]),
+        ("nearly twice the one that its sensitivity allows", lambda faster: 1.8 < faster < 2,
+         lambda: [2 / PHI_RANGE]),  # sensitivity 1 alone allows a range of 2
+        ("blocks by position can cost nearly $m$ times",
+         "test_pearson.py::test_with_many_attributes_blocks_by_position_lose_nearly_m_times_the_claim"),
+        ("small trees exceed the claim by this alone", "test_bootstrap.py::test_where_the_budget_is_exceeded"),
+        ("全书十章：前三章是基础", lambda n: n == 10,
+         lambda: [len({f.name[:2] for f in (ROOT / "notebooks").glob("[0-9]*.ipynb")})]),
     ),
-    Said(
-        "book/systems.md",
-        "nearly twice the one that its sensitivity allows",
-        lambda faster: 1.8 < faster < 2,
-        lambda: [2 / PHI_RANGE],  # sensitivity 1 alone allows a range of 2
-    ),
-    Said(
-        "book/systems.md",
-        "blocks by position can cost nearly $m$ times",
-        "test_pearson.py::test_with_many_attributes_blocks_by_position_lose_nearly_m_times_the_claim",
-    ),
-    Said(
-        "book/systems.md",
-        "small trees exceed the claim by this alone",
-        "test_bootstrap.py::test_where_the_budget_is_exceeded",
-    ),
-    Said(
+    *of(
         "book/cluster.md",
-        "For a booster, this holds up to $2^{25}$ records",
-        lambda records: records == 2**25,
-        lambda: [2**53 / constant("dpnb/records/losses.py", "FIXED_POINT")],
+        ("For a booster, this holds up to $2^{25}$ records", lambda records: records == 2**25,
+         lambda: [2**53 / constant("dpnb/records/losses.py", "FIXED_POINT")]),
+        ("You need Java 17 or later", *JAVA),
+        ("checked within blocks of about 262 144 records", lambda n: n == 262_144,
+         lambda: [constant("dpnb/spark/blocks.py", "BLOCK")]),
+        ("may have up to 100 000 different values", lambda n: n == 100_000,
+         lambda: [constant("dpnb/spark/table.py", "MAX_VALUES")]),
+        ("With the same seed and the same record keys you get the same model as in memory, bit for bit",
+         "test_spark.py::test_the_same_seed_gives_the_same_model"),
+        ("never by position", "test_spark.py::test_partitions_and_order_do_not_matter"),
+        ("A task that is lost or tried twice changes nothing",
+         "test_spark.py::test_a_task_that_fails_twice_changes_nothing"),
+        ("A test takes one that does not, kills a worker, and finds another model",
+         "test_spark_cluster.py::test_the_comparison_notices"),
+        ("It kills a worker between two passes of a booster",
+         "test_spark_cluster.py::test_a_worker_dies_between_two_passes"),
+        ("and one that is in the middle of a pass of a forest",
+         "test_spark_cluster.py::test_a_worker_dies_in_the_middle_of_a_pass"),
+        ("it lets a slow task be counted twice", "test_spark_cluster.py::test_a_slow_task_is_run_twice"),
+        ("It runs `fit.py` with the line above as well", "test_spark_cluster.py::test_the_fit_of_the_page"),
+        ("Only the master's page is published, at `http://127.0.0.1:8080`",
+         "test_compose.py::test_the_services_find_each_other"),
     ),
-    Said(
-        "book/systems.md",
-        "全书十章：前三章是基础",
-        lambda n: n == 10,
-        lambda: [len({f.name[:2] for f in (ROOT / "notebooks").glob("[0-9]*.ipynb")})],
-    ),
-    Said(
+    *of(
         "book/limitations.md",
-        "A pure $\\varepsilon$ for add-remove at most doubles under replace. A $\\rho$ of zCDP can be four times as "
-        "large",
-        lambda r: (r[2], r[3]) == (2 * r[0], 4 * r[1]) and r[0] > 0,
-        lambda: [replaced(0.7, 0.2)],
+        ("A pure $\\varepsilon$ for add-remove at most doubles under replace. A $\\rho$ of zCDP can be four times as "
+         "large", lambda r: (r[2], r[3]) == (2 * r[0], 4 * r[1]) and r[0] > 0, lambda: [replaced(0.7, 0.2)]),
+        ("and the $\\varepsilon$ that it converts into more than doubles",
+         lambda once, four: all(b > 2 * a > 0 for a, b in zip(once, four, strict=True)),
+         lambda: [[zcdp_epsilon(rho=factor * rho, delta=d) for rho in np.geomspace(1e-4, 50, 20)
+             for d in (1e-15, 1e-6, 1e-3)] for factor in (1, 4)]),
+        ("$\\rho=0.5$ is $\\varepsilon=5.22$ at $\\delta=10^{-6}$, and $4\\rho$ is 11.69",
+         lambda e: [f"{x:.2f}" for x in e] == ["5.22", "11.69"],
+         lambda: [[zcdp_epsilon(rho=rho, delta=1e-6) for rho in (0.5, 2.0)]]),
+        ("the cost is up to that of twenty fits and of the choice",
+         "test_tuning.py::test_a_fixed_number_of_trials_costs_all_of_them"),
+        ("no private estimator releases it without noise", "test_contract.py::test_no_replay_exceeds_the_ledger"),
+        ("In memory, exact copies of a record, label included, are numbered; in a Spark table they share a key.",
+         "test_bags.py::test_an_exact_copy_has_a_key_of_its_own_and_moves_no_other"),
+        ("Among a million records the chance of it is about $3\\cdot10^{-8}$", lambda chance: 2.5e-8 < chance < 3.5e-8,
+         lambda: [math.comb(10**6, 2) / 2**64]),
+        ("a coin whose probability lies between two multiples of $2^{-53}$ is decided by further bits",
+         "test_samplers.py::test_bernoulli_takes_the_branch_that_the_binary_digits_say"),
+        ("about 1 240 misfits reliably", "test_check.py::test_what_a_bought_count_would_show"),
     ),
-    Said(
-        "book/limitations.md",
-        "and the $\\varepsilon$ that it converts into more than doubles",
-        lambda once, four: all(b > 2 * a > 0 for a, b in zip(once, four, strict=True)),
-        lambda: [
-            [
-                zcdp_epsilon(rho=factor * rho, delta=d)
-                for rho in np.geomspace(1e-4, 50, 20)
-                for d in (1e-15, 1e-6, 1e-3)
-            ]
-            for factor in (1, 4)
-        ],
-    ),
-    Said(
-        "book/limitations.md",
-        "$\\rho=0.5$ is $\\varepsilon=5.22$ at $\\delta=10^{-6}$, and $4\\rho$ is 11.69",
-        lambda e: [f"{x:.2f}" for x in e] == ["5.22", "11.69"],
-        lambda: [[zcdp_epsilon(rho=rho, delta=1e-6) for rho in (0.5, 2.0)]],
-    ),
-    Said(
-        "book/limitations.md",
-        "the cost is up to that of twenty fits and of the choice",
-        "test_tuning.py::test_a_fixed_number_of_trials_costs_all_of_them",
-    ),
-    Said(
-        "book/limitations.md",
-        "no private estimator releases it without noise",
-        "test_contract.py::test_no_replay_exceeds_the_ledger",
-    ),
-    Said(
-        "book/limitations.md",
-        "In memory, exact copies of a record, label included, are numbered; in a Spark table they share a key.",
-        "test_bags.py::test_an_exact_copy_has_a_key_of_its_own_and_moves_no_other",
-    ),
-    Said(
-        "book/limitations.md",
-        "Among a million records the chance of it is about $3\\cdot10^{-8}$",
-        lambda chance: 2.5e-8 < chance < 3.5e-8,
-        lambda: [math.comb(10**6, 2) / 2**64],
-    ),
-    Said(
-        "book/limitations.md",
-        "a coin whose probability lies between two multiples of $2^{-53}$ is decided by further bits",
-        "test_samplers.py::test_bernoulli_takes_the_branch_that_the_binary_digits_say",
-    ),
-    Said(
+    *of(
         "book/own-data.md",
-        "It has eight attributes and the class `diabetes`",
-        lambda n, target: n == 8 and target == "diabetes",
-        lambda: [diabetes().n_attributes, diabetes().target],
+        ("It has eight attributes and the class `diabetes`", lambda n, target: n == 8 and target == "diabetes",
+         lambda: [diabetes().n_attributes, diabetes().target]),
+        ("No date is guessed", "test_dates.py::test_other_texts_are_misfits"),
+        ("0.3 by default", "test_tables.py::test_share_is_met_on_average"),
+        ("the cell `1.0` is the category `1`", "test_tables.py::test_types_come_from_the_domain_not_from_the_records"),
+        ("a record that comes or goes moves no other one to the other part",
+         "test_tables.py::test_a_further_record_moves_no_other"),
+        ("Chapters 5 to 7 and 9 take `dataset` for their live cells as well",
+         lambda chapters: chapters == ["04", "05", "06", "07", "09"], lambda: [notebooks_with("dataset")]),
+        ("in the cell that loads the data replace `dpnb.load(p.dataset)` by", lambda n: n == 1,
+         lambda: [sum("dpnb.load(p.dataset)" in s for s in sources("04_diffprfs"))]),
+        ('is the listed one that is spelt alike: `1`, `1.0` and `"1"` are one value',
+         "test_odd_columns.py::test_a_fit_moves_exactly_what_the_check_names"),
     ),
-    Said(
-        "book/limitations.md",
-        "about 1 240 misfits reliably",
-        "test_check.py::test_what_a_bought_count_would_show",
-    ),
-    Said("book/own-data.md", "No date is guessed", "test_dates.py::test_other_texts_are_misfits"),
-    Said("book/own-data.md", "0.3 by default", "test_tables.py::test_share_is_met_on_average"),
-    Said(
-        "book/own-data.md",
-        "the cell `1.0` is the category `1`",
-        "test_tables.py::test_types_come_from_the_domain_not_from_the_records",
-    ),
-    Said(
-        "book/own-data.md",
-        "a record that comes or goes moves no other one to the other part",
-        "test_tables.py::test_a_further_record_moves_no_other",
-    ),
-    Said(
-        "book/own-data.md",
-        "Chapters 5 to 7 and 9 take `dataset` for their live cells as well",
-        lambda chapters: chapters == ["04", "05", "06", "07", "09"],
-        lambda: [notebooks_with("dataset")],
-    ),
-    Said(
-        "book/own-data.md",
-        "in the cell that loads the data replace `dpnb.load(p.dataset)` by",
-        lambda n: n == 1,
-        lambda: [sum("dpnb.load(p.dataset)" in s for s in sources("04_diffprfs"))],
-    ),
-    Said(
+    *of(
         "book/notation.md",
-        "So $\\varepsilon$-differential privacy for add-remove implies $2\\varepsilon$ for replace, and $\\rho$-zCDP "
-        "implies $4\\rho$-zCDP. The ledger uses these two rules.",
-        lambda r: (r[2], r[3]) == (2 * r[0], 4 * r[1]) and r[1] > 0,
-        lambda: [replaced(0.7, 0.2)],
+        ("So $\\varepsilon$-differential privacy for add-remove implies $2\\varepsilon$ for replace, and $\\rho$-zCDP "
+         "implies $4\\rho$-zCDP. The ledger uses these two rules.",
+         lambda r: (r[2], r[3]) == (2 * r[0], 4 * r[1]) and r[1] > 0, lambda: [replaced(0.7, 0.2)]),
+        ("Under zCDP an exponential mechanism with $\\gamma g\\le\\varepsilon$ costs $\\varepsilon^2/8$",
+         lambda c: np.allclose(c, [0.6, 0.6**2 / 8]), lambda: [cost("exponential", 0.6)]),
+        ("permute-and-flip costs the generic $\\varepsilon^2/2$", lambda c: np.allclose(c, [0.6, 0.6**2 / 2]),
+         lambda: [cost("permute_and_flip", 0.6)]),
+        ("| all records | $K=1$ | $\\varepsilon_0$ |", lambda c: np.allclose(c, 0.3), lambda: [bag_cost("full")]),
+        ("$\\ln\\bigl(1+\\lambda(e^{\\varepsilon_0}-1)\\bigr)$",
+         lambda c: np.allclose(c, np.log(1 + 0.25 * (np.exp(0.3) - 1))), lambda: [bag_cost("bernoulli", rate=0.25)]),
+        ("| Poisson bootstrap | $\\mathrm{Poisson}(1)$ | $e^{\\varepsilon_0}-1$ |",
+         lambda c: np.allclose(c, np.exp(0.3) - 1), lambda: [bag_cost("poisson")]),
+        ("No smaller constant serves for all builders", "test_bags.py::test_fact_f2_is_attained"),
     ),
-    Said(
-        "book/notation.md",
-        "Under zCDP an exponential mechanism with $\\gamma g\\le\\varepsilon$ costs $\\varepsilon^2/8$",
-        lambda c: np.allclose(c, [0.6, 0.6**2 / 8]),
-        lambda: [cost("exponential", 0.6)],
-    ),
-    Said(
-        "book/notation.md",
-        "permute-and-flip costs the generic $\\varepsilon^2/2$",
-        lambda c: np.allclose(c, [0.6, 0.6**2 / 2]),
-        lambda: [cost("permute_and_flip", 0.6)],
-    ),
-    Said(
-        "book/notation.md",
-        "| all records | $K=1$ | $\\varepsilon_0$ |",
-        lambda c: np.allclose(c, 0.3),
-        lambda: [bag_cost("full")],
-    ),
-    Said(
-        "book/notation.md",
-        "$\\ln\\bigl(1+\\lambda(e^{\\varepsilon_0}-1)\\bigr)$",
-        lambda c: np.allclose(c, np.log(1 + 0.25 * (np.exp(0.3) - 1))),
-        lambda: [bag_cost("bernoulli", rate=0.25)],
-    ),
-    Said(
-        "book/notation.md",
-        "| Poisson bootstrap | $\\mathrm{Poisson}(1)$ | $e^{\\varepsilon_0}-1$ |",
-        lambda c: np.allclose(c, np.exp(0.3) - 1),
-        lambda: [bag_cost("poisson")],
-    ),
-    Said(
-        "book/notation.md",
-        "No smaller constant serves for all builders",
-        "test_bags.py::test_fact_f2_is_attained",
-    ),
-    Said(
+    *of(
         "book/releasing.md",
-        "have a rank correlation of 0.83, as the mean over four data sets; with the range of each shape it is 0.65",
-        lambda means, sets: np.allclose(means, [0.83, 0.65], atol=0.005) and sets == 4,
-        rank_correlations,
+        ("have a rank correlation of 0.83, as the mean over four data sets; with the range of each shape it is 0.65",
+         lambda means, sets: np.allclose(means, [0.83, 0.65], atol=0.005) and sets == 4, rank_correlations),
     ),
-    Said("book/reproduce.md", "You need Python 3.11 or later", *PYTHON),
-    Said("book/reproduce.md", "Needs Java 17 or later", *JAVA),
-    Said(
+    *of(
         "book/reproduce.md",
-        "Six tables are of their own kind",
-        lambda own, bare: (
-            own
-            == ["audit_peers", "audit_peers_disclosure", "benchmarks", "booster_history", "peers", "scale"]
-            and bare == ["audit_peers_disclosure", "benchmarks", "scale"]
-        ),
-        of_their_own,
+        ("You need Python 3.11 or later", *PYTHON),
+        ("Needs Java 17 or later", *JAVA),
+        ("Six tables are of their own kind",
+         lambda own, bare: (own == ["audit_peers", "audit_peers_disclosure", "benchmarks", "booster_history", "peers",
+             "scale"] and bare == ["audit_peers_disclosure", "benchmarks", "scale"]), of_their_own),
+        ("Nine tables, `board.csv`, `board_peers.csv`, `board_written.csv`, `deep.csv`, `dpada_runs.csv`, `few.csv`, "
+         "`regression.csv`, `regression_peers.csv` and `settings.csv`, have one fit a row instead",
+         lambda found, said: (found == said == [*("board", "board_peers", "board_written", "deep", "dpada_runs",
+             "few"), *("regression", "regression_peers", "settings")]), a_fit_a_row),
+        ("reads both forms by their header, and gives the tidy table of either",
+         "test_experiments.py::test_a_table_with_a_row_a_cell_is_read_as_the_tidy_one"),
+        ("Its rows are never changed", "test_benchmarks.py::test_a_row_is_added_below"),
+        ("refuses a file that differs", "test_datasets.py::test_damaged_files_are_refused"),
+        ("`make test` lets two things differ", lambda n: n == 2,
+         lambda: [(ROOT / "notebooks" / "sanitize.cfg").read_text(encoding="utf-8").count("regex:")]),
+        ("it changes the time, not the numbers", "test_experiments.py::test_processes_give_the_same_table"),
     ),
-    Said(
-        "book/reproduce.md",
-        "Nine tables, `board.csv`, `board_peers.csv`, `board_written.csv`, `deep.csv`, `dpada_runs.csv`, `few.csv`, "
-        "`regression.csv`, `regression_peers.csv` and `settings.csv`, have one fit a row instead",
-        lambda found, said: (
-            found
-            == said
-            == [
-                *("board", "board_peers", "board_written", "deep", "dpada_runs", "few"),
-                *("regression", "regression_peers", "settings"),
-            ]
-        ),
-        a_fit_a_row,
-    ),
-    Said(
-        "book/reproduce.md",
-        "reads both forms by their header, and gives the tidy table of either",
-        "test_experiments.py::test_a_table_with_a_row_a_cell_is_read_as_the_tidy_one",
-    ),
-    Said("book/reproduce.md", "Its rows are never changed", "test_benchmarks.py::test_a_row_is_added_below"),
-    Said(
-        "book/reproduce.md", "refuses a file that differs", "test_datasets.py::test_damaged_files_are_refused"
-    ),
-    Said(
-        "book/reproduce.md",
-        "`make test` lets two things differ",
-        lambda n: n == 2,
-        lambda: [(ROOT / "notebooks" / "sanitize.cfg").read_text(encoding="utf-8").count("regex:")],
-    ),
-    Said(
-        "book/reproduce.md",
-        "it changes the time, not the numbers",
-        "test_experiments.py::test_processes_give_the_same_table",
-    ),
-    Said("book/cluster.md", "You need Java 17 or later", *JAVA),
-    Said(
-        "book/cluster.md",
-        "checked within blocks of about 262 144 records",
-        lambda n: n == 262_144,
-        lambda: [constant("dpnb/spark/blocks.py", "BLOCK")],
-    ),
-    Said(
-        "book/cluster.md",
-        "may have up to 100 000 different values",
-        lambda n: n == 100_000,
-        lambda: [constant("dpnb/spark/table.py", "MAX_VALUES")],
-    ),
-    Said(
-        "book/cluster.md",
-        "With the same seed and the same record keys you get the same model as in memory, bit for bit",
-        "test_spark.py::test_the_same_seed_gives_the_same_model",
-    ),
-    Said("book/cluster.md", "never by position", "test_spark.py::test_partitions_and_order_do_not_matter"),
-    Said(
-        "book/cluster.md",
-        "A task that is lost or tried twice changes nothing",
-        "test_spark.py::test_a_task_that_fails_twice_changes_nothing",
-    ),
-    Said(
-        "book/cluster.md",
-        "A test takes one that does not, kills a worker, and finds another model",
-        "test_spark_cluster.py::test_the_comparison_notices",
-    ),
-    Said(
-        "book/cluster.md",
-        "It kills a worker between two passes of a booster",
-        "test_spark_cluster.py::test_a_worker_dies_between_two_passes",
-    ),
-    Said(
-        "book/cluster.md",
-        "and one that is in the middle of a pass of a forest",
-        "test_spark_cluster.py::test_a_worker_dies_in_the_middle_of_a_pass",
-    ),
-    Said(
-        "book/cluster.md",
-        "it lets a slow task be counted twice",
-        "test_spark_cluster.py::test_a_slow_task_is_run_twice",
-    ),
-    Said(
-        "book/cluster.md",
-        "It runs `fit.py` with the line above as well",
-        "test_spark_cluster.py::test_the_fit_of_the_page",
-    ),
-    Said(
-        "book/cluster.md",
-        "Only the master's page is published, at `http://127.0.0.1:8080`",
-        "test_compose.py::test_the_services_find_each_other",
-    ),
-    Said(
+    *of(
         "book/data-standin.md",
-        '`dpnb.load("adult-standin")` gives 30162 training and 15060 test rows with the 14 attributes',
-        lambda sizes: sizes == [30162, 15060, 14],
-        lambda: [standin()],
-    ),
-    Said(
-        "book/data-standin.md",
-        "and 45222 rows are sampled",
-        lambda n: n == 45222,
-        lambda: [sum(standin()[:2])],
-    ),
-    Said(
-        "book/data-standin.md",
-        "in each of 12 rounds",
-        lambda n: n == 12,
-        lambda: [sum(e["what"] == "next edge" for e in record()["privacy"]["events"])],
-    ),
-    Said(
-        "book/data-standin.md",
-        "one table of counts for each of the 13 attributes",
-        lambda n: n == 13,
-        lambda: [sum(e["mechanism"] == "geometric" for e in record()["privacy"]["events"])],
-    ),
-    Said(
-        "book/data-standin.md",
-        "pure $\\varepsilon$-differential privacy with $\\varepsilon=1$",
-        lambda e: e == 1,
-        lambda: [record()["privacy"]["epsilon"]],
-    ),
-    Said(
-        "book/data-standin.md",
-        "| Adult | Adult | 0.9252 | 0.8466 |",
-        "test_standin.py::test_page_repeats_the_record",
-    ),
-    Said(
-        "book/data-standin.md",
-        "| the stand-in | Adult | 0.8907 | 0.8433 |",
-        "test_standin.py::test_page_repeats_the_record",
-    ),
-    Said(
-        "book/data-standin.md",
-        "| the stand-in | the stand-in | 0.9330 | 0.8572 |",
-        "test_standin.py::test_page_repeats_the_record",
-    ),
-    Said(
-        "book/data-standin.md",
-        "The positive class makes up 25.14 % of the stand-in's training rows, and 24.89 % of Adult's",
-        "test_standin.py::test_page_repeats_the_record",
-    ),
-    Said("book/data-standin.md", "has sensitivity 2", "test_standin.py::test_dependence_has_its_sensitivity"),
-    Said(
-        "book/data-standin.md",
-        "such as a husband who never married",
-        lambda n: n > 0,
-        lambda: [odd_husbands()],
+        ('`dpnb.load("adult-standin")` gives 30162 training and 15060 test rows with the 14 attributes',
+         lambda sizes: sizes == [30162, 15060, 14], lambda: [standin()]),
+        ("and 45222 rows are sampled", lambda n: n == 45222, lambda: [sum(standin()[:2])]),
+        ("in each of 12 rounds", lambda n: n == 12,
+         lambda: [sum(e["what"] == "next edge" for e in record()["privacy"]["events"])]),
+        ("one table of counts for each of the 13 attributes", lambda n: n == 13,
+         lambda: [sum(e["mechanism"] == "geometric" for e in record()["privacy"]["events"])]),
+        ("pure $\\varepsilon$-differential privacy with $\\varepsilon=1$", lambda e: e == 1,
+         lambda: [record()["privacy"]["epsilon"]]),
+        ("| Adult | Adult | 0.9252 | 0.8466 |", "test_standin.py::test_page_repeats_the_record"),
+        ("| the stand-in | Adult | 0.8907 | 0.8433 |", "test_standin.py::test_page_repeats_the_record"),
+        ("| the stand-in | the stand-in | 0.9330 | 0.8572 |", "test_standin.py::test_page_repeats_the_record"),
+        ("The positive class makes up 25.14 % of the stand-in's training rows, and 24.89 % of Adult's",
+         "test_standin.py::test_page_repeats_the_record"),
+        ("has sensitivity 2", "test_standin.py::test_dependence_has_its_sensitivity"),
+        ("such as a husband who never married", lambda n: n > 0, lambda: [odd_husbands()]),
     ),
     *(
         Said(
@@ -903,73 +643,35 @@ SAID = [
         )
         for end, said, pages in WAYS
     ),
-    Said("book/how-to-read.md", "There are five:", lambda n: n == 5, lambda: [len(claims.VERDICTS)]),
-    Said(
+    *of(
         "book/how-to-read.md",
-        "on Adult's 15 060 test records it alone moves an accuracy by about 0.3 points",
-        lambda n: n == 15_060 and round(100 * math.sqrt(0.85 * 0.15 / n), 1) == 0.3,
-        lambda: [len(dpnb.load("adult-standin").test[0])],
+        ("There are five:", lambda n: n == 5, lambda: [len(claims.VERDICTS)]),
+        ("on Adult's 15 060 test records it alone moves an accuracy by about 0.3 points",
+         lambda n: n == 15_060 and round(100 * math.sqrt(0.85 * 0.15 / n), 1) == 0.3,
+         lambda: [len(dpnb.load("adult-standin").test[0])]),
     ),
-    Said(
+    *of(
         "book/api.md",
-        "The default of the four systems' estimators and of the booster is a private algorithm",
-        are_private,
-        defaults,
-    ),
-    Said(
-        "book/api.md",
-        "All constructor arguments are keyword-only",
-        lambda positional: sum(positional.values()) == 0,
-        lambda: [
-            {
-                n: sum(p.kind != p.KEYWORD_ONLY for p in inspect.signature(e.estimator).parameters.values())
-                for n, e in ENTRIES.items()
-            }
-        ],
-    ),
-    Said(
-        "book/api.md",
-        "The private estimators take `epsilon`, `domain` and `random_state`",
-        lambda without: without == ["AdaBoost"],
-        lambda: [
-            [n for n in ENTRIES if not all(n in takes(p) for p in ("epsilon", "domain", "random_state"))]
-        ],
-    ),
-    Said(
-        "book/api.md",
-        "the repaired ones take `neighbours` as",
-        lambda found: sum(n in found for n in OURS) == 5,
-        lambda: [takes("neighbours")],
-    ),
-    Said(
-        "book/api.md",
-        "and `DPAda`, `LogisticRegression` and `PrivateBooster` take `delta`",
-        lambda found: sorted(found) == ["DPAda", "LogisticRegression", "PrivateBooster"],
-        lambda: [takes("delta")],
-    ),
-    Said(
-        "book/api.md",
-        "never default a sensitivity",
-        lambda n, mechanisms: n == 0 and mechanisms == 7,
-        lambda: with_defaults("sensitivity"),
-    ),
-    Said(
-        "book/api.md",
-        "| `exponential` | A candidate, by the exponential mechanism | $\\varepsilon$, and $\\varepsilon^2/8$-zCDP |",
-        lambda c: np.allclose(c, [0.6, 0.6**2 / 8]),
-        lambda: [cost("exponential", 0.6)],
-    ),
-    Said(
-        "book/own-data.md",
-        'is the listed one that is spelt alike: `1`, `1.0` and `"1"` are one value',
-        "test_odd_columns.py::test_a_fit_moves_exactly_what_the_check_names",
-    ),
-    Said(
-        "book/api.md",
-        "The exit status is 0 if no violation was found, 1 if one was, 2 for misuse or if there is no verdict",
-        "test_audit_cli.py::test_misuse",
+        ("The default of the four systems' estimators and of the booster is a private algorithm", are_private,
+         defaults),
+        ("All constructor arguments are keyword-only", lambda positional: sum(positional.values()) == 0,
+         lambda: [{n: sum(p.kind != p.KEYWORD_ONLY for p in inspect.signature(e.estimator).parameters.values())
+             for n, e in ENTRIES.items()}]),
+        ("The private estimators take `epsilon`, `domain` and `random_state`", lambda without: without == ["AdaBoost"],
+         lambda: [[n for n in ENTRIES if not all(n in takes(p) for p in ("epsilon", "domain", "random_state"))]]),
+        ("the repaired ones take `neighbours` as", lambda found: sum(n in found for n in OURS) == 5,
+         lambda: [takes("neighbours")]),
+        ("and `DPAda`, `LogisticRegression` and `PrivateBooster` take `delta`",
+         lambda found: sorted(found) == ["DPAda", "LogisticRegression", "PrivateBooster"], lambda: [takes("delta")]),
+        ("never default a sensitivity", lambda n, mechanisms: n == 0 and mechanisms == 7,
+         lambda: with_defaults("sensitivity")),
+        ("| `exponential` | A candidate, by the exponential mechanism | $\\varepsilon$, and $\\varepsilon^2/8$-zCDP |",
+         lambda c: np.allclose(c, [0.6, 0.6**2 / 8]), lambda: [cost("exponential", 0.6)]),
+        ("The exit status is 0 if no violation was found, 1 if one was, 2 for misuse or if there is no verdict",
+         "test_audit_cli.py::test_misuse"),
     ),
 ]
+# fmt: on
 
 
 # --- the checks -------------------------------------------------------------------------------------------------

@@ -17,7 +17,8 @@ import pytest
 import dpnb
 from dpnb.data import datasets
 from dpnb.data.datasets import ADULT_DOMAIN
-from dpnb.privacy.ledger import Event
+from dpnb.replay.questions import Answer, ReplayCurator, ordinary_answer
+from dpnb.replay.tape import Tape
 from private_trees import standin
 from private_trees.standin import BINS, Bins, Link, dependence
 
@@ -275,22 +276,6 @@ def test_negative_counts_vanish_and_totals_stay() -> None:
 # Replay: the same outcomes on a neighbour.
 
 
-class Recorder(dpnb.Curator):
-    """Keeps every outcome, or forces given ones; adds up their log densities."""
-
-    def __init__(self, *, rng: np.random.Generator, forced: list[Any] | None = None) -> None:
-        super().__init__(rng=rng, ledger=dpnb.Ledger(claimed=1.0))
-        self.forced = forced
-        self.outcomes: list[Any] = []
-        self.log_density = 0.0
-
-    def _settle(self, law: Any, event: Event) -> Any:
-        outcome = super()._settle(law, event) if self.forced is None else self.forced[len(self.outcomes)]
-        self.outcomes.append(outcome)
-        self.log_density += float(np.sum(law.log_density(outcome)))
-        return outcome
-
-
 @pytest.fixture
 def free_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     """Choose edges by the score alone: among so few records the public price of noise would decide."""
@@ -304,16 +289,19 @@ def largest_loss() -> float:
     X.loc[0, ["race", "relationship"]] = ["Black", "Wife"]
     y[:] = "<=50K"
 
-    def run(first: int, curator: Recorder) -> Recorder:
+    def run(first: int, *, seed: int, answer: Answer = ordinary_answer) -> tuple[Tape, float]:
+        tape, doors = Tape(answer), {"rng": np.random.default_rng(seed), "ledger": dpnb.Ledger(claimed=1.0)}
+        curator = ReplayCurator(**doors, answer=tape)  # type: ignore[arg-type]
         standin.release(X[first:], y[first:], epsilon=1.0, curator=curator, bins=THREE, structure_share=0.8)
-        return curator
+        assert curator.ledger.epsilon == pytest.approx(1.0)
+        return tape, float(tape.by_bag().sum())
 
     losses = []
     for seed in range(20):
-        drawn = run(0, Recorder(rng=np.random.default_rng(seed)))
-        replayed = run(1, Recorder(rng=np.random.default_rng(0), forced=drawn.outcomes))
-        assert drawn.ledger.epsilon == pytest.approx(1.0)
-        losses.append(abs(drawn.log_density - replayed.log_density))
+        tape, drawn = run(0, seed=seed)
+        outcomes = iter([release.outcome for release in tape.releases])
+        _, replayed = run(1, seed=0, answer=lambda _, left=outcomes: next(left))  # type: ignore[misc]
+        losses.append(abs(drawn - replayed))
     return max(losses)
 
 

@@ -75,7 +75,8 @@ def check_bets(played: pd.DataFrame) -> None:
             "there", lambda m: len(m) == 50 and (m >= 100).all(), most["broken"], says=[paths.index[paths >= 100][0]])
     observe("audit-luckiest", "Of fifty against the honest coin none does, and the luckiest has {:.1f} once",
             lambda m, enough: len(m) == 50 and (m < enough).all(), most["honest"], 100.0, says=[most["honest"].max()])
-    observe("audit-hand", r"{:.2f} at $\varepsilon=1$", says=[1 / (1 + np.exp(-1))])
+    right = float(1 / (1 + np.exp(-1)))
+    observe("audit-hand", r"{:.2f} at $\varepsilon=1$", lambda p: np.isclose(p / (1 - p), np.e), right, says=[right])
     observe("audit-least-runs", r"At 99 % that is {:.0f} runs for $\varepsilon=1$, {:.0f} for 2 and {:.0f} for 4",
             lambda n, theirs: n == theirs, tries, [least_guesses(e, confidence=0.99) for e in (1, 2, 4)],
             says=tries)
@@ -112,13 +113,15 @@ def check_search(known: pd.DataFrame, attacks: pd.DataFrame) -> None:
     fits = broken.loc[broken["after"], "fits"]
     bounds = wide(attacks).set_index(["method", "epsilon"])["lower_95"]
     laplace, whole = (float(bounds[f"last digits of a leaf, {noise} noise", 1.0]) for noise in ("laplace", "geometric"))
-    observe("audit-pairs", "scouts {:.0f} pairs", says=[len(pairs())])
+    grown = [len(pair.second[0]) - len(pair.first[0]) for pair in pairs()]
+    observe("audit-pairs", "scouts {:.0f} pairs", lambda more: set(more) <= {0, 1}, grown, says=[len(grown)])
     observe("audit-subjects-caught", "Today's auditor convicts {:.0f} of {:.0f} known and {:.0f} of {:.0f} new "
             "programs",
             lambda now, then: (now > then).all(), after, before, says=np.c_[after, each.size()].ravel().tolist())
     observe("audit-subjects-fits", "after {:.0f} to {:.0f} fits, and {:.0f} and {:.0f} of them within {:.0f}",
             lambda now, then: (now >= then).all(), soon, before, says=[fits.min(), fits.max(), *soon, MOST])
-    observe("audit-subjects-before", "the earlier one convicts {:.0f} and {:.0f}", says=before.tolist())
+    observe("audit-subjects-before", "the earlier one convicts {:.0f} and {:.0f}", lambda then, of: (then < of).all(),
+            before, each.size().to_numpy(), says=before.tolist())
     observe("audit-subjects-honest", "At 99 % {:.0f} of {:.0f} audits of honest programs err, and at 95 % {:.0f} "
             "of {:.0f}",
             lambda share: (share <= [0.01, 0.05]).all(), alarms / audits, says=np.c_[alarms, audits].ravel().tolist())
@@ -163,6 +166,7 @@ def check_rebuilt(leaks: pd.DataFrame) -> None:
             "strangers'", lambda x: x["trained"] - x["error"] > x["strangers"] + 0.05, none,
             says=[100 * none["trained"], 100 * none["strangers"]])
     observe("audit-alone", "Statistics alone give {:.1f} %, a constant {:.1f} %",
+            lambda x: x["constant"] < x["statistics"] < x["trained"], none,
             says=[100 * none["statistics"], 100 * none["constant"]])
     observe("audit-rebuilt-one", r"At $\varepsilon=1$ the difference is within its error for each of the five; but all "
             "five are positive, and together they come to {:.1f} standard errors",
@@ -177,7 +181,8 @@ def check_guesses(rebuilt: pd.DataFrame, guesses: pd.DataFrame) -> None:
     worst: Any = guesses.xs(("eDPRF as written", 0.1))
     private = rebuilt["method"].isin(reconstruction.PRIVATE) & (rebuilt["utility"] == reconstruction.RECORDS)
     attacks = wide(rebuilt[private])
-    observe("audit-one-value", r"{:.1f} % at $\varepsilon=0.1$", says=[100 * worst["bound"]])
+    observe("audit-one-value", r"{:.1f} % at $\varepsilon=0.1$", lambda p: np.isclose(p, 1 / (1 + np.exp(-0.2))),
+            float(worst["bound"]), says=[100 * worst["bound"]])
     observe("audit-label-tells", "In eDPRF as written it is right in {:.1f} %",
             lambda x: x["right"] - x["error"] > x["bound"] + 0.3, worst, says=[100 * worst["right"]])
     observe("audit-none-surer", "In none of {:.0f} attacks on the three private forests was a guess surer than "

@@ -337,7 +337,9 @@ def check_others(rival: pd.DataFrame) -> None:
             lambda t: t["lumberjack-split-add-remove-1"] > 2, times)
     observe("audit-lumberjack-label", "On predictions we found nothing above the claim",
             lambda t: t["lumberjack-label-add-remove-1"] <= 1 < t["lumberjack-split-add-remove-1"], times)
-    observe("audit-lumberjack-delta", r"shown at $\delta={:.2f}$", says=[delta["lumberjack-split-add-remove-1"]])
+    observe("audit-lumberjack-delta", r"shown at $\delta={:.2f}$", lambda t, d: t > 1 > d > 0,
+            *(of["lumberjack-split-add-remove-1"] for of in (times, delta)),
+            says=[delta["lumberjack-split-add-remove-1"]])
     observe("audit-opendp", "comes close to its claim under both relations and does not pass it; with zCDP it stays "
             "below", lambda t: all(0.9 < t[f"opendp-max-{n}-1"] <= 1 for n in ("replace", "add-remove"))
             and t["opendp-max-zcdp-replace"] < 0.9, times)

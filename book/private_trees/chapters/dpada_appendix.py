@@ -225,8 +225,9 @@ def check_algorithm_2(uniform: Mapping[str, float], law: float, moved: Mapping[f
             says=np.quantile(moved[5.0], [0.5, 0.9]).tolist())
     observe("dpada-far-below", "Far below the paper's range a weight moves by more than {:.4f} in fewer than a tenth",
             lambda moves: 0 < np.mean(moves > 1e-4) < 0.1, moved[1e-3], says=[1e-4])
+    ratios = np.divide.outer(grids.BUDGETS, grids.ROUNDS)
     observe("dpada-ratio", r"$\frac Bm$ goes up to {:.2f} on the paper's grid",
-            says=[max(grids.BUDGETS) / min(grids.ROUNDS)])
+            lambda r: 0.1 < r.max() < 1, ratios, says=[ratios.max()])
     fields = ("literal", "flat"), ("same", "indep", "first"), ("signed", "clip0"), (", raw", "")
     observe("dpada-all-readings", "all {:.0f} combinations of A1 to A3 and A10",
             lambda names: set(names) == {", ".join(values[:3]) + values[3] for values in product(*fields)},
@@ -377,7 +378,7 @@ def check_plainest(grid: pd.DataFrame) -> None:
             says=[both])
     observe("dpada-zh-both", "两个数据集的平均升幅为 {:.1f} 个标准误", lambda z: z > 2, both, says=[both])
     observe("dpada-accurate-grid", "`flat, first, clip0` rises by {:.1f} and {:.1f} points",
-            says=nearest["points"].tolist())
+            lambda rise: (rise > 0).all(), nearest["points"], says=nearest["points"].tolist())
 
 
 def check_letters(letters: pd.DataFrame, stays: pd.DataFrame, ahead: pd.DataFrame, fallen: pd.DataFrame) -> None:

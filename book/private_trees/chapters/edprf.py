@@ -196,8 +196,9 @@ def check_finding(readings: pd.DataFrame, forests: pd.DataFrame) -> None:
             lambda z: (z > 2).all(axis=None) and z.shape == (18, 5), leads)
     robot = forests.query("dataset == 'Robot' and epsilon >= 0.25")
     mean = robot.pivot(index="epsilon", columns="label", values="mean")
+    far = mean.pop("repaired") - mean.max(axis=1)
     observe("edprf-by-far", r"on Robot by at least {:.1f} points from $\varepsilon=0.25$ on",
-            says=[100 * (mean.pop("repaired") - mean.max(axis=1)).min()])
+            lambda lead: lead.min() > 0, far, says=[100 * far.min()])
 
 
 def check_two_candidates(pairs: pd.DataFrame) -> None:
@@ -246,18 +247,20 @@ def check_labels(x: Floats, drawn: Floats, costs: pd.DataFrame) -> None:
     observe("edprf-label-behind", "the label by (16) is wrong more often than the larger of two noisy counts of the "
             r"same declared $\varepsilon$, at every gap above 0",
             lambda label, noisy: (label[1:] > noisy[1:]).all(), label, noisy)
+    times = float(wrong[LABEL_16][4] / wrong[COUNTS][4])
     observe("edprf-label-times", r"for a gap $s$ with $\varepsilon s=4$ it is {:.1f} times as often",
-            says=[wrong[LABEL_16][4] / wrong[COUNTS][4]])
+            lambda times: times > 2, times, says=[times])
     observe("edprf-draws", "The draws agree with the formula to within .002",
             lambda drawn, formula: np.abs(drawn - formula).max() < 0.002, drawn, noisy)
     observe("edprf-cost-16", "a label by (16) loses {:.1f} times what it declares under add or remove and {:.1f} times "
-            "under replace", says=[*costs.loc[LABEL_16]])
-    observe("edprf-cost-counts", r"lose {:.1f} times and {:.1f} times", says=[*costs.loc[COUNTS]])
+            "under replace", lambda cost: np.allclose(cost, [0.5, 1]), costs.loc[LABEL_16], says=[*costs.loc[LABEL_16]])
+    observe("edprf-cost-counts", r"lose {:.1f} times and {:.1f} times", lambda cost: np.allclose(cost, [1, 2]),
+            costs.loc[COUNTS], says=[*costs.loc[COUNTS]])
     observe("edprf-fair", "At equal cost the label is wrong less often than the counts at every gap above 0, "
             "under both relations",
             lambda t: (t.iloc[1:, 0] < t.iloc[1:, 1]).all() and (t.iloc[1:, 2] < t.iloc[1:, 3]).all(), fair)
     observe("edprf-fair-2", r"At $\varepsilon s=2$ it is {:.3f} against {:.3f} under add or remove, and {:.3f} against "
-            "{:.3f} under replace", says=[*fair.loc[2]])
+            "{:.3f} under replace", lambda p: p[0] < p[1] and p[2] < p[3], [*fair.loc[2]], says=[*fair.loc[2]])
 
 
 def check_stop(splitting: Mapping[str, Sequence[float]], *, drawn: float) -> None:
@@ -281,8 +284,9 @@ def check_repair(spans: Mapping[float, Sequence[float]], repaired: EDPRF) -> Non
     observe("edprf-whole", "Every path spends the whole budget, whether its leaf is early or not, and the total "
             "equals the claim",
             lambda spans: all(np.allclose(span, budget) for budget, span in spans.items()), spans)
+    leaves = [tree.n_leaves for tree in repaired.trees_]
     observe("edprf-leaves", "few leaves, at most {:.0f} in a tree where depth 6 allows 64",
-            says=[max(tree.n_leaves for tree in repaired.trees_)])
+            lambda n: 1 < max(n) < 32, leaves, says=[max(leaves)])
 
 
 def check_steps(ladder: pd.DataFrame) -> None:
@@ -292,7 +296,8 @@ def check_steps(ladder: pd.DataFrame) -> None:
     observe("edprf-steps-robot", "together raise Robot clearly in {:.0f} of 6 settings and lower it clearly in {:.0f}, "
             r"by {:.1f} points at $\varepsilon=0.1$", lambda z: list(z.index[z < -2]) == [0.1], z,
             says=[(z > 2).sum(), (z < -2).sum(), -private["points"]["Robot", 0.1]])
-    observe("edprf-steps-adult", "they lower Adult by at most {:.2f} points", says=[-private["points"]["Adult"].min()])
+    observe("edprf-steps-adult", "they lower Adult by at most {:.2f} points", lambda rise: -1 < rise.min() < 0,
+            private["points"]["Adult"], says=[-private["points"]["Adult"].min()])
     points = pd.Series({step: change(ladder, step - 1, step)["points"]["Robot", 1.0] for step in range(1, 12)})
     observe("edprf-step-7", r"at $\varepsilon=1$ it brings {:.1f} points on Robot, the most of all steps",
             lambda points: points.idxmax() == 7, points, says=[points[7]])

@@ -101,6 +101,7 @@ def check_theory(zcdp: pd.DataFrame, shares: Mapping[str, pd.Series[float]], sam
             lambda growth: all(np.isclose(growth[f"treeDepth {depth}, harmonic"], depth) for depth in (3, 6, 8)),
             growth, says=[growth["treeDepth 8, harmonic"]])
     observe("edprf-geometric", "the geometric rule gives it {:.1f} times there",
+            lambda g: 1 < g["treeDepth 8, geometric"] < g["treeDepth 8, harmonic"], growth,
             says=[growth["treeDepth 8, geometric"]])
     observe("edprf-sample", "one person changes the sample by two records, one of them somebody else's",
             lambda before, after: (after - before == 1).all() and len(before) == 2, *samples.values())
@@ -119,7 +120,8 @@ def check_improvements(settings: pd.DataFrame, variants: pd.DataFrame) -> None:
             "by more than two standard errors in {:.0f} and behind by that in {:.0f}",
             lambda cells: cells == 60, others["cells"], says=[*others[wins]])
     mean = variants[variants["dataset"] == "Robot"].groupby("label")["mean"].mean()
-    observe("edprf-fig5-points", "The mean lead is {:.1f} points", says=[100 * (mean["spl_imp"] - mean["tradition"])])
+    points = float(100 * (mean["spl_imp"] - mean["tradition"]))
+    observe("edprf-fig5-points", "The mean lead is {:.1f} points", lambda more: 0 < more < 0.5, points, says=[points])
     robot, others = (over_sets(settings, "leaf_imp over tradition", *sets) for sets in (["Robot"], ["Adult", "Bank"]))
     observe("edprf-fig6-robot", "are behind the tradition in {:.0f} of {:.0f} settings of the robot data, "
             "by more than two standard errors in {:.0f}", lambda behind, cells: behind == cells > 0, robot["behind"],
@@ -135,9 +137,10 @@ def check_written(z: pd.Series[float], settings: pd.DataFrame, variants: pd.Data
             r"from $\varepsilon=0.25$ on by more than two standard errors",
             lambda z: (z > 0).all() and (z.drop(0.1, level="epsilon") > 2).all(), z.xs(8, level="tree_depth"))
     mine = variants.query("label == 'as written' and dataset == 'Robot'").groupby("epsilon")["mean"]
+    ends = [float(100 * end[budget]) for budget in (1.0, 2.0) for end in (mine.min(), mine.max())]
     observe("edprf-range", r"between {:.0f} and {:.0f} % at $\varepsilon=1$ and between {:.0f} and {:.0f} % "
             r"at $\varepsilon=2$",
-            says=[100 * ends[budget] for budget in (1.0, 2.0) for ends in (mine.min(), mine.max())])
+            lambda ends: all(np.diff(ends) > 0), ends, says=ends)
     low = z.loc[["Robot"]][lambda z: z < -2]
     observe("edprf-shallow", "It is behind by that in {:.0f} settings of the robot data, all with treeDepth 4 to 6 "
             r"and $\varepsilon\le1$", lambda depth, budget: depth.max() == 6 and budget.max() == 1,

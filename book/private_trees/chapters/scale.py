@@ -115,8 +115,9 @@ def check_finding(measured: pd.DataFrame, largest: pd.DataFrame, blocks: Sequenc
     """The finding, and the first picture."""
     numbers = [largest["pass_s"].min(), largest["pass_s"].max(), measured["all_mb"].max() / 1024]
     observe("scale-pass", "On ten million records and two cores one reading of them takes {:.2f} to {:.2f} s, the "
-            "largest fit needs {:.1f} GB", says=numbers)
-    observe("scale-zh-pass", "通读一遍需要 {:.2f} 至 {:.2f} 秒，最大的一次训练占用 {:.1f} GB 内存", says=numbers)
+            "largest fit needs {:.1f} GB", lambda n: 0 < n[0] < n[1] < n[2], numbers, says=numbers)
+    observe("scale-zh-pass", "通读一遍需要 {:.2f} 至 {:.2f} 秒，最大的一次训练占用 {:.1f} GB 内存",
+            lambda n: 0 < n[0] < n[1] < n[2], numbers, says=numbers)
     observe("scale-records", "30 162 records in seven blocks", lambda n, of: n == 30_162 and of == 7, records,
             len(blocks))
 
@@ -153,16 +154,21 @@ def check_passes(passes: Mapping[str, Floats], largest: pd.DataFrame) -> None:
     number, seconds = largest["passes"], largest["pass_s"]
     observe("scale-delta", "With δ the booster takes {:.0f} passes where 20 rounds without it take {:.0f}, and its "
             "median pass is {:.2f} times as long",
+            lambda n, s: all(of["booster with δ"] > of["booster"] for of in (n, s)), number, seconds,
             says=[number["booster with δ"], number["booster"], seconds["booster with δ"] / seconds["booster"]])
 
 
 def check_model(errors: Mapping[str, Floats]) -> None:
     """How far the cost model is off."""
     worst = 100 * max(off.max() for off in errors.values())
+
+    def within(errors: Mapping[str, Floats], worst: float) -> bool:
+        return all((100 * off <= worst).all() for off in errors.values()) and worst < 50
+
     observe("scale-off", "it is off by {:.0f} % in the median for the booster and by {:.0f} % for the tree, and by "
-            "{:.0f} % at most", says=[*(100 * np.median(off) for off in errors.values()), worst])
-    observe("scale-off-zh", "与实测最多相差 {:.0f}%", says=[worst])
-    observe("scale-off-summary", "to within {:.0f} %", says=[worst])
+            "{:.0f} % at most", within, errors, worst, says=[*(100 * np.median(off) for off in errors.values()), worst])
+    observe("scale-off-zh", "与实测最多相差 {:.0f}%", within, errors, worst, says=[worst])
+    observe("scale-off-summary", "to within {:.0f} %", within, errors, worst, says=[worst])
 
 
 def check_cores(at: Seconds, costs: Mapping[str, PassCost]) -> None:
@@ -172,10 +178,11 @@ def check_cores(at: Seconds, costs: Mapping[str, PassCost]) -> None:
     most = [gain[name, ten] for name in costs]
     observe("scale-strong", "on ten million records the second core makes the booster {:.2f} times as fast and the "
             "tree only {:.2f} times", lambda most: 1 < most[1] < most[0] < 2, most, says=most)
-    observe("scale-weak", "weak scaling reaches {:.2f} and {:.2f}",
-            says=[at[name, ten // 2, 1] / at[name, ten, 2] for name in costs])
+    weak = [at[name, ten // 2, 1] / at[name, ten, 2] for name in costs]
+    observe("scale-weak", "weak scaling reaches {:.2f} and {:.2f}", lambda w: w[0] > w[1], weak, says=weak)
     observe("scale-small", "On one million records the second core brings {:.2f} times to the booster and {:.2f} to "
-            "the tree", says=[gain[name, one] for name in costs])
+            "the tree", lambda g: 1 < min(g) <= max(g) < 2, [gain[name, one] for name in costs],
+            says=[gain[name, one] for name in costs])
     seconds = {c: [cost.seconds(rows=ten, attributes=14, cores=c) for cost in costs.values()] for c in (1, 2)}
     expected = np.divide(seconds[1], seconds[2]).tolist()
     observe("scale-expected", "The cost model expects {:.2f} and {:.2f} times",
@@ -190,7 +197,8 @@ def check_billion(guesses: pd.DataFrame, at: Seconds) -> None:
     far = guesses[guesses["machines"] == 100]
     seconds = ((far["reading, s"] + far["waiting, s"]) / far["passes"]).tolist()
     here = [at[name, 10_000_000, 2] for name in far["model"]]
-    observe("scale-billion", "a pass takes {:.1f} s for the tree and {:.1f} s for the booster", says=seconds)
+    observe("scale-billion", "a pass takes {:.1f} s for the tree and {:.1f} s for the booster",
+            lambda s: 0 < s[0] < s[1], seconds, says=seconds)
     observe("scale-five", "no more to each core than five million here", lambda rows: rows / 200 <= 5e6, 1e9)
     observe("scale-same-load", "with ten million records on two cores a pass took {:.2f} and {:.2f} s, so the model is "
             "too quick there", lambda here, model: (np.array(here) > model).all(), here, seconds, says=here)
@@ -200,6 +208,6 @@ def check_answers(answers: pd.DataFrame, bins: int) -> None:
     """What tasks answer with."""
     tasks = 1e9 / 3.3e6  # a task for 3.3 million records
     observe("scale-tasks", "The answers of {:.0f} tasks, one for 3.3 million records, to a round of stumps are "
-            "{:.1f} MB", says=[tasks, tasks * round_bytes(bins) / 2**20])
+            "{:.1f} MB", lambda n: np.isclose(3.3e6 * n, 1e9), tasks, says=[tasks, tasks * round_bytes(bins) / 2**20])
     observe("scale-answers", "On a public grid a task answers with kilobytes",
             lambda kb: ((kb > 1) & (kb < 1000)).all(), answers["KB a task, at most"])

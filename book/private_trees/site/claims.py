@@ -60,14 +60,16 @@ class Claim:
     claim: str  # our wording, MyST
     verdict: str  # one of :data:`VERDICTS`
     kind: str  # one of :data:`KINDS`
-    evidence: tuple[str, ...]  # places in the book, `page#label`, and tests, `file.py::name`
+    evidence: tuple[
+        str, ...
+    ]  # places in the book, `page#label`, and tests or chapters' checks, `file.py::name`
     note: str = ""  # reasons and limits of the verdict, MyST; may be empty
     # What a claim that fails rests on, each in the words of all claims that rest on it.
     defects: tuple[str, ...] = ()
 
     @property
     def tests(self) -> list[str]:
-        """Evidence that is a test."""
+        """Evidence that is a test, or a check that runs with a chapter's notebook."""
         return [reference for reference in self.evidence if "::" in reference]
 
     @property
@@ -125,7 +127,7 @@ def dangling(papers: Sequence[Paper], root: Path) -> list[str]:
             if not (root / path).is_file():
                 found.append(f"{claim.id}: {reference}: there is no file {path}")
             elif "::" in reference and name not in _tests(root / path):
-                found.append(f"{claim.id}: {reference}: {path} has no test function of this name")
+                found.append(f"{claim.id}: {reference}: {path} has no test or check of this name")
             elif "#" in reference and name not in _proofs(root / path) | _headings(root / path).keys():
                 found.append(f"{claim.id}: {reference}: {path} has no label and no heading of this name")
     return found
@@ -234,9 +236,9 @@ def _claim_faults(claim: Claim, stem: str) -> list[str]:
     if claim.kind not in KINDS:
         faults.append(f"kind '{claim.kind}'; expected one of {', '.join(KINDS)}")
     for reference in claim.evidence:
-        if not re.fullmatch(r"[\w/.-]+\.(?:(?:ipynb|md)#[^\s`]+|py::test_\w+)", reference):
+        if not re.fullmatch(r"[\w/.-]+\.(?:(?:ipynb|md)#[^\s`]+|py::(?:test|check)_\w+)", reference):
             faults.append(
-                f"evidence '{reference}'; expected page.ipynb#label, page.md#label or file.py::test_name"
+                f"evidence '{reference}'; expected page.ipynb#label, page.md#label, file.py::test_name or ::check_name"
             )
     if claim.verdict != "cannot be checked" and not (claim.places and claim.tests):
         faults.append("a verdict needs a place in the book and a test as evidence")

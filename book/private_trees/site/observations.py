@@ -67,7 +67,7 @@ def stored(path: Path) -> dict[str, str]:
 def observe(
     name: str,
     sentence: str,
-    holds: Callable[..., Any] | None = None,
+    holds: Callable[..., Any],
     *data: Any,
     says: Sequence[Any] | None = None,
 ) -> None:
@@ -77,14 +77,9 @@ def observe(
     ----------
     name : unique name, beginning with that of the chapter.
     sentence : the sentence or the part of it that is checked, as the text has it; with numbers as ``{:.3f}``.
-    holds : predicate over ``data``; may be left out where the numbers are all that is said.
+    holds : predicate over ``data``.
     *data : what the predicate is asked about: numbers, texts, arrays, frames, or dicts and lists of them.
     says : the numbers of the sentence in this run.
-
-    Raises
-    ------
-    TypeError
-        If there is neither a predicate nor a number.
 
     Notes
     -----
@@ -102,24 +97,22 @@ def observe(
     ✗ toy-fall: with these data it is not so that: accuracy falls
     >>> observe("toy-vain", "accuracy is a number", lambda a: len(a) == 2, [0.71, 0.83])
     ∅ toy-vain: nothing could make it false that: accuracy is a number
-    >>> observe("toy-none", "accuracy is {:.2f}", says=[float("nan")])
+    >>> observe("toy-none", "accuracy is {:.2f}", bool, 0.71, says=[float("nan")])
     ∅ toy-none: this run has no such number: accuracy is ?
     """
-    if holds is None and says is None:
-        raise TypeError(f"'{name}' has neither a predicate nor a number: give one, or both")
     page.begin(name)
     numbers, said = _printed(sentence, says)
     text = page.sentences.get(name, said)
     shown = ["no such number" if number == NONE else number for number in numbers]
     this_run = "" if text == said else f"; this run: {', '.join(shown)}"
-    true = True if holds is None else _holds(holds, data)
+    true = _holds(holds, data)
     if true is None or set(numbers) == {NONE}:
         print(f"{EMPTY} {name}: this run has no such number: {text}")
     elif not true:
         print(f"{FALSE} {name}: with these data it is not so that: {text}{this_run}")
     elif this_run:
         print(f"{OTHER} {name}: text: “{text}”{this_run}")
-    elif holds is not None and all(_true_of(holds, other) for other in spoiled(data)):
+    elif all(_true_of(holds, other) for other in spoiled(data)):
         print(f"{EMPTY} {name}: nothing could make it false that: {text}")
     else:
         print(f"{TRUE} {name}: {text}")

@@ -211,5 +211,5 @@ def report(table: pd.DataFrame, keep: Bools, *, domain: Domain, layout: CsvSecti
     if gone := int((~keep).sum()):
         lines = table.index[~keep][:4].tolist() if table.index.name == LINE else []
         text += f"; {gone} more lack a value and are left out{in_lines(lines)}"
-    told = [] if ids is None else [people_of(ids).told()]
-    return "\n- ".join([text, *told, *domain.oddities(records, labels)])
+    found = [] if ids is None else [people_of(ids).in_words()]
+    return "\n- ".join([text, *found, *domain.oddities(records, labels)])

@@ -302,10 +302,10 @@ class Domain:
             _ = None if labels is None else self.encode_labels(labels)
         except DomainError as error:
             problems.append(str(error))
-        told = []
+        of_people: list[str] = []
         if people is not None:
             found = people_of(people, missing=self.missing)
-            told = [found.told(), *notes_on_index(as_frame(X), people, of="person")]
+            of_people = [found.in_words(), *notes_on_index(as_frame(X), people, of="person")]
             if len(found.known) != len(columns[0]):
                 problems.append(
                     f"there are {len(columns[0])} records and {len(found.known)} names of people; pass the person of "
@@ -314,7 +314,7 @@ class Domain:
         if problems:
             raise DomainError("\n".join([*problems, f"({local})"]))
         fits = f"all {len(columns[0])} records fit the domain ({local})"
-        return "\n- ".join([fits, *told, *self.oddities(X, y)])
+        return "\n- ".join([fits, *of_people, *self.oddities(X, y)])
 
     def oddities(self, X: pd.DataFrame | ArrayLike, y: Any = None) -> list[str]:
         """Values that fit and are odd, in words; parameters and privacy are those of :meth:`check`."""

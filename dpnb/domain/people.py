@@ -59,7 +59,7 @@ class People(NamedTuple):
     names: NDArray[Any]  # (people,) whole numbers, or objects
     counts: Ints  # (people,) number of records of each person
 
-    def told(self) -> str:
+    def in_words(self) -> str:
         """How many people there are, in words for the data holder."""
         most = self.counts.max(initial=0)
         text = f"{len(self.person)} records of {len(self.counts)} people, at most {most} each"

@@ -36,17 +36,17 @@ def split_pair(first: Any, second: Any) -> tuple[Any, tuple[bool, bool], str]:
         If they are not neighbours under add/remove or replace.
     """
     if len(first) == 2:
-        unit, told = "record", "index labels"
+        unit, by = "record", "index labels"
         own = own_rows(first, second)
         sizes = len(own[0]), len(own[1])
     else:
-        unit, told = "person", "names"
+        unit, by = "person", "names"
         own, sizes = _own_people(first, second)
     if sizes not in SIZES:
         what = "records" if unit == "record" else "people"
         raise ValueError(
             f"first has {sizes[0]} {what} of its own and second has {sizes[1]}: neighbours differ in one {unit} "
-            f"that is added, removed or replaced; {what} are told apart by their {told} and their values"
+            f"that is added, removed or replaced; {what} are told apart by their {by} and their values"
         )
     keep = ~np.isin(np.arange(len(first[1])), own[0])
     common = tuple(part[keep] for part in first)

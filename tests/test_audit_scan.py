@@ -28,8 +28,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
+from audit_subjects import BY_NAME
 from audit_subjects import Honest as NoisyCounts
-from audit_subjects import SharedNoise
 from dpaudit import AttackError, AuditSettings, families, scan
 from dpaudit.contents import agree, contents
 from dpaudit.pairs import Pair, pair_of
@@ -549,7 +549,7 @@ def test_noise_that_is_added_twice_is_taken_off(
 
 def test_noise_shared_between_classes_shows_on_the_first_pair() -> None:
     first = families()[0]
-    (finding,) = scan(SharedNoise, first.first, first.second, claimed=1.0)
+    (finding,) = scan(BY_NAME["noise shared between classes"].factory, first.first, first.second, claimed=1.0)
     assert finding.path == "difference of model.value_[2, 0] and model.value_[2, 1]"
     assert finding.trials < 60
     assert scan(NoisyCounts, first.first, first.second, claimed=1.0) == []

@@ -185,7 +185,7 @@ def everything(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("everything")
 @pytest.mark.parametrize("fits", [25, pytest.param(330, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("replaced", [False, True], ids=["add-remove", "replace"])
-@pytest.mark.parametrize("n_classes", [2, 3, 4, 5])
+@pytest.mark.parametrize("n_classes", [2, 3, pytest.param(4, marks=pytest.mark.nightly), 5])
 def test_no_record_changes_more_than_its_stage_pays_for(n_classes: int, replaced: bool, fits: int) -> None:
     found, n = worst(n_classes=n_classes, replaced=replaced, fits=fits, seed=n_classes)
     assert set(found) == {*STAGES.values()} - {"products"}
@@ -812,7 +812,7 @@ def test_groups_that_there_cannot_be_are_not_paid_for() -> None:
     assert paid == [Settings().of_groups, 0.0]
 
 
-@pytest.mark.parametrize("delta", [1e-9, 1e-5])
+@pytest.mark.parametrize("delta", [pytest.param(1e-9, marks=pytest.mark.nightly), 1e-5])
 @pytest.mark.parametrize("epsilon", [0.05, 0.1, 1.0, 5.0])
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
 @pytest.mark.parametrize("n_classes", [2, 4])

@@ -305,7 +305,7 @@ PRIVACY = (
     Mutant("counts-outside-their-tail", "book/private_trees/auditing/counts.py", "attack",
            "ratio=shown * (1 - 1e-9)",
            "ratio=shown * (1 + 1e-9)"),
-    Mutant("event-chosen-where-measured", "book/private_trees/auditing/fixed.py", "attack audit_stages",
+    Mutant("event-chosen-where-measured", "book/private_trees/auditing/fixed.py", "attack",
            "_chosen(statistics, *choose, delta",
            "_chosen(statistics, *measure, delta"),
     Mutant("stakes-know-the-future", "dpaudit/betting.py", "audit_betting",

@@ -1,13 +1,15 @@
-"""Records on which the tests of the booster's stages agree, and neighbours of them."""
+"""Records on which the tests of the booster's stages agree, neighbours of them, and stages that pay too little."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+import pytest
 
 from dpnb import Categorical, Continuous, Domain
 from dpnb.boosting.plans import Plan
+from dpnb.boosting.stages import Stages
 from dpnb.records.memory import Records
 
 DELTA = 1e-5
@@ -74,3 +76,40 @@ def neighbour(
     changed, classes = codes.copy(), labels.copy()
     changed[at], classes[at] = other[0], label[0]
     return changed, classes
+
+
+# --- Broken twins ---------------------------------------------------------------------------------------------
+
+
+def half_of_the_sensitivity(patch: pytest.MonkeyPatch) -> None:
+    """Stumps at half of the sensitivity."""
+    choose = Stages._choose_stumps
+
+    def chosen(self: Stages, layout: Any, times: int, mechanism: Any, epsilon: float) -> Any:
+        return choose(
+            self, layout, times, lambda s, **how: mechanism(s, **how | {"sensitivity": 0.25}), epsilon
+        )
+
+    patch.setattr(Stages, "_choose_stumps", chosen)
+
+
+def noise_of_one_block(patch: pytest.MonkeyPatch) -> None:
+    """Noise as if a record were in one cell of all blocks together."""
+    noisy = Stages.noisy
+
+    def less(self: Stages, layout: Any, sums: Any, rho: float, reach: float, shares: Any, what: str) -> Any:
+        return noisy(self, layout, sums, rho, reach, np.ones_like(shares), what)
+
+    patch.setattr(Stages, "noisy", less)
+
+
+def choices_at(share: float, patch: pytest.MonkeyPatch) -> None:
+    """Fine attributes and groups at a share of the range."""
+    choose = Stages._choose
+
+    def chosen(
+        self: Stages, options: Any, scores: Any, times: int, rho: float, most: float, width: float, why: str
+    ) -> Any:
+        return choose(self, options, scores, times, rho, share * most, share * width, why)
+
+    patch.setattr(Stages, "_choose", chosen)

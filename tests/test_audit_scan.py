@@ -28,8 +28,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
+from audit_subjects import BY_NAME
 from audit_subjects import Honest as NoisyCounts
-from audit_subjects import SharedNoise
 from dpaudit import AttackError, AuditSettings, families, scan
 from dpaudit.contents import agree, contents
 from dpaudit.pairs import Pair, pair_of
@@ -145,78 +145,55 @@ def function_of(content: Any) -> Callable[[], Any]:
     return lambda: content
 
 
+def at(name: str, what: Callable[[pd.DataFrame, Any, np.random.Generator], Any]) -> More:
+    """Under this name the model holds what is made of the records and noise."""
+    return lambda s, X, y, r: setattr(s, name, what(X, y, r))
+
+
+def size(name: str, inside: Callable[[int], Any] = int) -> More:
+    """Under this name the model holds the number of records inside something."""
+    return at(name, lambda X, y, r: inside(len(X)))
+
+
 KEPT: dict[str, Any] = {}
+N = "the number of records"
 BROKEN: dict[str, tuple[More, str, str]] = {  # more, path, what is there
-    "records": (lambda s, X, y, r: setattr(s, "_fit_X", X.to_numpy()), "model._fit_X", "the records"),
-    "a table": (lambda s, X, y, r: setattr(s, "table_", X), "model.table_", "the values of 'x'"),
-    "a column": (lambda s, X, y, r: setattr(s, "x_", X["x"]), "model.x_", "the values of 'x'"),
-    "labels": (lambda s, X, y, r: setattr(s, "y_", y), "model.y_", "the records' labels"),
-    "n": (lambda s, X, y, r: setattr(s, "n_records_", len(X)), "model.n_records_", "the number of records"),
-    "a mean": (lambda s, X, y, r: setattr(s, "means_", X["x"].mean()), "model.means_", "the mean of 'x'"),
-    "a class's count": (
-        lambda s, X, y, r: setattr(s, "prior_", int(y.sum())),
-        "model.prior_",
-        "the number of records of class 1",
-    ),
-    "classes read off": (
-        lambda s, X, y, r: setattr(s, "classes_", np.unique(y)),
-        "model.classes_",
-        "the classes that occur",
-    ),
-    "a view": (lambda s, X, y, r: setattr(s, "edges_", X.to_numpy()[:0]), "model.edges_", "the records"),
-    "a closure": (lambda s, X, y, r: setattr(s, "f_", function_of(len(X))), "model.f_.content", "number of records"),
-    "a default": (
-        lambda s, X, y, r: setattr(s, "f_", eval("lambda n=n: n", {"n": len(X)})),
-        "model.f_.__defaults__",
-        "number of records",
-    ),
-    "a partial": (lambda s, X, y, r: setattr(s, "f_", partial(max, len(X))), "model.f_.args", "number of records"),
-    "a bound method": (
-        lambda s, X, y, r: setattr(s, "f_", Box(len(X)).told),
-        "model.f_.__self__.content",
-        "number of records",
-    ),
-    "a slot": (lambda s, X, y, r: setattr(s, "box_", Box(len(X))), "model.box_.content", "number of records"),
-    "a pickle": (
-        lambda s, X, y, r: setattr(s, "state_", pickle.dumps({"n": len(X)})),
-        "pickle.loads(model.state_)['n']",
-        "number of records",
-    ),
-    "the class": (lambda s, X, y, r: setattr(type(s), "n", len(X)), "model.Subject.n", "number of records"),
+    "records": (at("_fit_X", lambda X, y, r: X.to_numpy()), "model._fit_X", "the records"),
+    "a table": (at("table_", lambda X, y, r: X), "model.table_", "the values of 'x'"),
+    "a column": (at("x_", lambda X, y, r: X["x"]), "model.x_", "the values of 'x'"),
+    "labels": (at("y_", lambda X, y, r: y), "model.y_", "the records' labels"),
+    "n": (size("n_records_"), "model.n_records_", N),
+    "a mean": (at("means_", lambda X, y, r: X["x"].mean()), "model.means_", "the mean of 'x'"),
+    "a class's count": (at("prior_", lambda X, y, r: int(y.sum())), "model.prior_", f"{N} of class 1"),
+    "classes read off": (at("classes_", lambda X, y, r: np.unique(y)), "model.classes_", "the classes that occur"),
+    "a view": (at("edges_", lambda X, y, r: X.to_numpy()[:0]), "model.edges_", "the records"),
+    "a closure": (size("f_", function_of), "model.f_.content", N),
+    "a default": (size("f_", lambda n: eval("lambda n=n: n", {"n": n})), "model.f_.__defaults__", N),
+    "a partial": (size("f_", partial(partial, max)), "model.f_.args", N),
+    "a bound method": (size("f_", lambda n: Box(n).told), "model.f_.__self__.content", N),
+    "a slot": (size("box_", Box), "model.box_.content", N),
+    "a pickle": (size("state_", lambda n: pickle.dumps({"n": n})), "pickle.loads(model.state_)['n']", N),
+    "the class": (lambda s, X, y, r: setattr(type(s), "n", len(X)), "model.Subject.n", N),
     "hashed keys": (
-        lambda s, X, y, r: setattr(s, "keys_", pd.util.hash_pandas_object(X).to_numpy()),
-        "model.keys_",
-        "an entry for each record",
+        at("keys_", lambda X, y, r: pd.util.hash_pandas_object(X).to_numpy()), "model.keys_", "an entry for each record"
     ),
-    "a namespace": (
-        lambda s, X, y, r: setattr(s, "told_", SimpleNamespace(deep=SimpleNamespace(n=len(X)))),
-        "model.told_.deep.n",
-        "number of records",
-    ),
-    "a queue": (lambda s, X, y, r: setattr(s, "last_", deque([None, len(X)])), "model.last_[1]", "number of records"),
-    "a data class": (lambda s, X, y, r: setattr(s, "row_", Row(len(X))), "model.row_.content", "number of records"),
+    "a namespace": (size("told_", lambda n: SimpleNamespace(deep=SimpleNamespace(n=n))), "model.told_.deep.n", N),
+    "a queue": (size("last_", lambda n: deque([None, n])), "model.last_[1]", N),
+    "a data class": (size("row_", Row), "model.row_.content", N),
     "a list in a dictionary": (
-        lambda s, X, y, r: setattr(s, "told_", {"deep": {3: [0.5, "a", [len(X), "b"]]}}),
-        "model.told_['deep'][3][2][0]",
-        "number of records",
+        size("told_", lambda n: {"deep": {3: [0.5, "a", [n, "b"]]}}), "model.told_['deep'][3][2][0]", N
     ),
-    "a dictionary's attribute": (
-        lambda s, X, y, r: setattr(s, "told_", Named(len(X))),
-        "model.told_.content",
-        "number of records",
-    ),
-    "a set": (lambda s, X, y, r: setattr(s, "seen_", set(X["x"])), "model.seen_", "number of records"),
-    "keys of a dictionary": (lambda s, X, y, r: setattr(s, "at_", dict.fromkeys(X["x"], 0)), "model.at_", ""),
-    "leaf counts in random trees": (random_leaves, "model.trees_[*]", "the number of records"),
+    "a dictionary's attribute": (size("told_", Named), "model.told_.content", N),
+    "a set": (at("seen_", lambda X, y, r: set(X["x"])), "model.seen_", N),
+    "keys of a dictionary": (at("at_", lambda X, y, r: dict.fromkeys(X["x"], 0)), "model.at_", ""),
+    "leaf counts in random trees": (random_leaves, "model.trees_[*]", N),
     "leaf counts": (
-        lambda s, X, y, r: setattr(s, "leaves_", [{"counts": np.bincount(y, minlength=2) + r.permutation(2)}]),
-        "model.leaves_[*]['counts']",
-        "numbers without noise",
+        at("leaves_", lambda X, y, r: [{"counts": np.bincount(y, minlength=2) + r.permutation(2)}]),
+        "model.leaves_[*]['counts']", "numbers without noise",
     ),
     "one count": (
-        lambda s, X, y, r: setattr(s, "leaves_", [{"counts": np.array([r.normal(), y.sum()])}]),
-        "model.leaves_[0]['counts'][1]",
-        "numbers without noise",
+        at("leaves_", lambda X, y, r: [{"counts": np.array([r.normal(), y.sum()])}]),
+        "model.leaves_[0]['counts'][1]", "numbers without noise",
     ),
     "an error": (fails, "the fit", ""),
 }  # fmt: skip
@@ -275,22 +252,6 @@ def test_libraries_without_privacy_are_convicted() -> None:
     assert any(f.holds == "the classes that occur" for f in found)
     pipe = scanned(lambda: make_pipeline(StandardScaler(), Honest()))
     assert any("mean_" in f.path for f in pipe)
-
-
-class Hidden(Honest):
-    """Holds the records nowhere but in its pickle."""
-
-    def __getstate__(self) -> Any:
-        return {**super().__getstate__(), "records": KEPT["X"]}
-
-    def more(self, X: pd.DataFrame, y: Any, rng: np.random.Generator) -> None:
-        KEPT["X"] = X["x"].to_numpy()
-
-
-def test_what_only_a_pickle_holds_is_found() -> None:
-    (finding,) = scanned(Hidden)
-    assert finding.path == "model.__reduce__().state['records']"
-    assert finding.holds == "the values of 'x'"
 
 
 class Telling:
@@ -357,14 +318,10 @@ class Lengthy(Honest):
         self.mark_ = Marked("x" * (len(X) + int(rng.integers(self.most))))
 
 
-class LengthyTwin(Lengthy):
-    most = 9
-
-
 def test_the_length_of_a_pickle_is_looked_at() -> None:
     (finding,) = scanned(Lengthy)
     assert finding.path == "pickle.dumps(model)"
-    assert scanned(LengthyTwin) == []
+    assert scanned(type("Twin", (Lengthy,), {"most": 9})) == []
 
 
 class Exporting(Honest):
@@ -457,7 +414,7 @@ def test_numbers_agree_with_themselves() -> None:
 
 
 def test_a_generator_that_is_left_in_the_model_is_found() -> None:
-    found = scanned(holding(lambda s, X, y, r: setattr(s, "rng_", r)))
+    found = scanned(holding(at("rng_", lambda X, y, r: r)))
     assert [(f.path, f.holds) for f in found] == [("model.rng_", "a random generator")]
     assert math.isinf(found[0].lower_bound)
     assert found[0].violated
@@ -549,7 +506,7 @@ def test_noise_that_is_added_twice_is_taken_off(
 
 def test_noise_shared_between_classes_shows_on_the_first_pair() -> None:
     first = families()[0]
-    (finding,) = scan(SharedNoise, first.first, first.second, claimed=1.0)
+    (finding,) = scan(BY_NAME["noise shared between classes"].factory, first.first, first.second, claimed=1.0)
     assert finding.path == "difference of model.value_[2, 0] and model.value_[2, 1]"
     assert finding.trials < 60
     assert scan(NoisyCounts, first.first, first.second, claimed=1.0) == []

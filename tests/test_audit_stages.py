@@ -17,23 +17,30 @@ from dpnb.boosting import stages
 from dpnb.boosting.plans import Planner, Settings
 from dpnb.boosting.stages import Stages, finest_cuts, shrinking
 from dpnb.papers.baselines_logistic import LogisticRegression
-from dpnb.privacy.accounting import tight_epsilon
 from dpnb.privacy.curator import open_curator
-from dpnb.privacy.laws import DiscreteGaussian, Exponential, Law, PermuteAndFlip, TwoSidedGeometric
-from dpnb.privacy.ledger import Event, Ledger
+from dpnb.privacy.ledger import Ledger
 from dpnb.records.grid import grid_of, public_cuts
 from dpnb.records.losses import Clipped, Margins, Softmax, fixed, loss_of
 from dpnb.records.memory import ScoredRecords
 from dpnb.records.shapes import Layout
 from dpnb.replay.tape import replay_fit
 from private_trees.auditing.exact import exact
-from private_trees.auditing.fixed import compare
-from private_trees.auditing.followed import follow
-from private_trees.auditing.releases import PUBLISHED, Spent, spent
+from private_trees.auditing.releases import PUBLISHED, Spent
 from private_trees.board.learners import MAKE
 from private_trees.studies import audit as audit_study
 from private_trees.studies.runs import read
-from stage_records import ATTRIBUTES, DELTA, EVERYTHING, Encoded, domain_of, neighbour, sample
+from stage_records import (
+    ATTRIBUTES,
+    DELTA,
+    EVERYTHING,
+    Encoded,
+    choices_at,
+    domain_of,
+    half_of_the_sensitivity,
+    neighbour,
+    noise_of_one_block,
+    sample,
+)
 
 SIZE = {"uniform": 7, "geometric": 6}
 LEARNERS: dict[str, Callable[..., Any]] = {
@@ -77,10 +84,6 @@ def nobody_and_one(n_classes: int = 2) -> Records:
     return Encoded(codes[:0], labels[:0], domain), Encoded(codes, labels, domain)
 
 
-def largest(found: list[Spent]) -> float:
-    return max(one.share for one in found)
-
-
 # --- Laws of all releases, and replays ------------------------------------------------------------------------
 
 
@@ -113,17 +116,6 @@ def test_replays_stay_below_the_claim(name: str, n_classes: int, relation: str) 
         assert outcome.ledger.epsilon <= 1.0
         losses.append(outcome.loss)
     assert max(losses) > 0.02
-
-
-def half_of_the_sensitivity(patch: pytest.MonkeyPatch) -> None:
-    choose = Stages._choose_stumps
-
-    def chosen(self: Stages, layout: Layout, times: int, mechanism: Any, epsilon: float) -> Any:
-        return choose(
-            self, layout, times, lambda s, **how: mechanism(s, **how | {"sensitivity": 0.25}), epsilon
-        )
-
-    patch.setattr(Stages, "_choose_stumps", chosen)
 
 
 def one_draw_a_pass(patch: pytest.MonkeyPatch) -> None:
@@ -196,39 +188,13 @@ def exact_counts(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Stages, "_count", counted)
 
 
-def noise_of_one_block(patch: pytest.MonkeyPatch) -> None:
-    noisy = Stages.noisy
-
-    def less(self: Stages, layout: Any, sums: Any, rho: float, reach: float, shares: Any, what: str) -> Any:
-        return noisy(self, layout, sums, rho, reach, np.ones_like(shares), what)
-
-    patch.setattr(Stages, "noisy", less)
-
-
-def choices_at(share: float, what: str, patch: pytest.MonkeyPatch) -> None:
-    choose = Stages._choose
-
-    def chosen(
-        self: Stages, options: Any, scores: Any, times: int, rho: float, most: float, width: float, why: str
-    ) -> Any:
-        factor = share if why == what else 1.0
-        return choose(self, options, scores, times, rho, factor * most, factor * width, why)
-
-    patch.setattr(Stages, "_choose", chosen)
-
-
 def curvature_at(most: float, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Margins, "curvature", most)
 
 
-def counted_twice(patch: pytest.MonkeyPatch) -> None:
+def counted(times: int, patch: pytest.MonkeyPatch) -> None:
     counts = ScoredRecords.counts
-    patch.setattr(ScoredRecords, "counts", lambda self, layout: 2 * counts(self, layout))
-
-
-def counted_250_times(patch: pytest.MonkeyPatch) -> None:
-    counts = ScoredRecords.counts
-    patch.setattr(ScoredRecords, "counts", lambda self, layout: 250 * counts(self, layout))
+    patch.setattr(ScoredRecords, "counts", lambda self, layout: times * counts(self, layout))
 
 
 TWINS: dict[str, tuple[str, int, Callable[[pytest.MonkeyPatch], None], str]] = {
@@ -238,7 +204,7 @@ TWINS: dict[str, tuple[str, int, Callable[[pytest.MonkeyPatch], None], str]] = {
         noise_of_one_block,
         "records in the bins of the public grid",
     ),
-    "bins: counted twice": ("with δ", 2, counted_twice, "records in parts of crowded bins"),
+    "bins: counted twice": ("with δ", 2, partial(counted, 2), "records in parts of crowded bins"),
     "crowded: by exact counts": ("with δ", 2, exact_counts, PUBLISHED),
     "stumps: half of the sensitivity": ("with δ", 2, half_of_the_sensitivity, "stump"),
     "stumps: a draw for all of a pass": ("with δ", 2, one_draw_a_pass, PUBLISHED),
@@ -246,13 +212,14 @@ TWINS: dict[str, tuple[str, int, Callable[[pytest.MonkeyPatch], None], str]] = {
     "groups: half of the range": (
         "with δ",
         2,
-        partial(choices_at, 0.5, "group of attributes"),
+        partial(choices_at, 0.5),
         "group of attributes",
     ),
+    "cells: noise of one attribute": ("with δ", 2, noise_of_one_block, "records by cell"),
     "curvatures: half": ("with δ", 2, partial(curvature_at, 0.5), "curvature by cell"),
     "sweeps: noise of one attribute": ("with δ", 2, noise_of_one_block, "residuals by cell"),
     "sweeps: residuals of one class": ("with δ", 3, one_class_of_several, "residuals by cell"),
-    "number: counted twice": ("pure", 2, counted_twice, "number of records"),
+    "number: counted twice": ("pure", 2, partial(counted, 2), "number of records"),
     "pure stumps: half of the sensitivity": ("pure", 2, half_of_the_sensitivity, "stump"),
     "products: twice their size": ("pure", 2, products_twice, "stump or product"),
     "gradients: without clipping": ("logistic, public", 2, gradients_as_they_are, "gradient"),
@@ -298,7 +265,7 @@ REPLAYED: dict[
         weights_without_bound,
         partial(outlier, 2),
     ),
-    "bins: counted twice": ("pure", {"n_rounds": 1}, counted_250_times, nobody_and_one),
+    "bins: counted twice": ("pure", {"n_rounds": 1}, partial(counted, 250), nobody_and_one),
     "crowded: by exact counts": (
         "with δ",
         {},
@@ -425,13 +392,13 @@ ALONE: dict[
         half_of_the_sensitivity,
     ),
     "fine attributes": (fine, 0.1, SIZE, lambda: [crowds(25, 400)], without_the_quarter),
-    "groups": (groups, 0.3, SIZE, partial(of_three, 2), partial(choices_at, 0.5, "group of attributes")),
+    "groups": (groups, 0.3, SIZE, partial(of_three, 2), partial(choices_at, 0.5)),
     "groups, four classes": (
         groups,
         40.0,
         SIZE,
         partial(of_three, 4),
-        partial(choices_at, 0.3, "group of attributes"),
+        partial(choices_at, 0.3),
     ),
 }
 
@@ -460,121 +427,6 @@ def test_exact_losses_of_choices(name: str, delta: float, monkeypatch: pytest.Mo
     assert 0.2 < honest <= 1
     broken(monkeypatch)
     assert share() > max(1.0, 1.05 * honest)
-
-
-def test_the_quarter_is_needed_to_the_last() -> None:
-    """The fine attributes' range is passed by less than a tenth without it: no sampled attack would tell."""
-    (first, second), rho = crowds(25, 400), 0.1
-    publish = lambda records: run(fine, records, rho=rho).curator.ledger.pure_epsilon  # noqa: E731
-    honest = largest(spent(publish, first, second))
-    assert 0.94 < honest <= 1
-    with pytest.MonkeyPatch.context() as patch:
-        without_the_quarter(patch)
-        assert 1.05 < largest(spent(publish, first, second)) < 1.1
-
-
-# --- Attacks --------------------------------------------------------------------------------------------------
-
-
-Laws = tuple[Event, Law[Any], Law[Any]]
-BLUNT = 0.05  # δ at which a few thousand draws tell Gaussians apart
-
-
-def laws_of(publish: Callable[[Encoded], object], first: Encoded, second: Encoded, what: str) -> Laws:
-    """The first release for a purpose on both data sets, given the same outputs before."""
-    here, _ = follow(publish, first, None)
-    there, _ = follow(publish, second, iter(here.outcomes))
-    at = next(i for i, (event, _) in enumerate(here.laws) if event.what == what)
-    return (*here.laws[at], there.laws[at][1])
-
-
-def many(law: Any, n: int) -> Any:
-    """So many independent copies of a law."""
-    if isinstance(law, DiscreteGaussian | TwoSidedGeometric):
-        centre = np.broadcast_to(law.centre, (n, *np.shape(law.centre))).copy()
-        return changed(law, centre=centre)
-    size = len(law.scores)
-    more = {"measure": np.tile(law.measure, n)} if isinstance(law, Exponential) else {}
-    return changed(law, scores=np.tile(law.scores, n), starts=size * np.arange(n), **more)
-
-
-def log_of(law: Any, outcomes: Any) -> Any:
-    """Log density of each outcome of :func:`many` copies."""
-    if isinstance(law, Exponential):
-        return law.log_probabilities()[outcomes]
-    if isinstance(law, PermuteAndFlip):
-        return np.log(law.probabilities())[outcomes]
-    return law.log_density(outcomes).reshape(len(outcomes), -1).sum(axis=1)
-
-
-def attacked(laws: Laws, *, runs: int = 2500) -> tuple[float, float]:
-    """Claim of a release, and a lower bound of its ε by draws from both sides and the best of all statistics."""
-    event, sides = laws[0], list(laws[1:])
-    noisy = isinstance(sides[0], DiscreteGaussian)
-    if noisy:
-        moved = sides[0].centre != sides[1].centre  # noise on others tells nothing
-        sides = [
-            changed(law, centre=law.centre[moved], sd=np.broadcast_to(law.sd, moved.shape)[moved])
-            for law in sides
-        ]
-    delta = BLUNT if noisy else 0.0
-    claimed = tight_epsilon((event.step,), delta=delta) if noisy else event.worst.epsilon
-    rng, seen = np.random.default_rng(0), []
-    for law in sides:
-        outcomes = many(law, runs).draw(rng)
-        seen.append((log_of(sides[0], outcomes) - log_of(sides[1], outcomes)).clip(-50, 50))
-    return claimed, compare(*seen, claimed=claimed, confidence=SURE, delta=delta).lower_bound
-
-
-def fitted(name: str, epsilon: float, records: Encoded) -> None:
-    LEARNERS[name](epsilon=epsilon, random_state=0).fit(records)
-
-
-def few() -> Records:
-    """So few records that no group of attributes is chosen for certain."""
-    rng = np.random.default_rng(22)
-    codes, labels = sample(rng, int(rng.integers(2, 6)), 2)
-    other = neighbour(codes, labels, rng, replaced=False, n_classes=2)
-    return Encoded(codes, labels, domain_of(2)), Encoded(*other, domain_of(2))
-
-
-Attack = tuple[Callable[[Encoded], object], Callable[[], Records], Callable[[pytest.MonkeyPatch], None]]
-ATTACKED: dict[str, Attack] = {
-    "number of records": (partial(fitted, "pure", 100.0), nobody_and_one, counted_twice),
-    "records in the bins of the public grid": (
-        partial(fitted, "with δ", 20.0),
-        nobody_and_one,
-        noise_of_one_block,
-    ),
-    "stump": (partial(fitted, "with δ", 20.0), nobody_and_one, half_of_the_sensitivity),
-    "stump or product": (partial(fitted, "pure", 10.0), nobody_and_one, products_twice),
-    "fine attribute": (
-        partial(run, fine, rho=22.0),
-        partial(crowds, 35, 35),
-        partial(choices_at, 0.5, "fine attribute"),
-    ),
-    "group of attributes": (
-        partial(run, groups, rho=20.0),
-        few,
-        partial(choices_at, 0.5, "group of attributes"),
-    ),
-    "records by cell": (partial(fitted, "with δ", 20.0), nobody_and_one, noise_of_one_block),
-    "curvature by cell": (partial(fitted, "with δ", 40.0), nobody_and_one, partial(curvature_at, 0.25)),
-    "residuals by cell": (partial(fitted, "with δ", 10.0), partial(outlier, 2), noise_of_one_block),
-    "gradient": (partial(fitted, "logistic, public", 10.0), nobody_and_one, noise_of_one_block),
-}
-
-
-@pytest.mark.parametrize("what", ATTACKED)
-def test_attacks_on_stages(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Draws of each stage, as the curator makes them, on both neighbours."""
-    publish, neighbours, broken = ATTACKED[what]
-    sides = neighbours()
-    claimed, bound = attacked(laws_of(publish, *sides, what))
-    assert bound <= claimed
-    broken(monkeypatch)
-    claimed, bound = attacked(laws_of(publish, *sides, what))
-    assert bound > claimed
 
 
 # --- The ledger, stage by stage -------------------------------------------------------------------------------

@@ -34,7 +34,6 @@ import dpnb
 import private_trees
 from dpaudit import cli as auditing
 from dpnb import Categorical, Continuous, DataError, Domain, DomainError, Ledger, PrivateBooster
-from dpnb.papers.baselines import AdaBoost
 from dpnb.papers.baselines_forest import balanced_depth
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.papers.dpada import DPAda, Reading
@@ -182,7 +181,6 @@ def good(): return PrivateBooster(n_rounds=1)
 def nothing(): return None
 def kind(): return PrivateBooster
 def boom(): raise KeyError("x")
-def argument(a): return 1
 number = 5
 made = lambda: PrivateBooster(n_rounds=1)
 """
@@ -218,10 +216,7 @@ FILES: dict[str, bytes | str] = {
     "empty.csv": "",
     "header.csv": "age,sex,default\n",
     "semicolons.csv": ROWS.replace(",", ";"),
-    "tabs.csv": ROWS.replace(",", "\t"),
-    "renamed.csv": ROWS.replace("age", "Age", 1),
     "short.csv": "sex,default\nf,no\nm,yes\n",
-    "no-header.csv": ROWS.split("\n", 1)[1],
     "ragged.csv": ROWS + "1,2,3,4,5\n",
     "short-row.csv": ROWS + "30\n",
     "quote.csv": ROWS + '30,"f,no\n',
@@ -236,16 +231,12 @@ FILES: dict[str, bytes | str] = {
     "extra.csv": "id," + ROWS.replace("\n", "\n1,", 30),
     "latin.csv": ROWS.replace("f,", "é,").encode("latin-1"),
     "utf16.csv": ROWS.encode("utf-16"),
-    "excel.csv": b"PK\x03\x04\x14\x00\x06\x00",
     "excel.xlsx": b"PK\x03\x04\x14\x00\x06\x00",
     "parquet.csv": b"PAR1" + bytes(30),
     "half.csv.gz": b"\x1f\x8b\x08\x00abc",
-    "two.csv": "age,sex,default\n20,f,no\n",
     "taken.csv": "age,sex,prediction\n20,f,1\n",
     "no.parquet": "no",
     "cut.json": '{"format": "dpnb mod',
-    "list.json": "[1]",
-    "pickle.json": b"\x80\x04\x95\xff",
     "deep.json": "[" * 100_000,
     "latin.txt": b"caf\xe9",
 }
@@ -329,56 +320,20 @@ PARAMETERS = [
     Bad("cover without a number", forest(bags="cover"), "bag_rate=None", "needs a whole number", r"in 1\.\.2 \(n_trees\)"),
     Bad("a rate for full bags", forest(bags="full", bag_rate=0.5), "bag_rate=0.5", "has no meaning for bags='full'", "leave it None"),
     Bad("a stop without its query", forest(stop="noisy"), "stop='noisy'", "reads the noisy size", "set size_query=True"),
-    Bad(
-        "joint and multiway", forest(categorical="multiway"), "selection='joint'", "needs categorical='one-vs-rest'",
-        "and thresholds='uniform'",
-    ),
+    Bad("joint and multiway", forest(categorical="multiway"), "selection='joint'", "needs categorical='one-vs-rest'", "and thresholds='uniform'"),
     Bad("too deep", forest(max_depth=40, n_trees=1), "nodes at depth 40", "more than 1048576", "lower max_depth, or bin"),
-    Bad(
-        "bins of binary splits", lambda: EDPRF(domain=D, bins="node-width").fit(X, Y), "bins='node-width'",
-        "are of multiway splits", "set splits='multiway'",
-    ),
-    Bad(
-        "filter and δ", lambda: DPAda(domain=D, filter_rounds=2, delta=1e-6).fit(X, Y), "filter_rounds=2",
-        "the filter is for repaired, pure ε", "leave",
-    ),
-    Bad(
-        "δ as written", lambda: DPAda(domain=D, reading=Reading(), delta=1e-6).fit(X, Y), "delta=1e-06",
-        "the algorithm as written knows pure ε only", "None",
-    ),
-    Bad(
-        "a reading's clip as text", lambda: Reading(clip="x"), "clip='x'", "expected a number", "the default is 1e-10",
-    ),
+    Bad("bins of binary splits", lambda: EDPRF(domain=D, bins="node-width").fit(X, Y), "bins='node-width'", "are of multiway splits", "set splits='multiway'"),
+    Bad("filter and δ", lambda: DPAda(domain=D, filter_rounds=2, delta=1e-6).fit(X, Y), "filter_rounds=2", "the filter is for repaired, pure ε", "leave"),
+    Bad("δ as written", lambda: DPAda(domain=D, reading=Reading(), delta=1e-6).fit(X, Y), "delta=1e-06", "the algorithm as written knows pure ε only", "None"),
+    Bad("a reading's clip as text", lambda: Reading(clip="x"), "clip='x'", "expected a number", "the default is 1e-10"),
     Bad("a reading's clip", lambda: Reading(clip=0.7), "clip=0.7", "expected a number", r"in \(0, 0\.5\)"),
-    Bad(
-        "a reading's switch", lambda: Reading(noise_in_round_1="no"), "noise_in_round_1='no'", "expected", "True",
-    ),
-    Bad(
-        "three classes", lambda: DPAda(domain=THREE).fit(X, Y), "3 classes", "DPAda is for two",
-        "PrivateBooster takes any number",
-    ),
-    Bad(
-        "continuous attributes", lambda: DiffPID3(domain=D).fit(X, Y), "age are continuous", "takes discrete attributes only",
-        r"fit it on domain.discretise\(10\)",
-    ),
-    Bad(
-        "more records than stated", lambda: DiffPID3(domain=DISCRETE, max_records=2).fit(
-            X.rename(columns={"age": "g"}).assign(g="a"), Y
-        ),
-        "max_records=2", "there are more", "state a larger public bound",
-    ),
-    Bad(
-        "a parameter misspelt", lambda: PrivateBooster(n_round=3), "'n_round'", "expected", "n_rounds", error=TypeError,
-        falls_short="Python's own message: a dataclass has no say in it",
-    ),
-    Bad(
-        "a parameter without its name", lambda: PrivateBooster(1.0), r"1\.0", "expected", "epsilon=", error=TypeError,
-        falls_short="Python's own message: a dataclass has no say in it",
-    ),
-    Bad(
-        "set_params misspelt", lambda: PrivateBooster().set_params(n_round=3), "'n_round'", "Invalid parameter",
-        r"Valid parameters are: .*'n_rounds'", theirs=True,
-    ),
+    Bad("a reading's switch", lambda: Reading(noise_in_round_1="no"), "noise_in_round_1='no'", "expected", "True"),
+    Bad("three classes", lambda: DPAda(domain=THREE).fit(X, Y), "3 classes", "DPAda is for two", "PrivateBooster takes any number"),
+    Bad("continuous attributes", lambda: DiffPID3(domain=D).fit(X, Y), "age are continuous", "takes discrete attributes only", r"fit it on domain.discretise\(10\)"),
+    Bad("more records than stated", lambda: DiffPID3(domain=DISCRETE, max_records=2).fit(X.rename(columns={"age": "g"}).assign(g="a"), Y), "max_records=2", "there are more", "state a larger public bound"),
+    Bad("a parameter misspelt", lambda: PrivateBooster(n_round=3), "'n_round'", "expected", "n_rounds", error=TypeError, falls_short="Python's own message: a dataclass has no say in it"),
+    Bad("a parameter without its name", lambda: PrivateBooster(1.0), r"1\.0", "expected", "epsilon=", error=TypeError, falls_short="Python's own message: a dataclass has no say in it"),
+    Bad("set_params misspelt", lambda: PrivateBooster().set_params(n_round=3), "'n_round'", "Invalid parameter", r"Valid parameters are: .*'n_rounds'", theirs=True),
     Bad("a depth from no records", lambda: balanced_depth(0, epsilon=1, n_trees=5), "n=0", "expected", "above 0"),
 ]  # fmt: skip
 
@@ -396,9 +351,7 @@ DOMAINS = [
         ("a Path", Path("d.yml"), r"Domain.from_yaml\('d.yml'\) reads"),
         ("a document", D.document(), r"Domain.from_document\(\{...\}\) reads"),
         ("a data set", dpnb.load("adult-standin"), "pass its attribute domain"),
-        ("a model", PrivateBooster(domain=D), "pass its attribute domain"),
         ("attributes", list(D.attributes), r"Domain\(attributes, classes\) makes one"),
-        ("the class", Domain, "see dpnb.Domain"),
         ("a number", 5, "see dpnb.Domain"),
     )
 ]
@@ -432,8 +385,6 @@ TABLES = [
     Bad("a column is missing", booster(X[["age"]]), "lacks the columns 'sex'", "it has 'age'", "rename or add"),
     Bad("a column too many", booster(X.assign(z=1)), "the domain does not know: 'z'", "X has columns", "drop them or add them"),
     Bad("three columns of an array", booster(np.zeros((4, 3))), "X has 3 features", "the domain has 2", "in this order: 'age', 'sex'"),
-    Bad("columns on two levels", booster(X.set_axis(pd.MultiIndex.from_product([["a"], X.columns]), axis=1)),
-        "lacks the columns 'age', 'sex'", "it has", "rename or add"),
     Bad("no y", booster(y=None), "y is None", "requires y", "pass a label for each record"),
     Bad("y is too short", booster(y=Y[:3]), "inconsistent numbers of samples", "pass one label a record", r"Domain\.check\(X, y\) counts them"),
     Bad("weights", lambda: PrivateBooster(domain=D).fit(X, Y, sample_weight=np.ones(4)), "sample_weight", "expected records that weigh the same", "leave it out", error=TypeError),
@@ -444,29 +395,20 @@ TABLES = [
         for where, domain in (("", {}), (", without a domain", {"domain": None}))
         for name, y, value in (
             ("a column's name", "default", "y of type str, 'default'"),
-            ("a dict", {"a": 1}, "y of type dict"),
-            ("a number", 3, "y of type int"),
-            ("a set", {"no", "yes"}, "y of type set"),
             ("sparse", sp.csr_matrix([[1, 0, 0, 1]]), "y of type csr_matrix"),
         )
     ],
-    Bad("y beside encoded records", lambda: PrivateBooster().fit(Records(X, Y, domain=D), Y), "y given beside encoded records",
-        "they carry their labels", r"call fit\(records\)"),
-    Bad("encoded on another domain", lambda: PrivateBooster(domain=THREE).fit(Records(X, Y, domain=D)), "domain differs",
-        "the one that the records were encoded with", "leave it None, or encode them on it"),
+    Bad("y beside encoded records", lambda: PrivateBooster().fit(Records(X, Y, domain=D), Y), "y given beside encoded records", "they carry their labels", r"call fit\(records\)"),
+    Bad("encoded on another domain", lambda: PrivateBooster(domain=THREE).fit(Records(X, Y, domain=D)), "domain differs", "the one that the records were encoded with", "leave it None, or encode them on it"),
     Bad("strict: outside", booster(X.assign(age=500), strict=True), "4 of 4 records: 500", r"outside \[0, 100\]", "`clip: true`"),
-    Bad("strict: unknown", booster(X.assign(sex="x"), strict=True), "first 'x'", "unknown values in column 'sex'", "`unknown: other`"),
     Bad("strict: a label", booster(y=["no", "x", "yes", "no"], strict=True), "first 'x'", "classes are 'no', 'yes'", "add the missing classes"),
-    Bad("strict: missing", booster(X.assign(age=np.nan), strict=True), "column 'age' hold NaN", "in 4 of 4 records", "`missing: true`"),
     Bad("strict: continuous y", booster(y=np.array([0.5, 1.2, 0.3, 0.1]), strict=True), "first 0.5", "classes are 0, 1", "map the labels"),  # an array of numbers holds codes
     Bad("without a domain: one class", booster(y=["no"] * 4, domain=None), r"one class: \('no',\)", "at least two classes", "list all"),
     Bad("without a domain: a label is missing", booster(y=["no", None, "yes", "no"], domain=None), "in 1 of 4 records", "labels hold NaN", "a name of its own"),
     Bad("without a domain: a number is missing", booster(X.assign(age=[1, None, 2, 3]), domain=None), "in 1 of 4 records", "'age' hold NaN", "drop these records"),
     Bad("without a domain: no records", booster(X[:0], Y[:0], domain=None), "from no records", "cannot infer a domain", "give a Domain"),
-    Bad("without a domain: lists in cells", booster(X.assign(sex=[[1], [2], [1], [2]]), domain=None), "values of column 'sex'",
-        r"must be a string or a number, got \[1\]", "convert them to texts", error=TypeError),
-    Bad("without a domain: continuous labels", booster(y=[0.5, 1.2, 0.3, 0.1], domain=None), "continuous", "expects discrete classes",
-        "Maybe you are trying to fit a classifier", theirs=True),
+    Bad("without a domain: lists in cells", booster(X.assign(sex=[[1], [2], [1], [2]]), domain=None), "values of column 'sex'", r"must be a string or a number, got \[1\]", "convert them to texts", error=TypeError),
+    Bad("without a domain: continuous labels", booster(y=[0.5, 1.2, 0.3, 0.1], domain=None), "continuous", "expects discrete classes", "Maybe you are trying to fit a classifier", theirs=True),
 ]  # fmt: skip
 
 # --- Models that are fitted, or not ---------------------------------------------------------------------------------
@@ -478,16 +420,11 @@ MODELS = [
     Bad("release before fit", lambda: PrivateBooster().release("x.json"), "PrivateBooster instance", "is not fitted yet", "Call 'fit'", theirs=True),
     Bad("importances before fit", lambda: PrivateBooster().feature_importances_, "'feature_importances_'", "expected a fitted model", r"call fit\(X, y\) first", AttributeError),
     Bad("one record in one dimension", lambda: MODEL.predict(np.array([1.0, 0.0])), "X is one-dimensional", "Reshape your data", r"X.reshape\(1, -1\)"),
-    Bad("one record of a table", lambda: MODEL.predict(X.iloc[0]), "X is one record", "expected a table", r"table.iloc\[\[0\]\]"),
     Bad("one record as a dict", lambda: MODEL.predict(X.iloc[0].to_dict()), "of type dict", "X is one record", r"pd.DataFrame\(\[X\]\)"),
     Bad("one record as a list", lambda: MODEL.predict([1.0, "f"]), r"1 dimension\(s\)", "Reshape your data", r"\[X\] for one record"),
     Bad("strict predict: a cell of 200 kB", lambda: STRICT.predict(X.assign(sex="x" * 200_000)), r"first 'x{76}\.\.\.", "unknown values", "map them"),
-    Bad("strict predict: unknown category", lambda: STRICT.predict(X.assign(sex="x")), "first 'x'", "unknown values in column 'sex'", "map them"),
     Bad("predict: columns renamed", lambda: MODEL.predict(X.rename(columns={"sex": "Sex "})), "lacks the columns 'sex'", "it has", "rename 'Sex ' to 'sex'"),
-    Bad("predict: the label's column too", lambda: MODEL.predict(X.assign(default=Y)), "does not know: 'default'", "X has columns", "drop them"),
-    Bad("score: too few labels", lambda: MODEL.score(X, Y[:3]), r"\[3, 4\]", "inconsistent numbers of samples", "pass", theirs=True,
-        falls_short="scikit-learn's own message"),
-    Bad("shape of no attribute", lambda: MODEL.shape("agee"), "'agee'", "no attribute", "did you mean 'age'"),
+    Bad("score: too few labels", lambda: MODEL.score(X, Y[:3]), r"\[3, 4\]", "inconsistent numbers of samples", "pass", theirs=True, falls_short="scikit-learn's own message"),
     Bad("shape of the other class", lambda: MODEL.shape("age", label="no"), "label='no'", "expected 'yes' or None", "upside down"),
     Bad("shape of no class", lambda: PrivateBooster(domain=THREE, n_rounds=1).fit(X, Y).shape("age"), "label=None", "expected one of", "'no', 'yes', 'maybe'"),
     Bad("explain for no class", lambda: MODEL.explain(X, label="x"), "label='x'", "expected 'yes' or None", "upside down"),
@@ -546,7 +483,6 @@ DOCUMENTS = [
         ("no such model", "n.json", "cannot read n.json", "No such file", r"did you mean 'm\.json'|is the name right"),
         ("a folder for a model", ".", r"cannot read \.", "Is a directory", "name a file in it"),
         ("a model cut short", "cut.json", "cut.json is not a JSON document", "expected a whole document", WHOLE),
-        ("a table for a model", "t.csv", "t.csv is not a model's JSON document: it begins with 'age,sex,", "expected a whole document", WHOLE),
         ("JSON a hundred thousand deep", "deep.json", "deep.json is not a model's JSON document", "expected a whole document", WHOLE),
     )
 ] + [
@@ -561,10 +497,8 @@ DOCUMENTS = [
     Bad("of another estimator", document(put("estimator", value="dpnb.papers.dpada:DPAda")), "a DPAda has model_", "damaged", AGAIN, DataError),
     Bad("bounds reversed", document(put("domain", "attributes", 0, "continuous", value=[9, 0])), "low=9, high=0", "must be low < high", "swap them", DataError),
     Bad("a class more", document(lambda d: d["domain"]["classes"].append("maybe")), "for 3 classes", "its model has no probabilities", AGAIN, DataError),
-    Bad("an unknown parameter", document(put("parameters", "colour", value=1)), "no parameter 'colour'", "damaged: a PrivateBooster", AGAIN, DataError),
     Bad("a parameter out of range", document(put("parameters", "epsilon", value=-5)), "epsilon=-5", "expected a positive number", AGAIN, DataError),
     Bad("a choice that is none", document(put("parameters", "vote", value="loud"), "f.json"), "vote='loud'", "expected one of", AGAIN, DataError),
-    Bad("no boosters", document(put("model", value={})), "a PrivateBooster has models_", "damaged", AGAIN, DataError),
     Bad("a score that is no number", document(put("model", "models_", 0, "table", "data", 0, value="nan")), "some scores", "no finite numbers", AGAIN, DataError),
     Bad("a score less", document(cut_short), "a table of", r"for \d+ blocks of another size", AGAIN, DataError),
     Bad("a block on no attribute", document(put(*AXIS, "attribute", value=99)), "attribute=99", "does not fit the domain", AGAIN, DataError),
@@ -575,7 +509,6 @@ DOCUMENTS = [
         Bad(f"a ledger of another {name}", document(put("parameters", name, value=value)), "its ledger is for", "its parameters are", AGAIN, DataError)
         for name, value in (("epsilon", 2.0), ("delta", 1e-6), ("neighbours", "replace"))
     ],
-    Bad("a ledger of another claim", document(put("ledger", "claimed", value=0.5)), "its ledger is for", "its parameters are", AGAIN, DataError),
     Bad("a ledger by another rule", document(put("ledger", "rule", value="zCDP")), "its ledger", "does not add up", AGAIN, DataError),
     Bad("a ledger of nothing", document(lambda d: d["ledger"].update(entries=[], epsilon=0.0)), "ε = 0", "nothing was released", AGAIN, DataError),
     Bad("an object of the system", document(put("model", "models_", 0, "object", value="subprocess:Popen")), "'subprocess:Popen'", "no class that documents hold", "update dpnb", DataError),
@@ -619,7 +552,6 @@ ATTRIBUTES = [
         ("one attribute, no list", lambda: Domain(Continuous("a", 0, 1), ("a", "b")), "got one, 'a'", "must be a list", r"write \[...\]"),
         ("dicts for attributes", lambda: Domain(({"name": "a"},), ("a", "b")), "got {'name': 'a'}", "Continuous or Categorical", "from_document"),
         ("a name twice", lambda: Domain((D["age"], D["age"]), ("a", "b")), "repeated: 'age'", "must be unique", "rename one"),
-        ("one class", lambda: Domain(D.attributes, ("a",)), r"got one class: \('a',\)", "at least two classes", "list all"),
         ("the target is an attribute", lambda: Domain(D.attributes, ("a", "b"), "age"), "target 'age'", "name of an attribute", "rename one"),
         ("an attribute misspelt", lambda: D["agee"], "'agee'", "no attribute", "did you mean 'age'"),
         ("edges of categories", lambda: D.edges(1, 3), "'sex' is categorical", "has no edges", "a continuous attribute"),
@@ -666,7 +598,6 @@ YAMLS = [
         ("a tag of Python", yaml("[f, m]", "!!python/tuple [f, m]"), "line 7: .*python/tuple", "not a YAML file", "check"),
         ("no classes", yaml('classes: ["no", "yes"]\n', ""), "it lacks 'classes'", KEYS, "dpnb domain draft"),
         ("class:", yaml("classes", "class"), "an unknown key 'class'", KEYS, "did you mean 'classes'"),
-        ("attribute:", yaml("attributes", "attribute"), "an unknown key 'attribute'", KEYS, "did you mean 'attributes'"),
         ("classes with codes", yaml('["no", "yes"]', "{no: 0, yes: 1}"), "got {'no': 0", f"classes {LIST}", "list all"),
         ("a class that is null", yaml('["no", "yes"]', "[no, null]"), "first 'yes'", "classes are 'no', 'null'", "add the missing"),
         ("attributes by name", written("classes: [a, b]\nattributes:\n  age: [0, 100]\n"), "got {'age': ", "attributes must be a list", "- name: "),
@@ -675,14 +606,11 @@ YAMLS = [
         ("bounds left empty", yaml("[0, 100]", ""), "got ''", BOUNDS, "bounds of 'age'"),
         ("neither bounds nor values", yaml("\n  continuous: [0, 100]", ""), "attribute 'age' reads {'name': 'age'}", READS, "or {name: ..., categorical"),
         ("bounds and values", yaml("categorical", "continuous: [0, 1]\n  categorical"), "attribute 'sex' reads", READS, "or {name: ..., categorical"),
-        ("one bound", yaml("[0, 100]", "[0]"), r"got \[0\]", BOUNDS, "bounds of 'age'"),
         ("a number for bounds", yaml("[0, 100]", "3"), "got 3", BOUNDS, "bounds of 'age'"),
-        ("min: and max:", yaml("continuous: [0, 100]", "min: 0\n  max: 100"), "attribute 'age' reads", READS, "or {name: ..., categorical"),
         ("1,000", yaml("[0, 100]", "[0, 1,000]"), r"got \[0, 1, '000'\]", BOUNDS, "bounds of 'age'"),
         ("continous:", yaml("continuous", "continous"), "attribute 'age' reads", "xpected {name: ...", "did you mean `continuous:`"),
         ("type: continuous", yaml("continuous: [0, 100]", "type: continuous\n  bounds: [0, 100]"), "'type': 'continuous'", READS, "or {name: ..., categorical"),
         ("clip of categories", yaml("[f, m]", "[f, m]\n  clip: true"), "attribute 'sex' reads", "have no `clip:`", "they may have `missing:`, `unknown:`"),
-        ("unknown of numbers", yaml("[0, 100]", "[0, 100]\n  unknown: other"), "attribute 'age' reads", "have no `unknown:`", "they may have `missing:`"),
         ("clipped:", yaml("[0, 100]", "[0, 100]\n  clipped: true"), "'clipped': True", "have no `clipped:`", "did you mean `clip:`"),
         ("unit: date with numbers", yaml("[0, 100]", "[0, 100]\n  unit: date"), r"got \[0, 100\]", "unit of 'age' is 'date'", r"write bounds as \[2001-01-01"),
         ("bounds twice", yaml("[0, 100]", "[0, 100]\n  continuous: [0, 50]"), "the key 'continuous'", "comes twice, again in line 6", "remove one"),
@@ -713,16 +641,14 @@ LOADS = [
     Bad("a header only", table("header.csv"), "leaves no record to train on: it holds column names only", "expected a line for each record", "below them", DataError),
     Bad("semicolons", table("semicolons.csv"), "separated by ';'", "it has 'age;sex;default'", 'write `separator: ";"`', DomainError),
     Bad("a column is missing", table("short.csv"), "lacks the columns 'age'", "it has 'sex', 'default'", "rename or add columns", DomainError),
-    Bad("no header", table("no-header.csv"), "lacks the columns 'age', 'sex', 'default'", "it has '20'", "rename or add", DomainError),
     Bad("a column twice", table("twice.csv"), "more than one column 'age'", "twice.csv has", "rename or remove", DomainError),
     Bad("a column too many", table("extra.csv"), "'id'", "does not mention", "list them under csv: ignore", DomainError),
     Bad("a line too long", table("ragged.csv"), "line 32 has 5 cells", "expected 3, as line 1 has", COMMAS, DataError),
     Bad("a line too short", table("short-row.csv"), "line 32 has 1 cell", "expected 3, as line 1 has", "was the file cut there", DataError),
-    Bad("a value outside", table("outside.csv"), r"records \(line 32\): 500", r"outside \[0, 100\]", "`clip: true`", DomainError),
     Bad("an unknown value", table("unknown.csv"), "first 'x'", "unknown values in column 'sex'", "`unknown: other`", DomainError),
     Bad("an unknown label", table("label.csv"), "first 'perhaps'", "classes are 'no', 'yes'", "map the labels", DomainError),
     Bad("a word for a number", table("word.csv"), "got 'old'", "must hold numbers", MARKER, DomainError),
-    Bad("a decimal comma", table("decimal.csv"), "got '20,5'", "must hold numbers", "convert them", DomainError),
+    Bad("a decimal comma", table("decimal.csv"), "got '20,5'", "must hold numbers", 'Write `decimal: ","`', DomainError),
     Bad("an empty cell", table("gone.csv"), "column 'age' hold NaN", "in 1 of 31 records", "`missing: true`", DomainError),
     Bad("an infinite number", table("inf.csv"), "'age' holds inf", "in 1 of 31 records", "`clip: true`", DomainError),
     Bad("Latin letters", table("latin.csv"), "byte 0xe9", "is not a CSV file in UTF-8", "save it in UTF-8", DataError),
@@ -731,7 +657,6 @@ LOADS = [
     Bad("half a gzip file", table("half.csv.gz"), "half.csv.gz", "damaged gzip file", "compress the table again", DataError),
     Bad("no domain", table("t.csv", domain=None), "got None", "needs domain=, the path of a YAML file", "dpnb domain draft", TypeError),
     Bad("a Domain for its file", table("t.csv", domain=D), "got an object of type Domain", "the path of a YAML file", "dpnb domain draft", TypeError),
-    Bad("a table for a domain file", table("t.csv", domain="t.csv"), "t.csv: it holds", KEYS, "dpnb domain draft", DomainError),
     Bad("a domain file for a table", table("d.yml"), "d.yml: a cell in line 2", "goes on after its closing quote", "double the quotes", DataError),
     Bad("a number for the test table", table("t.csv", test=5), "test is of type int", "expected a path", "such as 'test.csv'", TypeError),
     Bad("test table and seed", table("t.csv", test="t.csv", split_seed=1), "with a test file", "nothing is split", "leave out test or split_seed"),
@@ -739,7 +664,6 @@ LOADS = [
     Bad("a file without csv:", lambda: dpnb.load("t.csv", domain="d.yml"), "no data set 't.csv'", "expected 'csv:t.csv'", "with domain="),
     Bad("a Parquet file", lambda: dpnb.load("t.parquet"), "no data set 't.parquet'", "expected csv:FILE", "pandas reads other files"),
     Bad("a data set misspelt", lambda: dpnb.load("adlt"), "no data set 'adlt'", "There are adult, bank", "did you mean 'adult'"),
-    Bad("an option of another data set", lambda: dpnb.load("adult-standin", missing="keep"), "'missing'", "has no option", "there are drop, us_only", TypeError),
     Bad("us_only: yes", lambda: dpnb.load("adult-standin", us_only="yes"), "us_only='yes'", "expected one of", "False, True"),
     Bad("a split that is none", lambda: dpnb.load("adult-standin", split="half"), "split='half'", "expected one of", "'standard', 'merged'"),
     Bad("drop a number", table("t.csv", drop=5), "drop=5", "expected names of attributes", r"such as \['age', 'sex'\]", TypeError),
@@ -754,9 +678,6 @@ COMMANDS = [
     for status, line, stdin, value, expected, way in (
         (2, "", "", "fit | predict", "arguments are required", "see dpnb --help"),
         (2, "foo", "", "invalid choice: 'foo'", "choose from", "'card', 'domain', 'fit', 'predict'"),
-        (2, "predict", "", "model", "arguments are required", "see dpnb predict --help"),
-        (2, "predict m.json t.csv --output x.csv", "", "--output x.csv", "unrecognized arguments", "see dpnb predict --help"),
-        (2, "domain", "", "draft", "arguments are required", "see dpnb domain --help"),
         (2, "domain draft t.csv", "", "--target", "arguments are required", "see dpnb domain draft --help"),
         (1, "predict m.json", "", "standard input is empty", "expected a line of column names", "a line for each record"),
         (1, "predict t.csv t.csv", "", "t.csv is not a model's JSON document: it begins with 'age,sex,", "expected a whole document", WHOLE),
@@ -774,17 +695,12 @@ COMMANDS = [
         (1, "card m.json --report c.html --audit noo.txt", "", "cannot read noo.txt", "No such file", "is the name right"),
         (1, "card m.json --report c.html --audit latin.txt", "", "latin.txt", "is not the text of an audit", "python -m dpaudit"),
         (1, "domain draft t.csv --target defalt", "", "no column 'defalt'", "it has 'age'", "is 'default' one of them"),
-        (1, "domain draft empty.csv --target default", "", "empty.csv is empty", "expected a line of column names", "a line for each record"),
         (1, "domain draft t.csv --target default --out d.yml", "", "cannot write d.yml", "there is such a file", "name another"),
-        (1, "domain draft t.csv --target default --out no/d.yml", "", "cannot write no/d.yml", "there is no folder", "make it first"),
-        (1, "domain check dd.yml t.csv", "", "dd.yml", "No such file", "did you mean 'd.yml'"),
         (1, "domain check t.csv d.yml", "", "t.csv: it holds", KEYS, "dpnb domain draft"),
         *(
             (status, f"fit t.csv --domain d.yml --out n.json {words}", "", value, expected, way)
             for status, words, value, expected, way in (
                 (2, "--epsilon -1", "epsilon=-1.0", "expected a positive number", "or inf"),
-                (2, "--epsilon 1 --delta 2", "delta=2.0", "expected a number", "such as 1e-6"),
-                (2, "--epsilon 1 --neighbours swap", "neighbours='swap'", "expected one of", "'replace'"),
                 (1, "--epsilon 1 --out no/n.json", "cannot write no/n.json", "there is no folder", "make it first"),
                 (1, "--epsilon 1 --domain dd.yml", "dd.yml", "No such file", "did you mean 'd.yml'"),
             )
@@ -802,7 +718,6 @@ AUDITS = [
         ("made_up:good", "--epsilon", "arguments are required", HELP),
         ("made_up:good --epsilon 0", "--epsilon 0", "expected a positive number", "such as 1"),
         ("made_up:good --epsilon nan", "--epsilon nan", "expected a positive number", "such as 1"),
-        ("made_up:good --epsilon one", "'one'", "invalid float value", HELP),
         ("made_up:good --epsilon 1 --runs 5", "--runs 5", "expected at least 40", "1000 is usual"),
         ("made_up:good --epsilon 1 --delta 2", "--delta 2", "from 0 to below 1", "such as 1e-6"),
         ("made_up:good --epsilon 1 --confidence 99", "--confidence 99", "expected between 0 and 1", "such as 0.99"),
@@ -819,8 +734,6 @@ AUDITS = [
         ("made_up:nothing --epsilon 1", "returned NoneType", "no fit and no predict", "expected an unfitted estimator"),
         ("made_up:kind --epsilon 1", "returned type with a class", "not an object", "expected an unfitted estimator"),
         ("made_up:boom --epsilon 1", "KeyError: 'x'", "expected a function without arguments", "that returns an estimator"),
-        ("made_up:argument --epsilon 1", "missing 1 required positional argument: 'a'", "expected a function without arguments", "that returns an estimator"),
-        ("made_up:good --epsilon 1 --foo", "--foo", "unrecognized arguments", HELP),
     )
 ] + [
     Bad(
@@ -833,7 +746,6 @@ AUDITS = [
             (2, "", "grid", "arguments are required", "see python -m private_trees.experiments --help"),
             (2, "diffprf", "invalid choice: 'diffprf'", "choose from", "'diffprfs'"),
             (2, "lineage --jobs 0", "--jobs 0", "expected", "at least 1"),
-            (2, "lineage --jobs two", "'two'", "invalid int value", "see python -m private_trees.experiments --help"),
             (1, "lineage --results t.csv", "results to t.csv", "it is a file", "name a folder"),
             (1, "lineage --results /proc/x", "results to /proc/x", "No such file", "name a folder that you may write to"),
             (1, "lineage --results results", r"results/lineage\.csv", "its columns are not method, dataset", "move it away"),
@@ -861,7 +773,6 @@ BUDGETS = [
     Bad("more than is left", lambda: Budget(epsilon=0.5).fit(PrivateBooster(domain=D), X, Y), "ε = 1 more", "the total is 0.5", "0.5 is left", BudgetExceededError),
     Bad("δ in a pure budget", lambda: Budget(epsilon=5).fit(PrivateBooster(domain=D, delta=1e-6), X, Y), "δ = 1e-06 more", "might make ε = ∞", "state a delta for the budget", BudgetExceededError),
     Bad("a fit without a domain", lambda: Budget(epsilon=5).fit(PrivateBooster(n_rounds=1), X, Y), "domain=None", "expected a Domain", "pass it to the estimator", BudgetExceededError),
-    Bad("a fit without privacy", lambda: Budget(epsilon=5).fit(AdaBoost(domain=D), X, Y), "ε = ∞ more", "the total is 5", "5 is left", BudgetExceededError),
     Bad("a model of scikit-learn", lambda: Budget(epsilon=5).fit(DecisionTreeClassifier(), X, Y), "of type DecisionTreeClassifier", "expected an estimator of this package", "PrivateBooster", TypeError),
     Bad("book a model", lambda: Budget(epsilon=5).book(MODEL), "of type PrivateBooster", "expected a Ledger", "pass its ledger_", TypeError),
     Bad("book another relation", lambda: Budget(epsilon=5).book(Ledger(neighbours="replace", claimed=1)), "a ledger for 'replace'", "a budget for 'add-remove'", "fit with the same"),

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from itertools import accumulate, combinations
 from typing import Any
 
@@ -31,7 +32,17 @@ from dpnb.records.losses import Clipped, Margins, Softmax, fixed, loss_of
 from dpnb.records.memory import ScoredRecords
 from dpnb.records.shapes import Block, Layout, category_axis, interval_axis, layout_of
 from dpnb.settings import MORE_GROUPS, MORE_STUMPS, ROUNDS
-from stage_records import DELTA, EVERYTHING, Encoded, domain_of, neighbour, sample
+from stage_records import (
+    DELTA,
+    EVERYTHING,
+    Encoded,
+    choices_at,
+    domain_of,
+    half_of_the_sensitivity,
+    neighbour,
+    noise_of_one_block,
+    sample,
+)
 
 
 @dataclass
@@ -175,7 +186,7 @@ def everything(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("everything")
 @pytest.mark.parametrize("fits", [25, pytest.param(330, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("replaced", [False, True], ids=["add-remove", "replace"])
-@pytest.mark.parametrize("n_classes", [2, 3, 4, 5])
+@pytest.mark.parametrize("n_classes", [2, 3, pytest.param(4, marks=pytest.mark.nightly), 5])
 def test_no_record_changes_more_than_its_stage_pays_for(n_classes: int, replaced: bool, fits: int) -> None:
     found, n = worst(n_classes=n_classes, replaced=replaced, fits=fits, seed=n_classes)
     assert set(found) == {*STAGES.values()} - {"products"}
@@ -286,56 +297,26 @@ def test_scores_over_bins_are_exact_while_records_times_attributes_are_at_most_2
     assert off(2**25) > 0  # broken twin: as many records
 
 
-def _twice(residuals: Any) -> Any:
-    return lambda self, score, labels: 2 * residuals(self, score, labels)
-
-
-def _half(choose: Any) -> Any:
-    """Stumps at half of the sensitivity."""
-
-    def chosen(self: Any, layout: Any, times: int, mechanism: Any, epsilon: float) -> Any:
-        return choose(
-            self, layout, times, lambda s, **how: mechanism(s, **how | {"sensitivity": 0.25}), epsilon
-        )
-
-    return chosen
-
-
-def _too_narrow(choose: Any) -> Any:
-    """Fine attributes and groups at a third of the range."""
-
-    def chosen(
-        self: Any, options: Any, scores: Any, times: int, rho: float, most: float, width: float, what: str
-    ) -> Any:
-        return choose(self, options, scores, times, rho, most / 3, width / 3, what)
-
-    return chosen
-
-
-def _one_block(noisy: Any) -> Any:
-    """Noise as if a record were in one cell of all blocks together."""
-
-    def less(self: Any, layout: Any, sums: Any, rho: float, reach: float, shares: Any, what: str) -> Any:
-        return noisy(self, layout, sums, rho, reach, np.ones_like(shares), what)
-
-    return less
+def weights_doubled(patch: pytest.MonkeyPatch) -> None:
+    residuals = Margins.residuals
+    patch.setattr(Margins, "residuals", lambda self, score, labels: 2 * residuals(self, score, labels))
 
 
 @pytest.mark.usefixtures("everything")
 @pytest.mark.parametrize(
-    ("where", "name", "twin", "caught"),
+    ("broken", "caught"),
     [
-        (Margins, "residuals", _twice, {"stumps", "groups", "sweeps"}),
-        (Stages, "_choose_stumps", _half, {"stumps"}),
-        (Stages, "_choose", _too_narrow, {"fine attributes", "groups"}),
-        (Stages, "noisy", _one_block, {"counts", "curvatures", "sweeps"}),
+        (weights_doubled, {"stumps", "groups", "sweeps"}),
+        (half_of_the_sensitivity, {"stumps"}),
+        (partial(choices_at, 1 / 3), {"fine attributes", "groups"}),
+        (noise_of_one_block, {"counts", "curvatures", "sweeps"}),
     ],
     ids=["weights above 1", "half of the sensitivity", "a range too narrow", "blocks that share their noise"],
 )
 def test_stages_that_pay_too_little_are_caught(
-    where: Any, name: str, twin: Any, caught: set[str], monkeypatch: pytest.MonkeyPatch
+    broken: Callable[[pytest.MonkeyPatch], None], caught: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(where, name, twin(getattr(where, name)))
+    broken(monkeypatch)
     found, _ = worst(n_classes=2, replaced=False, fits=12, seed=1)
     assert {stage for stage, most in found.items() if most > 0.05} >= caught
 
@@ -832,7 +813,7 @@ def test_groups_that_there_cannot_be_are_not_paid_for() -> None:
     assert paid == [Settings().of_groups, 0.0]
 
 
-@pytest.mark.parametrize("delta", [1e-9, 1e-5])
+@pytest.mark.parametrize("delta", [pytest.param(1e-9, marks=pytest.mark.nightly), 1e-5])
 @pytest.mark.parametrize("epsilon", [0.05, 0.1, 1.0, 5.0])
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
 @pytest.mark.parametrize("n_classes", [2, 4])

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from scipy.stats import binom
 
-import unseen_subjects
+import audit_subjects
 from dpaudit import AttackError
 from private_trees.studies import subjects as study
 from private_trees.studies.runs import Cell, missing, read
@@ -81,7 +81,7 @@ def test_cells_of_an_auditor_that_is_gone_are_kept_and_not_measured(root: Path) 
 
 
 def deltas_are_right(rows: pd.DataFrame) -> bool:
-    deltas = rows["method"].map({name: study.delta_of(s) for name, s in study.subjects().items()})
+    deltas = rows["method"].map({name: s.delta for name, s in study.subjects().items()})
     return bool((rows["delta"] == deltas).all())
 
 
@@ -95,7 +95,7 @@ def test_results_hold_the_delta_of_each_claim(root: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "delta"), [("square root missing", unseen_subjects.DELTA), ("fixed seed", 0)]
+    ("name", "delta"), [("square root missing", audit_subjects.DELTA), ("fixed seed", 0)]
 )
 def test_the_claim_is_audited_with_its_delta(
     name: str, delta: float, monkeypatch: pytest.MonkeyPatch
@@ -141,7 +141,7 @@ def test_a_slow_subject_does_not_pause_in_an_audit_and_does_again_afterwards(
     assert study.convict(subject, runs=20, seed=0, confidence=0.99)[0]
     assert set(pauses) == {0}
     subject.factory().fit(np.zeros((2, 2)), [0, 1])
-    assert pauses[-1] == unseen_subjects.PAUSE > 0  # broken twin
+    assert pauses[-1] == audit_subjects.PAUSE > 0  # broken twin
 
 
 def test_fits_are_counted_and_the_class_is_left_as_it_was() -> None:

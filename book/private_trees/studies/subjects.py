@@ -1,9 +1,9 @@
 """The auditor on subjects with a known verdict: after how many fits it convicts, and how often it errs.
 
-Those of ``tests/audit_subjects.py`` are known, for the auditor was developed on them; those of
-``tests/unseen_subjects.py`` are new, for they were written before today's auditor. A cell's reading is the auditor:
-"before" one that bet on one pair, which is gone, so that its rows are kept; "after" today's, at 99 %; "after, 95 %" the
-same at that confidence, on honest subjects alone. Of a broken subject a cell is one audit, of an honest one a block.
+They stand in ``tests/audit_subjects.py``. Some are known, for the auditor was developed on them; others are new, for
+they were written before today's auditor. A cell's reading is the auditor: "before" one that bet on one pair, which is
+gone, so that its rows are kept; "after" today's, at 99 %; "after, 95 %" the same at that confidence, on honest subjects
+alone. Of a broken subject a cell is one audit, of an honest one a block.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def convict(subject: Any, *, runs: int, seed: int, confidence: float) -> tuple[b
     )
     settings = AuditSettings(
         claimed=subject.claimed,
-        delta=delta_of(subject),
+        delta=subject.delta,
         neighbours=subject.neighbours,
         runs=runs,
         confidence=confidence,
@@ -68,7 +68,7 @@ def convict(subject: Any, *, runs: int, seed: int, confidence: float) -> tuple[b
     ticks = count()
     with (
         counted(type(subject.factory())) as fits,
-        patch("unseen_subjects.PAUSE", 0.0),
+        patch("audit_subjects.PAUSE", 0.0),
         patch("time.time", lambda: 1e9 + next(ticks) / 1_000),  # a fit a millisecond, on any machine
     ):
         try:
@@ -96,25 +96,19 @@ def counted(kind: Any) -> Iterator[list[None]]:
 
 @cache
 def subjects() -> dict[str, Any]:
-    """The subjects by name, from a checkout of the project; none where there are no such files."""
-    found: list[Any] = []
-    for module, table in (("audit_subjects", "SUBJECTS"), ("unseen_subjects", "UNSEEN")):
-        file = Path(__file__).resolve().parents[3] / "tests" / f"{module}.py"
-        if not file.is_file():
-            return {}
-        if module not in sys.modules:  # the second one imports the first
-            spec = importlib.util.spec_from_file_location(module, file)
-            assert spec is not None
-            assert spec.loader is not None
-            sys.modules[module] = importlib.util.module_from_spec(spec)
-            spec.loader.exec_module(sys.modules[module])
-        found += getattr(sys.modules[module], table)
-    return {subject.name: subject for subject in found}
-
-
-def delta_of(subject: Any) -> float:
-    """The δ of a subject's claim; only new subjects have one."""
-    return float(getattr(subject, "delta", 0.0))
+    """The subjects by name, from a checkout of the project; none where there is no such file."""
+    module = "audit_subjects"
+    file = Path(__file__).resolve().parents[3] / "tests" / f"{module}.py"
+    if not file.is_file():
+        return {}
+    if module not in sys.modules:
+        spec = importlib.util.spec_from_file_location(module, file)
+        assert spec is not None
+        assert spec.loader is not None
+        sys.modules[module] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[module])
+    found: dict[str, Any] = sys.modules[module].BY_NAME
+    return found
 
 
 # --- Measures -------------------------------------------------------------------------------------------------
@@ -166,7 +160,7 @@ def subjects_grid() -> Study:
                 seed=range(blocks),
                 n_rounds=runs,
             )
-    return Study(NAME, found, measure, delta=lambda cell: delta_of(subjects()[cell.method]))
+    return Study(NAME, found, measure, delta=lambda cell: subjects()[cell.method].delta)
 
 
 def compared(folder: Path | None = None) -> pd.DataFrame:
@@ -189,10 +183,10 @@ def compared(folder: Path | None = None) -> pd.DataFrame:
     alarms = honest.groupby(["utility", "method"])[["convicted", "audits"]].sum()
     about = {
         name: {
-            "origin": "new" if hasattr(subject, "kind") else "known",
-            "kind": getattr(subject, "kind", subject.channel or "honest"),
+            "origin": "new" if subject.kind else "known",
+            "kind": subject.kind or subject.channel or "honest",
             "loss": subject.loss,
-            "delta": delta_of(subject),
+            "delta": subject.delta,
         }
         for name, subject in subjects().items()
     }

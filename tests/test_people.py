@@ -344,10 +344,10 @@ def test_no_fit_stops_or_warns_for_how_many_records_a_person_has(people: Any) ->
 def test_a_budget_is_of_records_or_of_people() -> None:
     X, y, people = others(np.random.default_rng(0), 100)
     model = clone(LEARNERS["EDPRF"]).set_params(epsilon=0.4)
-    budget = Budget(epsilon=1.0, unit="person")
+    budget = Budget(epsilon=2.0, unit="person")
     budget.fit(model, X, y, people=people)
     budget.fit(model, Records(X, y, domain=CLASSES, people=people))
-    assert budget.left == pytest.approx(0.2)
+    assert budget.left == pytest.approx(1.2)
     for use in (
         lambda: budget.fit(model, X, y),
         lambda: budget.fit(model, Records(X, y, domain=CLASSES)),
@@ -357,7 +357,7 @@ def test_a_budget_is_of_records_or_of_people() -> None:
     ):
         with pytest.raises(ValueError, match="costs of records and of people do not add up"):
             use()
-    assert budget.left == pytest.approx(0.2)
+    assert budget.left == pytest.approx(1.2)
 
 
 def test_a_file_is_split_by_people(tmp_path: Path) -> None:

@@ -212,7 +212,7 @@ class Table:
     """A records door of one number: sums over the bins of fine attributes, as many records might make them."""
 
     def __init__(self, sums: np.ndarray, squares: np.ndarray) -> None:
-        self.loss, self.sums, self.summed = loss_of(2), sums, squares
+        self.loss, self.unit, self.sums, self.summed = loss_of(2), "record", sums, squares
 
     def residuals(self, layout: Layout) -> np.ndarray:
         return self.sums[None]
@@ -700,7 +700,7 @@ class Steady:
     """A records door whose sums are always the same, and the moves that it is asked for."""
 
     def __init__(self) -> None:
-        self.loss, self.moves = loss_of(2), []
+        self.loss, self.unit, self.moves = loss_of(2), "record", []
 
     def counts(self, layout: Layout) -> np.ndarray:
         return np.full(layout.total, 100.0)

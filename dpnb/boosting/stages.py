@@ -74,7 +74,6 @@ class Stages:
 
     def __post_init__(self) -> None:
         self.loss = self.data.loss
-        self.unit = self.curator.ledger.unit
         self.constant = np.zeros(self.loss.n_problems)
         self.blocks: list[Block] = []
         self.tables: list[Floats] = []
@@ -337,7 +336,7 @@ class Stages:
             self.data.squares(layout) + 4 * FINE_Z**2
         )
         parts = np.floor(np.maximum(above, 0) / FINE_STEP) * FINE_STEP
-        touched = 1 if self.unit == "record" else max(layout.sizes)
+        touched = 1 if self.data.unit == "record" else max(layout.sizes)
         up = self.loss.absolute + 2 * FINE_STEP * self.loss.n_problems * touched
         down = up + self.loss.square / 4
         none = 10 * math.sqrt(self.domain.n_attributes / (2 * self.rho))
@@ -469,7 +468,7 @@ class Stages:
         steps stays one. A person is in many, so that there steps are the finest, and nothing is rounded.
         """
         unit = finest = 1 / FIXED_POINT
-        if self.unit == "record":
+        if self.data.unit == "record":
             sd = max(reach * math.sqrt(1 / (2 * rho * float(shares.max()))), finest)  # without noise it is 0
             unit = min(max(finest, 2.0 ** math.ceil(math.log2(sd)) / STEPS_A_SCALE), 1.0)
             reach = math.ceil(reach / unit) * unit if len(sums) == 1 else reach + math.sqrt(len(sums)) * unit
@@ -480,7 +479,7 @@ class Stages:
             sensitivity=reach,
             unit=unit,
             shares=shares[None],
-            changed=len(sums) * (len(layout.blocks) if self.unit == "record" else layout.total),
+            changed=len(sums) * (len(layout.blocks) if self.data.unit == "record" else layout.total),
             what=what,
         )
         return noisy.astype(float)

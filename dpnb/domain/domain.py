@@ -302,19 +302,18 @@ class Domain:
             _ = None if labels is None else self.encode_labels(labels)
         except DomainError as error:
             problems.append(str(error))
-        of_people: list[str] = []
-        if people is not None:
-            found = people_of(people, missing=self.missing)
-            of_people = [found.in_words(), *notes_on_index(as_frame(X), people, of="person")]
-            if len(found.known) != len(columns[0]):
-                problems.append(
-                    f"there are {len(columns[0])} records and {len(found.known)} names of people; pass the person of "
-                    "each record"
-                )
+        owners = None if people is None else people_of(people, missing=self.missing)
+        if owners is not None and len(owners.known) != len(columns[0]):
+            problems.append(
+                f"there are {len(columns[0])} records and {len(owners.known)} names of people; pass the person of each "
+                "record"
+            )
         if problems:
             raise DomainError("\n".join([*problems, f"({local})"]))
-        fits = f"all {len(columns[0])} records fit the domain ({local})"
-        return "\n- ".join([fits, *of_people, *self.oddities(X, y)])
+        said = [f"all {len(columns[0])} records fit the domain ({local})"]
+        if owners is not None:
+            said += [owners.in_words(), *notes_on_index(as_frame(X), people, of="person")]
+        return "\n- ".join([*said, *self.oddities(X, y)])
 
     def oddities(self, X: pd.DataFrame | ArrayLike, y: Any = None) -> list[str]:
         """Values that fit and are odd, in words; parameters and privacy are those of :meth:`check`."""

@@ -51,7 +51,7 @@ def _is_unicode(text: str) -> bool:
         return False
 
 
-class People(NamedTuple):
+class Owners(NamedTuple):
     """Whose each record is."""
 
     known: Bools  # (n,) whether the record names a person
@@ -67,7 +67,7 @@ class People(NamedTuple):
         return text + (f"; {nobodys} more name no person, and have no vote" if nobodys else "")
 
 
-def people_of(ids: ArrayLike | pd.Series[Any], *, missing: Collection[Hashable] = ()) -> People:
+def people_of(ids: ArrayLike | pd.Series[Any], *, missing: Collection[Hashable] = ()) -> Owners:
     """Find whose each record is.
 
     Parameters
@@ -90,7 +90,7 @@ def people_of(ids: ArrayLike | pd.Series[Any], *, missing: Collection[Hashable] 
         names_one &= np.array([not _is_mute(label) for label in labels], bool)
     known[known] = names_one
     person, names = pd.factorize(labels[names_one])
-    return People(known, person, names, np.bincount(person, minlength=len(names)))
+    return Owners(known, person, names, np.bincount(person, minlength=len(names)))
 
 
 def _is_mute(label: int | str) -> bool:

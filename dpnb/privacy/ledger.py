@@ -683,9 +683,6 @@ class Budget:
         ValueError For a parameter out of range or another relation, in which case no record is read and nothing is
             reserved.
         """
-        self._check_unit(
-            "record" if people is None and getattr(X, "unit", "record") == "record" else "person"
-        )
         with self._lock:
             after, scope = self._admitted(model)
             if model.domain is None and not isinstance(getattr(X, "domain", None), Domain):
@@ -693,7 +690,12 @@ class Budget:
                     "domain=None reads bounds and categories off the records, ε = ∞: expected a Domain, pass it to "
                     "the estimator. No record was read"
                 )
-            self._ledger = after
+            before, self._ledger = self._ledger, after
+            try:
+                self._check_unit(getattr(X, "unit", "record") if people is None else "person")
+            except ValueError:
+                self._ledger = before
+                raise
         stated, claim = scope.cost, float(model.epsilon)
         model.fit(X, y, **({} if people is None else {"people": people}))
         scope.what, scope.rule = type(model).__name__, SEQUENTIAL

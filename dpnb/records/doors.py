@@ -250,9 +250,11 @@ class ScoredDoor(Protocol):
     Attributes
     ----------
     loss : what residuals are, see :class:`Margins` and :class:`Softmax`.
+    unit : as of the training set.
     """
 
     loss: Loss
+    unit: Unit
 
     def counts(self, layout: Layout) -> Floats:
         """Number of records in each cell, (cells,)."""

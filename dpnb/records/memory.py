@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 
 from ..arrays import Floats, Ints, check_cells
 from ..domain import Domain
-from ..domain.people import People, people_of
+from ..domain.people import Owners, people_of
 from .bags import Bags, Copies, Keys, label_keys, numbered, record_keys, uniforms
 from .doors import BinnedRecords, CohortDoor, RecordsDoor, ScoredDoor, ValueCounts, WeightedDoor
 from .grid import Grid, Stump, grid_of
@@ -69,7 +69,7 @@ class Records(RecordsDoor):
         self._one_hot: tuple[Grid, csr_array] | None = None
         self.columns = np.ascontiguousarray(matrix.T)
 
-    def _vote(self, people: People, matrix: Floats) -> Floats:
+    def _vote(self, people: Owners, matrix: Floats) -> Floats:
         """Keep the records of people, with their votes; returns what is kept of the matrix."""
         if len(people.known) != len(matrix):
             numbers = f": {len(matrix)} records, {len(people.known)} people" if self.strict else ""
@@ -399,7 +399,7 @@ class ScoredRecords(ScoredDoor):
     """All records with scores, in memory."""
 
     def __init__(self, records: Records, loss: Loss) -> None:
-        self.loss = loss
+        self.loss, self.unit = loss, records.unit
         self._columns = records.columns
         self._labels = records.labels
         self._score = np.zeros((self.loss.n_problems, len(self._labels)))

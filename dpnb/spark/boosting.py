@@ -102,7 +102,7 @@ class SparkScored(ScoredDoor):
     """The records of a :class:`SparkTable` with scores; a question is one pass over the blocks."""
 
     def __init__(self, table: SparkTable, finest: Cuts, loss: Loss) -> None:
-        self.loss = loss
+        self.loss, self.unit = loss, table.unit
         self._finest = finest
         self._encoding = table.encoding_at(finest)
         self._scores = FixedPointScores(self.loss, np.zeros(self.loss.n_problems, np.int64))

@@ -46,7 +46,7 @@ from .frames import as_frame, as_series, columns_of, is_table, objects
 from .hints import another_order, notes, notes_on_copies, notes_on_index, notes_on_target
 from .misfits import Misfit, joined, lacking, raise_misfits
 from .moves import Moves
-from .people import people_of
+from .people import Owners, people_of
 from .rows import PLAIN, CsvFormat
 
 
@@ -286,34 +286,33 @@ class Domain:
         holder, who has the records, may see it. It spends no ε.
         """
         local = "a local check, which is not private and spends no ε"
-        misfits = self.replaced_and_misfits(X)[1]
-        columns = self._columns(X)
-        problems = [joined(misfits)] if misfits else []
-        if not len(columns[0]):
-            problems.append("there are no records, and a model of none is noise; pass those to learn from")
-        if misfits and not is_table(X) and (order := another_order(self.attributes, columns)):
-            problems.append(order)
-        labels = None if y is None else as_series(y)
-        if labels is not None and len(labels) != len(columns[0]):
-            problems.append(
-                f"there are {len(columns[0])} records and {len(labels)} labels; pass one label a record"
-            )
-        try:
-            _ = None if labels is None else self.encode_labels(labels)
-        except DomainError as error:
-            problems.append(str(error))
         owners = None if people is None else people_of(people, missing=self.missing)
-        if owners is not None and len(owners.known) != len(columns[0]):
-            problems.append(
-                f"there are {len(columns[0])} records and {len(owners.known)} names of people; pass the person of each "
-                "record"
-            )
-        if problems:
+        if problems := [*self._problems(X, y, owners)]:
             raise DomainError("\n".join([*problems, f"({local})"]))
-        said = [f"all {len(columns[0])} records fit the domain ({local})"]
+        said = [f"all {len(self._columns(X)[0])} records fit the domain ({local})"]
         if owners is not None:
             said += [owners.in_words(), *notes_on_index(as_frame(X), people, of="person")]
         return "\n- ".join([*said, *self.oddities(X, y)])
+
+    def _problems(self, X: Any, y: Any, owners: Owners | None) -> Iterator[str]:
+        """What does not fit, in words."""
+        misfits, columns = self.replaced_and_misfits(X)[1], self._columns(X)
+        if misfits:
+            yield joined(misfits)
+        n = len(columns[0])
+        if not n:
+            yield "there are no records, and a model of none is noise; pass those to learn from"
+        if misfits and not is_table(X) and (order := another_order(self.attributes, columns)):
+            yield order
+        labels = None if y is None else as_series(y)
+        if labels is not None and len(labels) != n:
+            yield f"there are {n} records and {len(labels)} labels; pass one label a record"
+        try:
+            _ = None if labels is None else self.encode_labels(labels)
+        except DomainError as error:
+            yield str(error)
+        if owners is not None and len(owners.known) != n:
+            yield f"there are {n} records and {len(owners.known)} names of people; pass the person of each record"
 
     def oddities(self, X: pd.DataFrame | ArrayLike, y: Any = None) -> list[str]:
         """Values that fit and are odd, in words; parameters and privacy are those of :meth:`check`."""

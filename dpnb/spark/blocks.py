@@ -108,23 +108,25 @@ class Encoder:
         labels, misfit = label_column(target, self.domain, strict=self.strict)
         if misfit is not None:
             misfits[-1] = misfit
-        keys: Keys = np.empty(0, np.uint64)
+        named: Keys = np.empty(0, np.uint64)
         if self.key is not None:
-            keys = label_keys(key_column(columns[self.domain.n_attributes + 1]))
-        repeated, counts = int(np.sum(np.diff(np.sort(keys)) == 0)), np.empty(0, np.int64)
-        if self.person:
-            repeated, counts = 0, np.asarray(columns[-1].to_numpy(), np.int64)
-        elif len(keys) and not misfits:
-            keys = record_keys(keys, values, labels)
-        return {
+            named = label_keys(key_column(columns[self.domain.n_attributes + 1]))
+        keys = named
+        if len(named) and not (self.person or misfits):
+            keys = record_keys(named, values, labels)
+        return self._whose(named, columns[-1]) | {
             "n": len(table),
             "codes": codes.tobytes(),
             "labels": labels.astype(_label_type(self.domain)).tobytes(),
             "keys": keys.tobytes(),
-            "counts": counts.tobytes(),
-            "repeated": repeated,
             "misfits": pickle.dumps(misfits),
         }
+
+    def _whose(self, named: Keys, last: pa.Array) -> dict[str, Any]:
+        """How many records each record's person has, or how many keys of records repeat."""
+        if self.person:
+            return {"counts": np.asarray(last.to_numpy(), np.int64).tobytes(), "repeated": 0}
+        return {"counts": b"", "repeated": int(np.sum(np.diff(np.sort(named)) == 0))}
 
 
 def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:

@@ -104,10 +104,7 @@ def binary_candidates(
     nominal = (~continuous).repeat(sizes).nonzero()[0]
 
     # Left of interval k are the records of the first k values.
-    below = np.zeros((len(counts.counts) + 1, domain.n_classes))
-    for c, own in enumerate(counts.counts.T):
-        # Whole numbers are added up far faster than floats.
-        below[1:, c] = (own * FIXED_POINT).astype(np.int64).cumsum() / FIXED_POINT
+    below = _running_sums(counts.counts)
     before = below.take(first_cell, axis=0)
     if totals is None:
         totals = below.take(first_cell + present, axis=0) - before
@@ -133,6 +130,14 @@ def binary_candidates(
     points[cut - 1] = up_to_cut
     points[cut] -= up_to_cut
     return Candidates(starts, question, low, high, lattice, points / width.repeat(sizes), left, totals)
+
+
+def _running_sums(counts: Floats) -> Floats:
+    """Sums of the first 0, 1, ... rows, (rows + 1, classes); whole numbers are added up far faster than floats."""
+    sums = np.zeros((len(counts) + 1, counts.shape[1]))
+    for c, own in enumerate(counts.T):
+        sums[1:, c] = (own * FIXED_POINT).astype(np.int64).cumsum() / FIXED_POINT
+    return sums
 
 
 def multiway_scores(counts: ValueCounts, *, totals: Floats, score: Score) -> Floats:

@@ -78,23 +78,33 @@ class Tree:
             raise ValueError(
                 f"a tree of {n} nodes and {domain.n_classes} classes has values of {self.value.shape}"
             )
-        inner = kind != LEAF
+        self._check_splits(domain)
+        self._check_order(domain)
+        if not np.isfinite(self.value[kind == LEAF]).all():
+            raise ValueError("a tree has a leaf without finite values")
+
+    def _check_splits(self, domain: Domain) -> None:
+        """Raise ValueError unless every split is one of an attribute's."""
+        kind, attribute, cut = self.splits
+        inner, codes = kind != LEAF, cut[..., 0] if cut.ndim == 2 else cut
         known = np.isin(kind, [LEAF, THRESHOLD, ONE_VS_REST, MULTIWAY, BINNED])
         if not (known.all() and (attribute[inner] >= 0).all() and (attribute < domain.n_attributes).all()):
             raise ValueError("a tree has splits of no known kind or attribute")
         numeric, levels = domain.continuous[attribute], domain.cardinalities[attribute]
         named = (kind == ONE_VS_REST) | (kind == MULTIWAY)
-        codes = arrays["cut"]
         fits = ~inner | np.where(named, ~numeric, (kind == THRESHOLD) | numeric)
         fits &= ~((kind == ONE_VS_REST) | ((kind == THRESHOLD) & ~numeric)) | (
             (codes >= 0) & (codes < levels)
         )
-        fits &= ~np.isin(kind, [THRESHOLD, BINNED]) | ~np.isnan(cut).reshape(n, -1).any(axis=1)
+        fits &= ~np.isin(kind, [THRESHOLD, BINNED]) | ~np.isnan(cut).reshape(len(kind), -1).any(axis=1)
         if not fits.all():
             raise ValueError(
                 f"a tree has a split that does not fit the domain, at node {int(np.argmin(fits))}"
             )
-        branches = self.splits.n_branches(domain.cardinalities)
+
+    def _check_order(self, domain: Domain) -> None:
+        """Raise ValueError unless all nodes but the root are children, and come after their parents."""
+        n, branches = self.n_nodes, self.splits.n_branches(domain.cardinalities)
         parents = np.repeat(np.arange(n), branches)
         within = np.arange(len(parents)) - np.repeat(np.cumsum(branches) - branches, branches)
         children = self.first_child[parents] + within
@@ -102,8 +112,6 @@ class Tree:
             raise ValueError("a tree has nodes that are no child, or children that come before their parent")
         if self.depth[0] != 0 or (self.depth[children] != self.depth[parents] + 1).any():
             raise ValueError("a tree has nodes whose depth is not one more than their parent's")
-        if not np.isfinite(self.value[~inner]).all():
-            raise ValueError("a tree has a leaf without finite values")
 
     def children(self, node: int, domain: Domain) -> list[tuple[str, int]]:
         """Condition and number of each child of a node."""

@@ -308,7 +308,7 @@ def replay_fit(
         for data, has_own in ((first, own[0]), (second, own[1])):
             if not has_own:
                 copies = {}
-            elif bags is None or bags.mode in POSITIONAL:
+            elif bags is None or bags.mode in ("full", *POSITIONAL):  # there is nothing to average over
                 copies = {1: _forced(fit, data, script, rule=shared)}
             else:
                 assert without.keys is not None

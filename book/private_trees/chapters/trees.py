@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import clone
 
 from dpnb import Curator
 from dpnb.arrays import Floats
 from dpnb.privacy.lattice import Lattice
+from dpnb.replay.tape import replay_estimator, replay_fit
 from dpnb.trees import scores
 
 from ..site.observations import observe
@@ -47,6 +51,29 @@ def split_points(curator: Curator, *, ends: Floats, score: Floats, draws: int) -
         monotone=True,
         what="split point",
     ).value
+
+
+def losses_of(
+    tree: Any,
+    visits: tuple[pd.DataFrame, pd.Series[Any]],
+    patient: NDArray[np.int64],
+    *,
+    fits: int,
+    seed: int,
+) -> dict[str, float]:
+    """Largest loss of fits at their own outputs if all visits of the last patient go: by visits, and with one vote."""
+    (X, y), others, people = visits, patient < patient[-1], pd.Series(patient)
+    rest, found = (X[others], y[others]), {"visits": 0.0, "patients": 0.0}
+
+    def fit(part: Any, *, number: int) -> Any:
+        return clone(tree).set_params(random_state=number).fit(*part)
+
+    for number in range(seed, seed + fits):
+        by_visit = replay_fit(partial(fit, number=number), visits, rest, common=rest, own=(True, False))
+        by_patient, _ = replay_estimator(tree, (*visits, people), (*rest, people[others]), seed=number)
+        found["visits"] = max(found["visits"], by_visit.loss)
+        found["patients"] = max(found["patients"], by_patient.loss)
+    return found
 
 
 # What the text says, and the test of it. Calls of `observe` are rows of a table, two lines each or so.
@@ -154,6 +181,20 @@ def check_regret(regret: pd.DataFrame, most: float) -> None:
             lambda x: (x < 0.01).all() and (x > 0).all(), late, says=[late.max()])
     observe("foundations-her-root", "weights that differ by less than a fifth",
             lambda m: 1 < np.exp(m * 1.0 / (6 * 2)) < 1.2, most)
+
+
+def check_people(loss: Mapping[str, float], level: Mapping[str, float]) -> None:
+    """A patient of ten visits, and what 64 parts of a vote cost."""
+    counting = max(level[name] for name in ("max", "gini", "abs_s_xy"))
+    observe("foundations-ten-visits", "By visits the largest loss of 20 trees is {:.1f}",
+            lambda x: 9.9 < x["visits"] <= 10 + 1e-6, loss, says=[loss["visits"]])
+    observe("foundations-one-vote", "and its loss is {:.1f}",
+            lambda x: 0.9 < x["patients"] <= 1 + 1e-6, loss, says=[loss["patients"]])
+    observe("foundations-homogeneous", "The scores that count cost at most {:.2f} of the level's budget",
+            lambda x: 0 < x <= 1 + 1e-9, counting, says=[counting])
+    observe("foundations-not-homogeneous", "Information gain costs {:.1f} times the budget, and "
+            r"$\lvert\phi\rvert$ {:.1f} times", lambda x: x["info_gain"] > 2 and x["abs_phi"] > 2, level,
+            says=[level["info_gain"], level["abs_phi"]])
 
 
 def check_exercises(root: float) -> None:

@@ -228,6 +228,14 @@ class PrivateEstimator(_Strictness, BaseEstimator):  # type: ignore[misc]
         twin.__dict__ = {name: value for name, value in vars(self).items() if not name.endswith("_")}
         return twin
 
+    @classmethod
+    def proved_for_people(cls) -> dict[str, tuple[Any, ...]]:
+        """The parameters on which it depends whether people are protected, and their values that are proved to."""
+        proved = dict(cls._people or {})
+        for option, beyond in cls._beyond.items():
+            proved.setdefault(option, tuple(value for value in cls._choices[option] if value not in beyond))
+        return proved
+
     def check_people(self) -> None:
         """Raise ValueError unless the model protects people who share a vote among their records, as set up."""
         name = type(self).__name__
@@ -236,10 +244,7 @@ class PrivateEstimator(_Strictness, BaseEstimator):  # type: ignore[misc]
                 f"{name} protects records, and nothing is proved of it for people: fit it without people, or take "
                 "PrivateBooster, which protects both"
             )
-        proved = dict(self._people)
-        for option, beyond in self._beyond.items():
-            proved.setdefault(option, tuple(v for v in self._choices[option] if v not in beyond))
-        for option, values in proved.items():
+        for option, values in self.proved_for_people().items():
             if (value := getattr(self, option)) not in values:
                 raise ValueError(
                     f"{option}={value!r} is not proved to protect a person with several records, who may change more "

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from dpnb import PrivateBooster, PrivateBoosterRegressor
+from dpnb.estimators.base import PrivateEstimator
 from dpnb.files import write_whole
 from dpnb.papers.baselines_logistic import LogisticRegression
 from dpnb.terminal import Parser, command
@@ -27,7 +28,7 @@ from . import glance
 from .templates import environment
 
 PAGES = ("estimators", "code", "rivals")
-CHAPTERS: dict[type, str] = {
+CHAPTERS: dict[type[PrivateEstimator], str] = {
     **{kind: paper.page for paper in BY_CHAPTER for kind in paper.estimators},
     **dict.fromkeys(
         (LogisticRegression, PrivateBooster, PrivateBoosterRegressor), "notebooks/09_leaderboard"
@@ -41,7 +42,14 @@ _FIELD = re.compile(r"^(\w+(?:, \w+)*) : (.*(?:\n +.*)*)", re.MULTILINE)
 def page(name: str) -> str:
     """MyST of one of :data:`PAGES`."""
     shown = environment()
-    shown.filters |= {"myst": myst, "fields": fields, "privacy": privacy, "steps": steps, "stem": stem}
+    shown.filters |= {
+        "myst": myst,
+        "fields": fields,
+        "privacy": privacy,
+        "people": people,
+        "steps": steps,
+        "stem": stem,
+    }
     shown.filters["version"] = measured_version
     return shown.get_template(f"{name}.md.jinja").render(chapters=CHAPTERS, rivals=RIVALS.values())
 
@@ -73,6 +81,18 @@ def privacy(kind: type) -> str:
     )
     assert found is not None
     return myst(found[1])
+
+
+def people(kind: type[PrivateEstimator]) -> str:
+    """Whether an estimator takes people, and but for which parameters."""
+    if kind._people is None:
+        return "no, records only"
+    refused = [
+        f"`{option}`"
+        + "".join(f' `"{value}"`' for value in kind._choices.get(option, ()) if value not in values)
+        for option, values in kind.proved_for_people().items()
+    ]
+    return "yes" + (f", but for {'; '.join(refused)}" if refused else "")
 
 
 def steps(kind: type) -> dict[str, str]:

@@ -33,8 +33,17 @@ from dpnb.replay.tape import replay_estimator
 from dpnb.settings import OF_SPREAD
 from private_trees.auditing.fixed import attack
 from private_trees.auditing.followed import scan_by_replay
-from stage_records import ATTRIBUTES, DELTA, EVERYTHING, Encoded, sample
-from test_audit_stages import choices_at, counted_twice, half_of_the_sensitivity, noise_of_one_block
+from stage_records import (
+    ATTRIBUTES,
+    DELTA,
+    EVERYTHING,
+    Encoded,
+    choices_at,
+    half_of_the_sensitivity,
+    noise_of_one_block,
+    sample,
+)
+from test_audit_stages import counted
 from test_stages import excess, run
 
 PRICES = Domain(NUMBERS.attributes, response=Continuous("price", 0, 20_000, unit="dollars"))
@@ -361,8 +370,8 @@ TWINS: dict[str, tuple[float | None, Callable[[pytest.MonkeyPatch], None], set[s
     ),
     "the same, pure": (None, uncut, {"residuals", "squares of residuals", "stump", "stump or product"}),
     "noise of one attribute": (DELTA, noise_of_one_block, {"records by cell", "curvature by cell"}),
-    "counted twice": (None, counted_twice, {"number of records"}),
-    "a range too narrow": (DELTA, partial(choices_at, 0.3, "fine attribute"), {"fine attribute"}),
+    "counted twice": (None, partial(counted, 2), {"number of records"}),
+    "a range too narrow": (DELTA, partial(choices_at, 0.3), {"fine attribute", "group of attributes"}),
     "half of the sensitivity": (DELTA, half_of_the_sensitivity, {"stump"}),
 }
 

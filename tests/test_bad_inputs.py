@@ -487,7 +487,7 @@ DOCUMENTS = [
     )
 ] + [
     Bad("a dict for a path", lambda: dpnb.read({"a": 1}), "path is of type dict", "expected a path", "such as 'model.json'", TypeError),
-    Bad("of a later version", document(put("version", value=4)), "has version 4", "reads versions up to 3", "install the dpnb that wrote it", DataError),
+    Bad("of a later version", document(put("version", value=5)), "has version 5", "reads versions up to 4", "install the dpnb that wrote it", DataError),
     Bad("of a later package", document(lambda d: (put("versions", "dpnb", value="9.1.0")(d), put("parameters", "loss", value="x")(d))),
         "was written by dpnb 9.1.0", "this is dpnb", "install dpnb 9.1.0, or a later one", DataError),
     Bad("of this package, damaged", document(put("parameters", "loss", value="x")), "no parameter 'loss'", "is damaged", "fetch it again", DataError),

@@ -515,7 +515,7 @@ SAID = [
     *of(
         "book/cluster.md",
         ("For a booster, this holds up to $2^{25}$ records", lambda records: records == 2**25,
-         lambda: [2**53 / constant("dpnb/records/losses.py", "FIXED_POINT")]),
+         lambda: [2**53 / constant("dpnb/arrays.py", "FIXED_POINT")]),
         ("You need Java 17 or later", *JAVA),
         ("checked within blocks of about 262 144 records", lambda n: n == 262_144,
          lambda: [constant("dpnb/spark/blocks.py", "BLOCK")]),

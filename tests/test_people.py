@@ -28,8 +28,10 @@ from dpnb.papers.pearson import PearsonTree
 from dpnb.privacy.curator import Curator
 from dpnb.privacy.ledger import Budget
 from dpnb.records import memory
+from dpnb.records.grid import Stump, public_grid
 from dpnb.records.memory import Records
 from dpnb.records.people import vote_of, voted
+from dpnb.records.splits import LEAF
 from dpnb.replay.neighbours import split_pair
 from dpnb.replay.tape import replay_estimator, replay_fit
 from dpnb.trees import candidates, scores
@@ -287,6 +289,18 @@ def test_cuts_and_lone_cells_are_counted_in_fractions(monkeypatch: pytest.Monkey
     exact = model.fit(X, y, people=people)._document()["model"]
     monkeypatch.setattr(candidates, "FIXED_POINT", 1.0)  # broken twin: whole records
     assert model.fit(X, y, people=people)._document()["model"] != exact
+
+
+def test_the_filter_counts_what_a_record_would_pay() -> None:
+    """Ten records of a person, each of weight 1 in all rounds, pay for three of them; by their votes, for thirty."""
+    X, y, people = with_person(others(np.random.default_rng(0), 0), *table(np.random.default_rng(1), 10))
+    data = Records(X, y, domain=CLASSES, people=people).weighted(public_grid(CLASSES))
+    spent = []
+    for _ in range(5):
+        data.afford(total=3.0)
+        spent.append(float(data.weights.sum()))
+        data.advance(Stump(LEAF, -1, np.nan, 1.0), 0.0)
+    assert spent == [pytest.approx(1.0, abs=1e-6)] * 3 + [0.0] * 2
 
 
 NOBODY = (None, np.nan, pd.NA, pd.NaT)

@@ -371,10 +371,10 @@ class PrivateEstimator(_Strictness, BaseEstimator):  # type: ignore[misc]
 
     def _open_records(self, records: RecordsDoor, y: object, people: object) -> RecordsDoor:
         """Take records that are encoded already; they carry labels, people and domain."""
-        for name, given in (("y", y), ("people", people)):
+        for name, given, of in (("y", y, "labels"), ("people", people, "people")):
             if given is not None:
                 raise ValueError(
-                    f"{name} given beside encoded records: they carry their own, call fit(records)"
+                    f"{name} given beside encoded records: they carry their {of}, call fit(records)"
                 )
         if self.strict and not records.strict:
             raise ValueError(

@@ -79,7 +79,7 @@ class Encoder:
         """The smallest type that holds every code."""
         return np.min_scalar_type(int(sizes_of(self).max()) - 1)
 
-    SCHEMA = "n long, codes binary, labels binary, keys binary, counts binary, repeated long, misfits binary"
+    SCHEMA = "n long, codes binary, labels binary, keys binary, misfits binary, counts binary, repeated long"
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for table in _gathered(batches):
@@ -114,13 +114,14 @@ class Encoder:
         keys = named
         if len(named) and not (self.person or misfits):
             keys = record_keys(named, values, labels)
-        return self._whose(named, columns[-1]) | {
+        block = {
             "n": len(table),
             "codes": codes.tobytes(),
             "labels": labels.astype(_label_type(self.domain)).tobytes(),
             "keys": keys.tobytes(),
             "misfits": pickle.dumps(misfits),
         }
+        return block | self._whose(named, columns[-1])
 
     def _whose(self, named: Keys, last: pa.Array) -> dict[str, Any]:
         """How many records each record's person has, or how many keys of records repeat."""

@@ -107,11 +107,12 @@ class SparkTable(RecordsDoor):
         self._frame = by_place(by_place(frame).select(*places))
         self._key = name
         if person is not None:
-            self.unit = "person"
-            of_each = functions.count("*").over(Window.partitionBy(self._frame.columns[-1]))
-            self._frame = self._frame.where(names_one(self._frame, domain.missing)).withColumn(
-                "count", of_each
-            )
+            self.unit, parts = "person", self._frame.rdd.getNumPartitions()
+            named = self._frame.where(names_one(self._frame, domain.missing))
+            of_each = functions.count("*").over(Window.partitionBy(named.columns[-1]))
+            self._frame = named.withColumn("count", of_each).coalesce(
+                parts
+            )  # a window makes 200 of any table
         self.strict = strict
         self._persist = persist
         self._encodings: list[Encoding] = []

@@ -3,7 +3,7 @@
 A person with m records gives each of them the weight 1/m, rounded down to a multiple of 2⁻²⁸. The weights follow from
 the person's own records alone, and add up to 1 at most. So a sum over records, of which one moves it by g(z), is moved
 by a mean of g(z) when a person comes or goes, and bounds on a norm, or on an interval, hold for people as they do for
-records (chapter 2, "People").
+records (chapter 3, "Patients who come ten times").
 """
 
 from __future__ import annotations

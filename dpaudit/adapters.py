@@ -157,9 +157,9 @@ class MechanismEstimator:
         self.random_state = random_state
         return self
 
-    def fit(self, X: Any, y: Any = None) -> MechanismEstimator:
-        """Run the mechanism on (X, y), or on X where there are no labels."""
-        data = X if y is None else (X, y)
+    def fit(self, X: Any, y: Any = None, people: Any = None) -> MechanismEstimator:
+        """Run the mechanism on (X, y), on X where there are no labels, or on (X, y, people) where people are named."""
+        data = X if y is None else (X, y) if people is None else (X, y, people)
         released = self.mechanism(data, np.random.default_rng(self.random_state))
         self.released_: Floats = np.asarray(released, float).ravel()
         return self
@@ -174,9 +174,9 @@ def as_estimator(mechanism: Mechanism) -> Callable[[], MechanismEstimator]:
 
     Parameters
     ----------
-    mechanism : function (data, generator) → numbers. The data are those that ``fit`` gets, (X, y) from the auditor's
-        pairs, or anything that you give as ``(data,)`` in place of a pair of X and y. All its randomness must come from
-        the generator.
+    mechanism : function (data, generator) → numbers. The data are those that ``fit`` gets, (X, y) or (X, y, people)
+        from the auditor's pairs, or anything that you give as ``(data,)`` in their place. All its randomness must come
+        from the generator.
 
     Examples
     --------

@@ -13,6 +13,7 @@ from sklearn.base import clone
 from dpnb.checks import check_count, check_epsilon
 from dpnb.domain import Domain
 from dpnb.estimators.base import check_domain
+from dpnb.privacy.ledger import Unit
 from dpnb.replay.finding import Finding
 
 from .examine import examine, own_domain
@@ -40,6 +41,7 @@ def assert_private(
     delta: float = 0.0,
     gaussian: bool = False,
     neighbours: str = "add-remove",
+    unit: Unit = "record",
     domain: Domain | None = None,
     kinds: Sequence[str] | None = None,
     runs: int = USUAL_RUNS,
@@ -63,6 +65,8 @@ def assert_private(
         = 0. This claims more than (ε, δ). For example, randomised response keeps ε = 1 and any δ, but it is no such
         noise and fails.
     neighbours : ``"add-remove"`` or ``"replace"``.
+    unit : whom the claim protects, a ``"record"``, or a ``"person"`` with all records. Then a ``fit`` that takes
+        ``people`` is given the person of each record; one that does not has to keep its claim without.
     domain : public domain of the records that the auditor makes up; by default that of the subject, or two
         attributes with two classes, or with a number for a regressor.
     kinds : kinds of pairs, as for :func:`~dpaudit.pairs.pairs`.
@@ -104,12 +108,13 @@ def assert_private(
         delta=delta,
         gaussian=gaussian,
         neighbours=neighbours,
+        unit=unit,
         runs=runs,
         minutes=minutes,
         confidence=confidence,
         seed=seed,
     )
-    found = examine(factory, pairs(neighbours, domain=domain, kinds=kinds, seed=seed), settings)
+    found = examine(factory, pairs(neighbours, domain=domain, kinds=kinds, seed=seed, unit=unit), settings)
     for note in found.skipped:
         warnings.warn(f"not looked at: {note}", stacklevel=2)
     for finding in found.findings:

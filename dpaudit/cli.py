@@ -20,14 +20,18 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
+
+from sklearn.utils.validation import has_fit_parameter
 
 from dpnb.domain import Domain
 from dpnb.domain.cells import read_layout
 from dpnb.errors import DataError, DomainError, closest
 from dpnb.estimators.base import PrivateEstimator
 from dpnb.files import check_writable
+from dpnb.privacy.ledger import Unit
 from dpnb.replay.finding import Finding
+from dpnb.replay.neighbours import fitted_on
 from dpnb.terminal import MisuseError, Parser, UntoldError, aside, command, note, stopped, tell
 
 from .adapters import OnDomain
@@ -36,7 +40,7 @@ from .examine import Examination, examine, own_domain, replayed
 from .files import own_pair
 from .fits import AttackError
 from .hunt import Bets
-from .pairs import DOMAIN, KINDS, NEIGHBOURS, ON_REQUEST, Pair, families, kinds_in_words, pairs
+from .pairs import DOMAIN, NEIGHBOURS, ON_REQUEST, Pair, kinds_in_words, kinds_of, pairs
 from .retell import again, not_looked_at, spent
 from .scan import ScanFinding
 from .settings import MIN_RUNS, SURE, UNLIMITED, USUAL_RUNS, AuditSettings
@@ -66,6 +70,8 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     sure = "with which a private estimator passes (default %(default)s)"
     add("--confidence", type=float, default=SURE, help=sure)
     add("--neighbours", choices=NEIGHBOURS, default="add-remove", help="relation of the claim")
+    whom = "whom the claim protects (default record); a person has several records, and the fit is given whose they are"
+    add("--unit", choices=get_args(Unit), default="record", help=whom)
     own = "public domain of the data, by default the auditor's own"
     add("--domain", type=Path, metavar="D.yml", help=own)
     files = ("A.csv", "B.csv")
@@ -190,6 +196,7 @@ class Audited:
     offered: list[Pair]  # all pairs
     domain: Domain  # that they were made for
     examined: Examination  # what the instruments say of their work
+    nameless: bool  # whether the claim is about people, and the fit takes no names of them
 
     @property
     def violated(self) -> bool:
@@ -200,7 +207,7 @@ class Audited:
 def audited(factory: Callable[[], Any], options: argparse.Namespace) -> Audited:
     """Examine the estimator as a test does, and replay it or read its ledger where that is possible."""
     domain, offered = _pairs(factory, options)
-    names = ("runs", "minutes", "confidence", "delta", "gaussian", "neighbours", "jobs", "seed")
+    names = ("runs", "minutes", "confidence", "delta", "gaussian", "neighbours", "unit", "jobs", "seed")
     settings = AuditSettings(
         claimed=options.epsilon,
         progress=sys.stderr.isatty(),
@@ -218,11 +225,13 @@ def audited(factory: Callable[[], Any], options: argparse.Namespace) -> Audited:
         elif options.delta > 0:
             more = _by_ledger(factory, pair, found.bets, settings)
         elif not found.interrupted:
-            structured = offered if options.pair else families(options.neighbours, domain=domain)
-            more = replayed(factory, structured, settings)
+            kinds = ["structured", *["people"] * (options.unit == "person")]
+            made = pairs(options.neighbours, domain=domain, kinds=kinds, unit=options.unit)
+            more = replayed(factory, offered if options.pair else made, settings)
     except KeyboardInterrupt:  # what was found out counts without them
         found = replace(found, interrupted=True)
-    return Audited(ordered[0], [*ordered[1:], *more], pair, offered, domain, found)
+    nameless = options.unit == "person" and not has_fit_parameter(factory(), "people")
+    return Audited(ordered[0], [*ordered[1:], *more], pair, offered, domain, found, nameless)
 
 
 def _pairs(factory: Callable[[], Any], options: argparse.Namespace) -> tuple[Domain, list[Pair]]:
@@ -230,17 +239,23 @@ def _pairs(factory: Callable[[], Any], options: argparse.Namespace) -> tuple[Dom
     if options.pair:
         first, second = options.pair
         pair = own_pair(
-            first, second, domain_file=options.domain, neighbours=options.neighbours, target=options.target
+            first,
+            second,
+            domain_file=options.domain,
+            neighbours=options.neighbours,
+            target=options.target,
+            unit=options.unit,
         )
         return pair.domain, [pair]
     domain = read_layout(options.domain)[0] if options.domain else own_domain(factory())
-    return domain, pairs(options.neighbours, domain=domain, kinds=_kinds(options), seed=options.seed)
+    kinds = _kinds(options)
+    return domain, pairs(options.neighbours, domain=domain, kinds=kinds, seed=options.seed, unit=options.unit)
 
 
 def _kinds(options: argparse.Namespace) -> list[str]:
     """Kinds of pairs, in the order of the options."""
     kinds = [kind.strip() for kind in options.pairs.split(",") if kind.strip()]
-    kinds = kinds or [kind for kind in KINDS if kind not in ON_REQUEST]
+    kinds = kinds or [kind for kind in kinds_of(options.unit) if kind not in ON_REQUEST]
     return [*dict.fromkeys([*ON_REQUEST, *kinds])] if options.malformed else kinds
 
 
@@ -251,8 +266,10 @@ def _by_ledger(
     model = OnDomain(factory, pair.domain)()
     if bets is None or not isinstance(model, PrivateEstimator):
         return []
-    ledger = copy(model.fit(*pair.first).ledger_)
+    ledger = copy(fitted_on(model, pair.first).ledger_)
     relation: Any = settings.neighbours
+    if ledger.unit != settings.unit:
+        return []
     ledger.neighbours = relation  # costs are booked for one record more or less
     stated, rule = ledger.at(settings.delta)
     if math.isinf(stated):
@@ -335,17 +352,19 @@ def _report(options: argparse.Namespace, found: Audited, *, notes: list[str], co
 
 def _code(options: argparse.Namespace, found: Audited) -> str:
     """Lines that reproduce the finding."""
+    unit = ", unit='person'" if options.unit == "person" else ""
     if options.pair:
         files = ", ".join(repr(str(path)) for path in options.pair)
         target = f", target={options.target!r}" if options.target else ""
-        made = f"[own_pair({files}, domain_file={str(options.domain)!r}, neighbours={options.neighbours!r}{target})]"
+        public = f"domain_file={str(options.domain)!r}"
+        made = f"[own_pair({files}, {public}, neighbours={options.neighbours!r}{target}{unit})]"
     else:
         domain = (
             "" if found.domain == DOMAIN else f", domain=own_domain({options.factory.partition(':')[2]}())"
         )
         domain = f", domain=read_domain_file({str(options.domain)!r})[0]" if options.domain else domain
         kinds = f"kinds={_kinds(options)!r}, " if options.pairs or options.malformed else ""
-        made = f"pairs({options.neighbours!r}{domain}, {kinds}seed={options.seed})"
+        made = f"pairs({options.neighbours!r}{domain}, {kinds}seed={options.seed}{unit})"
     return again(found.finding, found.examined.bets, subject=options.factory, pairs=made)
 
 
@@ -353,7 +372,7 @@ def _settings(options: argparse.Namespace, found: Audited) -> dict[str, str]:
     return {
         "subject": options.factory,
         "claim": f"ε = {options.epsilon:g}, δ = {options.delta:g}{', normal noise' * options.gaussian}, "
-        f"{options.neighbours}",
+        f"{options.neighbours}{' of people' * (options.unit == 'person')}",
         "spent": spent(found.examined),
         "confidence": f"{options.confidence:.10g}",
         "seed": f"{options.seed}",
@@ -375,6 +394,8 @@ def _notes(options: argparse.Namespace, found: Audited) -> list[str]:
         "False alarms: the audit flags a private estimator with probability "
         f"{1 - options.confidence:.3g} at most. A replay is exact."
     ]
+    if found.nameless:
+        notes.append("The fit takes no people: it was not given whose the records are.")
     if any(one.instrument == "replay" and one.given for one in found.others):
         notes.append(
             "The replay took the bootstrap bags as known. With secret bags the loss can be smaller: "

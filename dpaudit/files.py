@@ -7,14 +7,18 @@ from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import Any, get_args
 
 import pandas as pd
 
+from dpnb.checks import check_choice
 from dpnb.domain import Categorical, Domain
 from dpnb.domain.cells import CsvSection, check_columns, check_keys, encode_cells, read_layout
 from dpnb.domain.encoding import decoded
 from dpnb.domain.rows import read_rows
-from dpnb.replay.neighbours import SIZES, Part, own_rows, row_keys
+from dpnb.errors import DomainError
+from dpnb.privacy.ledger import Unit
+from dpnb.replay.neighbours import SIZES, Part, own_rows, row_keys, split_pair
 
 from .pairs import NEIGHBOURS, Pair
 
@@ -33,6 +37,7 @@ def own_pair(
     domain_file: Path | str,
     neighbours: str = "add-remove",
     target: str | None = None,
+    unit: Unit = "record",
 ) -> Pair:
     """The pair of two CSV files.
 
@@ -42,30 +47,42 @@ def own_pair(
     domain_file : the domain file that describes both.
     neighbours : relation in which they have to stand.
     target : column of the labels, by default the domain's.
+    unit : in what they differ, a ``"record"``, or a ``"person"`` with all records. Then the domain file has to name the
+        column of people.
 
     Raises
     ------
     NeighbourError
-        If they are no neighbours: the message names the rows that only one file holds.
+        If they are no neighbours: the message names the rows that only one file holds, or counts the people.
     DataError, DomainError
         If a file cannot be read or does not fit the domain.
     """
-    if neighbours not in NEIGHBOURS:
-        raise ValueError(f"neighbours={neighbours!r}: expected one of {', '.join(NEIGHBOURS)}")
+    check_choice("neighbours", neighbours, NEIGHBOURS)
+    check_choice("unit", unit, get_args(Unit))
     first, second = Path(first), Path(second)
     domain, layout = read_layout(Path(domain_file))
     if target is not None:
         number = None if domain.response is None else replace(domain.response, name=target)
         domain = replace(domain, target=target, response=number)
-    parts = [_read(file, domain, layout) for file in (first, second)]
+    if unit == "person" and layout.person is None:
+        raise DomainError(
+            f"{domain_file} names no column of people: expected csv: {{person: ...}}, the column that says whose each "
+            "record is"
+        )
+    parts = [_read(file, domain, layout, unit) for file in (first, second)]
+    name = f"{first.name} and {second.name}"
+    if unit == "person":
+        _check_people(name, parts, neighbours)
+        return Pair(name, parts[0], parts[1], domain)
     own = own_rows(parts[0], parts[1], labels=layout.key is not None)
     _check_neighbours((first, second), parts, own, neighbours)
     if layout.key is None:
         parts = [_labelled(part, rows) for part, rows in zip(parts, own, strict=True)]
-    return Pair(f"{first.name} and {second.name}", parts[0], parts[1], domain)
+    return Pair(name, parts[0], parts[1], domain)
 
 
-def _read(file: Path, domain: Domain, layout: CsvSection) -> Part:
+def _read(file: Path, domain: Domain, layout: CsvSection, unit: Unit) -> Any:
+    """Records and labels of a file, and whose they are if its neighbour differs in a person."""
     cells = read_rows(file, written=domain.written)
     check_columns(cells.columns, domain=domain, layout=layout, file=file)
     check_keys([cells], key=layout.key)
@@ -75,7 +92,20 @@ def _read(file: Path, domain: Domain, layout: CsvSection) -> Part:
     columns = {a.name: decoded(codes[:, j], a) for j, a in enumerate(domain.attributes)}
     y = decoded(labels, domain.response or Categorical(domain.target, domain.classes))
     X = pd.DataFrame(columns).set_axis(index, axis=0)
-    return X, pd.Series(y, index=index, name=domain.target)
+    part = X, pd.Series(y, index=index, name=domain.target)
+    if unit == "record":
+        return part
+    return *part, pd.Series(cells[layout.person].to_numpy()[keep], index=index, name="person")
+
+
+def _check_people(name: str, parts: Sequence[Any], neighbours: str) -> None:
+    words = f"{name} are no neighbours under {neighbours} of people"
+    try:
+        _, _, found = split_pair(parts[0], parts[1])
+    except ValueError as error:
+        raise NeighbourError(f"{words}: {error}") from error
+    if found != neighbours:
+        raise NeighbourError(f"{words}; they are neighbours under {found}")
 
 
 def _check_neighbours(

@@ -17,9 +17,11 @@ import numpy as np
 
 from dpnb.arrays import Floats
 from dpnb.checks import check_count
+from dpnb.replay.neighbours import fitted_on
 from dpnb.terminal import as_worker, end_workers
 
-Data = tuple[Any, Any]
+Data = tuple[Any, ...]
+"""(X, y), as `fit` takes them, or (X, y, people) with the person of each record."""
 
 
 class AttackError(RuntimeError):
@@ -51,7 +53,7 @@ class Sample:
     """An estimator on one data set, which is fitted many times, and the observation of each fit."""
 
     factory: Callable[[], Any]  # returns an unfitted estimator
-    data: Data  # (X, y), as `fit` takes them
+    data: Data  # as `fit` takes them
     observe: Callable[[Any], Any]  # function from a fitted model to numbers
     name: str  # name of the data set, for errors
     # Whether exceptions and warnings of a fit are part of the observation; otherwise an exception ends the
@@ -73,7 +75,7 @@ class Sample:
 
     def _fitted(self, seed: int) -> Any:
         model = seeded(self.factory(), seed)
-        model.fit(*self.data)
+        fitted_on(model, self.data)
         return model
 
     def fit(self, seed: int) -> tuple[Any, Notes]:

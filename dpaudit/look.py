@@ -141,7 +141,7 @@ def queries_for(alike: Sequence[Pair]) -> BlackBox:
     """
     first = alike[0].first
     tables = [pair.second for pair in alike if not pair.malformed] or [first]
-    X, y = (pd.concat(parts) for parts in zip(*tables, strict=True))
+    X, y, *_ = (pd.concat(parts) for parts in zip(*tables, strict=True))
     return replace(black_box(first, (X, y)), classes=alike[0].domain.classes)
 
 
@@ -225,9 +225,9 @@ def black_box(first: Data, second: Data) -> BlackBox:
 
     Parameters
     ----------
-    first, second : (X, y) of the two neighbours; X a DataFrame, an array or a list.
+    first, second : the two neighbours, (X, y) or (X, y, people); X a DataFrame, an array or a list.
     """
-    labels = [label for _, y in (first, second) for label in np.asarray(y).tolist()]
+    labels = [label for _, y, *_ in (first, second) for label in np.asarray(y).tolist()]
     try:
         classes = tuple(sorted(set(labels)))
     except TypeError:

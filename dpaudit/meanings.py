@@ -25,7 +25,7 @@ class Computable:
     """Two data sets and what can be computed from them, to recognise it in a model."""
 
     def __init__(self, first: Data, second: Data) -> None:
-        sides = [(pd.DataFrame(X), np.asarray(y)) for X, y in (first, second)]
+        sides = [(pd.DataFrame(X), np.asarray(y)) for X, y, *_ in (first, second)]
         self.sizes = [len(labels) for _, labels in sides]
         known = (_known(*side) for side in sides)
         self.values: list[tuple[str, tuple[Any, Any]]] = [

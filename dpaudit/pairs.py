@@ -7,17 +7,19 @@ end and the middle stand for classes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
 
+from dpnb.checks import check_choice
 from dpnb.domain import Attribute, Categorical, Continuous, Domain
 from dpnb.domain.encoding import decoded
 from dpnb.errors import closest
-from dpnb.replay.neighbours import Part, row_keys
+from dpnb.privacy.ledger import Unit as UnitOfPrivacy
+from dpnb.replay.neighbours import Part, Peopled, row_keys
 
 DOMAIN = Domain((Continuous("x", 0, 1), Categorical("c", (0, 1))), (0, 1), target="label")
 NUMBERS = Domain(DOMAIN.attributes, response=Continuous("number", 0, 1))
@@ -29,6 +31,8 @@ ONE_CLASS = (1, 4, 16)  # records of one class
 ON_BOUND = (1, 4, 16)  # records on each end of the domain
 STRATA = 40  # places that a rare value is tried at, over the whole range of every attribute
 SHOWN = 3  # attributes of a record in a pair's name
+MANY = (2, 10, 50)  # records of a person
+SHARERS = 3  # other people with as many
 
 
 @dataclass(frozen=True)
@@ -36,9 +40,9 @@ class Pair:
     """Two neighbouring data sets."""
 
     name: str  # words for what is special about the pair
-    # first, second: (X, y) with labelled records.
-    first: Part
-    second: Part
+    # first, second: (X, y) with labelled records; for a claim about people (X, y, people).
+    first: tuple[Any, ...]
+    second: tuple[Any, ...]
     domain: Domain = DOMAIN  # their public domain
     malformed: bool = False  # whether the second data set has a record outside of the domain
 
@@ -125,8 +129,7 @@ def neighbours_of(
 
     Under add/remove the second data set has the record in front. Under replace the first one has ``instead`` there.
     """
-    if neighbours not in NEIGHBOURS:
-        raise ValueError(f"neighbours={neighbours!r}: expected one of {', '.join(NEIGHBOURS)}")
+    check_choice("neighbours", neighbours, NEIGHBOURS)
     labels = [-1, *range(len(common))]
     second = part_of_units([record, *common], domain, labels)
     if neighbours == "add-remove":
@@ -148,13 +151,18 @@ def pair_of(
     neighbours : ``"add-remove"`` or ``"replace"``.
     domain : public domain of the records.
     """
+    common = [_unit(row, domain) for row in rows]
+    return neighbours_of(
+        neighbours, domain, name, common, _unit(record, domain), instead=_opposite(record, domain)
+    )
+
+
+def _opposite(record: tuple[float, int, int], domain: Domain) -> Unit:
+    """A record of another label, at the opposite end of the domain of ``c``."""
     x, c, label = record
     n = len(targets(domain))
-    opposite = (_last(domain) - label) % n
-    opposite = opposite if opposite != label else (label + 1) % n
-    common = [_unit(row, domain) for row in rows]
-    instead = _unit((x, 1 - c, opposite), domain)
-    return neighbours_of(neighbours, domain, name, common, _unit(record, domain), instead=instead)
+    other = (_last(domain) - label) % n
+    return _unit((x, 1 - c, other if other != label else (label + 1) % n), domain)
 
 
 # --- Kinds ------------------------------------------------------------------------------------------------------
@@ -401,6 +409,68 @@ def _structured(neighbours: str, domain: Domain, rng: np.random.Generator) -> li
     return families(neighbours, domain=domain)
 
 
+# --- People -----------------------------------------------------------------------------------------------------
+
+
+def people_of_units(people: Mapping[int, Sequence[Unit]], domain: Domain) -> Peopled:
+    """The records of people by their names; each record has a label that follows from its person's alone."""
+    who = [name for name, units in people.items() for _ in units]
+    X, y = part_of_units([unit for units in people.values() for unit in units], domain, range(len(who)))
+    index = pd.Index(
+        [f"{name}, {i}" for name, units in people.items() for i in range(len(units))], dtype=object
+    )
+    return X.set_axis(index, axis=0), y.set_axis(index), pd.Series(who, index=index, name="person")
+
+
+def _person_more(
+    neighbours: str,
+    domain: Domain,
+    name: str,
+    others: Sequence[Sequence[Unit]],
+    own: Sequence[Unit],
+    instead: Unit,
+) -> Pair:
+    """Neighbours that differ in a person with all records; under replace the first has somebody with one record."""
+    common = dict(enumerate(others))
+    second = people_of_units({-1: own, **common}, domain)
+    without = {} if neighbours == "add-remove" else {-1: [instead]}
+    return Pair(name, people_of_units({**without, **common}, domain), second, domain)
+
+
+def _people(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pair]:
+    """A person with 2, 10 or 50 records: in one place, all over, of both classes, alone, among others like that."""
+    here, other = (_unit((0.9, 1, label), domain) for label in (_last(domain), 0))
+    away = _unit((0.1, 0, 0), domain)
+    shapes: list[tuple[str, list[list[Unit]], list[Unit], Unit]] = []
+    for m in MANY:
+        places = [((i + 0.5) / m,) * domain.n_attributes for i in range(m)]
+        sharer = [other, *[away] * (m - 1)]
+        shapes += [
+            (f"in one place, {name}", [[_unit(row, domain)] for row in rows], [_unit(record, domain)] * m,
+             _opposite(record, domain))
+            for name, (rows, record) in BASES.items()
+        ] + [
+            ("in every place, one other in each", [[Unit(place, 0)] for place in places],
+             [Unit(place, _last(domain)) for place in places], away),
+            ("of both classes", [[away], [here], [other]] * 4, [here, other] * (m // 2), other),
+            ("alone in one half", [[away]] * LONE[0], [here] * m, away),
+            ("with one record among those of others", [sharer] * SHARERS, [here, *[away] * (m - 1)], away),
+        ]  # fmt: skip
+    return [
+        _person_more(neighbours, domain, f"a person {name}, {len(own)} records", others, own, instead)
+        for name, others, own, instead in shapes
+    ]
+
+
+def _each_a_person(pair: Pair) -> Pair:
+    """The same neighbours, where each record is somebody's only one."""
+    parts = [
+        (X, y, *(people or [pd.Series(X.index, index=X.index, name="person")]))
+        for X, y, *people in (pair.first, pair.second)
+    ]
+    return replace(pair, first=parts[0], second=parts[1])
+
+
 Maker = Callable[[str, Domain, np.random.Generator], list[Pair]]
 KINDS: dict[str, Maker] = {
     "structured": _structured,
@@ -419,11 +489,17 @@ KINDS: dict[str, Maker] = {
 ON_REQUEST = ("empty", "malformed")  # many honest programs fail there
 
 
+def kinds_of(unit: UnitOfPrivacy) -> dict[str, Maker]:
+    """The kinds of pairs for a unit."""
+    return KINDS if unit == "record" else {"people": _people, **KINDS}
+
+
 def kinds_in_words() -> list[str]:
     """A line for each kind of pairs."""
+    asked = dict.fromkeys(ON_REQUEST, " (on request)") | {"people": " (for claims about people)"}
     return [
-        f"{name:11}{(make.__doc__ or '').splitlines()[0]}" + (" (on request)" if name in ON_REQUEST else "")
-        for name, make in KINDS.items()
+        f"{name:11}{(make.__doc__ or '').splitlines()[0]}{asked.get(name, '')}"
+        for name, make in kinds_of("person").items()
     ]
 
 
@@ -433,6 +509,7 @@ def pairs(
     domain: Domain = DOMAIN,
     kinds: Sequence[str] | None = None,
     seed: int = 0,
+    unit: UnitOfPrivacy = "record",
 ) -> list[Pair]:
     """Neighbours over a public domain, with those first that show most leaks.
 
@@ -443,34 +520,38 @@ def pairs(
     neighbours : ``"add-remove"`` or ``"replace"``.
     domain : public domain of the records.
     kinds : names of kinds: structured, ends, classes, duplicates, bounds, meeting, large, lone, random, rare, empty,
-        malformed; by default all but the last two, on which many programs fail that are honest otherwise.
-        seed : seed of all that is random in the pairs.
+        malformed; by default all but the last two, on which many programs fail that are honest otherwise. For people
+        also the kind people, which comes first.
+    seed : seed of all that is random in the pairs.
+    unit : in what they differ, a ``"record"``, or a ``"person"``; the data sets then have a third part, the person of
+        each record. Neighbours by a record are neighbours by a person with one.
 
     Raises
     ------
     ValueError
-        For a relation or a kind that does not exist.
+        For a relation, a unit or a kind that does not exist.
     """
-    chosen = [kind for kind in KINDS if kind not in ON_REQUEST] if kinds is None else list(kinds)
+    check_choice("unit", unit, get_args(UnitOfPrivacy))
+    known = kinds_of(unit)
+    chosen = [kind for kind in known if kind not in ON_REQUEST] if kinds is None else list(kinds)
     for kind in chosen:
-        if kind not in KINDS:
-            close = closest(kind, KINDS)
+        if kind not in known:
+            close = closest(kind, known)
             raise ValueError(
                 f"no kind of pairs {kind!r}: "
-                + (f"did you mean {close!r}?" if close else f"expected some of {', '.join(KINDS)}")
+                + (f"did you mean {close!r}?" if close else f"expected some of {', '.join(known)}")
             )
-    streams = np.random.SeedSequence(seed).spawn(len(KINDS))
+    streams = dict(zip([*KINDS, "people"], np.random.SeedSequence(seed).spawn(len(KINDS) + 1), strict=True))
     made = [
         pair
-        for (kind, make), stream in zip(KINDS.items(), streams, strict=True)
+        for kind, make in known.items()
         if kind in chosen
-        for pair in make(neighbours, domain, np.random.default_rng(stream))
+        for pair in make(neighbours, domain, np.random.default_rng(streams[kind]))
     ]
-    firsts: dict[tuple[object, ...], Part] = {}
+    if unit == "person":
+        made = [_each_a_person(pair) for pair in made]
+    firsts: dict[tuple[object, ...], tuple[Any, ...]] = {}
     keys = [(pair.domain, pair.malformed, *row_keys(pair.first, labels=True)) for pair in made]
     return [
         replace(pair, first=firsts.setdefault(key, pair.first)) for pair, key in zip(made, keys, strict=True)
     ]
-
-
-# --- What to ask ------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from pathlib import Path
 from textwrap import wrap
 
 import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure
 
 from dpnb.files import write_whole
@@ -186,14 +187,12 @@ def _pair_shown(pair: Pair) -> str:
     rows = 6  # to see what the records are like
     tables = [
         _table(
-            f"{name}, the first {min(rows, len(X))} of {len(X)} records",
-            [*map(str, X.columns), str(y.name)],
-            [
-                [*map(str, row), str(label)]
-                for row, label in zip(X.head(rows).to_numpy(), y.head(rows), strict=True)
-            ],
+            f"{name}, the first {min(rows, len(records))} of {len(records)} records",
+            [*map(str, records.columns)],
+            [[*map(str, row)] for row in records.head(rows).astype(object).to_numpy()],
         )
-        for name, (X, y) in (("D", pair.first), ("D′", pair.second))
+        for name, part in (("D", pair.first), ("D′", pair.second))
+        for records in [pd.concat(part, axis=1)]
     ]
     return f"<h2>The two data sets: {escape(pair.name)}</h2>\n{''.join(tables)}"
 

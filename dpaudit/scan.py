@@ -13,7 +13,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from dpnb.replay.finding import Finding
-from dpnb.replay.neighbours import sizes_of
+from dpnb.replay.neighbours import fitted_on, sizes_of
 
 from .contents import PICKLED, Contents, Fact, agree, contents, single
 from .fits import AttackError, Data, kept_generators, seed_globals, seeded
@@ -56,7 +56,7 @@ def scan(
     ----------
     factory : returns an unfitted estimator. A ``random_state`` of its own is left in place where the model is searched
         for generators and seeds, and replaced by fresh seeds elsewhere.
-    first, second : (X, y) of the data sets D and D′.
+    first, second : the data sets D and D′, (X, y) or (X, y, people).
     most_runs : largest number of fits on each data set; claims above ε = 5 need more than a thousand.
     settings : settings of :class:`~dpaudit.settings.AuditSettings`. With probability ``confidence`` at least, by
         default 1 − 10⁻⁶, a subject that keeps its claim is not convicted for a number.
@@ -118,7 +118,7 @@ def facts_of(factory: Callable[[], Any], data: Data, seed: int | None) -> dict[s
         seed_globals(seed)
     model = factory() if seed is None else seeded(factory(), seed)
     try:
-        model.fit(*data)
+        fitted_on(model, data)
     except Exception as error:  # that it fails on one data set only is a release
         return {FAILS: single(f"{type(error).__name__}: {error}")}
     return contents(model).facts
@@ -154,7 +154,7 @@ def _secrets(factory: Callable[[], Any], first: Data, seed: int) -> Iterator[tup
 def _fitted(model: Any, data: Data) -> Contents | None:
     """What a model holds, None if the fit fails."""
     try:
-        return contents(model.fit(*data))
+        return contents(fitted_on(model, data))
     except Exception:  # which the search for constant facts judges
         return None
 

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, TypedDict, TypeVar
 
+from dpnb.privacy.ledger import Unit
 from dpnb.replay.finding import Finding
 
 MOST_KEPT = 8_192  # outputs on each data set that are kept; a rule need not be learned from more
@@ -25,6 +26,7 @@ class Keywords(TypedDict, total=False):
     gaussian: bool
     confidence: float
     neighbours: str
+    unit: Unit
     pair: str
     subject: str
     runs: int
@@ -47,6 +49,8 @@ class AuditSettings:
     confidence : probability in (0, 1) that a bound holds, so a private subject is flagged with probability 1 −
         ``confidence`` at most.
     neighbours : relation of the claim, ``"add-remove"`` or ``"replace"``; nobody checks whether two data sets fit it.
+    unit : unit of the claim, a ``"record"``, or a ``"person"`` with all records, whom a third part of each data set
+        names.
     pair, subject : the two data sets and the audited subject, in words; by default the subject is the estimator's
         class.
     runs : number of fits on each data set.
@@ -66,6 +70,7 @@ class AuditSettings:
     gaussian: bool = False
     confidence: float = 0.99
     neighbours: str = "add-remove"
+    unit: Unit = "record"
     pair: str = ""
     subject: str = ""
     runs: int = USUAL_RUNS
@@ -90,7 +95,7 @@ class AuditSettings:
 
     def finding(self, kind: type[Found], **seen: Any) -> Found:
         """A finding about this claim; ``seen`` is what an instrument adds, or states in another way."""
-        claim = ("claimed", "delta", "gaussian", "confidence", "neighbours", "pair", "subject")
+        claim = ("claimed", "delta", "gaussian", "confidence", "neighbours", "unit", "pair", "subject")
         return kind(**{name: getattr(self, name) for name in claim} | seen)
 
 

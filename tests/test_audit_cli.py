@@ -391,7 +391,7 @@ def test_an_interrupt_and_a_reader_that_goes_away_are_no_verdict(folder: Path) -
 def test_kinds_of_pairs_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--pairs", "list"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == list(KINDS)
+    assert [line.split()[0] for line in lines] == ["people", *KINDS]
     assert [line for line in lines if "on request" in line] == lines[-2:]
 
 

@@ -35,6 +35,7 @@ from dpnb.records.splits import LEAF
 from dpnb.replay.neighbours import split_pair
 from dpnb.replay.tape import replay_estimator, replay_fit
 from dpnb.trees import candidates, scores
+from private_trees.studies import votes
 
 ATTRIBUTES = (Continuous("x", 0, 1), Categorical("c", (0, 1, 2)), Continuous("z", -1, 1))
 CLASSES = Domain(ATTRIBUTES, (0, 1), target="label")
@@ -466,3 +467,25 @@ def test_what_holds_a_block_back_from_the_plans() -> None:
     most = plans.most_touched(CLASSES, finest, unit="person")
     assert most >= 2049
     assert plans.most_touched(CLASSES, finest, unit="record") == 1
+
+
+# --- Search ---------------------------------------------------------------------------------------------------------
+
+
+def worst_of(pairs: int) -> tuple[float, float]:
+    """The largest share of its bound that a person uses of what is proved, and the least of what is not."""
+    found = votes.searched(pairs=pairs, seed=5)
+    return float(found.loc[votes.PROVED].max(axis=None)), float(found.drop(votes.PROVED)["add-remove"].min())
+
+
+@pytest.mark.parametrize("pairs", [500, pytest.param(20_000, marks=pytest.mark.nightly)])
+def test_no_person_moves_a_question_further_than_a_record_may(pairs: int) -> None:
+    proved, refused = worst_of(pairs)
+    assert 0.99 < proved <= 1 + 1e-9
+    assert refused > 1.2
+
+
+def test_whole_votes_would(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(votes, "people", lambda rng, many: np.ones((many, votes.MOST)))  # broken twin
+    found = votes.searched(pairs=100, seed=5)
+    assert found["add-remove"].min() > 5

@@ -20,7 +20,7 @@ from ..privacy.curator import Curator
 from ..privacy.ledger import Cost
 from ..records.doors import ScoredDoor
 from ..records.grid import grid_of, public_cuts
-from ..records.losses import fixed
+from ..records.losses import Loss, fixed
 from ..records.shapes import Axis, Block, Cuts, Layout, Shapes, category_axis, interval_axis, layout_of
 from ..settings import (
     A_ROOT_PURELY,
@@ -332,13 +332,9 @@ class Stages:
         ]
         rho = self._spend(plan.of_fine) / plan.fine
         layout = Layout(tuple(options))
-        above = np.abs(self.data.residuals(layout)) - FINE_Z * np.sqrt(
-            self.data.squares(layout) + 4 * FINE_Z**2
-        )
-        parts = np.floor(np.maximum(above, 0) / FINE_STEP) * FINE_STEP
+        parts = fine_parts(self.data.residuals(layout), self.data.squares(layout))
         touched = 1 if self.data.unit == "record" else max(layout.sizes)
-        up = self.loss.absolute + 2 * FINE_STEP * self.loss.n_problems * touched
-        down = up + self.loss.square / 4
+        up, down = fine_moves(self.loss, touched=touched)
         none = 10 * math.sqrt(self.domain.n_attributes / (2 * self.rho))
         scores = np.append(layout.sums(parts.sum(axis=0)), none)
         return self._choose(options, scores, plan.fine, rho, down, up + down, "fine attribute")
@@ -503,6 +499,19 @@ class Stages:
         curvature = trust * np.maximum(own, 0.0) + (1 - trust) * mean[:, layout.block_of] * records
         hidden = layout.sums(np.where(count < 3.5 * sd, count, 0.0)) / total
         return curvature, np.clip(3 * hidden, 0.0, 1.0)
+
+
+def fine_parts(residuals: Floats, squares: Floats) -> Floats:
+    """What each fine bin adds to the score of an attribute, from its sums of residuals and of their squares."""
+    above = np.abs(residuals) - FINE_Z * np.sqrt(squares + 4 * FINE_Z**2)
+    parts: Floats = np.floor(np.maximum(above, 0) / FINE_STEP) * FINE_STEP
+    return parts
+
+
+def fine_moves(loss: Loss, *, touched: int) -> tuple[float, float]:
+    """How far a record, or a person, in so many bins moves that score up, and down."""
+    up = loss.absolute + 2 * FINE_STEP * loss.n_problems * touched
+    return up, up + loss.square / 4
 
 
 def _alike(one: Block, other: Block) -> bool:

@@ -148,6 +148,8 @@ def load(
     domain : for a CSV file only, which needs it. Path of the YAML file that states what is public, see
         :mod:`dpnb.data.tables`.
     test : for a CSV file only. Path of another CSV file that holds the test part; then nothing is split.
+    person : for a CSV file only. Column that says whose each record is, instead of the domain file's; a person's
+        records all come into one part.
 
     Raises
     ------

@@ -59,6 +59,7 @@ def load_csv(
     domain: str | os.PathLike[str] | None = None,
     test: str | os.PathLike[str] | None = None,
     split_seed: int | None = None,
+    person: str | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame, Domain, str | None]:
     """Training part, test part and domain of a CSV file; :func:`dpnb.load` calls this for the name ``csv:FILE``.
 
@@ -76,6 +77,7 @@ def load_csv(
     test : path of a file of the same form that holds the test part. Without it a keyed hash of the seed and of the
         record's key, or of its person, decides whether a record is held back.
     split_seed : seed of the split, instead of the domain file's.
+    person : column that says whose each record is, instead of the domain file's.
 
     Raises
     ------
@@ -96,7 +98,7 @@ def load_csv(
         )
     if test is not None and split_seed is not None:
         raise ValueError("with a test file nothing is split: leave out test or split_seed")
-    public, layout = read_layout(Path(domain))
+    public, layout = read_layout(Path(domain), person=person)
     seed = layout.split_seed if split_seed is None else split_seed
     check_split_seed(seed)
     files = [path] if test is None else [path, check_path("test", test, such="test.csv")]

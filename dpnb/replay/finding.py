@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from ..privacy.ledger import Unit
+
 
 def exceeds(bound: float, claimed: float) -> bool:
     """Whether a bound exceeds a claim, beyond rounding errors."""
@@ -24,6 +26,7 @@ class Finding:
     lower_bound: float
     confidence: float  # probability that `lower_bound` holds, 1 for exact arguments
     neighbours: str  # `"add-remove"` or `"replace"`
+    unit: Unit = "record"  # in what the neighbours differ, a `"record"`, or a `"person"` with all records
     pair: str  # the two data sets, in words
     event: str  # the outputs that tell them apart, in words
     place: str = ""  # where in the code they come from, `module:line function`; empty for black boxes
@@ -54,9 +57,10 @@ class Finding:
         claim += ", normal noise" if self.gaussian else ""
         verdict = "VIOLATED" if self.violated else "FLAGGED" if self.flagged else "no violation found"
         certainty += f", given {self.given}" if self.given else ""
+        relation = self.neighbours + " of people" * (self.unit == "person")
         lines = [
             f"{self.subject}: {verdict}",
-            f"  claimed      {claim} ({self.neighbours})",
+            f"  claimed      {claim} ({relation})",
             f"  lower bound  ε ≥ {bound} ({certainty}, {self.instrument}, {self.trials} trials)",
         ]
         words = (("pair", self.pair), ("event", self.event), ("place", self.place), ("why", self.why))

@@ -8,6 +8,9 @@ from typing import Any, cast
 
 import numpy as np
 import pandas as pd
+from sklearn.utils.validation import has_fit_parameter
+
+from ..privacy.ledger import Unit
 
 Part = tuple[pd.DataFrame, "pd.Series[Any]"]
 Peopled = tuple[pd.DataFrame, "pd.Series[Any]", "pd.Series[Any]"]
@@ -17,14 +20,21 @@ SIZES = {(0, 1): "add-remove", (1, 0): "add-remove", (1, 1): "replace"}
 
 
 def fitted_on(estimator: Any, part: Part | Peopled | tuple[Any, None]) -> Any:
-    """An estimator, fitted on a data set."""
-    X, y, *people = part
-    return estimator.fit(X, y, people=people[0]) if people else estimator.fit(X, y)
+    """An estimator, fitted on a data set; one whose ``fit`` takes no ``people`` is not given their names."""
+    records, people = part[:2], part[2:]
+    if people and has_fit_parameter(estimator, "people"):
+        return estimator.fit(*records, people=people[0])
+    return estimator.fit(*records)
 
 
 def sizes_of(first: Any, second: Any) -> str:
-    """Two data sets (X, y) in words, where nobody gave them a name."""
+    """Two data sets in words, where nobody gave them a name."""
     return f"{len(first[1])} and {len(second[1])} records"
+
+
+def unit_of(part: Any) -> Unit:
+    """In what a neighbour of a data set differs from it."""
+    return "record" if len(part) == 2 else "person"
 
 
 def split_pair(first: Any, second: Any) -> tuple[Any, tuple[bool, bool], str]:
@@ -35,12 +45,13 @@ def split_pair(first: Any, second: Any) -> tuple[Any, tuple[bool, bool], str]:
     ValueError
         If they are not neighbours under add/remove or replace.
     """
-    if len(first) == 2:
-        unit, by = "record", "index labels"
+    unit = unit_of(first)
+    if unit == "record":
+        by = "index labels"
         own = own_rows(first, second)
         sizes = len(own[0]), len(own[1])
     else:
-        unit, by = "person", "names"
+        by = "names"
         own, sizes = _own_people(first, second)
     if sizes not in SIZES:
         what = "records" if unit == "record" else "people"
@@ -70,10 +81,10 @@ def _own_people(first: Peopled, second: Peopled) -> tuple[tuple[list[int], list[
     return (places[0], places[1]), (len(own[0]), len(own[1]))
 
 
-def row_keys(part: Part, *, labels: bool) -> list[Hashable]:
-    """Records by value, a missing one by None; with their index labels on demand."""
-    X, y = part
-    rows = zip(X.index, *(X[name] for name in X), y, strict=True)
+def row_keys(part: Part | Peopled, *, labels: bool) -> list[Hashable]:
+    """Records by value, a missing one by None, and whose they are; with their index labels on demand."""
+    X, *columns = part
+    rows = zip(X.index, *(X[name] for name in X), *columns, strict=True)
     return [(*row[: int(labels)], *(_comparable(value) for value in row[1:])) for row in rows]
 
 

@@ -23,11 +23,11 @@ from sklearn.base import clone
 
 from ..arrays import Floats
 from ..privacy.curator import Curator, opening
-from ..privacy.ledger import Ledger
+from ..privacy.ledger import Ledger, Unit
 from ..records.bags import PARTS, POSITIONAL, Bags, Copies, Keys, drawing
 from ..records.memory import Records
 from .finding import Finding
-from .neighbours import Part, Peopled, fitted_on, sizes_of, split_pair
+from .neighbours import Part, Peopled, fitted_on, sizes_of, split_pair, unit_of
 from .questions import Answer, Fit, Question, Request, answering, ordinary_answer
 
 MULTIPLICITY = "bootstrap multiplicity: a bag may hold a record several times"
@@ -258,7 +258,9 @@ class Replay:
         """What the ratio is conditional on: the bags of a bootstrap, and of parts by position."""
         return "the bags" if {MULTIPLICITY, MOVES} & set(self.blame) else ""
 
-    def finding(self, *, claimed: float, subject: str, pair: str, neighbours: str) -> Finding:
+    def finding(
+        self, *, claimed: float, subject: str, pair: str, neighbours: str, unit: Unit = "record"
+    ) -> Finding:
         """What the replay says about a claim, with certainty."""
         return Finding(
             instrument="replay",
@@ -267,6 +269,7 @@ class Replay:
             lower_bound=self.loss,
             confidence=1.0,
             neighbours=neighbours,
+            unit=unit,
             pair=pair,
             event="; ".join(self.blame),
             place=self.place,
@@ -406,4 +409,5 @@ def replay(
         subject=subject or type(estimator).__name__,
         pair=pair or sizes_of(first, second),
         neighbours=relation,
+        unit=unit_of(first),
     )

@@ -11,6 +11,7 @@ import pandas as pd
 
 from dpnb.arrays import Floats
 from dpnb.records.memory import Records
+from dpnb.replay.neighbours import Part
 
 from .. import experiments
 from ..exercises import pearson as exercises
@@ -42,7 +43,7 @@ BY_RECORD, BY_POSITION = "shards by record", "blocks by position"
 
 def larger_sets(names: Iterable[str]) -> pd.DataFrame:
     """All records of D′ of each target's pair, with their classes, side by side."""
-    pairs = {name: grids.TARGETS[name].pair.second for name in names}
+    pairs: dict[str, Part] = {name: grids.TARGETS[name].pair.second for name in names}
     return pd.concat(
         {name: X.assign(label=y).reset_index(drop=True) for name, (X, y) in pairs.items()}, axis=1
     )

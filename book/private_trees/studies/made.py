@@ -1,7 +1,7 @@
 """Data sets made by rules in which attributes matter together, or at narrow peaks: much of it no stump shows.
 
 Each has eight attributes, of which a rule reads two or three. They are public:
-settings may be chosen on them.
+settings may be chosen on them. One more, ``VISITS``, has people who come more often the more ill they are.
 """
 
 from __future__ import annotations
@@ -72,3 +72,33 @@ def made(name: str, seed: int) -> Dataset:
     y = pd.Series(np.where(label, "yes", "no"), name="label")
     cut = int(0.7 * RECORDS)
     return Dataset(name, (table[:cut], y[:cut]), (table[cut:], y[cut:]), DOMAIN)
+
+
+# --- People ---------------------------------------------------------------------------------------------------
+
+VISITS = "made-visits"
+PEOPLE = 20_000
+MOST_VISITS = 50  # of a person, which is public
+
+
+def made_visits(seed: int) -> Dataset:
+    """Visits of people, each of whom has 1 to 50; 70 % of the people are for training.
+
+    Four attributes are the person's, and four the visit's. Who is more ill comes more often, and more often comes
+    back: the mean over visits is not the mean over people.
+    """
+    rng = np.random.default_rng([seed, *VISITS.encode()])
+    ill, trait = rng.normal(size=PEOPLE), rng.uniform(-1, 1, (PEOPLE, 3))
+    often = np.ceil(np.exp(0.9 * ill + 0.9 * rng.normal(size=PEOPLE))).clip(1, MOST_VISITS).astype(int)
+    shown = np.tanh(ill + 0.5 * rng.normal(size=PEOPLE))
+    who = np.repeat(np.arange(PEOPLE), often)
+    X = np.column_stack([shown, trait])[who]
+    X = np.column_stack([X, rng.uniform(-1, 1, (len(who), 4))])
+    comes_back = ill[who] + 1.5 * X[:, 1] * X[:, 4] + np.abs(X[:, 5]) - 1 + rng.logistic(size=len(who))
+    table = pd.DataFrame(X, columns=list(DOMAIN.names))
+    y = pd.Series(np.where(comes_back > 0, "yes", "no"), name="label")
+    train = (rng.random(PEOPLE) < 0.7)[who]
+    people = pd.Series(who)
+    parts = [(table[rows], y[rows], people[rows]) for rows in (train, ~train)]
+    (X_train, y_train, of_train), (X_test, y_test, of_test) = parts
+    return Dataset(VISITS, (X_train, y_train), (X_test, y_test), DOMAIN, (of_train, of_test))

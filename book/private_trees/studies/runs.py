@@ -37,8 +37,8 @@ from dpnb.privacy.curator import at_home
 from dpnb.records.memory import Records
 from dpnb.terminal import as_worker, end_workers
 
-from .made import MADE
-from .sets import MORE, NUMBERS, split_of
+from .made import MADE, VISITS
+from .sets import MORE, NUMBERS, PEOPLE, split_of
 
 PACKAGES = ("numpy", "pandas", "scipy", "scikit-learn", "dpnb")
 INF = float("inf")
@@ -479,7 +479,7 @@ def data_of(name: str) -> Dataset:
     attributes in ten public bins.
     """
     base, _, variant = name.partition("/")
-    if base in (*MORE, *MADE, *NUMBERS) or variant == "few":
+    if base in (*MORE, *MADE, *NUMBERS, *PEOPLE, VISITS) or variant == "few":
         return split_of(base, 0)
     if variant == "us":
         return load(base, us_only=True, drop=("fnlwgt",))

@@ -3,6 +3,7 @@
 Three are those of the papers. Five more are read from the folder ``more`` of the data folder, ``NAME.csv.gz`` with
 ``NAME.yml``, a domain file. They were chosen before any learner saw them and are no part of the project.
 Five have a number to predict. They are read from the folder ``regression``, and their domain files are the book's own.
+One has several records of a person. It is read from the folder ``people``, and split by person.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from dpnb.data.datasets import Dataset, load, part_of
 from dpnb.errors import DataError
 from dpnb.files import unreadable
 
-from .made import MADE, made
+from .made import MADE, VISITS, made, made_visits
 
 MORE = {  # name → sha256 of the CSV file, uncompressed
     "credit-default": "1a6bd41544a7a0640f38098a0a731793795343f5489329c297b6bd64f0d92693",
@@ -39,6 +40,9 @@ NUMBERS = {  # name → sha256 of the CSV file, compressed
     "california-housing": "f2496158e8cc227b05135090de2ba36f14cbdb1a9c764c75d7a9f845b12712f6",
     "diamonds": "937edfaa3b414fb2599edb49823d87c1f18d1347b744a00072891bc276690a0b",
     "taxis": "8a12613cf15cbd5abb973e6c7729f8383fff6c71822e75e38c65cc9c55561d15",
+}
+PEOPLE = {  # name → sha256 of the CSV file, compressed, and the column of people
+    "diabetes-readmission": ("e721df66ccf460c3e908fc045f1ed633ed9c4c6f8202db1196b8ffb482548b9a", "patient"),
 }
 DOMAINS = Path(__file__).parents[1] / "board" / "domains"  # of NUMBERS
 SETS = ("adult", "bank", "robot", *MORE)
@@ -56,30 +60,43 @@ def split_of(name: str, seed: int) -> Dataset:
 
     Parameters
     ----------
-    name : one of ``SETS``, the stand-in of Adult, or one of ``MADE`` or ``NUMBERS``.
+    name : one of ``SETS``, the stand-in of Adult, or one of ``MADE``, ``NUMBERS`` or ``PEOPLE``.
     seed : of the split, 70 % for training, and 75 % of ``NUMBERS``. Adult and its stand-in have one standard split for
         all seeds.
 
     Raises
     ------
     DataError
-        If a file of ``MORE`` or ``NUMBERS`` is not there, or is another one.
+        If a file of ``MORE``, ``NUMBERS`` or ``PEOPLE`` is not there, or is another one.
     """
     if name in MORE:
-        return _more(name, seed)
+        return _more(name, seed, within="more", expected=MORE[name], content=gzip.decompress)
+    if name in PEOPLE:
+        expected, person = PEOPLE[name]
+        return _more(name, seed, within="people", expected=expected, person=person)
     if name in NUMBERS:
         return _numbers(name, seed)
     if name in MADE:
         return made(name, seed)
+    if name == VISITS:
+        return made_visits(seed)
     return load(name) if name in ONE_SPLIT else load(name, split_seed=seed)
 
 
-def _more(name: str, seed: int) -> Dataset:
-    way_out = f"set DPNB_DATA to a folder that holds more/{name}.csv.gz and more/{name}.yml"
-    path = _path(name, "more", MORE[name], way_out, gzip.decompress)
-    return replace(
-        load(f"csv:{path}", domain=path.with_suffix("").with_suffix(".yml"), split_seed=seed), name=name
-    )
+def _more(
+    name: str,
+    seed: int,
+    *,
+    within: str,
+    expected: str,
+    content: Callable[[bytes], bytes] = bytes,
+    **options: str,
+) -> Dataset:
+    """A set whose domain file lies beside it; ``options`` are those of :func:`dpnb.load`."""
+    way_out = f"set DPNB_DATA to a folder that holds {within}/{name}.csv.gz and {within}/{name}.yml"
+    path = _path(name, within, expected, way_out, content)
+    domain = path.with_suffix("").with_suffix(".yml")
+    return replace(load(f"csv:{path}", domain=domain, split_seed=seed, **options), name=name)
 
 
 def _numbers(name: str, seed: int) -> Dataset:

@@ -12,8 +12,8 @@ from sklearn.base import clone
 
 from dpnb.checks import check_count, check_epsilon
 from dpnb.domain import Domain
+from dpnb.domain.people import Unit
 from dpnb.estimators.base import check_domain
-from dpnb.privacy.ledger import Unit
 from dpnb.replay.finding import Finding
 
 from .examine import examine, own_domain

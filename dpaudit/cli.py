@@ -26,10 +26,10 @@ from sklearn.utils.validation import has_fit_parameter
 
 from dpnb.domain import Domain
 from dpnb.domain.cells import read_layout
+from dpnb.domain.people import Unit
 from dpnb.errors import DataError, DomainError, closest
 from dpnb.estimators.base import PrivateEstimator
 from dpnb.files import check_writable
-from dpnb.privacy.ledger import Unit
 from dpnb.replay.finding import Finding
 from dpnb.replay.neighbours import fitted_on
 from dpnb.terminal import MisuseError, Parser, UntoldError, aside, command, note, stopped, tell

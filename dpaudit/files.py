@@ -15,9 +15,9 @@ from dpnb.checks import check_choice
 from dpnb.domain import Categorical, Domain
 from dpnb.domain.cells import CsvSection, check_columns, check_keys, encode_cells, read_layout
 from dpnb.domain.encoding import decoded
+from dpnb.domain.people import Unit
 from dpnb.domain.rows import read_rows
 from dpnb.errors import DomainError
-from dpnb.privacy.ledger import Unit
 from dpnb.replay.neighbours import SIZES, Part, own_rows, row_keys, split_pair
 
 from .pairs import NEIGHBOURS, Pair

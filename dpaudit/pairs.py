@@ -17,8 +17,8 @@ import pandas as pd
 from dpnb.checks import check_choice
 from dpnb.domain import Attribute, Categorical, Continuous, Domain
 from dpnb.domain.encoding import decoded
+from dpnb.domain.people import Unit as UnitOfPrivacy
 from dpnb.errors import closest
-from dpnb.privacy.ledger import Unit as UnitOfPrivacy
 from dpnb.replay.neighbours import Part, Peopled, row_keys
 
 DOMAIN = Domain((Continuous("x", 0, 1), Categorical("c", (0, 1))), (0, 1), target="label")

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, TypedDict, TypeVar
 
-from dpnb.privacy.ledger import Unit
+from dpnb.domain.people import Unit
 from dpnb.replay.finding import Finding
 
 MOST_KEPT = 8_192  # outputs on each data set that are kept; a rule need not be learned from more

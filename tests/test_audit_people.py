@@ -190,7 +190,7 @@ def test_own_files_differ_in_a_person(folder: Path, capsys: pytest.CaptureFixtur
     page = (folder / "a.html").read_text(encoding="utf-8")
     assert '<th scope="col">person</th>' in page
     assert "ε = 1, δ = 0, add-remove of people" in page
-    assert main(["peopled_models:before", *OWN]) == 1
+    assert main(["peopled_models:before", *OWN, "--runs", "400"]) == 1
     said = capsys.readouterr().out
     assert "The fit takes no people: it was not given whose the records are." in said
     assert "unit='person'" in said  # the lines that show it again

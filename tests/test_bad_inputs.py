@@ -389,7 +389,7 @@ TABLES = [
     Bad("y is too short", booster(y=Y[:3]), "inconsistent numbers of samples", "pass one label a record", r"Domain\.check\(X, y\) counts them"),
     Bad("weights", lambda: PrivateBooster(domain=D).fit(X, Y, sample_weight=np.ones(4)), "sample_weight", "expected records that weigh the same", "leave it out", error=TypeError),
     Bad("another argument", lambda: PrivateBooster(domain=D).fit(X, Y, weights=np.ones(4)), "'weights'", "expected X and y alone", "leave it out", error=TypeError),
-    Bad("y of two columns", booster(y=np.zeros((4, 2))), "got 2 dimensions", "must be one-dimensional", "pass one label a record"),
+    Bad("y of two columns", booster(y=np.zeros((4, 2))), "got 2 dimensions", "must be one-dimensional", "pass one a record"),
     *[
         Bad(f"y {name}{where}", booster(y=y, **domain), value, "must be one-dimensional", r"pass a column, such as table\['class'\]")
         for where, domain in (("", {}), (", without a domain", {"domain": None}))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
 from types import SimpleNamespace
+from typing import Any
 
 import matplotlib
 import matplotlib.pyplot as plt
@@ -187,7 +188,13 @@ FIGURES = [
         log=("gain",),
     ),
     partial(board.plot_losses, BOARD, ["a", "b"], label="loss"),
-    partial(board.plot_numbers, points(dataset=TWO, label=["a", "b"], epsilon=EPSILONS), levels=LEVELS),
+    partial(
+        board.plot_by_epsilon,
+        points(dataset=TWO, label=["a", "b"], epsilon=EPSILONS),
+        levels=LEVELS,
+        label="R²",
+        limits=(0, 1),
+    ),
     partial(board.plot_leads, LEADS, [0.1, 1.0], label="lead"),
     partial(board.plot_ranks, {0.1: RANKING, 1.0: RANKING}),
     partial(
@@ -447,7 +454,8 @@ def test_points_of_draws_are_densities() -> None:
 def test_lines_that_end_below_0_have_no_name() -> None:
     made = points(dataset=["one"], label=["a", "b"], epsilon=EPSILONS)
     below = made.assign(mean=made["mean"].mask(made["label"] == "b", -3.0))
-    named = [board.plot_numbers(table, levels={"one": {"floor": 0.6}}) for table in (below, made)]
+    how: Any = {"levels": {"one": {"floor": 0.6}}, "label": "R²", "limits": (0, 1)}
+    named = [board.plot_by_epsilon(table, **how) for table in (below, made)]
     assert [sorted(texts(figure)[0]) for figure in named] == [
         ["a", "floor"],
         ["a", "b", "floor"],

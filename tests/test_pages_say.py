@@ -603,10 +603,11 @@ SAID = [
         ("Six tables are of their own kind",
          lambda own, bare: (own == ["audit_peers", "audit_peers_disclosure", "benchmarks", "booster_history", "peers",
              "scale"] and bare == ["audit_peers_disclosure", "benchmarks", "scale"]), of_their_own),
-        ("Nine tables, `board.csv`, `board_peers.csv`, `board_written.csv`, `deep.csv`, `dpada_runs.csv`, `few.csv`, "
-         "`regression.csv`, `regression_peers.csv` and `settings.csv`, have one fit a row instead",
+        ("Eleven tables, `board.csv`, `board_peers.csv`, `board_written.csv`, `deep.csv`, `dpada_runs.csv`, `few.csv`, "
+         "`patient.csv`, `people.csv`, `regression.csv`, `regression_peers.csv` and `settings.csv`, "
+         "have one fit a row instead",
          lambda found, said: (found == said == [*("board", "board_peers", "board_written", "deep", "dpada_runs",
-             "few"), *("regression", "regression_peers", "settings")]), a_fit_a_row),
+             "few", "patient", "people"), *("regression", "regression_peers", "settings")]), a_fit_a_row),
         ("reads both forms by their header, and gives the tidy table of either",
          "test_experiments.py::test_a_table_with_a_row_a_cell_is_read_as_the_tidy_one"),
         ("Its rows are never changed", "test_benchmarks.py::test_a_row_is_added_below"),

@@ -323,6 +323,16 @@ def test_records_of_nobody_have_no_vote(nobody: object) -> None:
     assert f"{(~known).sum()} more name no person, and have no vote" in told
 
 
+def test_names_that_are_no_column_are_refused_by_their_own_name() -> None:
+    for odd in (range(3), {"a": 1}, 7):
+        with pytest.raises(
+            dpnb.DomainError, match=r"people must be one-dimensional, got .*table\['patient'\]"
+        ):
+            people_of(odd)
+    with pytest.raises(dpnb.DomainError, match="people must be one-dimensional, got 2 dimensions"):
+        people_of(np.zeros((3, 2), int))
+
+
 def test_names_are_not_merged() -> None:
     names = [" 1", "1", 1, "01", "1.0", 2**53, 2**53 + 1, -1, True]
     assert len(people_of(pd.Series(names, dtype=object)).counts) == len(names)
@@ -342,6 +352,22 @@ def test_names_are_not_merged() -> None:
         tuple(Records(*table(np.random.default_rng(0), 3), domain=CLASSES, people=ids).keys) for ids in alike
     }
     assert len(keys) == 1
+
+
+def test_names_that_are_nearly_alike_are_told_to_the_holder() -> None:
+    X, y, _ = others(np.random.default_rng(0), 8)
+    said = CLASSES.check(X, y, people=["a1", "A 1", "b", "b", " c", "c", "d", "e"])
+    assert "8 records of 7 people, at most 2 each" in said
+    assert "names that differ in spaces or capitals alone are two people: 'a1', 'A 1', ' c', ..." in said
+    assert "alone" not in CLASSES.check(X, y, people=["a1", "a2", "b", "b", "c", "c", "d", "e"])
+
+
+@pytest.mark.parametrize(("people", "of"), [(None, "records"), ([*range(30)], "people")])
+@pytest.mark.parametrize("name", ["booster", "booster with δ"])
+def test_few_people_are_told_as_such(name: str, people: Any, of: str) -> None:
+    X, y, _ = others(np.random.default_rng(0), 30)
+    with pytest.warns(dpnb.FewRecordsWarning, match=rf"about \d+ {of}, by a noisy count.*take more {of}"):
+        clone(LEARNERS[name]).set_params(random_state=0).fit(X, y, people=people)
 
 
 @pytest.mark.parametrize(

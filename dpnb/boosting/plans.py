@@ -11,9 +11,9 @@ import numpy as np
 
 from ..arrays import FIXED_POINT
 from ..domain import Domain
+from ..domain.people import Unit
 from ..errors import FewRecordsWarning
 from ..privacy.accounting import Share
-from ..privacy.ledger import Unit
 from ..records.losses import Softmax
 from ..records.shapes import Cuts
 from ..settings import (
@@ -117,17 +117,17 @@ class Settings(NamedTuple):
         return max(min(self.at_once, stumps // (20 * n_problems), n_attributes // 3), 1)
 
 
-def evidence(n: float, epsilon: float) -> float:
-    """A noisy number of records times ε, which decides how much can be learnt.
+def evidence(n: float, epsilon: float, unit: Unit) -> float:
+    """A noisy number of records, or of people, times ε, which decides how much can be learnt.
 
     **Privacy**: the number was released, so the warning is post-processing.
     """
-    known = max(n, 0.0) * min(epsilon, 1e9)
+    known, several = max(n, 0.0) * min(epsilon, 1e9), "records" if unit == "record" else "people"
     few = 200  # below it AUC − ½ was less than half of what it can be, on most public data sets
     if known < few:
         warnings.warn(
-            f"about {max(n, 0.0):.0f} records, by a noisy count, at ε = {epsilon:g}: their product is below {few}, "
-            "where a model finds less than half of what there is to find, on most data; take more records, or a "
+            f"about {max(n, 0.0):.0f} {several}, by a noisy count, at ε = {epsilon:g}: their product is below {few}, "
+            f"where a model finds less than half of what there is to find, on most data; take more {several}, or a "
             "larger epsilon",
             FewRecordsWarning,
             stacklevel=2,

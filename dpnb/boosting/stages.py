@@ -615,7 +615,7 @@ def boost(
     """
     stages = Stages(data, curator, planner.domain, rho, planner.settings)
     n = stages.thresholds(uniform=uniform, geometric=geometric)
-    plan = planner.plan(evidence(n, epsilon))
+    plan = planner.plan(evidence(n, epsilon, data.unit))
     curator.ledger.follow(planner.number(plan))
     first, second, last = SPREAD_RELEASES if planner.domain.response else (0, 0, 0)
     stages.left -= planner.of_spread
@@ -690,7 +690,7 @@ def boost_purely(
     n = float(
         curator.geometric(exact, epsilon=OF_NUMBER * epsilon, sensitivity=1.0, what="number of records")
     )
-    known = evidence(n, epsilon)
+    known = evidence(n, epsilon, data.unit)
     first, _, final = SPREAD_RELEASES if of_spread else (0, 0, 0)
     total = _purely(curator, of_spread * epsilon / ASKED_PURELY)
     stages.release_spread(max(n, 1.0), first, total)

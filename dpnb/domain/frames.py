@@ -155,8 +155,13 @@ def only_column(y: Any) -> Any:
     return y[:, 0] if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1 else y
 
 
-def as_series(y: Any) -> pd.Series[Any]:
-    """Labels as a series: a series of any library, a list, a one-dimensional array, or a table of one column."""
+def as_series(y: Any, *, of: str = "labels", what: str = "y", such: str = "class") -> pd.Series[Any]:
+    """Labels as a series: a series of any library, a list, a one-dimensional array, or a table of one column.
+
+    Parameters
+    ----------
+    of, what, such : what they are, the argument, and a column that may be such, for errors.
+    """
     y = only_column(y)
     if isinstance(y, pd.Series):
         return y
@@ -168,7 +173,7 @@ def as_series(y: Any) -> pd.Series[Any]:
             return pd.Series(objects(native.to_list()), dtype=object)
     if hasattr(y, "toarray") or not (hasattr(y, "__array__") or isinstance(y, list | tuple | pd.Index)):
         raise DomainError(
-            f"labels must be one-dimensional, got y {_called(y)}; pass a column, such as table['class']"
+            f"{of} must be one-dimensional, got {what} {_called(y)}; pass a column, such as table[{such!r}]"
         )
     try:
         array = y if isinstance(y, np.ndarray) else np.array(y, dtype=object)
@@ -176,7 +181,6 @@ def as_series(y: Any) -> pd.Series[Any]:
         array = objects(y)
     if array.ndim != 1:
         raise DomainError(
-            f"labels must be one-dimensional, got {array.ndim} dimensions; pass one label a record, such as "
-            "table['class']"
+            f"{of} must be one-dimensional, got {array.ndim} dimensions; pass one a record, such as table[{such!r}]"
         )
     return pd.Series(array, dtype=array.dtype)

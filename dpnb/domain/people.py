@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import Bools, Ints, cells_of
+from .attributes import listed
 from .frames import as_series, objects
 
+Unit = Literal["record", "person"]
+"""What is protected: a record, or a person with all records."""
 MOST_WHOLE = 2.0**53  # from which on not every whole number is a float, and two people may have become one
 
 
@@ -63,8 +66,18 @@ class Owners(NamedTuple):
         """How many people there are, in words for the data holder."""
         most = self.counts.max(initial=0)
         text = f"{len(self.person)} records of {len(self.counts)} people, at most {most} each"
-        nobodys = int((~self.known).sum())
-        return text + (f"; {nobodys} more name no person, and have no vote" if nobodys else "")
+        if nobodys := int((~self.known).sum()):
+            text += f"; {nobodys} more name no person, and have no vote"
+        if alike := self._alike():
+            text += f"; names that differ in spaces or capitals alone are two people: {listed(alike)}"
+        return text
+
+    def _alike(self) -> list[str]:
+        """Names that are another one's but for spaces and capitals."""
+        names = pd.Series([name for name in self.names.tolist() if isinstance(name, str)], dtype=object)
+        plain = names.map(lambda name: "".join(name.split()).casefold())
+        same = plain.duplicated(keep=False)
+        return names[same].iloc[plain[same].argsort(kind="stable")].tolist()
 
 
 def people_of(ids: ArrayLike | pd.Series[Any], *, missing: Collection[Hashable] = ()) -> Owners:
@@ -76,7 +89,7 @@ def people_of(ids: ArrayLike | pd.Series[Any], *, missing: Collection[Hashable] 
         and so does a floating-point number from 2⁵³ on, which may stand for several people.
     missing : markers of missing values, which name nobody either.
     """
-    column = as_series(ids)
+    column = as_series(ids, of="people", what="names", such="patient")
     known = np.array(column.notna(), bool)
     if column.dtype.kind == "f":
         known &= np.abs(np.asarray(column.to_numpy(float, na_value=np.nan))) < MOST_WHOLE

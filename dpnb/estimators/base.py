@@ -36,11 +36,12 @@ from ..domain.domain import without_domain
 from ..domain.encoding import distinct, spelt_number
 from ..domain.frames import columns_of, objects, only_column
 from ..domain.misfits import joined
+from ..domain.people import Unit
 from ..errors import DataError, DomainError, PrivacyLeakWarning
 from ..files import check_new, write_whole
 from ..privacy.accounting import gaussian_rho
 from ..privacy.curator import STREAMS, Curator, open_curator, source_of_noise, spawned
-from ..privacy.ledger import Cost, Ledger, Neighbours, Unit, shown_number, unfinished
+from ..privacy.ledger import Cost, Ledger, Neighbours, shown_number, unfinished
 from ..records.bags import Bags
 from ..records.doors import RecordsDoor
 from ..records.memory import Records

@@ -22,13 +22,13 @@ import numpy as np
 from ..arrays import Floats, Ints
 from ..checks import check_choice, check_delta, check_epsilon
 from ..domain import Domain
+from ..domain.people import Unit
 from ..errors import visible
 from .accounting import Choice, Step, common_steps, covers, doubled, tight_epsilon
 from .accounting import zcdp_epsilon as zcdp_epsilon
 from .accounting import zcdp_rho as zcdp_rho
 
 Neighbours = Literal["add-remove", "replace"]
-Unit = Literal["record", "person"]
 BOUNDED_RANGE = ("exponential", "interval exponential")
 """Mechanisms whose ε bounds how far their log-ratios lie apart, not only how large they are."""
 SEQUENTIAL = "sequential"

@@ -13,7 +13,7 @@ from typing import Protocol, Self
 
 from ..arrays import Floats, Ints
 from ..domain import Domain
-from ..privacy.ledger import Unit
+from ..domain.people import Unit
 from .bags import Bags, Copies, Keys
 from .grid import Grid, Stump
 from .losses import Loss

@@ -19,13 +19,14 @@ from typing import Any
 
 from ..boosting.regressor import PrivateBoosterRegressor
 from ..domain import Attribute, Continuous, Domain
+from ..domain.people import Unit
 from ..errors import DataError
 from ..estimators.base import PrivateEstimator, PrivateForest, read
 from ..estimators.documents import read_document
 from ..files import check_new, unreadable, write_whole
 from ..html import escape, html_page, html_picture
 from ..privacy.curator import REAL_NOISE
-from ..privacy.ledger import Event, Ledger, Neighbours, Scope, Unit, shown_number
+from ..privacy.ledger import Event, Ledger, Neighbours, Scope, shown_number
 from ..terminal import Parser, announce, command
 
 RELATIONS: dict[tuple[Neighbours, Unit], str] = {

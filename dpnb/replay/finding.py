@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ..privacy.ledger import Unit
+from ..domain.people import Unit
 
 
 def exceeds(bound: float, claimed: float) -> bool:

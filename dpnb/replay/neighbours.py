@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import has_fit_parameter
 
-from ..privacy.ledger import Unit
+from ..domain.people import Unit
 
 Part = tuple[pd.DataFrame, "pd.Series[Any]"]
 Peopled = tuple[pd.DataFrame, "pd.Series[Any]", "pd.Series[Any]"]

@@ -22,8 +22,9 @@ from scipy.stats import bernoulli, poisson
 from sklearn.base import clone
 
 from ..arrays import Floats
+from ..domain.people import Unit
 from ..privacy.curator import Curator, opening
-from ..privacy.ledger import Ledger, Unit
+from ..privacy.ledger import Ledger
 from ..records.bags import PARTS, POSITIONAL, Bags, Copies, Keys, drawing
 from ..records.memory import Records
 from .finding import Finding

@@ -231,7 +231,7 @@ def number_table(means: pd.DataFrame, metric: str) -> pd.DataFrame:
 
 
 def number_points(means: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, dict[str, float]]]:
-    """Points of :func:`~private_trees.drawings.board.plot_numbers`, and what is reached without privacy.
+    """Points of :func:`~private_trees.drawings.board.plot_by_epsilon`, and what is reached without privacy.
 
     Parameters
     ----------

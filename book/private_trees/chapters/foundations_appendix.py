@@ -13,6 +13,7 @@ from dpnb.arrays import Floats, Ints
 from dpnb.privacy import accounting, ledger
 
 from ..site.observations import observe
+from ..studies.votes import PROVED
 from . import DRAWS
 
 PARAMETERS = DRAWS
@@ -136,3 +137,12 @@ def check_plans(each: Sequence[float], worst: float, *, late: float, early: Sequ
             lambda each, worst: max(each) <= worst * (1 + 1e-9) and worst < max(each) + 5e-5, each, worst)
     observe("foundations-plans-late", "a choice by the first outcome needs a larger δ than either plan does",
             lambda late, early: late > 1.05 * max(early), late, early)
+
+
+def check_votes(found: pd.DataFrame) -> None:
+    """A person and each question, searched: largest shares by question and relation."""
+    proved, refused = found.loc[PROVED].max(axis=None), found.drop(PROVED)["add-remove"]
+    observe("foundations-votes", "the largest share of what is proved is {:.3f}",
+            lambda x: 0.999 < x <= 1 + 1e-9, proved, says=[proved])
+    observe("foundations-votes-refused", "Normalised scores, which are refused for people, reach {:.1f} to {:.1f} "
+            "under add-remove", lambda x: (x > 1).all(), refused, says=[refused.min(), refused.max()])

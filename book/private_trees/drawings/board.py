@@ -75,26 +75,33 @@ def plot_losses(table: pd.DataFrame, methods: Sequence[str], *, label: str) -> F
     return figure
 
 
-def plot_numbers(points: pd.DataFrame, *, levels: Mapping[str, Mapping[str, float]]) -> Figure:
-    """R² against ε, a line for each method, a panel for each data set; what is below 0 is not shown.
+def plot_by_epsilon(
+    points: pd.DataFrame,
+    *,
+    levels: Mapping[str, Mapping[str, float]],
+    label: str,
+    limits: tuple[float, float],
+) -> Figure:
+    """Means against ε, a line for each method, a panel for each data set; a line that ends below is not shown.
 
     Parameters
     ----------
     points : columns dataset, label, epsilon, mean and ``error``.
     levels : data set → name → height of horizontal lines.
+    label, limits : of the vertical axes.
     """
     figure, axes = panel_grid(len(levels), 1, (WIDTH, 1.75), sharex=True)
-    looks = {label: i for i, label in enumerate(points["label"].unique())}
+    looks = {name: i for i, name in enumerate(points["label"].unique())}
     for axis, (dataset, lines) in zip(axes[:, 0], levels.items(), strict=True):
         panel = points[points["dataset"] == dataset].sort_values("epsilon")
-        for label, i in looks.items():
-            curve = panel[panel["label"] == label]
-            if curve["mean"].iloc[-1] > 0:
-                draw_curve(axis, curve, index=i, label=label)
+        for name, i in looks.items():
+            curve = panel[panel["label"] == name]
+            if curve["mean"].iloc[-1] > limits[0]:
+                draw_curve(axis, curve, index=i, label=name)
         draw_levels(axis, lines)
         epsilon_axis(axis, points["epsilon"].unique(), "")
-        small(axis, title=dataset, y="R²", pad=3)
-        axis.set_ylim(0, 1)
+        small(axis, title=dataset, y=label, pad=3)
+        axis.set_ylim(*limits)
     axes[-1, 0].set_xlabel("ε", fontsize="small")
     label_ends(figure)
     return figure

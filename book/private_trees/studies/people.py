@@ -49,10 +49,10 @@ class Way(NamedTuple):
     at_least: int = 1  # a record's weight is that of somebody with so many records at least
 
 
-VOTE, RECORDS = "one vote", "records"
+VOTE, OF_FIVE, RECORDS = "one vote", "one vote, of 5 records at least", "records"
 WAYS = {
     VOTE: Way(votes=True),
-    "one vote, of 5 records at least": Way(votes=True, at_least=5),
+    OF_FIVE: Way(votes=True, at_least=5),
     "one record each": Way(1),
     "two records each": Way(2),
     "five records each": Way(5),
@@ -61,8 +61,8 @@ WAYS = {
 }
 
 
-class Split(NamedTuple):
-    """A split of a set by people."""
+class ByPerson(NamedTuple):
+    """A split of a set by people, as a fit and its test need it."""
 
     data: Dataset
     codes: Floats  # of the test part
@@ -71,12 +71,12 @@ class Split(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def _split(dataset: str, seed: int) -> Split:
+def _split(dataset: str, seed: int) -> ByPerson:
     data = split_of(dataset, seed)
     assert data.people is not None
     (X, y), people = data.test, people_of(data.people[1])
     shares = 1 / people.counts[people.person]
-    return Split(data, data.domain.encode(X, strict=False), data.domain.encode_labels(y), shares)
+    return ByPerson(data, data.domain.encode(X, strict=False), data.domain.encode_labels(y), shares)
 
 
 def _records(data: Dataset, way: Way, rng: np.random.Generator) -> Records:

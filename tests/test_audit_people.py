@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from dpaudit import PrivacyViolation, as_estimator, assert_private, own_pair
 from dpaudit import pairs as made
-from dpaudit.cli import main
+from dpaudit.cli import _by_ledger, main
 from dpaudit.examine import replayed
 from dpaudit.files import NeighbourError
 from dpaudit.pairs import DOMAIN, KINDS, MANY, NEIGHBOURS, NUMBERS, kinds_of
@@ -26,6 +27,7 @@ from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.papers.dpada import DPAda
 from dpnb.papers.edprf import EDPRF
 from dpnb.papers.pearson import PearsonTree
+from dpnb.replay import Finding
 from dpnb.replay.neighbours import split_pair
 
 PEOPLE: dict[str, Any] = {"unit": "person", "kinds": ["people"], "epsilon": 1.0}
@@ -106,6 +108,18 @@ def test_no_replay_on_pairs_of_people_exceeds_the_ledger(make: Any) -> None:
     assert found.unit == "person"
     nobody = partial(nameless(make.func), domain=DOMAIN, **make.keywords)
     assert replayed(nobody, tried, AuditSettings(claimed=1.0, unit="person")) == []
+
+
+def test_a_ledger_of_records_says_nothing_of_people() -> None:
+    pair, settings = made(unit="person")[0], AuditSettings(claimed=1.0, delta=1e-6, unit="person")
+    bets: Any = SimpleNamespace(
+        finding=settings.finding(Finding, instrument="betting", lower_bound=9.0, event="")
+    )
+    (found,) = _by_ledger(BOOSTER, pair, bets, settings)
+    assert found.violated
+    assert "by its ledger" in found.subject
+    before = partial(nameless(PrivateBooster), **BOOSTER.keywords)
+    assert _by_ledger(before, pair, bets, settings) == []
 
 
 def count_people(data: Any, rng: np.random.Generator) -> ArrayLike:

@@ -298,7 +298,7 @@ def test_the_filter_counts_what_a_record_would_pay() -> None:
     data = Records(X, y, domain=CLASSES, people=people).weighted(public_grid(CLASSES))
     spent = []
     for _ in range(5):
-        data.afford(total=3.0)
+        data.afford(total=3.5)
         spent.append(float(data.weights.sum()))
         data.advance(Stump(LEAF, -1, np.nan, 1.0), 0.0)
     assert spent == [pytest.approx(1.0, abs=1e-6)] * 3 + [0.0] * 2
@@ -416,6 +416,13 @@ def test_a_file_is_split_by_people(tmp_path: Path) -> None:
     assert not set(train) & set(test)
     assert len(data.train[1]) + len(data.test[1]) == 400
     assert 0 < data.people[0].isna().sum() < (people >= 28).sum()  # each of nobody's goes by itself
+    CLASSES.to_yaml(domain_file)
+    with domain_file.open("a") as file:
+        file.write("csv: {ignore: [row, who], missing: ['?']}\n")  # says nothing of people
+    again = dpnb.load(f"csv:{tmp_path / 't.csv'}", domain=domain_file, person="who")
+    train, test = (part.dropna() for part in again.people)
+    assert not set(train) & set(test)
+    assert dpnb.load(f"csv:{tmp_path / 't.csv'}", domain=domain_file).people is None
 
 
 def test_whose_average_is_learnt() -> None:

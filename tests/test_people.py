@@ -33,6 +33,7 @@ from dpnb.records.memory import Records
 from dpnb.records.people import vote_of, voted
 from dpnb.records.splits import LEAF
 from dpnb.replay.neighbours import split_pair
+from dpnb.replay.questions import Question, answering, ordinary_answer
 from dpnb.replay.tape import replay_estimator, replay_fit
 from dpnb.trees import candidates, scores
 from private_trees.studies import votes
@@ -127,6 +128,52 @@ def test_no_replay_of_a_person_exceeds_the_ledger(name: str) -> None:
 @pytest.mark.parametrize("name", set(LEARNERS) - {"DPAda, filter"})
 def test_whole_votes_exceed_it(name: str, each_a_vote: None) -> None:
     assert max(losses(LEARNERS[name])) > 2
+
+
+def shares(model: Any, *, seeds: int = 8) -> dict[str, float]:
+    """The most that a person pays in one release, over what is booked for it; by what it is for."""
+    worst: dict[str, float] = {}
+    for seed, sides in enumerate(pairs(model.domain, seeds)):
+        noted: list[tuple[Any, Any, Any]] = []
+
+        def first(question: Question, noted: list[Any] = noted) -> Any:
+            noted.append((question.event, question.law, ordinary_answer(question)))
+            return noted[-1][2]
+
+        def again(question: Question, left: Iterator[Any]) -> Any:
+            event, law, outcome = next(left)
+            if law is not None:
+                worst[event.what] = max(worst.get(event.what, 0.0), share(event, law, question.law, outcome))
+            return outcome
+
+        for answer, part in ((first, sides[0]), (partial(again, left=iter(noted)), sides[1])):
+            X, y, people = part
+            with answering(answer):
+                clone(model).set_params(random_state=seed).fit(X, y, people=people)
+    return worst
+
+
+def share(event: Any, law: Any, other: Any, outcome: Any) -> float:
+    if "gaussian" in event.mechanism:
+        return float((((law.centre - other.centre) / law.sd) ** 2).sum() / 2 / event.worst.rho)
+    return abs(float((law.log_density(outcome) - other.log_density(outcome)).sum())) / event.worst.epsilon
+
+
+BAGGED = {"DiffPRFs", "EDPRF"}  # a tree may hold a person several times
+
+
+@pytest.mark.filterwarnings("ignore::dpnb.errors.FewRecordsWarning")
+@pytest.mark.parametrize("name", sorted(set(LEARNERS) - BAGGED))
+def test_no_release_costs_a_person_more_than_is_booked_for_it(name: str) -> None:
+    found = shares(LEARNERS[name])
+    assert max(found.values()) <= 1 + 1e-6, found
+    assert max(found.values()) > 0.2, found
+
+
+@pytest.mark.filterwarnings("ignore::dpnb.errors.FewRecordsWarning")
+@pytest.mark.parametrize("name", ["booster with δ", "EDPRF, labels", "DPAda"])
+def test_whole_votes_cost_more_in_a_release(name: str, each_a_vote: None) -> None:
+    assert max(shares(LEARNERS[name]).values()) > 2
 
 
 def test_the_patient_with_ten_visits() -> None:

@@ -50,7 +50,7 @@ RERUNS: dict[str, list[Parameters]] = {
     "01_foundations": _DRAWS,
     "02_mechanisms": _DRAWS,
     "03_trees": _DRAWS,
-    "03_appendix": _DRAWS,
+    "03_appendix": [*_DRAWS, {"results": "../results"}],
     **{name: sets for paper in BY_CHAPTER for name, sets in _of(paper).items()},
     "08_audit": [{"draws": 1000}, {"seed": 0, "draws": 20_000}],
     "08_appendix": [{"runs": 400}, {"seed": 0, "runs": 2000}],

@@ -20,7 +20,10 @@ MOST_WHOLE = 2.0**53  # from which on not every whole number is a float, and two
 
 def plain_labels(labels: pd.Index | NDArray[Any]) -> list[int | str]:
     """Labels as whole numbers and texts; equal ones are the same label, however they are held."""
-    return [_plain(label) for label in cells_of(labels)]
+    cells = cells_of(labels)
+    if set(map(type, cells)) <= {str} and _is_unicode("".join(cells)):  # most are, and one look is quick
+        return cells
+    return [_plain(label) for label in cells]
 
 
 def _plain(label: Any) -> int | str:
@@ -98,12 +101,13 @@ def people_of(ids: ArrayLike | pd.Series[Any], *, missing: Collection[Hashable] 
     labels: NDArray[Any] = named.to_numpy(np.int64) if whole else objects(plain_labels(pd.Index(named)))
     nobody = ["", *plain_labels(pd.Index([*missing], dtype=object))]
     marks = [mark for mark in nobody if isinstance(mark, int) or not whole]
-    names_one = ~pd.Series(labels).isin(marks).to_numpy()
+    person, names = pd.factorize(labels)
+    is_one = ~pd.Series(names).isin(marks).to_numpy()
     if not whole:
-        names_one &= np.array([not _is_mute(label) for label in labels], bool)
-    known[known] = names_one
-    person, names = pd.factorize(labels[names_one])
-    return Owners(known, person, names, np.bincount(person, minlength=len(names)))
+        is_one &= np.array([not _is_mute(name) for name in names], bool)
+    known[known] = is_one[person]
+    person = (is_one.cumsum() - 1)[person[is_one[person]]]
+    return Owners(known, person, names[is_one], np.bincount(person, minlength=int(is_one.sum())))
 
 
 def _is_mute(label: int | str) -> bool:

@@ -17,16 +17,14 @@ from ..board.rivals import MANY_CLASSES
 from ..board.standings import CELL, OURS, Ranking
 from ..site.notebook import integer, positive, text
 from ..site.observations import observe
-from ..studies.made import DEEP, VISITS
-from ..studies.people import BETS, OF_FIVE, RECORDS, TREE, VOTE, WAYS
-from ..studies.runs import DELTA, INF
+from ..studies.made import DEEP
+from ..studies.people import RECORDS, VOTE
+from ..studies.runs import DELTA, INF, wide
 from . import LIVE
 
 PARAMETERS = LIVE | {"delta": positive(below=0.01), "seed": integer(low=0), "results": text()}
 PURE_BOOSTER, ADDITIVE, SYNTHETIC = "PrivateBooster", f"{OURS}, additive", "MST + gradient boosting"
 EPSILONS = (0.1, 1.0, 5.0)  # of which the text speaks
-SHOWN_WAYS = {f"{number} record{'s' * (k > 1)} each": f"{k} record{'s' * (k > 1)} each"
-              for k, number in ((1, "one"), (2, "two"), (5, "five"))} | {RECORDS: "records alone"}  # fmt: skip
 HOSPITAL = "diabetes-readmission"
 
 
@@ -75,41 +73,6 @@ def deficits(best: pd.DataFrame, pure_best: pd.DataFrame) -> pd.DataFrame:
     rows = rows[rows["mean"] < 0].sort_values(["booster", "mean"], ascending=[False, True])
     rows["ε"] = rows["epsilon"].map("{:g}".format)
     return rows.set_index(["booster", "dataset", "ε"])[["method", "mean", "half", "p_holm"]]
-
-
-def ways_by_epsilon(ways: pd.DataFrame) -> pd.DataFrame:
-    """Mean AUC over people of the booster with δ by way of protecting them, with two standard errors."""
-    found = ways[(ways["method"] == OURS) & (ways["utility"] != OF_FIVE)]
-    by = found.groupby(["dataset", "utility", "epsilon"])["auc_people"].agg(["mean", "sem"]).reset_index()
-    order = [name for name in WAYS if name != OF_FIVE]
-    named = by.assign(label=by["utility"].replace(SHOWN_WAYS), error=2 * by["sem"])
-    return named.sort_values("utility", key=lambda names: names.map(order.index), kind="stable")
-
-
-def ways_at(ways: pd.DataFrame, dataset: str, epsilon: float) -> pd.DataFrame:
-    """Scores of the booster with δ at one ε by way of protecting people, over people and over visits."""
-    some = ways[(ways["method"] == OURS) & (ways["dataset"] == dataset) & (ways["epsilon"] == epsilon)]
-    scores = [f"{what}_{over}" for what in ("auc", "log_loss", "predicted") for over in ("people", "visits")]
-    means = some.groupby("utility")[scores].mean().loc[list(WAYS)]
-    means.loc["as observed", ["predicted_people", "predicted_visits"]] = (
-        some[["observed_people", "observed_visits"]].mean().to_numpy()
-    )
-    words = {"auc": "AUC", "log_loss": "log loss", "predicted": "mean prediction"}
-    columns = [f"{words[name.rpartition('_')[0]]}, {name.rpartition('_')[2]}" for name in scores]
-    return means.set_axis(columns, axis=1).rename(SHOWN_WAYS).rename_axis(None)
-
-
-def losses_of_patient(patient: pd.DataFrame) -> pd.DataFrame:
-    """Losses of ten fits at their own outputs if the patient of most visits goes, and what is booked."""
-    found = patient.dropna(subset="loss")
-    by = {
-        f"{'by visits' if way == RECORDS else way}, {what}": found[found["utility"] == way]
-        .groupby("method")["loss"]
-        .agg(what)
-        for way in (RECORDS, VOTE)
-        for what in ("median", "max")
-    }
-    return pd.DataFrame(by | {"booked": found.groupby("method")["booked"].max()}).rename_axis(None)
 
 
 def tuning_gains(trials: pd.DataFrame, other: str) -> pd.DataFrame:
@@ -545,55 +508,17 @@ def check_deep(log: pd.DataFrame) -> None:
             says=[*pure[:, 0], pure[0, 1]])
 
 
-def check_people(ways: pd.DataFrame, patient: pd.DataFrame) -> None:
-    """Several records a person; ``ways`` has a row a fit, and ``patient`` too."""
-    ours = ways[ways["method"] == OURS]
-    by = {name: ours.pivot_table(index=["dataset", "epsilon", "seed"], columns="utility", values=name)
-          for name in ("auc_people", "auc_visits", "log_loss_people", "log_loss_visits")}
-    auc = by["auc_people"].groupby(["dataset", "epsilon"]).mean()
-    at: Any = auc.loc[HOSPITAL].loc[1.0]
-    observe("board-people-hospital", r"At $\varepsilon=1$ one vote has an AUC of {:.3f} on the hospital's visits, and "
-            "so has the fit that protects visits alone. Five records each have {:.3f}, and group privacy {:.3f}",
-            lambda a: abs(a[VOTE] - a[RECORDS]) < 5e-4 and a[VOTE] > a["five records each"] > a["group privacy"], at,
-            says=[at[VOTE], at["five records each"], at["group privacy"]])
-    observe("board-people-caps", "One vote has the higher mean in all six pairs of a table and an "
-            r"$\varepsilon$ against two and five records each and against group privacy",
-            lambda a: len(a) == 6 and all((a[VOTE] > a[way]).all()
-                                          for way in ("two records each", "five records each", "group privacy")), auc)
-    gap = auc[VOTE] - auc["one record each"]
-    most = [gap[HOSPITAL].abs().max(), gap[VISITS].min(), gap[VISITS].max()]
-    observe("board-people-one", "a single record of each person, drawn at random, is as good on the hospital's visits, "
-            "within {:.4f}, and on the made ones it is behind by {:.3f} to {:.3f}",
-            lambda m: m[0] < 1e-3 < m[1], most, says=most)
-    rate: Any = ours[ours["dataset"] == HOSPITAL][["observed_people", "observed_visits"]].mean()
-    log = {name: table.groupby(["dataset", "epsilon"]).mean().loc[HOSPITAL].loc[1.0] for name, table in by.items()}
-    people, visits = log["log_loss_people"], log["log_loss_visits"]
-    said = [100 * rate["observed_visits"], 100 * rate["observed_people"]]
-    observe("board-people-average", "{:.0f} % of the visits were followed by another one, but the mean over patients "
-            "is {:.0f} %", lambda r: r[0] > r[1] + 10, said, says=said)
-    observe("board-people-log", "One vote has a log loss of {:.3f} over people, less than the {:.3f} of a fit to all "
-            "visits, and over visits {:.3f}, more than its {:.3f}",
-            lambda p, v: p[VOTE] < p[RECORDS] and v[VOTE] > v[RECORDS], people, visits,
-            says=[people[VOTE], people[RECORDS], visits[VOTE], visits[RECORDS]])
-    apart = by["log_loss_visits"][OF_FIVE] - by["log_loss_visits"]["five records each"]
-    means = apart.groupby(["dataset", "epsilon"]).agg(["mean", "sem"])
-    observe("board-people-five", "a log loss over visits of {:.3f}, and five records each have {:.3f}. In all six "
-            "pairs the two are within {:.3f} of each other",
-            lambda m: (m["mean"].abs() < 3 * m["sem"]).all(), means,
-            says=[visits[OF_FIVE], visits["five records each"], means["mean"].abs().max()])
-    loss, bets = losses_of_patient(patient), patient.set_index(["method", "utility"]).loc[BETS]
-    tree: Any = loss.loc[TREE]
-    observe("board-people-patient", "If the fit protects visits, the loss of the tree is {:.1f} in one of ten fits, "
-            "and with one vote it is {:.2f} at most",
-            lambda t: t["by visits, max"] > 5 and t[f"{VOTE}, max"] < 1, tree,
-            says=[tree["by visits, max"], tree[f"{VOTE}, max"]])
-    observe("board-people-booster", r"The booster's noise hides more, with losses of up to {:.1f} with $\delta$ and "
-            "{:.1f} without", lambda x: (x > 1).all(), loss.loc[[OURS, PURE_BOOSTER], "by visits, max"],
-            says=loss.loc[[OURS, PURE_BOOSTER], "by visits, max"].tolist())
-    observe("board-people-bets", "Bets on the same tree refute the claim for people after {:.0f} fits by visits, and "
-            "with one vote {:.0f} fits refute nothing",
-            lambda b: b.loc[RECORDS, "refuted"] == 1 and b.loc[VOTE, "refuted"] == 0, bets,
-            says=[bets.loc[RECORDS, "runs"], bets.loc[VOTE, "runs"]])
+def check_people(log: pd.DataFrame) -> None:
+    """Several records a person."""
+    ways = wide(log)
+    ours = ways[(ways["method"] == OURS) & (ways["dataset"] == HOSPITAL) & (ways["epsilon"] == 1)]
+    auc: Any = ours.groupby("utility")["auc_people"].mean()
+    observe("board-people", r"it has an AUC over people of {:.3f} at $\varepsilon=1$, and so has the fit that protects "
+            "visits alone. Five records each, with noise that hides five, have {:.3f}, and group privacy has {:.3f}. "
+            "A single record of each person, drawn at random, is as good here",
+            lambda a: max(abs(a[VOTE] - a[RECORDS]), abs(a[VOTE] - a["one record each"])) < 5e-4
+            and a[VOTE] > a["five records each"] > a["group privacy"], auc,
+            says=[auc[VOTE], auc["five records each"], auc["group privacy"]])
 
 
 def check_few(log: pd.DataFrame) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,11 +14,20 @@ from dpnb import Ledger
 from dpnb.arrays import Floats, Ints
 from dpnb.privacy import accounting, ledger
 
+from .. import experiments
+from ..board.standings import OURS
+from ..site.notebook import text
 from ..site.observations import observe
+from ..studies.made import VISITS
+from ..studies.people import BETS, OF_FIVE, RECORDS, TREE, VOTE, WAYS
+from ..studies.runs import wide
 from ..studies.votes import PROVED
 from . import DRAWS
+from .board import HOSPITAL
 
-PARAMETERS = DRAWS
+PARAMETERS = DRAWS | {"results": text()}
+SHOWN_WAYS = {f"{number} record{'s' * (k > 1)} each": f"{k} record{'s' * (k > 1)} each"
+              for k, number in ((1, "one"), (2, "two"), (5, "five"))} | {RECORDS: "records alone"}  # fmt: skip
 Spreads = Mapping[str, tuple[float, float, float]]  # noise → E|X|, standard deviation, P(|X| ≥ 3)
 
 
@@ -40,6 +51,47 @@ def choices(scores: Floats, law: Mapping[str, Floats], share: Mapping[str, Float
     rows = {**law, **{f"{name}, draws": drawn for name, drawn in share.items()}}
     table = pd.DataFrame(rows, index=[f"score {score:g}" for score in scores]).T
     return table.assign(**{"expected error": -(table.to_numpy() @ scores)})
+
+
+def measured_people(p: SimpleNamespace) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Results of the grids ``people`` and ``patient``, a row a fit."""
+    ways, patient = (wide(experiments.results(name, p)) for name in ("people", "patient"))
+    return ways, patient
+
+
+def ways_by_epsilon(ways: pd.DataFrame) -> pd.DataFrame:
+    """Mean AUC over people of the booster with δ by way of protecting them, with two standard errors."""
+    found = ways[(ways["method"] == OURS) & (ways["utility"] != OF_FIVE)]
+    by = found.groupby(["dataset", "utility", "epsilon"])["auc_people"].agg(["mean", "sem"]).reset_index()
+    order = [name for name in WAYS if name != OF_FIVE]
+    named = by.assign(label=by["utility"].replace(SHOWN_WAYS), error=2 * by["sem"])
+    return named.sort_values("utility", key=lambda names: names.map(order.index), kind="stable")
+
+
+def ways_at(ways: pd.DataFrame, dataset: str, epsilon: float) -> pd.DataFrame:
+    """Scores of the booster with δ at one ε by way of protecting people, over people and over visits."""
+    some = ways[(ways["method"] == OURS) & (ways["dataset"] == dataset) & (ways["epsilon"] == epsilon)]
+    scores = [f"{what}_{over}" for what in ("auc", "log_loss", "predicted") for over in ("people", "visits")]
+    means = some.groupby("utility")[scores].mean().loc[list(WAYS)]
+    means.loc["as observed", ["predicted_people", "predicted_visits"]] = (
+        some[["observed_people", "observed_visits"]].mean().to_numpy()
+    )
+    words = {"auc": "AUC", "log_loss": "log loss", "predicted": "mean prediction"}
+    columns = [f"{words[name.rpartition('_')[0]]}, {name.rpartition('_')[2]}" for name in scores]
+    return means.set_axis(columns, axis=1).rename(SHOWN_WAYS).rename_axis(None)
+
+
+def losses_of_patient(patient: pd.DataFrame) -> pd.DataFrame:
+    """Losses of ten fits at their own outputs if the patient of most visits goes, and what is booked."""
+    found = patient.dropna(subset="loss")
+    by = {
+        f"{'by visits' if way == RECORDS else way}, {what}": found[found["utility"] == way]
+        .groupby("method")["loss"]
+        .agg(what)
+        for way in (RECORDS, VOTE)
+        for what in ("median", "max")
+    }
+    return pd.DataFrame(by | {"booked": found.groupby("method")["booked"].max()}).rename_axis(None)
 
 
 # What the text says, and the test of it. Calls of `observe` are rows of a table, two lines each or so.
@@ -146,3 +198,72 @@ def check_votes(found: pd.DataFrame) -> None:
             lambda x: 0.999 < x <= 1 + 1e-9, proved, says=[proved])
     observe("foundations-votes-refused", "Normalised scores, which are refused for people, reach {:.1f} to {:.1f} "
             "under add-remove", lambda x: (x > 1).all(), refused, says=[refused.min(), refused.max()])
+
+
+def check_measured(ways: pd.DataFrame, patient: pd.DataFrame) -> None:
+    """Several records a person, measured; ``ways`` has a row a fit, and ``patient`` too."""
+    ours = ways[ways["method"] == OURS]
+    check_ways(ours.groupby(["dataset", "epsilon", "utility"])["auc_people"].mean().unstack())
+    check_average(ours[ours["dataset"] == HOSPITAL], ways_at(ways, HOSPITAL, 1.0)["mean prediction, visits"])
+    check_five(ours.pivot_table(index=["dataset", "epsilon", "seed"], columns="utility", values="log_loss_visits"))
+    check_patient(losses_of_patient(patient), patient.set_index(["method", "utility"]).loc[BETS])
+
+
+def check_ways(auc: pd.DataFrame) -> None:
+    """AUC over people by data set, ε and way."""
+    at: Any = auc.loc[HOSPITAL].loc[1.0]
+    observe("foundations-people-hospital", r"At $\varepsilon=1$ one vote has an AUC of {:.3f} on the hospital's "
+            "visits, and so has the fit that protects visits alone. Five records each have {:.3f}, and group privacy "
+            "{:.3f}",
+            lambda a: abs(a[VOTE] - a[RECORDS]) < 5e-4 and a[VOTE] > a["five records each"] > a["group privacy"], at,
+            says=[at[VOTE], at["five records each"], at["group privacy"]])
+    observe("foundations-people-caps", "One vote has the higher mean in all six pairs of a table and an "
+            r"$\varepsilon$ against two and five records each and against group privacy",
+            lambda a: len(a) == 6 and all((a[VOTE] > a[way]).all()
+                                          for way in ("two records each", "five records each", "group privacy")), auc)
+    gap = auc[VOTE] - auc["one record each"]
+    most = [gap[HOSPITAL].abs().max(), gap[VISITS].min(), gap[VISITS].max()]
+    observe("foundations-people-one", "a single record of each person, drawn at random, is as good on the hospital's "
+            "visits, within {:.4f}, and on the made ones it is behind by {:.3f} to {:.3f}",
+            lambda m: m[0] < 1e-3 < m[1], most, says=most)
+
+
+def check_average(ours: pd.DataFrame, predicted: pd.Series[float]) -> None:
+    """Whose average is learnt on the hospital's visits; and mean predictions over visits, by way."""
+    people, visits = (float(ours[f"observed_{over}"].mean()) for over in ("people", "visits"))
+    observe("foundations-people-average", "{:.0f} % of the visits were followed by another one, but the mean over "
+            "patients is {:.0f} %", lambda v, p: v > p + 0.1, visits, people, says=[100 * visits, 100 * people])
+    log: Any = ours[ours["epsilon"] == 1].groupby("utility")[["log_loss_people", "log_loss_visits"]].mean()
+    said = [log.loc[way, f"log_loss_{over}"] for over in ("people", "visits") for way in (VOTE, RECORDS)]
+    observe("foundations-people-log", "One vote has a log loss of {:.3f} over people, less than the {:.3f} of a fit to "
+            "all visits, and over visits {:.3f}, more than its {:.3f}",
+            lambda s: s[0] < s[1] and s[2] > s[3], said, says=said)
+    near = (predicted - people).abs() < (predicted - visits).abs()
+    observe("foundations-people-mean", "In the table the mean predictions of one vote and of one record each are "
+            "nearer to the mean over people, and all others to the mean over visits",
+            lambda n: n.index[n].tolist() == [VOTE, "1 record each"], near)
+
+
+def check_five(log: pd.DataFrame) -> None:
+    """Log loss over visits of weights by five records at least, beside five records each."""
+    at: Any = log.loc[HOSPITAL].loc[1.0].mean()
+    apart = (log[OF_FIVE] - log["five records each"]).groupby(["dataset", "epsilon"]).agg(["mean", "sem"])
+    observe("foundations-people-five", "a log loss over visits of {:.3f}, and five records each have {:.3f}. In all "
+            "six pairs the two are within {:.3f} of each other",
+            lambda m: (m["mean"].abs() < 3 * m["sem"]).all(), apart,
+            says=[at[OF_FIVE], at["five records each"], apart["mean"].abs().max()])
+
+
+def check_patient(loss: pd.DataFrame, bets: Any) -> None:
+    """The patient of most visits: losses by learner, and bets by way."""
+    most: Any = loss[["by visits, max", f"{VOTE}, max"]]
+    observe("foundations-people-patient", "If the fit protects visits, the loss of the tree is {:.1f} in one of ten "
+            "fits, and with one vote it is {:.2f} at most", lambda t: t.iloc[0] > 5 and t.iloc[1] < 1, most.loc[TREE],
+            says=most.loc[TREE].tolist())
+    boosters = most.loc[[OURS, "PrivateBooster"]].iloc[:, 0]
+    observe("foundations-people-booster", r"The booster's noise hides more, with losses of up to {:.1f} with $\delta$ "
+            "and {:.1f} without", lambda x: (x > 1).all(), boosters, says=boosters.tolist())
+    observe("foundations-people-bets", "Bets on the same tree refute the claim for people after {:.0f} fits by visits, "
+            "and with one vote {:.0f} fits refute nothing",
+            lambda b: b.loc[RECORDS, "refuted"] == 1 and b.loc[VOTE, "refuted"] == 0, bets,
+            says=bets.loc[[RECORDS, VOTE], "runs"].tolist())

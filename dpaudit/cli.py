@@ -20,18 +20,16 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, get_args
-
-from sklearn.utils.validation import has_fit_parameter
+from typing import Any
 
 from dpnb.domain import Domain
 from dpnb.domain.cells import read_layout
-from dpnb.domain.people import Unit
+from dpnb.domain.people import UNITS
 from dpnb.errors import DataError, DomainError, closest
 from dpnb.estimators.base import PrivateEstimator
 from dpnb.files import check_writable
-from dpnb.replay.finding import Finding
-from dpnb.replay.neighbours import fitted_on
+from dpnb.replay.finding import Finding, relation_in_words
+from dpnb.replay.neighbours import fitted_on, takes_people
 from dpnb.terminal import MisuseError, Parser, UntoldError, aside, command, note, stopped, tell
 
 from .adapters import OnDomain
@@ -71,7 +69,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     add("--confidence", type=float, default=SURE, help=sure)
     add("--neighbours", choices=NEIGHBOURS, default="add-remove", help="relation of the claim")
     whom = "whom the claim protects (default record); a person has several records, and the fit is given whose they are"
-    add("--unit", choices=get_args(Unit), default="record", help=whom)
+    add("--unit", choices=UNITS, default="record", help=whom)
     own = "public domain of the data, by default the auditor's own"
     add("--domain", type=Path, metavar="D.yml", help=own)
     files = ("A.csv", "B.csv")
@@ -230,7 +228,7 @@ def audited(factory: Callable[[], Any], options: argparse.Namespace) -> Audited:
             more = replayed(factory, offered if options.pair else made, settings)
     except KeyboardInterrupt:  # what was found out counts without them
         found = replace(found, interrupted=True)
-    nameless = options.unit == "person" and not has_fit_parameter(factory(), "people")
+    nameless = options.unit == "person" and not takes_people(factory())
     return Audited(ordered[0], [*ordered[1:], *more], pair, offered, domain, found, nameless)
 
 
@@ -372,7 +370,7 @@ def _settings(options: argparse.Namespace, found: Audited) -> dict[str, str]:
     return {
         "subject": options.factory,
         "claim": f"ε = {options.epsilon:g}, δ = {options.delta:g}{', normal noise' * options.gaussian}, "
-        f"{options.neighbours}{' of people' * (options.unit == 'person')}",
+        f"{relation_in_words(options.neighbours, options.unit)}",
         "spent": spent(found.examined),
         "confidence": f"{options.confidence:.10g}",
         "seed": f"{options.seed}",

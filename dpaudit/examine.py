@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import has_fit_parameter
 
 from dpnb.domain import Domain
 from dpnb.estimators.base import PrivateEstimator
 from dpnb.replay.finding import Finding
+from dpnb.replay.neighbours import takes_people
 from dpnb.replay.tape import replay
 
 from .adapters import OnDomain
@@ -220,7 +220,7 @@ def replayed(factory: Callable[[], Any], pairs: Sequence[Pair], settings: AuditS
     A fit that takes no people has no bags by person, so that it is not replayed on a neighbour by a person.
     """
     model = factory()
-    nameless = settings.unit == "person" and not has_fit_parameter(model, "people")
+    nameless = settings.unit == "person" and not takes_people(model)
     if nameless or not isinstance(model, PrivateEstimator):
         return []
     how: Any = {"seed": settings.seed, "subject": settings.subject}

@@ -7,15 +7,15 @@ from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pandas as pd
 
 from dpnb.checks import check_choice
 from dpnb.domain import Categorical, Domain
-from dpnb.domain.cells import CsvSection, check_columns, check_keys, encode_cells, read_layout
+from dpnb.domain.cells import CsvSection, check_columns, check_keys, encode_cells, ids_of, read_layout
 from dpnb.domain.encoding import decoded
-from dpnb.domain.people import Unit
+from dpnb.domain.people import UNITS, Unit
 from dpnb.domain.rows import read_rows
 from dpnb.errors import DomainError
 from dpnb.replay.neighbours import SIZES, Part, own_rows, row_keys, split_pair
@@ -58,7 +58,7 @@ def own_pair(
         If a file cannot be read or does not fit the domain.
     """
     check_choice("neighbours", neighbours, NEIGHBOURS)
-    check_choice("unit", unit, get_args(Unit))
+    check_choice("unit", unit, UNITS)
     first, second = Path(first), Path(second)
     domain, layout = read_layout(Path(domain_file))
     if target is not None:
@@ -93,9 +93,8 @@ def _read(file: Path, domain: Domain, layout: CsvSection, unit: Unit) -> Any:
     y = decoded(labels, domain.response or Categorical(domain.target, domain.classes))
     X = pd.DataFrame(columns).set_axis(index, axis=0)
     part = X, pd.Series(y, index=index, name=domain.target)
-    if unit == "record":
-        return part
-    return *part, pd.Series(cells[layout.person].to_numpy()[keep], index=index, name="person")
+    ids = ids_of(cells[keep], domain=domain, layout=layout)
+    return part if unit == "record" or ids is None else (*part, ids.set_axis(index).rename("person"))
 
 
 def _check_people(name: str, parts: Sequence[Any], neighbours: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,7 @@ import pandas as pd
 from dpnb.checks import check_choice
 from dpnb.domain import Attribute, Categorical, Continuous, Domain
 from dpnb.domain.encoding import decoded
+from dpnb.domain.people import UNITS
 from dpnb.domain.people import Unit as UnitOfPrivacy
 from dpnb.errors import closest
 from dpnb.replay.neighbours import Part, Peopled, row_keys
@@ -531,7 +532,7 @@ def pairs(
     ValueError
         For a relation, a unit or a kind that does not exist.
     """
-    check_choice("unit", unit, get_args(UnitOfPrivacy))
+    check_choice("unit", unit, UNITS)
     known = kinds_of(unit)
     chosen = [kind for kind in known if kind not in ON_REQUEST] if kinds is None else list(kinds)
     for kind in chosen:

@@ -402,7 +402,7 @@ PRIVACY = (
            "self.keys = label_keys(people.names)[people.person]",
            "self.keys = numbered(label_keys(people.names)[people.person])"),
     Mutant("names-are-not-given", "dpnb/replay/neighbours.py", "audit_people people",
-           'if people and has_fit_parameter(estimator, "people"):',
+           'if people and takes_people(estimator):',
            "if not people:"),
     Mutant("people-of-one-record", "dpaudit/pairs.py", "audit_people",
            "people_of_units({-1: own, **common}, domain)",

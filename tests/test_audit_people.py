@@ -220,6 +220,10 @@ def test_files_that_differ_in_two_people_are_none(folder: Path) -> None:
     (folder / "b.csv").write_text(TABLE + HERS + "4,20,no\n", encoding="utf-8")
     with pytest.raises(NeighbourError, match="of people: first has 0 people of its own and second has 2"):
         both()
+    (folder / "d.yml").write_text(LAYOUT.replace("patient}", "patient, missing: ['?']}"), encoding="utf-8")
+    (folder / "b.csv").write_text(TABLE + HERS.replace("3,4", "?,4"), encoding="utf-8")
+    with pytest.raises(NeighbourError, match="second has 0"):  # records of nobody are no person's
+        both()
     (folder / "d.yml").write_text(LAYOUT.replace("csv: {person: patient}", ""), encoding="utf-8")
     with pytest.raises(DomainError, match="names no column of people"):
         both()

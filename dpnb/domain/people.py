@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
@@ -15,6 +15,7 @@ from .frames import as_series, objects
 
 Unit = Literal["record", "person"]
 """What is protected: a record, or a person with all records."""
+UNITS: tuple[Unit, ...] = get_args(Unit)
 MOST_WHOLE = 2.0**53  # from which on not every whole number is a float, and two people may have become one
 
 

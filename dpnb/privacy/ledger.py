@@ -22,7 +22,7 @@ import numpy as np
 from ..arrays import Floats, Ints
 from ..checks import check_choice, check_delta, check_epsilon
 from ..domain import Domain
-from ..domain.people import Unit
+from ..domain.people import UNITS, Unit
 from ..errors import visible
 from .accounting import Choice, Step, common_steps, covers, doubled, tight_epsilon
 from .accounting import zcdp_epsilon as zcdp_epsilon
@@ -299,7 +299,7 @@ class Ledger:
         unit: Unit = "record",
     ) -> None:
         check_choice("neighbours", neighbours, ("add-remove", "replace"))
-        check_choice("unit", unit, ("record", "person"))
+        check_choice("unit", unit, UNITS)
         if delta is not None and not (isinstance(delta, int | float | np.number) and 0 < delta < 1):
             raise ValueError(
                 f"delta={delta!r}: expected a number in (0, 1), such as 1e-6, or None for pure DP"

@@ -13,6 +13,11 @@ def exceeds(bound: float, claimed: float) -> bool:
     return bound > claimed * (1 + 1e-9) + 1e-12
 
 
+def relation_in_words(neighbours: str, unit: Unit) -> str:
+    """The relation of neighbours, and that they are people if so."""
+    return neighbours + " of people" * (unit == "person")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Finding:
     """The result of an instrument on one pair of neighbours."""
@@ -57,10 +62,9 @@ class Finding:
         claim += ", normal noise" if self.gaussian else ""
         verdict = "VIOLATED" if self.violated else "FLAGGED" if self.flagged else "no violation found"
         certainty += f", given {self.given}" if self.given else ""
-        relation = self.neighbours + " of people" * (self.unit == "person")
         lines = [
             f"{self.subject}: {verdict}",
-            f"  claimed      {claim} ({relation})",
+            f"  claimed      {claim} ({relation_in_words(self.neighbours, self.unit)})",
             f"  lower bound  ε ≥ {bound} ({certainty}, {self.instrument}, {self.trials} trials)",
         ]
         words = (("pair", self.pair), ("event", self.event), ("place", self.place), ("why", self.why))

@@ -22,9 +22,14 @@ SIZES = {(0, 1): "add-remove", (1, 0): "add-remove", (1, 1): "replace"}
 def fitted_on(estimator: Any, part: Part | Peopled | tuple[Any, None]) -> Any:
     """An estimator, fitted on a data set; one whose ``fit`` takes no ``people`` is not given their names."""
     records, people = part[:2], part[2:]
-    if people and has_fit_parameter(estimator, "people"):
+    if people and takes_people(estimator):
         return estimator.fit(*records, people=people[0])
     return estimator.fit(*records)
+
+
+def takes_people(estimator: Any) -> bool:
+    """Whether ``fit`` takes the person of each record."""
+    return bool(has_fit_parameter(estimator, "people"))
 
 
 def sizes_of(first: Any, second: Any) -> str:
@@ -69,7 +74,8 @@ def _own_people(first: Peopled, second: Peopled) -> tuple[tuple[list[int], list[
     of_each: list[dict[Hashable, list[Hashable]]] = [{}, {}]
     for (X, y, people), found in zip((first, second), of_each, strict=True):
         for person, row in zip(people, row_keys((X, y), labels=False), strict=True):
-            found.setdefault(_comparable(person), []).append(row)
+            if (named := _comparable(person)) is not None:  # records of nobody have no vote
+                found.setdefault(named, []).append(row)
     own = [
         {person for person, rows in mine.items() if Counter(rows) != Counter(other.get(person, []))}
         for mine, other in (of_each, of_each[::-1])

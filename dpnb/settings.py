@@ -43,9 +43,17 @@ PUBLICLY = {"uniform": 3, "geometric": 3}  # cuts of an attribute in a product, 
 
 # Boosting of a number
 STEP_OF_A_NUMBER = 0.4  # of the step for classes, in widths of the loss
-SPREAD_RELEASES = (3, 1, 1)  # releases of the width of the loss before stumps, before sweeps, at the end
 WIDTHS = 1.25  # width of the loss over the spread of residuals: larger ones are cut
 LEAST_WIDTH = (
     2.0**-12
 )  # width of the loss in halves of the target's range, where residuals are next to nothing
-OF_SPREAD = 0.05  # share of ε, or of ρ, for the width of the loss
+# Shares of ε, or of ρ, for sums over all records: the first middle, from which all else starts; each further middle
+# and each width; each of three for the slope; the level; and the error.
+OF_MIDDLE, OF_A_WIDTH, OF_SLOPE, OF_LEVEL, OF_ERROR = 0.04, 0.006, 0.006, 0.014, 0.014
+# How large what these sums estimate usually is, before noise hides it: the first middle, in halves of the range; a
+# further one, in widths of the loss; the slope of numbers over scores, minus 1; and the level, in spreads of residuals.
+OFF_RANGE, OFF_MIDDLE, OFF_SLOPE, OFF_LEVEL = 0.5, 0.1, 0.2, 0.2
+NARROWED = 3  # how often the loss is narrowed before the stumps; with δ once more before the sweeps
+# Slope, level and error: spreads at which distances are cut where records are few; where they are many, distances are
+# cut so far out that noise moves a mean by this share of a spread, or nowhere.
+FARTHEST, NOISE_OF_A_MEAN = 3.0, 0.04

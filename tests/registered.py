@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
+from dpnb import Continuous, Domain
 from dpnb.boosting.booster import PrivateBooster
-from dpnb.estimators.base import PrivateClassifier
+from dpnb.boosting.regressor import PrivateBoosterRegressor
+from dpnb.estimators.base import PrivateEstimator, PrivateRegressor
 from dpnb.papers.baselines import AdaBoost, CARTDPsAdaBoost, DPAdaBoost
 from dpnb.papers.baselines_forest import RandomSplitForest, RandomTrees
 from dpnb.papers.baselines_logistic import LogisticRegression
@@ -19,27 +24,60 @@ from private_trees.papers import BY_CHAPTER, Declaration, Parameters
 class Entry:
     """An estimator and what it promises."""
 
-    estimator: type[PrivateClassifier]  # the class
+    estimator: type[PrivateEstimator]  # the class
     small: Parameters  # parameters of a model that is small enough to be fitted thousands of times
     # By name, what to change of `small`; each of these models costs at most what its ledger says, under each
     # relation that it takes.
     private: Mapping[str, Parameters] = field(default_factory=lambda: {"default": {}})
     # By name, makers of models whose true ε is infinite on some pair of the auditor's.
-    leaking: Mapping[str, Callable[..., PrivateClassifier]] = field(default_factory=dict)
+    leaking: Mapping[str, Callable[..., PrivateEstimator]] = field(default_factory=dict)
     # Parameters at which it learns whatever can be learnt, for scikit-learn's checks; None if it cannot.
     learns: Parameters | None = None
     in_spark: bool = True  # whether a :class:`~dpnb.spark.SparkTable` answers what the private models ask
 
-    def model(self, name: str, **parameters: Any) -> PrivateClassifier:
+    def model(self, name: str, **parameters: Any) -> PrivateEstimator:
         """One of the private models, unfitted."""
         return self.estimator(**{**self.small, **self.private[name], **parameters})
 
+    @property
+    def numbers(self) -> bool:
+        """Whether it predicts a number."""
+        return issubclass(self.estimator, PrivateRegressor)
 
-def _older(estimator: type[PrivateClassifier], learns: Parameters | None = None, **small: Any) -> Entry:
+    def domain(self, domain: Domain) -> Domain:
+        """A domain that it takes: discrete if need be, and for a number with 10 for each class after the first."""
+        if self.numbers:
+            response = Continuous(domain.target, 0, 10 * (domain.n_classes - 1))
+            return replace(domain, classes=(), target="class", response=response)
+        return domain.discretise(4) if self.estimator.discrete_only else domain
+
+    def labels(self, y: Any, domain: Domain) -> Any:
+        """Labels, of which those of the domain are numbers if it predicts numbers."""
+        if not self.numbers:
+            return y
+        of = {label: 10.0 * place for place, label in enumerate(domain.classes)}
+        return pd.Series(y).map(lambda label: of.get(label, label))
+
+    def suited(self, X: Any, y: Any, domain: Domain) -> tuple[Any, Any, Domain]:
+        """Records, labels and domain as it takes them."""
+        X = domain.discretise_records(X, 4) if self.estimator.discrete_only else X
+        return X, self.labels(y, domain), self.domain(domain)
+
+
+def seen(model: Any, X: Any) -> Any:
+    """What a fitted model says of records: probabilities that add up to 1, or finite numbers."""
+    found = model.predict(X) if isinstance(model, PrivateRegressor) else model.predict_proba(X)
+    if found.ndim > 1:
+        np.testing.assert_allclose(found.sum(axis=1), 1)
+    assert np.isfinite(found).all()
+    return found
+
+
+def _older(estimator: type[PrivateEstimator], learns: Parameters | None = None, **small: Any) -> Entry:
     return Entry(estimator=estimator, small=small, learns=learns, in_spark=False)
 
 
-def _boosted(estimator: type[PrivateClassifier]) -> Entry:
+def _boosted(estimator: type[PrivateEstimator]) -> Entry:
     small = {"n_rounds": 4}
     return Entry(
         estimator=estimator, small=small, private={}, leaking={"as it is": estimator}, in_spark=False
@@ -89,6 +127,12 @@ _ALL = (
         small={"n_rounds": 4, "uniform": 5, "geometric": 2},
         private={"pure": {}, "with δ": {"n_rounds": 12, "delta": 1e-5}},
         learns={"n_rounds": 60, "learning_rate": 0.5},
+    ),
+    Entry(
+        estimator=PrivateBoosterRegressor,
+        small={"n_rounds": 4, "uniform": 5, "geometric": 2},
+        private={"pure": {}, "with δ": {"n_rounds": 12, "delta": 1e-5}},
+        learns={"n_rounds": 60},
     ),
 )
 _CHAPTER = {kind: paper.chapter for paper in BY_CHAPTER for kind in paper.estimators}

@@ -22,15 +22,16 @@ from dpaudit.cli import main
 from dpaudit.look import BlackBox
 from dpaudit.pairs import KINDS, NEIGHBOURS, NUMBERS
 from dpnb import Continuous, Domain, Ledger, PrivateBoosterRegressor
-from dpnb.boosting import stages
+from dpnb.boosting import numbers
+from dpnb.boosting.numbers import NumberStages
 from dpnb.boosting.plans import Planner
-from dpnb.boosting.stages import Stages, most_purely
+from dpnb.boosting.runs import most_purely, shares_purely
 from dpnb.privacy.ledger import PlannedScope, Scope
 from dpnb.records.losses import Huber, fixed
 from dpnb.replay import replay
 from dpnb.replay.neighbours import split_pair
 from dpnb.replay.tape import replay_estimator
-from dpnb.settings import OF_SPREAD
+from dpnb.settings import OF_NUMBER
 from private_trees.auditing.fixed import attack
 from private_trees.auditing.followed import scan_by_replay
 from stage_records import (
@@ -49,19 +50,17 @@ from test_stages import excess, run
 PRICES = Domain(NUMBERS.attributes, response=Continuous("price", 0, 20_000, unit="dollars"))
 SMALL: dict[str, Any] = {"n_rounds": 4, "uniform": 5, "geometric": 2}
 FEW: dict[str, Any] = {"n_rounds": 1, "uniform": 1, "geometric": 0}
-RELEASE_SPREAD = Stages.release_spread
+MEAN = NumberStages._mean
 
 
-def of_exact_sums(self: Stages, n: float, times: int, total: Any) -> float:
+def of_exact_sums(self: NumberStages, measure: Any, share: float, what: str) -> tuple[float, float]:
     """The width and the middle follow from sums without noise; noisy ones are released."""
-    return RELEASE_SPREAD(
-        self, n, times, lambda values, what: (float(values.sum()), float(total(values, what)[1]))
-    )
+    return self.data.total(measure) / self.n, MEAN(self, measure, share, what)[1]
 
 
 class ExactWidth(PrivateBoosterRegressor):
     def _boost(self, records: Any, curator: Any) -> Any:
-        with mock.patch.object(Stages, "release_spread", of_exact_sums):
+        with mock.patch.object(NumberStages, "_mean", of_exact_sums):
             return super()._boost(records, curator)
 
 
@@ -232,7 +231,8 @@ def test_the_most_that_a_fit_may_cost_is_what_it_costs_or_more(n_rounds: int) ->
     ledger = model.fit(*families(domain=PRICES)[0].first).ledger_
     spent = sum(event.worst.rho for event in ledger.events)
     of_classes, of_numbers = (
-        most_purely(1.0, n_rounds=n_rounds, n_problems=1, of_spread=share) for share in (0.0, OF_SPREAD)
+        most_purely(1.0, n_rounds=n_rounds, n_problems=1, shares=shares)
+        for shares in ((OF_NUMBER,), shares_purely(PRICES))
     )
     assert spent <= of_numbers.rho * (1 + 1e-9)
     assert (spent > of_classes.rho) == (n_rounds == 1000)  # broken twin: without the sums for the width
@@ -248,7 +248,7 @@ def test_without_noise_the_width_may_shrink_to_nothing(
     with np.errstate(invalid="raise"):
         for number in (0.0, 10_000.0, 17_000.0):
             assert model.fit(X, y * 0 + number).predict(X) == pytest.approx(number, abs=1)
-        monkeypatch.setattr(stages, "LEAST_WIDTH", 0.0)  # broken twin
+        monkeypatch.setattr(numbers, "LEAST_WIDTH", 0.0)  # broken twin
         with pytest.raises(FloatingPointError):
             model.fit(X, y * 0 + 10_000.0)
 
@@ -336,9 +336,11 @@ QUESTIONS = {
     DELTA: {
         "records in the bins of the public grid", "records in parts of crowded bins", "residuals",
         "squares of residuals", "stump", "fine attribute", "group of attributes", "records by cell",
+        "places", "squares of places", "residuals by place", "distances",
         "curvature by cell", "residuals by cell",
     },
-    None: {"number of records", "residuals", "squares of residuals", "stump", "stump or product"},
+    None: {"number of records", "residuals", "squares of residuals", "stump", "stump or product",
+           "places", "squares of places", "residuals by place", "distances"},
 }  # fmt: skip
 
 
@@ -356,6 +358,11 @@ def uncut(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Huber, "residuals", Far.residuals)
 
 
+def twice(patch: pytest.MonkeyPatch) -> None:
+    missed = Huber.missed
+    patch.setattr(Huber, "missed", lambda self, score, labels: 2 * missed(self, score, labels))
+
+
 TWINS: dict[str, tuple[float | None, Callable[[pytest.MonkeyPatch], None], set[str]]] = {
     "residuals that are not cut": (
         DELTA,
@@ -368,7 +375,12 @@ TWINS: dict[str, tuple[float | None, Callable[[pytest.MonkeyPatch], None], set[s
             "residuals by cell",
         },
     ),
-    "the same, pure": (None, uncut, {"residuals", "squares of residuals", "stump", "stump or product"}),
+    "the same, pure": (
+        None,
+        uncut,
+        {"residuals", "squares of residuals", "stump", "stump or product"},
+    ),
+    "misses that count twice": (None, twice, {"residuals by place", "distances"}),
     "noise of one attribute": (DELTA, noise_of_one_block, {"records by cell", "curvature by cell"}),
     "counted twice": (None, partial(counted, 2), {"number of records"}),
     "a range too narrow": (DELTA, partial(choices_at, 0.3), {"fine attribute", "group of attributes"}),

@@ -621,10 +621,8 @@ def test_many_honest_numbers_are_not_convicted() -> None:
 
 
 def suited(pair: Pair, entry: Entry) -> Pair:
-    if not entry.estimator.discrete_only:
-        return pair
-    sides = [(pair.domain.discretise_records(X, 4), y) for X, y in (pair.first, pair.second)]
-    return replace(pair, first=sides[0], second=sides[1], domain=pair.domain.discretise(4))
+    first, second = (entry.suited(*side, pair.domain) for side in (pair.first, pair.second))
+    return replace(pair, first=first[:2], second=second[:2], domain=first[2])
 
 
 CASES = [

@@ -44,7 +44,7 @@ from dpnb.release import commands
 from private_trees import experiments
 from private_trees.lineage.trees import DiffPID3
 from private_trees.site.notebook import ParameterError, check_parameters, integer, one_of, positive, text
-from registered import ENTRIES
+from registered import ENTRIES, Entry
 
 OURS = Path(dpnb.__file__).parent, Path(private_trees.__file__).parent
 D = Domain((Continuous("age", 0, 100), Categorical("sex", ("f", "m"))), ("no", "yes"), "default")
@@ -275,10 +275,11 @@ WAYS = {  # what follows the expectation
 }
 
 
-def fitting(kind: Any, name: str, value: Any) -> Callable[[], object]:
-    domain = DISCRETE if kind.discrete_only else D
+def fitting(entry: Entry, name: str, value: Any) -> Callable[[], object]:
+    kind: Any = entry.estimator
+    domain = DISCRETE if kind.discrete_only else entry.domain(D)
     records = X.rename(columns={"age": "g"}).assign(g=["a", "b", "a", "b"]) if kind.discrete_only else X
-    return lambda: kind(**{"domain": domain, name: value}).fit(records, Y)
+    return lambda: kind(**{"domain": domain, name: value}).fit(records, entry.labels(Y, D))
 
 
 def sweep() -> Iterator[Bad]:
@@ -290,7 +291,7 @@ def sweep() -> Iterator[Bad]:
             for value in wrong_values(hint):
                 yield Bad(
                     f"{entry}({field.name}={value!r})",
-                    fitting(found.estimator, field.name, value),
+                    fitting(found, field.name, value),
                     rf"^{field.name}={re.escape(repr(value))}",
                     r"expected [\w ,()]+?|has no meaning for bags='\w+'",
                     WAYS[hint],

@@ -115,7 +115,7 @@ def subjects(neighbours: str, delta: float | None) -> Iterator[Any]:
         takes = {field.name for field in fields(entry.estimator)}
         if neighbours == "replace" and "neighbours" not in takes:
             continue
-        how: dict[str, Any] = {"domain": DOMAIN.discretise(4) if entry.estimator.discrete_only else DOMAIN}
+        how: dict[str, Any] = {"domain": entry.domain(DOMAIN)}
         how |= {"neighbours": neighbours} if "neighbours" in takes else {}
         kinds = [None, *([DELTA, 1e-4] if delta else [])] if "delta" in takes else [None]
         for own in kinds if entry.estimator is not LogisticRegression else kinds[1:]:
@@ -162,8 +162,8 @@ def table(
 ) -> Found:
     done = []
     for seed, subject in enumerate(subjects(neighbours, delta)):
-        records = DOMAIN.discretise_records(X, 4) if type(subject).discrete_only else X
-        fitted = subject.set_params(random_state=seed).fit(records, Y)
+        records, labels, _ = ENTRIES[type(subject).__name__].suited(X, Y, DOMAIN)
+        fitted = subject.set_params(random_state=seed).fit(records, labels)
         done.append(Done(fitted, states(subject), delta=delta))
     found = np.zeros(5, int)
     for first, second in product(done, repeat=2):

@@ -410,13 +410,14 @@ def test_a_card_of_a_number_says_what_is_public_and_how_far_off_it_is(
         "each attribute adds to price, as shares",
         "&#x27;price&#x27; is a number in the public range from 0 to 20000 $_{, and so is a prediction.",
         "A number outside counts as the next bound, and what is missing or no number counts as the middle.",
-        f"Predictions for the training records are off by {priced.spread_:.6g} $_{{. This is the noisy root",
+        "A prediction estimates the mean of price among records with the same attributes.",
+        f"Predictions for the training records are off by {float(f'{priced.error_:.3g}'):.6g} $_{{ on average",
         "no bound for any single record",
     )
     assert [part for part in said if part not in text] == []
     assert "the score" not in text
     assert "Classes of" not in text
-    assert 300 < priced.spread_ < 1000
+    assert 200 < priced.error_ < 1000
     X, _ = admissions(500)
     pure = PrivateBoosterRegressor(domain=PRICED, n_rounds=9, random_state=0).fit(X, 100 * X["age"])
     assert "Which attributes matter most is not shown" in card.page(pure, versions={})

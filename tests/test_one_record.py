@@ -227,7 +227,7 @@ class Given:
             try:
                 model = self.model.fit(X, y)
                 names = getattr(model, "feature_names_in_", np.empty(0)).tolist()
-                classes = model.classes_
+                classes = getattr(model, "classes_", np.empty(0))
                 seen = (classes.tolist(), str(classes.dtype), model.n_features_in_, names, model.domain_)
             except Exception as error:
                 seen = (type(error).__name__, str(error))
@@ -249,13 +249,13 @@ def pair(rng: np.random.Generator) -> tuple[Given, Given, str]:
     """A case, its neighbour with one more record that is hostile, and what is hostile about it."""
     entry = list(ENTRIES.values())[rng.integers(len(ENTRIES))]
     public, n, what = (
-        _domain(rng, entry.estimator),
+        entry.domain(_domain(rng, entry.estimator)),
         int(rng.choice([0, 1, 2, 3, 7, 20])),
         str(rng.choice(KINDS)),
     )
     records = [([_value(rng, a) for a in public.attributes], _label(rng, public)) for _ in range(n + 1)]
     rows, labels = [row for row, _ in records], [label for _, label in records]
-    if rng.random() < 0.3:
+    if rng.random() < 0.3 and public.classes:
         labels = [public.classes.index(label) for label in labels]
     index: list[Any] = [i if rng.random() < 0.9 else 0 for i in range(n + 1)]
     if rng.random() < 0.5:
@@ -301,6 +301,8 @@ def _model(rng: np.random.Generator, entry: Any, public: Domain) -> Any:
 
 
 def _label(rng: np.random.Generator, public: Domain) -> Any:
+    if public.response:
+        return [0, 10, 2.5, "7", True][rng.integers(5)]
     return public.classes[rng.integers(public.n_classes)]
 
 

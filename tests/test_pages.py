@@ -53,7 +53,7 @@ def test_an_argument_without_a_description_is_an_error() -> None:
 
 
 def test_every_estimator_has_its_page() -> None:
-    assert {kind.__name__ for kind in pages.CHAPTERS} == {*ENTRIES, "PrivateBoosterRegressor"}
+    assert {kind.__name__ for kind in pages.CHAPTERS} == set(ENTRIES)
 
 
 def test_roles_of_docstrings_become_code() -> None:

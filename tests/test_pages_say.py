@@ -30,7 +30,7 @@ from scipy.optimize import brentq
 import dpnb
 from dpnb import Domain, PrivateBooster
 from dpnb.boosting.plans import Settings
-from dpnb.boosting.stages import rounds_purely
+from dpnb.boosting.runs import rounds_purely
 from dpnb.papers.diffprfs import DiffPRFs
 from dpnb.privacy.curator import Curator, open_curator
 from dpnb.privacy.ledger import Cost, Event, Ledger, zcdp_epsilon
@@ -662,8 +662,9 @@ SAID = [
          lambda: [[n for n in ENTRIES if not all(n in takes(p) for p in ("epsilon", "domain", "random_state"))]]),
         ("the repaired ones take `neighbours` as", lambda found: sum(n in found for n in OURS) == 5,
          lambda: [takes("neighbours")]),
-        ("and `DPAda`, `LogisticRegression` and `PrivateBooster` take `delta`",
-         lambda found: sorted(found) == ["DPAda", "LogisticRegression", "PrivateBooster"], lambda: [takes("delta")]),
+        ("and `DPAda`, `LogisticRegression`, `PrivateBooster` and `PrivateBoosterRegressor` take `delta`",
+         lambda found: sorted(found) == ["DPAda", "LogisticRegression", "PrivateBooster", "PrivateBoosterRegressor"],
+         lambda: [takes("delta")]),
         ("never default a sensitivity", lambda n, mechanisms: n == 0 and mechanisms == 7,
          lambda: with_defaults("sensitivity")),
         ("| `exponential` | A candidate, by the exponential mechanism | $\\varepsilon$, and $\\varepsilon^2/8$-zCDP |",

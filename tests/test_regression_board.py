@@ -80,7 +80,7 @@ def test_every_set_has_a_domain_file_and_another_table_is_refused(
 def test_predictions_are_scored_within_the_range() -> None:
     truth = np.array([0.0, 5.0, 10.0])
     found = number_scores(np.array([-90.0, 6.0, 99.0]), truth, PRICE)
-    assert found == pytest.approx({"r2": 1 - 1 / 50, "mae": 1 / 3})
+    assert found == pytest.approx({"r2": 1 - 1 / 50, "mae": 1 / 3, "level": 16 / 15})
     wide = number_scores(np.array([-90.0, 6.0, 99.0]), truth, replace(PRICE, low=-100, high=100))
     assert wide["r2"] < -100  # broken twin: as they are
 

@@ -291,7 +291,9 @@ def test_tags() -> None:
     assert not get_tags(DPAda()).classifier_tags.multi_class
     assert get_tags(PrivateBooster()).classifier_tags.multi_class
     for entry in ENTRIES.values():
-        assert get_tags(entry.estimator()).classifier_tags.multi_class is not entry.estimator.two_classes
+        tags = get_tags(entry.estimator())
+        assert (tags.classifier_tags is None) == entry.numbers == (tags.regressor_tags is not None)
+        assert entry.numbers or tags.classifier_tags.multi_class is not entry.estimator.two_classes
 
 
 def test_names_of_features() -> None:

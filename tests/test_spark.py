@@ -114,7 +114,7 @@ def refuses(model: Any) -> bool:
 MODELS: dict[str, Callable[..., Any]] = {
     f"{name}, {variant}": partial(entry.model, variant)
     for name, entry in ENTRIES.items()
-    if entry.in_spark
+    if entry.in_spark and not entry.numbers  # a number has tests of its own below
     for variant in entry.private
 } | {"DiffPRFs, purity, one bag": partial(DiffPRFs, n_trees=2, max_depth=2, stop="pure", bags="full")}
 TWO_CLASSES = [name for name in MODELS if ENTRIES[name.split(",")[0]].estimator.two_classes]

@@ -481,7 +481,11 @@ def test_the_history_holds_what_its_grids_gave(root: Path) -> None:
     assert set(second["metric"]) == {"accuracy", "auc", "log_loss"}
     assert set(second["dataset"]) == set(SETS)
     assert (second["seeds"] == 10).all()
-    assert len(ideas) + len(first) + len(second) == len(table)
+    third = table[table["idea"] == "third edition"]
+    assert len(third) == 5 * 3 * 2 * 2
+    assert set(third["metric"]) == {"mae", "r2"}
+    assert (third["seeds"] == 10).all()
+    assert len(ideas) + len(first) + len(second) + len(third) == len(table)
     assert not table.duplicated(["idea", "dataset", "epsilon", "delta", "metric"]).any()
 
 

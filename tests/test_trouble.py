@@ -62,8 +62,7 @@ ATTRIBUTES = (Continuous("x", 0, 10), Categorical("c", ("a", "b", "d")), Categor
 DOMAIN = Domain(ATTRIBUTES, ("no", "yes"))
 NUMBERS = Domain(ATTRIBUTES, response=Continuous("cost", 0, 10))
 KINDS: dict[str, tuple[type, dict[str, Any]]] = {
-    **{name: (entry.estimator, dict(entry.small)) for name, entry in ENTRIES.items()},
-    "PrivateBoosterRegressor": (PrivateBoosterRegressor, {"n_rounds": 4, "uniform": 5, "geometric": 2}),
+    name: (entry.estimator, dict(entry.small)) for name, entry in ENTRIES.items()
 }
 EVERY = pytest.mark.parametrize("name", KINDS)
 

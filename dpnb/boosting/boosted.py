@@ -23,8 +23,10 @@ from ..records.grid import Shape
 from ..records.losses import Loss
 from ..records.shapes import GroupShape, Shapes
 from ..settings import PRODUCTS_FROM
+from .numbers import Off
 from .plans import Planner, Settings, most_touched
-from .stages import boost, boost_purely, finest_cuts, most_purely, spread_purely
+from .runs import boost, boost_purely, most_purely, shares_purely
+from .stages import finest_cuts
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -47,8 +49,8 @@ class Boosted(PrivateEstimator):
     _products_from: ClassVar = PRODUCTS_FROM
     _people: ClassVar = {}
 
-    def _boost(self, records: RecordsDoor, curator: Curator) -> tuple[list[Shapes], float]:
-        """The models, and the spread of the residuals of a number."""
+    def _boost(self, records: RecordsDoor, curator: Curator) -> tuple[list[Shapes], Off | None]:
+        """The models, and how far predictions of a number are off."""
         how: dict[str, Any] = {"uniform": self.uniform, "geometric": self.geometric}
         finest = finest_cuts(self.domain_, uniform=self.uniform, geometric=self.geometric)
         data, budget = records.scored(finest, self._loss()), self._budget
@@ -63,7 +65,7 @@ class Boosted(PrivateEstimator):
         )
         if self.delta is None:
             size: dict[str, Any] = {"n_rounds": self.n_rounds, "n_problems": planner.n_problems}
-            most = most_purely(budget, of_spread=spread_purely(self.domain_), **size)
+            most = most_purely(budget, shares=shares_purely(self.domain_), **size)
             products_from = math.inf if self.additive else self._products_from
             with curator.ledger.adaptive("booster", most=most):
                 return boost_purely(

@@ -22,12 +22,16 @@ from ..settings import (
     MORE_GROUPS,
     MORE_STUMPS,
     MOST_CELLS_OF_A_GROUP,
+    NARROWED,
+    OF_A_WIDTH,
     OF_COUNTS,
     OF_CURVATURES,
+    OF_ERROR,
     OF_FINE,
-    OF_SPREAD,
+    OF_LEVEL,
+    OF_MIDDLE,
+    OF_SLOPE,
     ROUNDS,
-    SPREAD_RELEASES,
     STEP_OF_A_NUMBER,
 )
 
@@ -63,7 +67,6 @@ class Settings(NamedTuple):
     of_counts: float = OF_COUNTS
     of_thresholds: float = 0.04
     of_curvatures: float = OF_CURVATURES
-    of_spread: float = OF_SPREAD  # share for the width of the loss, where the target is a number
     # halvings, halvings_at_once: largest number of halvings of a crowded bin, at most 8, and how many of them
     # come before its parts are counted again.
     halvings: int = 8
@@ -155,7 +158,10 @@ class Planner(NamedTuple):
         size = {"n_problems": self.n_problems, "n_attributes": self.domain.n_attributes}
         at_once = self.settings.of_a_pass(stumps, **size)
         step = plan.step * (STEP_OF_A_NUMBER if self.domain.response is not None else 1.0)
-        plan = plan._replace(stumps=stumps, step=self.learning_rate or step, at_once=at_once)
+        of_stumps = plan.of_stumps * (1 - sum(self.of_number))
+        plan = plan._replace(
+            stumps=stumps, step=self.learning_rate or step, at_once=at_once, of_stumps=of_stumps
+        )
         if self.additive or not pairs_of(self.domain):
             plan = plan._replace(groups=0, of_groups=0.0)
         return plan if self.domain.continuous.any() else plan._replace(fine=0, of_fine=0.0)
@@ -169,20 +175,19 @@ class Planner(NamedTuple):
         return self.declared().index(self._shares(plan))
 
     @property
-    def of_spread(self) -> float:
-        """Share of the budget for the width of the loss of a number."""
-        return self.settings.of_spread if self.domain.response is not None else 0.0
+    def of_number(self) -> tuple[float, ...]:
+        """Shares of the budget for the sums that only a number needs."""
+        return shares_of_a_number(sweeps=True) if self.domain.response else ()
 
     def _shares(self, plan: Plan) -> tuple[Share, ...]:
         """Shares of noisy counts, of choices, and of the noise that the rest of the budget pays for."""
         settings, d = self.settings, self.domain.n_attributes
-        first = settings.of_counts + settings.of_thresholds * (settings.halvings > 0) + self.of_spread
-        asked = 2 * sum(SPREAD_RELEASES) if self.of_spread else 0
+        first = settings.of_counts + settings.of_thresholds * (settings.halvings > 0) + sum(self.of_number)
         questions = (plan.sweeps + 1) * self.n_problems + 1
         shares = (
             noise_share(
                 first,
-                entries=d * (1 + settings.halvings // settings.halvings_at_once) + asked,
+                entries=d * (1 + settings.halvings // settings.halvings_at_once) + len(self.of_number),
                 touched=self.touched,
             ),
             Share("selection", plan.of_stumps, plan.stumps),
@@ -193,6 +198,12 @@ class Planner(NamedTuple):
         blocks = d + plan.fine + plan.groups
         last = noise_share(left, entries=questions * blocks, touched=self.touched)
         return (*(share for share in shares if share.share > 0), last)
+
+
+def shares_of_a_number(*, sweeps: bool) -> tuple[float, ...]:
+    """Shares of the budget for the sums that only a number needs; with sweeps the loss is narrowed once more."""
+    widths = [OF_A_WIDTH] * (2 * (NARROWED + sweeps))  # a sum for each move but the first, and for each width
+    return OF_MIDDLE, *widths, OF_SLOPE, OF_SLOPE, OF_SLOPE, OF_LEVEL, OF_ERROR
 
 
 def noise_share(share: float, *, entries: int, touched: int = 1) -> Share:

@@ -11,45 +11,28 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 
 from ..arrays import FIXED_POINT, Bools, Floats, Ints
 from ..domain import Domain
 from ..privacy.curator import Curator
-from ..privacy.ledger import Cost
 from ..records.doors import ScoredDoor
 from ..records.grid import grid_of, public_cuts
 from ..records.losses import Loss, fixed
-from ..records.shapes import Axis, Block, Cuts, Layout, Shapes, category_axis, interval_axis, layout_of
+from ..records.shapes import WHOLE, Axis, Block, Cuts, Layout, Shapes, category_axis, interval_axis, layout_of
 from ..settings import (
-    A_ROOT_PURELY,
-    FEWEST_PURELY,
-    FIRST_STEP_PURELY,
-    LARGEST_STEP_PURELY,
-    LEAST_WIDTH,
     MOST_CELLS_OF_A_GROUP,
-    MOST_PURELY,
-    OF_NUMBER,
-    OF_PRODUCTS,
-    OF_SPREAD,
     PUBLICLY,
     RESOLUTIONS,
     SHRINKS_TO,
-    SPREAD_RELEASES,
-    STEP_OF_A_NUMBER,
-    WIDTHS,
 )
 from .plans import (
     STEPS_A_SCALE,
     Plan,
-    Planner,
     Settings,
-    evidence,
 )
-
-# From a sum over all records, and what it is, to the noisy sum and the standard deviation of its noise.
-Total = Callable[[Floats, str], tuple[float, float]]
 
 HALVINGS = 8  # largest number for a crowded bin
 FINE_STEP = 2.0**-24  # units of the part of a fine bin in a score, so that sums of 2²⁵ records stay exact
@@ -58,8 +41,14 @@ QUARTILES = np.array([0.25, 0.5, 0.75])  # shares of the records at which groups
 MORE_CUTS = 4  # largest number of further cuts of an attribute in a pair, where stumps moved most
 MOST_COMBINED = 14  # attributes of triples, and of products with pure ε, which stumps moved most
 SHARED = 2  # number of common attributes of two groups that say much the same
-WHOLE = Layout((Block((interval_axis(0, np.empty(0)),)),))  # a single cell of all records
 NOTHING = 1.0  # score of no group, in square roots of the number of records
+
+
+class Totals(NamedTuple):
+    """Release of sums over all records, of which a record changes each by 1 at most."""
+
+    release: Callable[[float, str], float]  # from a sum, and what it is, to the noisy sum
+    sd: float  # standard deviation of the noise
 
 
 @dataclass
@@ -80,6 +69,7 @@ class Stages:
         self.counted: list[Floats] = []
         self.noise = 0.0  # largest standard deviation of these counts
         self.left = 1.0  # share of the budget that is left
+        self.unit = self.loss.width  # how far a step of 1 moves a score
 
     def models(self) -> list[Shapes]:
         """The models that were learnt, one for each problem."""
@@ -89,6 +79,15 @@ class Stages:
             Shapes(self.domain, float(c), blocks, t, *found)
             for c, t in zip(self.constant, table, strict=True)
         ]
+
+    def turn(self, slope: float, *, about: float) -> None:
+        """Add a share of its distance from a number to every score."""
+        added = [fixed(slope * table) for table in self.tables]
+        shift = fixed(slope * (self.constant - about))
+        layout = Layout(tuple(self.blocks))
+        self.data.move(layout, np.concatenate([np.zeros((1, 0)), *added], axis=1), shift)
+        self.tables = [table + more for table, more in zip(self.tables, added, strict=True)]
+        self.constant += shift
 
     def records(self) -> tuple[tuple[Block, ...], Floats, float]:
         """Bins of each attribute, noisy numbers of records in them, and the noise's largest standard deviation."""
@@ -133,6 +132,15 @@ class Stages:
         self.noise = max(self.noise, sd)
         return noisy, sd
 
+    def totals(self, share: float) -> Totals:
+        """Release of sums over all records for a share of the budget each, which :func:`boost` sets aside."""
+        rho = share * self.rho
+
+        def release(total: float, what: str) -> float:
+            return float(self.noisy(WHOLE, np.array([[total]]), rho, 1.0, np.ones(1), what)[0, 0])
+
+        return Totals(release, 1 / math.sqrt(2 * rho))
+
     def _spend(self, part: float) -> float:
         """Spend a part of the budget, and return its ρ."""
         self.left -= part
@@ -160,42 +168,6 @@ class Stages:
             cuts[a] = finer
         return sd
 
-    # --- The width of the loss of a number ---------------------------------------------------------------------
-
-    def release_spread(self, n: float, times: int, total: Total) -> float:
-        """Move the scores to the middle of the numbers, and narrow the loss to a multiple of their spread.
-
-        Each time the spread is measured with numbers cut to the width before. A width w that stays is Huber's second
-        proposal for a scale, where the mean of min(r²/w², 1) is one over the square of WIDTHS.
-
-        Parameters
-        ----------
-        n : noisy number of records, at least 1.
-        total : release of a sum over all records, which tells the standard deviation of its noise too.
-
-        Returns
-        -------
-        The spread, as a root of a mean of squares, in units of the score.
-
-        **Privacy**: a record changes each sum by its residual, or the residual's square, which is 1 at most.
-        """
-        layout, spread = WHOLE, 1.0
-        for _ in range(times):
-            slope, sd = total(self.data.residuals(layout), "residuals")
-            shift = fixed([self.loss.width * np.clip(slope / (n + 2 * sd), -1, 1)])
-            self.data.move(layout, np.zeros((1, 1)), shift)
-            self.constant += shift
-            square, sd = total(self.data.squares(layout), "squares of residuals")
-            spread = self.loss.width * math.sqrt(min(max(square / n, 0.0), 1.0))
-            above = self.loss.width * math.sqrt(max(square + 2 * sd, sd) / n)
-            self.data.set_width(max(min(WIDTHS * above, self.loss.width), LEAST_WIDTH))
-        return spread
-
-    def noisy_total(self, values: Floats, what: str) -> tuple[float, float]:
-        """A sum over all records for its part of the budget, which :func:`boost` sets aside, and its noise."""
-        rho = self.settings.of_spread * self.rho / (2 * sum(SPREAD_RELEASES))
-        return float(self.noisy(WHOLE, values, rho, 1.0, np.ones(1), what)[0, 0]), 1 / math.sqrt(2 * rho)
-
     # --- Stumps ---------------------------------------------------------------------------------------------
 
     def stumps(self, plan: Plan) -> None:
@@ -208,7 +180,7 @@ class Stages:
         """
         rho = self._spend(plan.of_stumps)
         epsilon = math.sqrt(8 * rho / plan.stumps)
-        steps = shrinking(plan.step * self.loss.width, plan.stumps)
+        steps = shrinking(plan.step * self.unit, plan.stumps)
         self.take_stumps(steps, self.curator.exponential, epsilon, at_once=plan.at_once)
 
     def take_stumps(
@@ -597,109 +569,3 @@ def _common(layout: Layout, slope: Floats, curvature: Floats, sd: Floats, *, rid
     stiff = layout.sums(curvature).mean(axis=1) + ridge / math.sqrt(precision.sum())
     found: Floats = total / np.maximum(stiff, 1.0)
     return found
-
-
-def boost(
-    data: ScoredDoor,
-    curator: Curator,
-    planner: Planner,
-    *,
-    rho: float,
-    epsilon: float,
-    uniform: int,
-    geometric: int,
-) -> tuple[list[Shapes], float]:
-    """Run all stages with a budget of ``rho``, and return the spread of the residuals of a number too.
-
-    Other parameters are those of :class:`~dpnb.PrivateBooster`.
-    """
-    stages = Stages(data, curator, planner.domain, rho, planner.settings)
-    n = stages.thresholds(uniform=uniform, geometric=geometric)
-    plan = planner.plan(evidence(n, epsilon, data.unit))
-    curator.ledger.follow(planner.number(plan))
-    first, second, last = SPREAD_RELEASES if planner.domain.response else (0, 0, 0)
-    stages.left -= planner.of_spread
-    stages.release_spread(n, first, stages.noisy_total)
-    stages.stumps(plan)
-    stages.release_spread(n, second, stages.noisy_total)
-    more = stages.fine_attributes(plan) + stages.groups(plan)
-    stages.sweeps(plan, more)
-    return stages.models(), stages.release_spread(n, last, stages.noisy_total)
-
-
-# --- Pure ε ---------------------------------------------------------------------------------------------------
-
-ASKED_PURELY = 2 * (SPREAD_RELEASES[0] + SPREAD_RELEASES[2])  # sums that are released for it
-
-
-def rounds_purely(known: float, *, n_problems: int) -> tuple[int, float]:
-    """Number of stumps and first step where there are only stumps."""
-    rounds = min(max(A_ROOT_PURELY * math.sqrt(known), FEWEST_PURELY), MOST_PURELY)
-    step = min(FIRST_STEP_PURELY / math.sqrt(rounds), LARGEST_STEP_PURELY)
-    return round(rounds * math.sqrt(n_problems)), step
-
-
-def spread_purely(domain: Domain) -> float:
-    """Share of ε for the width of the loss."""
-    return OF_SPREAD if domain.response else 0.0
-
-
-def most_purely(epsilon: float, *, n_rounds: int | None, n_problems: int, of_spread: float) -> Cost:
-    """The most that :func:`boost_purely` may cost; its ρ is that of the fewest rounds, which are the dearest."""
-    rounds = n_rounds or rounds_purely(0.0, n_problems=n_problems)[0]
-    squares = OF_NUMBER**2 + (1 - OF_NUMBER - of_spread) ** 2 / rounds + of_spread**2 / ASKED_PURELY
-    return Cost(epsilon, squares * epsilon**2 / 2)
-
-
-def _purely(curator: Curator, epsilon: float) -> Total:
-    """Release of a sum over all records, of which one changes it by at most 1, at ε."""
-
-    def total(values: Floats, what: str) -> tuple[float, float]:
-        # Where 64 bits do not hold the noise in the finest steps, in coarser ones, of which 1 is a multiple.
-        coarser = 2.0 ** math.ceil(math.log2(max(1 / epsilon, 1.0))) / 2.0**50
-        unit = min(max(1 / FIXED_POINT, coarser), 1.0)
-        whole = np.floor(values / unit) * unit
-        noisy = curator.geometric(whole, epsilon=epsilon, sensitivity=1.0, what=what, unit=unit)
-        return float(noisy[0, 0]), math.sqrt(2) / epsilon
-
-    return total
-
-
-def boost_purely(
-    data: ScoredDoor,
-    curator: Curator,
-    planner: Planner,
-    *,
-    epsilon: float,
-    uniform: int,
-    geometric: int,
-    products_from: float,
-) -> tuple[list[Shapes], float]:
-    """Release a noisy number of records, choose stumps by permute-and-flip, and products of two in the last rounds.
-
-    There are products if records times ε are at least ``products_from``. ``uniform`` and ``geometric`` are parameters
-    of :class:`~dpnb.PrivateBooster`.
-
-    **Privacy**: one more record changes the number by 1, and moves a score ½ Σ r h by at most ½ either way. For a
-    number to predict, a share :data:`OF_SPREAD` of ε pays for the sums of :meth:`Stages.release_spread`.
-    """
-    domain, of_spread = planner.domain, spread_purely(planner.domain)
-    stages = Stages(data, curator, domain, 0.0, Settings())
-    stages.grid = grid = grid_of(domain, public_cuts(domain, uniform=uniform, geometric=geometric))
-    exact = data.counts(Layout(layout_of(grid).blocks[:1])).sum()
-    n = float(
-        curator.geometric(exact, epsilon=OF_NUMBER * epsilon, sensitivity=1.0, what="number of records")
-    )
-    known = evidence(n, epsilon, data.unit)
-    first, _, final = SPREAD_RELEASES if of_spread else (0, 0, 0)
-    total = _purely(curator, of_spread * epsilon / ASKED_PURELY)
-    stages.release_spread(max(n, 1.0), first, total)
-    rounds, step = rounds_purely(known, n_problems=planner.n_problems)
-    step *= STEP_OF_A_NUMBER if of_spread else 1.0
-    steps = shrinking((planner.learning_rate or step) * data.loss.width, planner.n_rounds or rounds)
-    each = (1 - OF_NUMBER - of_spread) * epsilon / len(steps)
-    last = round(OF_PRODUCTS * len(steps)) if known >= products_from and len(grid.kind) else 0
-    stages.take_stumps(steps[: len(steps) - last], curator.permute_and_flip, each, at_once=1)
-    if last:
-        stages.take_products(steps[-last:], each)
-    return stages.models(), stages.release_spread(max(n, 1.0), final, total)

@@ -146,6 +146,7 @@ class PrivateEstimator(_Strictness, BaseEstimator):  # type: ignore[misc]
     # Parameter -> values whose proofs hold for people, who share a vote among their records; None if nothing is proved.
     _people: ClassVar[Mapping[str, tuple[Any, ...]] | None] = None
     discrete_only: ClassVar[bool] = False  # whether it takes only discrete attributes
+    two_classes: ClassVar[bool] = False  # whether it takes only two classes
     _released: ClassVar[tuple[str, ...]] = ()  # attributes of a fitted model from which predictions follow
 
     epsilon: float
@@ -539,6 +540,11 @@ class PrivateEstimator(_Strictness, BaseEstimator):  # type: ignore[misc]
             warnings.warn(f"moved into the domain, as by fit: {joined(moves.texts())}", stacklevel=3)
         return codes
 
+    @classmethod
+    def _of_today(cls, released: Mapping[str, Any]) -> dict[str, Any]:
+        """What a document released, which an earlier version may have written, by the names of today."""
+        return dict(released)
+
     def _check_revived(self) -> None:
         """Raise DataError unless the model of a document predicts; any fault shows here."""
         raise NotImplementedError
@@ -551,8 +557,6 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
     ----------
     classes_ : the domain's classes.
     """
-
-    two_classes: ClassVar[bool] = False  # whether it takes only two classes
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -703,7 +707,7 @@ def _revived(document: dict[str, Any]) -> PrivateEstimator:
 def _made_of(document: dict[str, Any]) -> PrivateEstimator:
     kind = find_class(document["estimator"], ESTIMATORS)
     domain = domain_of(document["domain"])
-    released = dict(document["model"])
+    released = kind._of_today(document["model"])
     vote = released.pop("vote", None)  # stated for a forest, unless its document is of version 1
     if set(released) != set(kind._released):
         raise DataError(f"a {kind.__name__} has {', '.join(kind._released)}")

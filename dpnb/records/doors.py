@@ -16,7 +16,7 @@ from ..domain import Domain
 from ..domain.people import Unit
 from .bags import Bags, Copies, Keys
 from .grid import Grid, Stump
-from .losses import Loss
+from .losses import Loss, Measure
 from .shapes import Cuts, Layout
 from .splits import Splits
 
@@ -267,6 +267,9 @@ class ScoredDoor(Protocol):
 
     def curvatures(self, layout: Layout) -> Floats:
         """Sum of the curvatures in each cell, (problems, cells)."""
+
+    def total(self, measure: Measure) -> float:
+        """Sum of a measure of the loss over all records, such as :meth:`~dpnb.records.losses.Huber.distances`."""
 
     def move(self, layout: Layout, table: Floats, constant: Floats) -> None:
         """Add to every score what its cells say.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import reduce
 from typing import Any, Protocol
 
@@ -10,6 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import FIXED_POINT, Floats, Ints
+
+Measure = Callable[
+    [Floats, NDArray[Any]], Floats
+]  # scores (1, n) and numbers (n,) → (1, n), between -1 and 1
 
 
 class Loss(Protocol):
@@ -133,10 +138,38 @@ class Huber:
         inside: Floats = (np.abs(self._distance(score, labels)) < 1).astype(float)
         return inside
 
+    def squares(self, score: Floats, labels: Floats) -> Floats:
+        """Squares of the residuals."""
+        return fixed(self.residuals(score, labels) ** 2)
+
+    def missed(self, score: Floats, labels: Floats) -> Floats:
+        """Residuals of the predictions, which are the scores cut to the target's range."""
+        return self.residuals(np.clip(score, -1, 1), labels)
+
+    def distances(self, score: Floats, labels: Floats) -> Floats:
+        """Absolute residuals of the predictions."""
+        return np.abs(self.missed(score, labels))
+
+    def along(self, score: Floats, labels: Floats, *, middle: float, reach: float) -> Floats:
+        """Residuals of the predictions times the place of the score between middle ± reach, which are ±1."""
+        return fixed(self.missed(score, labels) * _place(score, middle, reach))
+
+    def places(self, score: Floats, labels: Floats, *, middle: float, reach: float) -> Floats:
+        """These places."""
+        return fixed(_place(score, middle, reach))
+
+    def spreads(self, score: Floats, labels: Floats, *, middle: float, reach: float) -> Floats:
+        """Squares of these places."""
+        return fixed(_place(score, middle, reach) ** 2)
+
     def numbers(self, score: Floats) -> Floats:
         """The numbers that scores stand for, inside of the target's range."""
         share = (np.clip(score, -1, 1) + 1) / 2
         return self.low + share * (self.high - self.low)
+
+
+def _place(score: Floats, middle: float, reach: float) -> Floats:
+    return np.clip((score - middle) / reach, -1, 1)
 
 
 def softmax(score: Floats) -> Floats:

@@ -19,7 +19,7 @@ from ..domain.people import Owners, people_of
 from .bags import Bags, Copies, Keys, label_keys, numbered, record_keys, uniforms
 from .doors import BinnedRecords, CohortDoor, RecordsDoor, ScoredDoor, ValueCounts, WeightedDoor
 from .grid import Grid, Stump, grid_of
-from .losses import Loss, bounded_weights, fixed, weight_right
+from .losses import Loss, Measure, bounded_weights, fixed, weight_right
 from .people import vote_of, voted
 from .shapes import Block, Cuts, Layout
 from .splits import THRESHOLD, Splits
@@ -439,6 +439,9 @@ class ScoredRecords(ScoredDoor):
 
     def curvatures(self, layout: Layout) -> Floats:
         return self._sums(layout, voted(self.loss.curvatures(self._score, self._labels), self._votes))
+
+    def total(self, measure: Measure) -> float:
+        return float(voted(measure(self._score, self._labels), self._votes).sum())
 
     def set_width(self, width: float) -> None:
         self.loss.width = width

@@ -127,6 +127,9 @@ class Layout:
         return [piece.reshape(block.shape) for piece, block in zip(pieces, self.blocks, strict=True)]
 
 
+WHOLE = Layout((Block((interval_axis(0, np.empty(0)),)),))  # a single cell of all records
+
+
 class GroupShape(NamedTuple):
     """The part that the cells of two or three attributes add to the score."""
 

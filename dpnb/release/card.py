@@ -402,15 +402,33 @@ def _picture(figure: Any, words: str) -> str:
 
 def _looks(model: PrivateEstimator, pictures: list[str]) -> Iterator[str]:
     if isinstance(model, PrivateBoosterRegressor):
-        yield _paragraph(
-            f"Predictions for the training records are off by {model._response.shown(model.spread_)}. This is the "
-            "noisy root of the mean of squares, in which a distance counts up to the width of the loss only. New "
-            "records may lie further away, and it is no bound for any single record."
-        )
+        yield _paragraph(_off(model))
     yield f'<div class="pictures">{"".join(pictures)}</div>'
     if isinstance(model, PrivateForest):
         yield "<h3>The first tree in words</h3>"
         yield f"<pre>{escape(model.trees_[0].export_text(model.domain_, max_depth=6))}</pre>"
+
+
+def _off(model: PrivateBoosterRegressor) -> str:
+    """What is predicted, and how far off it is."""
+
+    def shown(number: float) -> str:
+        return model._response.shown(float(f"{number:.3g}"))
+
+    target = model.domain_.target
+    first = f"A prediction estimates the mean of {target} among records with the same attributes. "
+    if math.isnan(model.error_):
+        return first + "How far off predictions are was not measured by the version that wrote this model."
+    mean, two = shown(model.error_), shown(2 * model.error_noise_)
+    if model.error_ <= 2 * model.error_noise_:
+        return (
+            first + f"The noise hides how far off predictions are; it would show a mean distance of {mean}."
+        )
+    return first + (
+        f"Predictions for the training records are off by {mean} on average, where noise moves this mean by {two} or "
+        f"less in 19 of 20 fits, and a distance above {shown(model.error_cut_)} counts as that. New "
+        "records may lie further away, and it is no bound for any single record."
+    )
 
 
 def _made(model: PrivateEstimator, versions: dict[str, str]) -> str:

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from ..arrays import FIXED_POINT, Floats, Ints
 from ..records.doors import ScoredDoor, WeightedDoor
 from ..records.grid import Grid, Stump
-from ..records.losses import Loss, Margins, fixed, weight_right
+from ..records.losses import Loss, Margins, Measure, fixed, weight_right
 from ..records.people import voted
-from ..records.shapes import Block, Cuts, Layout, layout_of
+from ..records.shapes import WHOLE, Block, Cuts, Layout, layout_of
 from ..records.splits import LEAF, Splits
 from .blocks import Counted, EncodedRecords, Int64s, OnlyInMemory, dense, not_answered
 
@@ -76,6 +76,10 @@ def _curvatures(scores: FixedPointScores, records: EncodedRecords) -> Floats:
     return voted(scores.loss.curvatures(scores.of(records), records.labels), records.votes)
 
 
+def _measured(scores: FixedPointScores, records: EncodedRecords, *, measure: Measure) -> Floats:
+    return voted(measure(scores.of(records), records.labels), records.votes)
+
+
 def _cells(block: Block, records: EncodedRecords) -> Ints:
     """Cell of each record; the bins of codes are looked up, because a search for each record takes much longer."""
     sizes, codes = records.sizes, records.columns
@@ -124,6 +128,9 @@ class SparkScored(ScoredDoor):
 
     def curvatures(self, layout: Layout) -> Floats:
         return self._ask(_curvatures, layout)
+
+    def total(self, measure: Measure) -> float:
+        return float(self._ask(partial(_measured, measure=measure), WHOLE).item())
 
     def set_width(self, width: float) -> None:
         self.loss.width = width

@@ -110,7 +110,8 @@ def planned(domain: Domain, epsilon: float, delta: float) -> None:
     fit_to_nothing(PrivateBoosterRegressor(epsilon=epsilon, delta=delta or None, random_state=0), domain)
 
 
-Fitted = tuple[Floats, float]  # numbers for the test part, and what the ledger says
+# Numbers for the test part, what the ledger says, and the mean absolute error that the model states, or nothing.
+Fitted = tuple[Floats, float, dict[str, float]]
 
 
 def _boosted(parts: Encoded, cell: Cell, delta: float) -> tuple[Callable[[], Any], Callable[[Any], Fitted]]:
@@ -121,13 +122,14 @@ def _boosted(parts: Encoded, cell: Cell, delta: float) -> tuple[Callable[[], Any
     return partial(model.fit, parts.records), lambda fitted: (
         fitted._numbers(parts.test_codes),
         fitted.ledger_.epsilon,
+        {"stated_mae": fitted.error_},
     )
 
 
 def _ridge(parts: Encoded, cell: Cell, delta: float) -> tuple[Callable[[], Any], Callable[[Any], Fitted]]:
     how: dict[str, Any] = {"epsilon": cell.epsilon, "delta": delta, "rng": cell.random_state()}
     fit = partial(fit_ridge, parts.codes, parts.numbers, parts.records.domain, **how)
-    return fit, lambda fitted: (fitted.predict(parts.test_codes), fitted.ledger.epsilon)
+    return fit, lambda fitted: (fitted.predict(parts.test_codes), fitted.ledger.epsilon, {})
 
 
 def _plain(parts: Encoded, cell: Cell, delta: float) -> tuple[Callable[[], Any], Callable[[Any], Fitted]]:
@@ -138,6 +140,7 @@ def _plain(parts: Encoded, cell: Cell, delta: float) -> tuple[Callable[[], Any],
     return partial(model.fit, parts.codes, parts.numbers), lambda fitted: (
         fitted.predict(parts.test_codes),
         INF,
+        {},
     )
 
 
@@ -149,8 +152,8 @@ def measure(cell: Cell) -> dict[str, float]:
     parts = parts_of(cell.dataset, cell.seed)
     response = parts.records.domain.response
     assert response is not None
-    (p, spent), costs = costly(*MAKE[cell.method](parts, cell, LEARNERS[cell.method].delta))
-    return number_scores(p, parts.test_numbers, response) | costs | {"ledger_epsilon": spent}
+    (p, spent, stated), costs = costly(*MAKE[cell.method](parts, cell, LEARNERS[cell.method].delta))
+    return number_scores(p, parts.test_numbers, response) | costs | stated | {"ledger_epsilon": spent}
 
 
 def regression_grid() -> Study:

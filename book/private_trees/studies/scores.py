@@ -70,6 +70,14 @@ def shares(p: Floats) -> Floats:
 
 
 def number_scores(predicted: Floats, truth: Floats, response: Continuous) -> dict[str, float]:
-    """R² and mean absolute error of predictions, each moved into the public range first."""
+    """R², mean absolute error and level of predictions, each moved into the public range first.
+
+    The level is the sum of the predictions over that of the numbers, which are moved into the range for it too.
+    """
     inside = np.clip(predicted, response.low, response.high)
-    return {"r2": float(r2_score(truth, inside)), "mae": float(mean_absolute_error(truth, inside))}
+    level = inside.sum() / np.clip(truth, response.low, response.high).sum()
+    return {
+        "r2": float(r2_score(truth, inside)),
+        "mae": float(mean_absolute_error(truth, inside)),
+        "level": float(level),
+    }

@@ -418,6 +418,12 @@ def test_a_card_of_a_number_says_what_is_public_and_how_far_off_it_is(
     assert "the score" not in text
     assert "Classes of" not in text
     assert 200 < priced.error_ < 1000
+    other = copy(priced)
+    other.error_noise_ = other.error_ / 2
+    assert "it hides a mean distance of up to" in (hidden := card.page(other, versions={}))
+    assert "on average, where noise moves" not in hidden
+    other.error_, other.error_noise_ = 90_000.0, 45_000.0
+    assert "up to 20000 $_{." in card.page(other, versions={})  # no further than the range
     X, _ = admissions(500)
     pure = PrivateBoosterRegressor(domain=PRICED, n_rounds=9, random_state=0).fit(X, 100 * X["age"])
     assert "Which attributes matter most is not shown" in card.page(pure, versions={})

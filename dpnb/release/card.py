@@ -137,7 +137,7 @@ def page(
         _identity(document, {"Written on": str(day or ""), "Data:": data, "Purpose:": purpose}),
         _total(model),
         *_cautions(model),
-        _sides([*private, promises], [_section(f"What moves {_moved(model)}", [first])]),
+        _sides([*private, promises], [_section(f"What moves {_moved(model)}", [first, *_predicted(model)])]),
         _section("Signed", [_signature()]),
         '<div class="folds">',
         _folded("What was released", [_releases(model)]),
@@ -401,16 +401,19 @@ def _picture(figure: Any, words: str) -> str:
 
 
 def _looks(model: PrivateEstimator, pictures: list[str]) -> Iterator[str]:
-    if isinstance(model, PrivateBoosterRegressor):
-        yield _paragraph(_off(model))
     yield f'<div class="pictures">{"".join(pictures)}</div>'
     if isinstance(model, PrivateForest):
         yield "<h3>The first tree in words</h3>"
         yield f"<pre>{escape(model.trees_[0].export_text(model.domain_, max_depth=6))}</pre>"
 
 
+def _predicted(model: PrivateEstimator) -> Iterator[str]:
+    """What a prediction of a number is, and how far off it is."""
+    if isinstance(model, PrivateBoosterRegressor):
+        yield _paragraph(_off(model))
+
+
 def _off(model: PrivateBoosterRegressor) -> str:
-    """What is predicted, and how far off it is."""
 
     def shown(number: float) -> str:
         return model._response.shown(float(f"{number:.3g}"))
@@ -421,8 +424,9 @@ def _off(model: PrivateBoosterRegressor) -> str:
         return first + "How far off predictions are was not measured by the version that wrote this model."
     mean, two = shown(model.error_), shown(2 * model.error_noise_)
     if model.error_ <= 2 * model.error_noise_:
+        most = shown(min(model.error_, model._response.high - model._response.low))
         return (
-            first + f"The noise hides how far off predictions are; it would show a mean distance of {mean}."
+            first + f"The noise hides how far off predictions are: it hides a mean distance of up to {most}."
         )
     return first + (
         f"Predictions for the training records are off by {mean} on average, where noise moves this mean by {two} or "

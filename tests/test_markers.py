@@ -130,7 +130,7 @@ def test_a_transformed_number_has_the_range_of_the_transformed() -> None:
     scores = {}
     for name, high in ranges.items():
         domain = Domain((replace(NUMBER, missing=False),), response=Continuous("price", 0, high))
-        inner = dpnb.PrivateBoosterRegressor(domain=domain, epsilon=10.0, n_rounds=9, random_state=0)
+        inner = dpnb.PrivateBoosterRegressor(domain=domain, epsilon=3.0, n_rounds=9, random_state=0)
         model = TransformedTargetRegressor(inner, func=np.log1p, inverse_func=np.expm1, check_inverse=False)
         scores[name] = model.fit(X, y).score(X, y)
         assert ("in less than 1% of its bounds" in domain.check(X, np.log1p(y))) == (name == "wrong")

@@ -410,7 +410,7 @@ def test_a_card_of_a_number_says_what_is_public_and_how_far_off_it_is(
         "each attribute adds to price, as shares",
         "&#x27;price&#x27; is a number in the public range from 0 to 20000 $_{, and so is a prediction.",
         "A number outside counts as the next bound, and what is missing or no number counts as the middle.",
-        "A prediction estimates the mean of price among records with the same attributes.",
+        "A prediction estimates the mean of price among records with the same attributes; it is off by",
         f"Predictions for the training records are off by {float(f'{priced.error_:.3g}'):.6g} $_{{ on average",
         "no bound for any single record",
     )
@@ -421,7 +421,7 @@ def test_a_card_of_a_number_says_what_is_public_and_how_far_off_it_is(
     other = copy(priced)
     other.error_noise_ = other.error_ / 2
     assert "it hides a mean distance of up to" in (hidden := card.page(other, versions={}))
-    assert "on average, where noise moves" not in hidden
+    assert "off by" not in hidden
     other.error_, other.error_noise_ = 90_000.0, 45_000.0
     assert "up to 20000 $_{." in card.page(other, versions={})  # no further than the range
     X, _ = admissions(500)

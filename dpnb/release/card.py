@@ -401,6 +401,8 @@ def _picture(figure: Any, words: str) -> str:
 
 
 def _looks(model: PrivateEstimator, pictures: list[str]) -> Iterator[str]:
+    if isinstance(model, PrivateBoosterRegressor):
+        yield _paragraph(_off(model))
     yield f'<div class="pictures">{"".join(pictures)}</div>'
     if isinstance(model, PrivateForest):
         yield "<h3>The first tree in words</h3>"
@@ -408,31 +410,35 @@ def _looks(model: PrivateEstimator, pictures: list[str]) -> Iterator[str]:
 
 
 def _predicted(model: PrivateEstimator) -> Iterator[str]:
-    """What a prediction of a number is, and how far off it is."""
+    """What a prediction of a number is, and how far off it is if noise does not hide that."""
     if isinstance(model, PrivateBoosterRegressor):
-        yield _paragraph(_off(model))
+        known = model.error_ > 2 * model.error_noise_
+        off = f"; it is off by {_shown(model, model.error_)} on average" if known else ""
+        yield _paragraph(
+            f"A prediction estimates the mean of {model.domain_.target} among records with the same attributes{off}."
+        )
 
 
 def _off(model: PrivateBoosterRegressor) -> str:
-
-    def shown(number: float) -> str:
-        return model._response.shown(float(f"{number:.3g}"))
-
-    target = model.domain_.target
-    first = f"A prediction estimates the mean of {target} among records with the same attributes. "
+    """How far off predictions are, and what that number is."""
     if math.isnan(model.error_):
-        return first + "How far off predictions are was not measured by the version that wrote this model."
-    mean, two = shown(model.error_), shown(2 * model.error_noise_)
-    if model.error_ <= 2 * model.error_noise_:
-        most = shown(min(model.error_, model._response.high - model._response.low))
-        return (
-            first + f"The noise hides how far off predictions are: it hides a mean distance of up to {most}."
-        )
-    return first + (
-        f"Predictions for the training records are off by {mean} on average, where noise moves this mean by {two} or "
-        f"less in 19 of 20 fits, and a distance above {shown(model.error_cut_)} counts as that. New "
-        "records may lie further away, and it is no bound for any single record."
+        return "How far off predictions are was not measured by the version that wrote this model."
+    mean, two, most = (
+        _shown(model, number) for number in (model.error_, 2 * model.error_noise_, model.error_cut_)
     )
+    if model.error_ <= 2 * model.error_noise_:
+        return f"The noise hides how far off predictions are: it hides a mean distance of up to {mean}."
+    return (
+        f"Predictions for the training records are off by {mean} on average, where noise moves this mean by {two} or "
+        f"less in 19 of 20 fits, and a distance above {most} counts as that. New records may lie further away, and it "
+        "is no bound for any single record."
+    )
+
+
+def _shown(model: PrivateBoosterRegressor, distance: float) -> str:
+    """A distance, which is no longer than the target's range, with its unit."""
+    most = model._response.high - model._response.low
+    return model._response.shown(float(f"{min(distance, most):.3g}"))
 
 
 def _made(model: PrivateEstimator, versions: dict[str, str]) -> str:

@@ -5,7 +5,6 @@ Each has a broken twin. Bets flag a private regressor with probability 1e-6 at m
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,7 +14,6 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from sklearn.utils.estimator_checks import check_estimator
 
 from dpaudit import PrivacyViolation, assert_private, families, own_pair, pairs
 from dpaudit.cli import main
@@ -33,7 +31,6 @@ from dpnb.replay.neighbours import split_pair
 from dpnb.replay.tape import replay_estimator
 from dpnb.settings import OF_NUMBER
 from private_trees.auditing.fixed import attack
-from private_trees.auditing.followed import scan_by_replay
 from stage_records import (
     ATTRIBUTES,
     DELTA,
@@ -53,9 +50,12 @@ FEW: dict[str, Any] = {"n_rounds": 1, "uniform": 1, "geometric": 0}
 MEAN = NumberStages._mean
 
 
-def of_exact_sums(self: NumberStages, measure: Any, share: float, what: str) -> tuple[float, float]:
+def of_exact_sums(
+    self: NumberStages, measure: Any, share: float, what: str, **where: float
+) -> tuple[float, float]:
     """The width and the middle follow from sums without noise; noisy ones are released."""
-    return self.data.total(measure) / self.n, MEAN(self, measure, share, what)[1]
+    exact = self.data.total(partial(measure, **where)) / self.n
+    return exact, MEAN(self, measure, share, what, **where)[1]
 
 
 class ExactWidth(PrivateBoosterRegressor):
@@ -251,27 +251,6 @@ def test_without_noise_the_width_may_shrink_to_nothing(
         monkeypatch.setattr(numbers, "LEAST_WIDTH", 0.0)  # broken twin
         with pytest.raises(FloatingPointError):
             model.fit(X, y * 0 + 10_000.0)
-
-
-@pytest.mark.parametrize("epsilon", [1e-3, np.inf])
-def test_scikit_learn_checks(epsilon: float) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        check_estimator(PrivateBoosterRegressor(epsilon=epsilon, n_rounds=20, random_state=0))
-
-
-@pytest.mark.parametrize("relation", NEIGHBOURS)
-@pytest.mark.parametrize("delta", [None, DELTA])
-def test_a_fitted_regressor_holds_releases_only(delta: float | None, relation: Any) -> None:
-    class Twin(PrivateBoosterRegressor):
-        def _fit(self, records: Any, curator: Any) -> None:
-            super()._fit(records, curator)
-            self.largest_ = records.labels.max()
-
-    pair = families(relation, domain=PRICES)[0]
-    for kind, paths in ((PrivateBoosterRegressor, []), (Twin, ["model.largest_"])):
-        model = kind(domain=PRICES, delta=delta, neighbours=relation, **SMALL)
-        assert [found.path for found in scan_by_replay(model, pair.first, pair.second)] == paths
 
 
 # --- What one record changes of any question ------------------------------------------------------------------

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..arrays import Floats
 from ..records.losses import Huber, Measure, fixed
 from ..records.shapes import WHOLE
 from ..settings import (
@@ -60,16 +61,15 @@ class NumberStages:
         assert isinstance(self.stages.loss, Huber)
         self.data, self.loss = self.stages.data, self.stages.loss
         self.spread = 1.0  # of the residuals, an upper estimate
-        self._shift(self.loss.residuals, OF_MIDDLE, usual=OFF_RANGE)
-        self._measure()
-        self.narrow(NARROWED - 1)
+        self.narrow(OF_MIDDLE, usual=OFF_RANGE)
+        for _ in range(NARROWED - 1):
+            self.narrow()
         self.middle, self.first = float(self.stages.constant[0]), self.spread
 
-    def narrow(self, times: int = 1) -> None:
+    def narrow(self, share: float = OF_A_WIDTH, *, usual: float = OFF_MIDDLE) -> None:
         """Move the scores to the middle of the numbers, and narrow the loss to a multiple of the residuals' spread."""
-        for _ in range(times):
-            self._shift(self.loss.residuals, OF_A_WIDTH, usual=OFF_MIDDLE)
-            self._measure()
+        self._shift(self.loss.residuals, share, usual=usual)
+        self._measure()
 
     def settle(self) -> Off:
         """Give predictions the level and the slope of the numbers, and measure how far they are off then."""
@@ -82,10 +82,12 @@ class NumberStages:
         width = self.loss.width
         return Off(width * max(found, 2 * noise), width * noise, width)
 
-    def _mean(self, measure: Measure, share: float, what: str) -> tuple[float, float]:
+    def _mean(
+        self, measure: Callable[..., Floats], share: float, what: str, **where: float
+    ) -> tuple[float, float]:
         """Noisy sum of a measure over the number of records, and the standard deviation of its noise."""
         totals = self.totals(share)
-        return totals.release(self.data.total(measure), what) / self.n, totals.sd / self.n
+        return totals.release(self.data.total(partial(measure, **where)), what) / self.n, totals.sd / self.n
 
     def _shift(self, measure: Measure, share: float, *, usual: float) -> None:
         """Move all scores by a mean of residuals; ``usual`` is its size in widths of the loss."""
@@ -114,13 +116,10 @@ class NumberStages:
         middle = self.middle
         farthest = abs(self.stages.constant[0] - middle) + sum(np.abs(t).max() for t in self.stages.tables)
         reach = max(min(2 * self.first, float(farthest)), LEAST_WIDTH)
-        mean, noise = self._mean(partial(self.loss.places, middle=middle, reach=reach), OF_SLOPE, "places")
-        square, _ = self._mean(
-            partial(self.loss.spreads, middle=middle, reach=reach), OF_SLOPE, "squares of places"
-        )
-        found, _ = self._mean(
-            partial(self.loss.along, middle=middle, reach=reach), OF_SLOPE, "residuals by place"
-        )
+        where = {"middle": middle, "reach": reach}
+        mean, noise = self._mean(self.loss.places, OF_SLOPE, "places", **where)
+        square, _ = self._mean(self.loss.spreads, OF_SLOPE, "squares of places", **where)
+        found, _ = self._mean(self.loss.along, OF_SLOPE, "residuals by place", **where)
         each = self.loss.width / (reach * max(max(square - mean**2, 0.0) + 2 * noise, LEAST_WIDTH))
         slope = float(np.clip(shrunk(each * found, noise=each * noise, usual=OFF_SLOPE), -1, 1))
         self.stages.turn(slope, about=middle + reach * float(np.clip(mean, -1, 1)))

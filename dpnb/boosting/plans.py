@@ -158,7 +158,7 @@ class Planner(NamedTuple):
         size = {"n_problems": self.n_problems, "n_attributes": self.domain.n_attributes}
         at_once = self.settings.of_a_pass(stumps, **size)
         step = plan.step * (STEP_OF_A_NUMBER if self.domain.response is not None else 1.0)
-        of_stumps = plan.of_stumps * (1 - sum(self.of_number))
+        of_stumps = plan.of_stumps * (1 - sum(self.of_target))
         plan = plan._replace(
             stumps=stumps, step=self.learning_rate or step, at_once=at_once, of_stumps=of_stumps
         )
@@ -175,19 +175,19 @@ class Planner(NamedTuple):
         return self.declared().index(self._shares(plan))
 
     @property
-    def of_number(self) -> tuple[float, ...]:
+    def of_target(self) -> tuple[float, ...]:
         """Shares of the budget for the sums that only a number needs."""
         return shares_of_a_number(sweeps=True) if self.domain.response else ()
 
     def _shares(self, plan: Plan) -> tuple[Share, ...]:
         """Shares of noisy counts, of choices, and of the noise that the rest of the budget pays for."""
         settings, d = self.settings, self.domain.n_attributes
-        first = settings.of_counts + settings.of_thresholds * (settings.halvings > 0) + sum(self.of_number)
+        first = settings.of_counts + settings.of_thresholds * (settings.halvings > 0) + sum(self.of_target)
         questions = (plan.sweeps + 1) * self.n_problems + 1
         shares = (
             noise_share(
                 first,
-                entries=d * (1 + settings.halvings // settings.halvings_at_once) + len(self.of_number),
+                entries=d * (1 + settings.halvings // settings.halvings_at_once) + len(self.of_target),
                 touched=self.touched,
             ),
             Share("selection", plan.of_stumps, plan.stumps),

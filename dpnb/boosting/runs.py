@@ -47,8 +47,8 @@ def boost(
     n = stages.thresholds(uniform=uniform, geometric=geometric)
     plan = planner.plan(evidence(n, epsilon, data.unit))
     curator.ledger.follow(planner.number(plan))
-    stages.left -= sum(planner.of_number)
-    number = NumberStages(stages, stages.totals, n) if planner.of_number else None
+    stages.left -= sum(planner.of_target)
+    number = NumberStages(stages, stages.totals, n) if planner.of_target else None
     stages.stumps(plan)
     if number:
         number.narrow()

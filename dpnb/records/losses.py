@@ -12,9 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import FIXED_POINT, Floats, Ints
 
-Measure = Callable[
-    [Floats, NDArray[Any]], Floats
-]  # scores (1, n) and numbers (n,) → (1, n), between -1 and 1
+# From scores (1, n) and numbers (n,) to (1, n) multiples of 2⁻²⁸ between -1 and 1.
+Measure = Callable[[Floats, NDArray[Any]], Floats]
 
 
 class Loss(Protocol):

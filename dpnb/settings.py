@@ -27,7 +27,6 @@ FIRST_STEP = 2.45  # over the root of the number of stumps: .2 for 150 of them
 MOST_CELLS_OF_A_GROUP = 128  # cells: noise is as large in each, so larger groups are not offered
 OF_COUNTS = 0.02  # share of ρ for counts, which only lay cuts and tell how much is known
 OF_CURVATURES = 0.04  # share of ρ for curvatures, which are released once
-OF_FINE = 0.045  # share of ρ for fine attributes, about that of groups
 CROWDED = 1 / 16  # share of the records that makes a bin crowded, so that it is halved
 SHRINKS_TO = 0.2  # last step over the first: steps shrink linearly, so that the last noise counts least
 RESOLUTIONS = (256, 2048)  # bins of a fine attribute: both are offered, as the better is not known

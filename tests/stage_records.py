@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpnb import Categorical, Continuous, Domain
-from dpnb.boosting.plans import Plan
+from dpnb.boosting.plans import Level, Plan
 from dpnb.boosting.stages import Stages
 from dpnb.records.memory import Records
 
@@ -21,17 +21,8 @@ ATTRIBUTES = (
     Continuous("w", 0, 1),
     Categorical("v", (0, 1)),
 )
-EVERYTHING = Plan(
-    stumps=6,
-    step=0.4,
-    at_once=2,
-    of_stumps=0.4,
-    groups=4,
-    of_groups=0.05,
-    fine=2,
-    of_fine=0.045,
-    sweeps=3,
-)
+EVERYTHING = Plan(6, 0.4, 2, Level(0.4, sweeps=3, groups=4, of_groups=0.05, fine=2, of_fine=0.045))
+BY_CELLS = EVERYTHING._replace(level=EVERYTHING.level._replace(by_cells=3, of_cells=0.04))
 
 
 def domain_of(n_classes: int) -> Domain:
@@ -83,14 +74,8 @@ def neighbour(
 
 def half_of_the_sensitivity(patch: pytest.MonkeyPatch) -> None:
     """Stumps at half of the sensitivity."""
-    choose = Stages._choose_stumps
-
-    def chosen(self: Stages, layout: Any, times: int, mechanism: Any, epsilon: float) -> Any:
-        return choose(
-            self, layout, times, lambda s, **how: mechanism(s, **how | {"sensitivity": 0.25}), epsilon
-        )
-
-    patch.setattr(Stages, "_choose_stumps", chosen)
+    choose = Stages._unlike
+    patch.setattr(Stages, "_unlike", lambda self, *how: choose(self, *how[:-1], how[-1] / 2))
 
 
 def noise_of_one_block(patch: pytest.MonkeyPatch) -> None:
@@ -105,11 +90,19 @@ def noise_of_one_block(patch: pytest.MonkeyPatch) -> None:
 
 def choices_at(share: float, patch: pytest.MonkeyPatch) -> None:
     """Fine attributes and groups at a share of the range."""
-    choose = Stages._choose
+    choose = Stages.choose
 
     def chosen(
-        self: Stages, options: Any, scores: Any, times: int, rho: float, most: float, width: float, why: str
+        self: Stages,
+        options: Any,
+        scores: Any,
+        times: int,
+        rho: float,
+        most: float,
+        width: float,
+        *why: Any,
+        **more: Any,
     ) -> Any:
-        return choose(self, options, scores, times, rho, share * most, share * width, why)
+        return choose(self, options, scores, times, rho, share * most, share * width, *why, **more)
 
-    patch.setattr(Stages, "_choose", chosen)
+    patch.setattr(Stages, "choose", chosen)

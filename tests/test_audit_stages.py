@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from dpnb import Continuous, Domain, PrivateBooster
-from dpnb.boosting import stages
-from dpnb.boosting.plans import Planner, Settings
+from dpnb.boosting import groups
+from dpnb.boosting.groups import choose_groups
+from dpnb.boosting.plans import Plan, Planner, Settings
 from dpnb.boosting.stages import Stages, finest_cuts, shrinking
 from dpnb.papers.baselines_logistic import LogisticRegression
 from dpnb.privacy.curator import open_curator
@@ -31,6 +32,7 @@ from private_trees.studies import audit as audit_study
 from private_trees.studies.runs import read
 from stage_records import (
     ATTRIBUTES,
+    BY_CELLS,
     DELTA,
     EVERYTHING,
     Encoded,
@@ -43,9 +45,18 @@ from stage_records import (
 )
 
 SIZE = {"uniform": 7, "geometric": 6}
+
+
+class ByCells(PrivateBooster):
+    """Groups by their cells, as where much is known."""
+
+    _settings = Settings(levels=(BY_CELLS.level,))
+
+
 LEARNERS: dict[str, Callable[..., Any]] = {
     "pure": partial(PrivateBooster, n_rounds=6, **SIZE),
     "with δ": partial(PrivateBooster, delta=DELTA, **SIZE),
+    "with δ, by cells": partial(ByCells, delta=DELTA, **SIZE),
     "logistic, public": partial(LogisticRegression, delta=DELTA, n_rounds=4, clip=0.3, **SIZE),
     "logistic, ranks": partial(LogisticRegression, delta=DELTA, n_rounds=4, clip=0.3, bins="ranks", **SIZE),
 }
@@ -55,10 +66,14 @@ SURE = 1 - 1e-6  # so rarely is a private stage flagged by chance
 Records = tuple[Encoded, Encoded]
 
 
+def planned(self: Planner, known: float) -> Plan:
+    return BY_CELLS if self.settings == ByCells._settings else EVERYTHING
+
+
 @pytest.fixture(autouse=True)
 def everything(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every stage, however few the records are."""
-    monkeypatch.setattr(Planner, "plan", lambda self, known: EVERYTHING)
+    monkeypatch.setattr(Planner, "plan", planned)
     monkeypatch.setattr(PrivateBooster, "_products_from", 0.0)
 
 
@@ -120,29 +135,32 @@ def test_replays_stay_below_the_claim(name: str, n_classes: int, relation: str) 
 
 def one_draw_a_pass(patch: pytest.MonkeyPatch) -> None:
     """One noisy choice a pass; its other stumps are the best of what is left."""
-    choose = Stages._choose_stumps
+    signed = Stages.signed
 
-    def chosen(self: Stages, layout: Layout, times: int, mechanism: Any, epsilon: float) -> Any:
+    def chosen(self: Stages, mechanism: Any, epsilon: float, layout: Layout, times: int) -> Any:
         noisy = iter([mechanism])
-        return choose(
+        return signed(
             self,
-            layout,
-            times,
             lambda s, **how: next(noisy, lambda s, **_: np.array([s.argmax()]))(s, **how),
             epsilon,
+            layout,
+            times,
         )
 
-    patch.setattr(Stages, "_choose_stumps", chosen)
+    patch.setattr(Stages, "signed", chosen)
 
 
 def passes_as_choices(patch: pytest.MonkeyPatch) -> None:
     """A pass has the budget of its stumps, and each of them spends it."""
-    take = Stages.take_stumps
+    signed, directed = Stages.signed, Stages._directed
 
-    def taken(self: Stages, steps: Any, mechanism: Any, epsilon: float, *, at_once: int) -> None:
-        take(self, steps, mechanism, epsilon * math.sqrt(at_once), at_once=at_once)
+    def more(self: Stages, mechanism: Any, epsilon: float, layout: Layout, times: int) -> Any:
+        return signed(self, mechanism, epsilon * math.sqrt(times), layout, times)
 
-    patch.setattr(Stages, "take_stumps", taken)
+    patch.setattr(Stages, "signed", more)
+    patch.setattr(
+        Stages, "_directed", lambda self, rho, layout, times: directed(self, times * rho, layout, times)
+    )
 
 
 def one_class_of_several(patch: pytest.MonkeyPatch) -> None:
@@ -157,8 +175,8 @@ def one_class_of_several(patch: pytest.MonkeyPatch) -> None:
 
 
 def products_twice(patch: pytest.MonkeyPatch) -> None:
-    products = stages._products
-    patch.setattr(stages, "_products", lambda block: 2 * products(block))
+    products = groups._products
+    patch.setattr(groups, "_products", lambda block: 2 * products(block))
 
 
 def weights_without_bound(patch: pytest.MonkeyPatch) -> None:
@@ -214,6 +232,13 @@ TWINS: dict[str, tuple[str, int, Callable[[pytest.MonkeyPatch], None], str]] = {
         2,
         partial(choices_at, 0.5),
         "group of attributes",
+    ),
+    "stumps, three classes: half of the sensitivity": ("with δ", 3, half_of_the_sensitivity, "stump"),
+    "directions: residuals of one class": (
+        "with δ",
+        3,
+        one_class_of_several,
+        "residuals on both sides of a stump",
     ),
     "cells: noise of one attribute": ("with δ", 2, noise_of_one_block, "records by cell"),
     "curvatures: half": ("with δ", 2, partial(curvature_at, 0.5), "curvature by cell"),
@@ -296,6 +321,7 @@ def test_replays_tell_it_as_well(twin: str, monkeypatch: pytest.MonkeyPatch) -> 
 # --- Stages by themselves -------------------------------------------------------------------------------------
 
 PLANE = Domain((Continuous("x", 0, 1), Continuous("w", 0, 1)), (0, 1), "y")
+SPACE = Domain((*PLANE.attributes, Continuous("z", 0, 1)), (0, 1), "y")
 Stage = Callable[[Stages], object]
 
 
@@ -317,15 +343,20 @@ def run(
 
 def stumps_by(mechanism: str, rounds: int, stages_: Stages) -> None:
     epsilon = 2 * math.sqrt(stages_.rho) / rounds
-    stages_.take_stumps(shrinking(0.4, rounds), getattr(stages_.curator, mechanism), epsilon, at_once=1)
+    choose = partial(stages_.signed, getattr(stages_.curator, mechanism), epsilon)
+    stages_.take_stumps(shrinking(0.4, rounds), choose, at_once=1)
 
 
 def fine(stages_: Stages) -> object:
-    return stages_.fine_attributes(EVERYTHING._replace(fine=1))
+    return stages_.fine_attributes(EVERYTHING.level._replace(fine=1))
 
 
-def groups(stages_: Stages) -> object:
-    return stages_.groups(EVERYTHING._replace(groups=2))
+def two_groups(stages_: Stages) -> object:
+    return choose_groups(stages_, EVERYTHING.level._replace(groups=2))
+
+
+def by_cells(stages_: Stages) -> object:
+    return choose_groups(stages_, BY_CELLS.level._replace(groups=0, of_groups=0.0, by_cells=1))
 
 
 def crowds(alone: int, together: int) -> Records:
@@ -340,6 +371,20 @@ def crowds(alone: int, together: int) -> Records:
     )
     labels = np.concatenate([np.zeros(alone, int), np.ones(together + 1, int)])
     return Encoded(codes[:-1], labels[:-1], PLANE), Encoded(codes, labels, PLANE)
+
+
+def crowds_of_pairs(alone: int, together: int) -> Records:
+    """A record that many agree with in a cell of one pair, and that some disagree with in a cell of another pair."""
+    apart = [np.linspace(0.3, 0.95, n) for n in (alone, together)]
+    codes = np.concatenate(
+        [
+            np.stack([np.full(alone, 0.1), apart[0], np.full(alone, 0.1)], axis=1),
+            np.stack([np.full(together, 0.1), np.full(together, 0.1), apart[1]], axis=1),
+            [[0.1, 0.1, 0.1]],
+        ]
+    )
+    labels = np.concatenate([np.zeros(alone, int), np.ones(together + 1, int)])
+    return Encoded(codes[:-1], labels[:-1], SPACE), Encoded(codes, labels, SPACE)
 
 
 def several(n_classes: int) -> list[Records]:
@@ -358,12 +403,15 @@ def of_three(n_classes: int) -> list[Records]:
 
 def without_the_quarter(patch: pytest.MonkeyPatch) -> None:
     """The range of the fine attributes' scores as if Σ r² did not change."""
-    choose = Stages._choose
+    choose = Stages.choose
 
-    def chosen(self: Stages, options: Any, scores: Any, times: int, rho: float, *how: Any) -> Any:
-        return choose(self, options, scores, times, rho, self.loss.absolute, 2 * self.loss.absolute, how[-1])
+    def chosen(
+        self: Stages, options: Any, scores: Any, times: int, rho: float, *how: Any, **more: Any
+    ) -> Any:
+        most = self.loss.absolute
+        return choose(self, options, scores, times, rho, most, 2 * most, how[-1], **more)
 
-    patch.setattr(Stages, "_choose", chosen)
+    patch.setattr(Stages, "choose", chosen)
 
 
 COARSE = {"uniform": 1, "geometric": 0}
@@ -392,9 +440,16 @@ ALONE: dict[
         half_of_the_sensitivity,
     ),
     "fine attributes": (fine, 0.1, SIZE, lambda: [crowds(25, 400)], without_the_quarter),
-    "groups": (groups, 0.3, SIZE, partial(of_three, 2), partial(choices_at, 0.5)),
+    "groups by cells": (
+        by_cells,
+        0.1,
+        {"uniform": 3, "geometric": 0},
+        lambda: [crowds_of_pairs(25, 2000)],
+        without_the_quarter,
+    ),
+    "groups": (two_groups, 0.3, SIZE, partial(of_three, 2), partial(choices_at, 0.5)),
     "groups, four classes": (
-        groups,
+        two_groups,
         40.0,
         SIZE,
         partial(of_three, 4),
@@ -441,18 +496,20 @@ def spent_on(ledger: Ledger) -> dict[str, float]:
     return {what: part / rho for what, part in total.items()}
 
 
-def expected(cut: int) -> dict[str, float]:
+def expected(cut: int, *, n_classes: int) -> dict[str, float]:
     """The plan's shares; what is not spent on cutting bins up goes to the sweeps."""
     plan, settings = EVERYTHING, Settings()
+    of_directions = settings.of_directions * plan.level.of_stumps * (n_classes > 2)
     shares = {
         "records in the bins of the public grid": settings.of_counts,
         "records in parts of crowded bins": cut
         * settings.of_thresholds
         * settings.halvings_at_once
         / settings.halvings,
-        "stump": plan.of_stumps,
-        "fine attribute": plan.of_fine,
-        "group of attributes": plan.of_groups,
+        "stump": plan.level.of_stumps - of_directions,
+        "residuals on both sides of a stump": of_directions,
+        "fine attribute": plan.level.of_fine,
+        "group of attributes": plan.level.of_groups,
         "records by cell": settings.of_curvatures / 2,
         "curvature by cell": settings.of_curvatures / 2,
     }
@@ -472,7 +529,9 @@ def test_the_ledger_books_each_stage_its_share(
 
     def fitted() -> tuple[dict[str, float], dict[str, float]]:
         ledger = model.fit(Encoded(codes, labels, domain_of(n_classes))).ledger_
-        return spent_on(ledger), expected(sum("crowded" in event.what for event in ledger.events))
+        return spent_on(ledger), expected(
+            sum("crowded" in event.what for event in ledger.events), n_classes=n_classes
+        )
 
     booked, planned = fitted()
     assert booked == pytest.approx(planned, rel=1e-9)
@@ -480,9 +539,9 @@ def test_the_ledger_books_each_stage_its_share(
         passes_as_choices(patch)  # broken twin
         booked, planned = fitted()
         assert booked != pytest.approx(planned, rel=1e-9)
-    spend = Stages._spend
-    more = {EVERYTHING.of_stumps: 1.01}  # broken twin
-    monkeypatch.setattr(Stages, "_spend", lambda self, part: more.get(part, 1.0) * spend(self, part))
+    spend = Stages.spend
+    more = {EVERYTHING.level.of_stumps: 1.01}  # broken twin
+    monkeypatch.setattr(Stages, "spend", lambda self, part: more.get(part, 1.0) * spend(self, part))
     booked, planned = fitted()
     assert booked != pytest.approx(planned, rel=1e-9)
 

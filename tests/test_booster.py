@@ -136,7 +136,7 @@ def test_replay_of_three_classes() -> None:
 
 
 def test_a_doubled_rate_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    take = stages.Stages.take_stumps
+    signed = stages.Stages.signed
     pair = pair_of("ties", [(0.2, 0, 0)] * 3 + [(0.8, 1, 1)] * 3, (0.2, 0, 1), neighbours="add-remove")
     model = PrivateBooster(n_rounds=1, uniform=3, geometric=1, domain=DOMAIN, random_state=0)
 
@@ -146,15 +146,16 @@ def test_a_doubled_rate_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 0.5 < audit().lower_bound <= 1 + 1e-9
     monkeypatch.setattr(
         stages.Stages,
-        "take_stumps",
-        lambda self, steps, mechanism, epsilon, **how: take(self, steps, mechanism, 2 * epsilon, **how),
+        "signed",
+        lambda self, mechanism, epsilon, *how: signed(self, mechanism, 2 * epsilon, *how),
     )
     assert audit().violated
 
 
-def test_three_classes_are_learnt() -> None:
+@pytest.mark.parametrize("epsilon", [20.0, np.inf])
+def test_three_classes_are_learnt(epsilon: float) -> None:
     X, y = three_classes()
-    model = PrivateBooster(epsilon=20.0, delta=1e-5, domain=THREE, random_state=0).fit(X, y)
+    model = PrivateBooster(epsilon=epsilon, delta=1e-5, domain=THREE, random_state=0).fit(X, y)
     assert model.score(X, y) > 0.85
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
     assert model.feature_importances_.sum() == pytest.approx(1)

@@ -43,7 +43,7 @@ from dpnb import (
     PrivateBoosterRegressor,
     spark,
 )
-from dpnb.boosting import stages
+from dpnb.boosting import groups
 from dpnb.boosting.plans import Planner
 from dpnb.domain import Attribute, Misfit
 from dpnb.domain.encoding import encoded, replaced
@@ -59,7 +59,7 @@ from dpnb.spark import blocks, boosting, columns, trees
 from dpnb.spark import table as table_module
 from dpnb.spark.session import in_words
 from spark_models import DOMAIN, N, check_equal, parts_of, table_of, three_classes
-from stage_records import EVERYTHING
+from stage_records import BY_CELLS, EVERYTHING
 from test_page_code import ROOT, as_people
 from test_page_code import blocks as code_blocks
 
@@ -172,11 +172,11 @@ def test_every_stage_gives_the_same_document(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """All that the booster can do, whatever the number of records: bins cut up, fine attributes, groups and sweeps."""
-    plan = EVERYTHING._replace(stumps=3, fine=1, sweeps=2)
+    plan = EVERYTHING._replace(stumps=3, level=BY_CELLS.level._replace(fine=1, sweeps=2))
     monkeypatch.setattr(Planner, "plan", lambda self, known: plan)
-    offered = stages.offered  # few pairs, so that triples are chosen too
-    monkeypatch.setattr(stages, "offered", lambda axes, size: offered(axes, size)[: 1 if size == 2 else None])
-    monkeypatch.setattr(stages, "NOTHING", 0.0)
+    offered = groups.offered  # few pairs, so that triples are chosen too
+    monkeypatch.setattr(groups, "offered", lambda axes, size: offered(axes, size)[: 1 if size == 2 else None])
+    monkeypatch.setattr(groups, "NOTHING", 0.0)
     X, y, domain = request.getfixturevalue(sample)
     make = partial(PrivateBooster, epsilon=8.0, delta=1e-5, neighbours=relation)
     here = make(random_state=3).fit(Records(X, y, domain=domain))

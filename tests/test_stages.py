@@ -17,8 +17,8 @@ import pytest
 from scipy.optimize import minimize
 
 from dpnb import Categorical, Continuous, Domain, PrivateBooster
-from dpnb.boosting import stages
-from dpnb.boosting.plans import Planner, Settings, pairs_of
+from dpnb.boosting import groups, stages
+from dpnb.boosting.plans import LEVELS, LEVELS_OF_A_NUMBER, Level, Plan, Planner, Settings, pairs_of
 from dpnb.boosting.stages import Stages, finest_cuts
 from dpnb.errors import FewRecordsWarning
 from dpnb.papers.baselines_logistic import LogisticRegression
@@ -33,6 +33,7 @@ from dpnb.records.memory import ScoredRecords
 from dpnb.records.shapes import Block, Layout, category_axis, interval_axis, layout_of
 from dpnb.settings import MORE_GROUPS, MORE_STUMPS, ROUNDS
 from stage_records import (
+    BY_CELLS,
     DELTA,
     EVERYTHING,
     Encoded,
@@ -141,6 +142,7 @@ STAGES = {
     "records in parts of crowded bins": "counts",
     "records by cell": "counts",
     "stump": "stumps",
+    "residuals on both sides of a stump": "directions",
     "stump or product": "products",
     "fine attribute": "fine attributes",
     "group of attributes": "groups",
@@ -177,19 +179,22 @@ def worst(
     return found, n
 
 
-@pytest.fixture
-def everything(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every stage, however few the records are."""
-    monkeypatch.setattr(Planner, "plan", lambda self, known: EVERYTHING)
+@pytest.fixture(params=[EVERYTHING, BY_CELLS], ids=["products", "cells"])
+def everything(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Plan:
+    """Every stage, however few the records are, with groups by products or by cells."""
+    monkeypatch.setattr(Planner, "plan", lambda self, known: request.param)
+    return request.param  # type: ignore[no-any-return]
 
 
-@pytest.mark.usefixtures("everything")
 @pytest.mark.parametrize("fits", [25, pytest.param(330, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("replaced", [False, True], ids=["add-remove", "replace"])
 @pytest.mark.parametrize("n_classes", [2, 3, pytest.param(4, marks=pytest.mark.nightly), 5])
-def test_no_record_changes_more_than_its_stage_pays_for(n_classes: int, replaced: bool, fits: int) -> None:
+def test_no_record_changes_more_than_its_stage_pays_for(
+    n_classes: int, replaced: bool, fits: int, everything: Plan
+) -> None:
     found, n = worst(n_classes=n_classes, replaced=replaced, fits=fits, seed=n_classes)
-    assert set(found) == {*STAGES.values()} - {"products"}
+    not_asked = {"products", "directions" * (n_classes == 2)}
+    assert set(found) == {*STAGES.values()} - not_asked
     assert max(found.values()) <= 1e-9
     assert min(n.values()) >= 4 * fits  # by night 10 000 of each stage in all eight
 
@@ -203,8 +208,8 @@ def test_the_same_for_pure_epsilon(n_classes: int, replaced: bool, monkeypatch: 
     assert set(found) == {"counts", "stumps", "products"}
     assert max(found.values()) <= 1e-9
     assert min(n["stumps"] / 6, n["products"] / 2) == 80
-    products = stages._products
-    monkeypatch.setattr(stages, "_products", lambda block: 2 * products(block))  # broken twin
+    products = groups._products
+    monkeypatch.setattr(groups, "_products", lambda block: 2 * products(block))  # broken twin
     assert worst(fits=5, **how, delta=None, n_rounds=8)[0]["products"] > 0.05
 
 
@@ -232,8 +237,8 @@ def fine_score(sums: np.ndarray, squares: np.ndarray) -> tuple[float, float]:
         asked.append((float(scores[0]), most))
         return []
 
-    made._choose = choose  # type: ignore[method-assign]
-    made.fine_attributes(EVERYTHING)
+    made.choose = choose  # type: ignore[method-assign]
+    made.fine_attributes(EVERYTHING.level)
     return asked[0]
 
 
@@ -583,10 +588,41 @@ def test_groups_find_what_no_fewer_attributes_have(
         assert right > 0.8
         assert learnt(data, seed=seed, additive=True)[0].groups() == {}
     for name, most in twin.items():  # broken twin: smaller groups alone are offered
-        monkeypatch.setattr(stages, name, most)
+        monkeypatch.setattr(groups, name, most)
     model, right = learnt(data, seed=0)
     assert names not in model.groups()
     assert right < 0.7
+
+
+def test_groups_by_cells_are_as_many_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    def chosen() -> int:
+        model, _ = learnt(ruled(xor, seed=0), seed=0)
+        assert ("a", "b") in model.groups()
+        return sum(event.what == "group of attributes" for event in model.ledger_.events)
+
+    assert chosen() == LEVELS[3].groups + LEVELS[3].by_cells
+    monkeypatch.setattr(PrivateBooster, "_settings", Settings(levels=LEVELS_OF_A_NUMBER))  # broken twin
+    assert chosen() == LEVELS[3].groups
+
+
+@pytest.mark.parametrize(("rho", "most"), [(1e9, 1e-3), (1e-9, 10.0)])
+def test_a_stump_of_several_classes_moves_each_as_far_as_its_sum_says(rho: float, most: float) -> None:
+    """Where noise hides the sums, the noise alone says how far, but never farther than so many steps."""
+    domain = Domain((Categorical("c", (0, 1)),), tuple("pqr"), "y")
+    door, ledger = Steady(), Ledger(claimed=math.inf, delta=DELTA)
+    door.loss, sums = loss_of(3), np.array([[8.0, -8.0], [-4.0, 4.0], [-4.0, 4.0]])
+    door.residuals = lambda layout: sums  # type: ignore[method-assign]
+    curator = Curator(rng=np.random.default_rng(0), ledger=ledger)
+    made = Stages(door, curator, domain, math.inf, Settings())  # type: ignore[arg-type]
+    made.grid = public_grid(domain, uniform=0, geometric=0)
+    ((at, way),) = made._directed(rho, layout_of(made.grid), 1)
+    if rho < 1:
+        assert np.abs(way).max() < most
+        return
+    assert at < 2  # of all records the sums are 0
+    sign = 1 if at == 0 else -1
+    assert way == pytest.approx(sign * np.array([2.0, -1.0, -1.0]) / math.sqrt(2), abs=most)
+    assert way != pytest.approx(np.sign(way), abs=0.2)  # broken twin: a whole step of each
 
 
 def test_without_interactions_groups_are_few_and_say_little(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -600,7 +636,7 @@ def test_without_interactions_groups_are_few_and_say_little(monkeypatch: pytest.
         return len(rest)
 
     few = sum(chosen(seed) for seed in range(6))
-    monkeypatch.setattr(stages, "NOTHING", 0.0)  # broken twin: nothing never wins
+    monkeypatch.setattr(groups, "NOTHING", 0.0)  # broken twin: nothing never wins
     assert few < sum(chosen(seed) for seed in range(6)) / 2
 
 
@@ -612,17 +648,17 @@ def test_groups_are_cut_at_quartiles_and_pairs_where_stumps_moved_most(
     made.counted = [np.ones(16)] * 6
     steps = {0.0: 9.0, -0.875: 5.0, 0.125: 4.0, 0.25: 3.0, 0.75: 2.0, 0.875: 1.0}
     made.chosen = {a: {cut: (6 - a) * step for cut, step in steps.items()} for a in range(6)}
-    monkeypatch.setattr(stages, "MOST_COMBINED", 3)
-    made.n, made._choose = 1.0, lambda options, *_: options  # type: ignore[method-assign]
-    *pairs, triple = made.groups(EVERYTHING)
+    monkeypatch.setattr(groups, "MOST_COMBINED", 3)
+    made.n, made.choose = 1.0, lambda options, *_: options  # type: ignore[method-assign]
+    *pairs, triple = groups.choose_groups(made, EVERYTHING.level)
     assert [tuple(axis.attribute for axis in pair.axes) for pair in pairs] == [*combinations(range(6), 2)]
     assert [axis.attribute for axis in triple.axes] == [0, 1, 2]  # those that stumps moved most
     for block in pairs:
         for axis in block.axes:
             assert axis.cuts.tolist() == [-0.875, -0.5, 0.0, 0.125, 0.25, 0.5, 0.75]  # not at 0.875
     assert [axis.cuts.tolist() for axis in triple.axes] == [[-0.5, 0.0, 0.5]] * 3
-    monkeypatch.setattr(stages, "MORE_CUTS", stages.MORE_CUTS + 1)  # broken twin: one cut more
-    assert 0.875 in made.groups(EVERYTHING)[0].axes[0].cuts
+    monkeypatch.setattr(groups, "MORE_CUTS", groups.MORE_CUTS + 1)  # broken twin: one cut more
+    assert 0.875 in groups.choose_groups(made, EVERYTHING.level)[0].axes[0].cuts
 
 
 def test_groups_share_few_attributes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -630,7 +666,7 @@ def test_groups_share_few_attributes(monkeypatch: pytest.MonkeyPatch) -> None:
         every = [learnt(ruled(additive, seed=0), seed=seed)[0].groups() for seed in range(4)]
         return max(len({*one} & {*other}) for groups in every for one, other in combinations(groups, 2))
 
-    monkeypatch.setattr(stages, "NOTHING", 0.0)
+    monkeypatch.setattr(groups, "NOTHING", 0.0)
     assert most() < stages.SHARED
     monkeypatch.setattr(stages, "SHARED", 4)  # broken twin: groups are never alike
     assert most() >= 2
@@ -670,11 +706,12 @@ def test_domains_with_little_to_choose_from(attributes: tuple[Any, ...], delta: 
     assert model.ledger_.epsilon <= 5.0
 
 
-def questions(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> int:
-    """How often a fit asks for sums over cells, on 60 000 records times ε of two classes that crowd."""
+def questions(settings: Settings, monkeypatch: pytest.MonkeyPatch, *, n_classes: int = 2) -> int:
+    """How often a fit asks for sums over cells, on 60 000 records times ε that crowd."""
     asked: list[str] = []
     codes = np.random.default_rng(0).uniform(-1, 1, (12_100, 15)) ** 9
-    domain = Domain(tuple(Continuous(f"x{a}", -1, 1) for a in range(15)), (0, 1), "y")
+    domain = Domain(tuple(Continuous(f"x{a}", -1, 1) for a in range(15)), tuple(range(n_classes)), "y")
+    labels = (codes[:, :2].sum(axis=1) > 0) + np.arange(len(codes)) % (n_classes - 1)
 
     class Varied(PrivateBooster):
         _settings = settings
@@ -686,13 +723,14 @@ def questions(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> int:
                 ScoredRecords, name, lambda self, layout, ask=ask: asked.append(ask) or ask(self, layout)
             )
         model = Varied(epsilon=5.0, delta=DELTA, random_state=0)
-        model.fit(Encoded(codes, (codes[:, :2].sum(axis=1) > 0).astype(int), domain))
+        model.fit(Encoded(codes, labels, domain))
     assert len([e for e in model.ledger_.events if e.what == "stump"]) == ROUNDS[-1]
     return len(asked)
 
 
-def test_a_fit_passes_over_the_records_sixty_times(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert questions(Settings(), monkeypatch) <= 60
+def test_a_fit_passes_over_the_records_at_most_seventy_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert questions(Settings(), monkeypatch) <= 70
+    assert questions(Settings(), monkeypatch, n_classes=26) <= 70  # a stump serves all classes
     assert questions(Settings(at_once=1), monkeypatch) > 150  # broken twin: a pass for each stump
 
 
@@ -726,10 +764,10 @@ def test_sweeps_shrink(monkeypatch: pytest.MonkeyPatch) -> None:
         domain = Domain((Categorical("c", (0, 1)),), (0, 1), "y")
         made = Stages(door, curator, domain, math.inf, Settings())  # type: ignore[arg-type]
         made.chosen = {0: {0.0: 1.0}}
-        made.sweeps(EVERYTHING, [])
+        made.sweeps(EVERYTHING.level, [])
         return door.moves
 
-    wanted = Settings().first_sweep * 8 / 64 * np.linspace(1, stages.SHRINKS_TO, EVERYTHING.sweeps)
+    wanted = Settings().first_sweep * 8 / 64 * np.linspace(1, stages.SHRINKS_TO, EVERYTHING.level.sweeps)
     assert steps() == pytest.approx(wanted.tolist(), abs=2.0**-27)
     monkeypatch.setattr(stages, "SHRINKS_TO", 1.0)  # broken twin: all of the same length
     assert steps() != pytest.approx(wanted.tolist(), rel=0.1)
@@ -739,29 +777,31 @@ STARTS = (*MORE_STUMPS, *MORE_GROUPS)
 KNOWN = [0.0, 1e-300, *(np.nextafter(at, way) for at in STARTS for way in (0, at, math.inf)), 1e9, 1e40]
 
 
-@pytest.mark.parametrize("n_problems", [1, 4])
-def test_plans_spend_no_more_than_there_is(n_problems: int) -> None:
-    settings = Settings()
+@pytest.mark.parametrize("levels", [LEVELS, LEVELS_OF_A_NUMBER])
+def test_plans_spend_no_more_than_there_is(levels: tuple[Level, ...]) -> None:
+    settings = Settings(levels=levels)
     rest = settings.of_counts + settings.of_thresholds + settings.of_curvatures
     for known in KNOWN:
-        plan = settings.plan(known, n_problems=n_problems)
-        assert np.isfinite(plan).all()
-        assert 0 < plan.of_stumps + plan.of_groups + plan.of_fine + rest < 1
-        assert (plan.of_groups > 0, plan.of_fine > 0) == (plan.groups > 0, plan.fine > 0)
-        assert plan.stumps in [rounds * n_problems for rounds in ROUNDS]
-        assert 0 < plan.step < 1
-        assert plan.sweeps >= 1
+        *others, level = settings.plan(known)
+        assert np.isfinite([*others, *level]).all()
+        assert 0 < level.of_stumps + level.of_groups + level.of_cells + level.of_fine + rest < 1
+        paid = (level.of_groups > 0, level.of_cells > 0, level.of_fine > 0)
+        assert paid == (level.groups > 0, level.by_cells > 0, level.fine > 0)
+        assert others[0] in ROUNDS
+        assert 0 < others[1] < 1
+        assert level.sweeps >= 1
 
 
 def test_more_that_is_known_gives_more_of_everything() -> None:
-    at = [Settings().plan(known, n_problems=1) for known in sorted(KNOWN)]
-    for name in ("stumps", "groups", "fine", "sweeps"):
-        amounts = [getattr(plan, name) for plan in at]
+    at = [Settings().plan(known) for known in sorted(KNOWN)]
+    for name in ("groups", "by_cells", "fine", "sweeps"):
+        amounts = [getattr(plan.level, name) for plan in at]
         assert amounts == sorted(amounts)
         assert amounts[0] < amounts[-1]
+    assert [plan.stumps for plan in at] == sorted(plan.stumps for plan in at)
     assert {plan.stumps for plan in at} == set(ROUNDS)
     for start in STARTS:  # there is more from each start on, and not behind it
-        before, on = (Settings().plan(known, n_problems=1) for known in (np.nextafter(start, 0), start))
+        before, on = (Settings().plan(known) for known in (np.nextafter(start, 0), start))
         assert before != on
 
 
@@ -778,12 +818,13 @@ def test_declared_plans_are_few_and_spend_everything(n_classes: int) -> None:
     for plan in declared:
         assert math.fsum(part.share for part in plan) == pytest.approx(1.0, abs=1e-12)
         assert min(part.share for part in plan) > 0
-    assert len(planner(n_classes, n_rounds=30, additive=True).declared()) == 3
+    assert len(planner(n_classes, n_rounds=30, additive=True).declared()) == 4
     most = declared[made.number(made.plan(1e9))]
-    assert [part.times for part in most if part.kind == "selection"][1:] == [
-        Settings().fine,
-        Settings().groups,
-    ]
+    last = LEVELS[-1]
+    expected = [ROUNDS[-1], last.fine, last.groups, last.by_cells]
+    assert [part.times for part in most if part.kind == "selection"] == expected
+    directions = [part for part in most if part.kind == "gaussian"][1:-1]
+    assert [part.share for part in directions] == ([last.of_stumps / 2] if n_classes > 2 else [])
 
 
 @pytest.mark.parametrize("parameters", [{}, {"additive": True}, {"n_rounds": 7}, {"learning_rate": 0.3}])
@@ -807,10 +848,9 @@ def test_groups_that_there_cannot_be_are_not_paid_for() -> None:
     assert pairs_of(domain) == 1
     assert pairs_of(alone) == 0
     assert pairs_of(Domain((wide, Continuous("x", 0, 1), Categorical("c", (0, 1))), (0, 1), "y")) == 1
-    paid = [
-        Planner(Settings(), d, 1, None, None, additive=False).plan(1e6).of_groups for d in (domain, alone)
-    ]
-    assert paid == [Settings().of_groups, 0.0]
+    plans = [Planner(Settings(), d, 1, None, None, additive=False).plan(1e6) for d in (domain, alone)]
+    paid = [(plan.level.of_groups, plan.level.of_cells) for plan in plans]
+    assert paid == [(LEVELS[-1].of_groups, LEVELS[-1].of_cells), (0.0, 0.0)]
 
 
 @pytest.mark.parametrize("delta", [pytest.param(1e-9, marks=pytest.mark.nightly), 1e-5])

@@ -67,11 +67,13 @@ class PrivateBooster(Boosted, PrivateClassifier):
       attribute, some of which are halved; a record is in one bin of each attribute.
     * For stumps, and with pure ε for products of two in the last rounds, the score ``½ Σ r h`` moves by at most ½
       either way. Permute-and-flip chooses them, or with δ the exponential mechanism, several times in a pass over the
-      records.
+      records. With δ and more than two classes a stump serves all of them. Its score ``½ Σ_k |Σ r_k h|`` moves by at
+      most ½ Σ|r| either way, and noisy sums ``Σ r_k h`` say how far each class moves.
     * For fine attributes, the score ``Σ max(|Σ r| − 3 √(Σ r² + 36), 0)`` over bins moves up by Σ|r| or down by Σ|r| +
       r²/4 at most.
     * For groups, the largest ``|½ Σ r h|`` over products h of a condition on each of two or three attributes moves by
-      at most ½ Σ|r|, either way.
+      at most ½ Σ|r|, either way. Where much is known, as many more are chosen by ``Σ max(|Σ r| − 2.5 √(Σ r² + 25), 0)``
+      over cells, which moves like the score of fine attributes.
     * For sweeps, a record is in one cell of each block, with a residual of at most 1 (√2 for more than two classes) in
       L2.
 

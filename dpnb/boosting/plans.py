@@ -27,7 +27,6 @@ from ..settings import (
     OF_COUNTS,
     OF_CURVATURES,
     OF_ERROR,
-    OF_FINE,
     OF_LEVEL,
     OF_MIDDLE,
     OF_SLOPE,
@@ -40,21 +39,43 @@ STEPS_A_SCALE = 2.0**20
 MOST_SD = 2.0**50  # of noise in the finest steps, of which 64 bits hold no more
 
 
-class Plan(NamedTuple):
-    """How much of each stage there is, and its share of ρ. The sweeps get what the other shares leave."""
+class Level(NamedTuple):
+    """How much of the stages after the stumps there is, and shares of ρ. The sweeps get what the other shares leave."""
 
-    # stumps, step: number of stumps, and their first step.
+    of_stumps: float  # share of ρ for the stumps
+    sweeps: int = 20  # number of sweeps
+    # groups, of_groups: largest number of groups of attributes by their best product of conditions, and their share.
+    groups: int = 0
+    of_groups: float = 0.0
+    # by_cells, of_cells: largest number of further groups by all their cells, and their share.
+    by_cells: int = 0
+    of_cells: float = 0.0
+    # fine, of_fine: largest number of fine attributes, and their share.
+    fine: int = 0
+    of_fine: float = 0.0
+
+
+class Plan(NamedTuple):
+    """Number of stumps, their first step, how many are chosen in one pass over the records, and all that follows."""
+
     stumps: int
     step: float
-    at_once: int  # number of stumps chosen in one pass over the records
-    of_stumps: float  # share of ρ for the stumps
-    # groups, of_groups: largest number of groups of attributes, and their share.
-    groups: int
-    of_groups: float
-    # fine, of_fine: largest number of fine attributes, and their share.
-    fine: int
-    of_fine: float
-    sweeps: int  # number of sweeps
+    at_once: int
+    level: Level
+
+
+# Levels of plans: the first for few records, and one from each number of records times ε of MORE_GROUPS on.
+LEVELS = (
+    Level(0.75, sweeps=10),
+    Level(0.4, groups=1, of_groups=0.05),
+    Level(0.4, groups=2, of_groups=0.05),
+    Level(0.38, groups=4, of_groups=0.025, by_cells=4, of_cells=0.025, fine=2, of_fine=0.045),
+    Level(0.33, groups=8, of_groups=0.04, by_cells=8, of_cells=0.04, fine=2, of_fine=0.045),
+)
+LEVELS_OF_A_NUMBER = (  # where groups by their cells lose
+    *LEVELS[:3],
+    *(Level(0.4, groups=most, of_groups=0.05, fine=2, of_fine=0.045) for most in (4, 8)),
+)
 
 
 class Settings(NamedTuple):
@@ -72,52 +93,28 @@ class Settings(NamedTuple):
     halvings: int = 8
     halvings_at_once: int = 2
     crowded: float = CROWDED  # share of the records that makes a bin crowded
-    # of_stumps, of_few: share of the budget for the stumps, and this share where records are too few for
-    # groups.
-    of_stumps: float = 0.4
-    of_few: float = 0.75
     at_once: int = 5  # largest number of stumps of a pass
-    # groups, of_groups: largest number of groups of attributes, which is smaller where less is known, and
-    # their share.
-    groups: int = 8
-    of_groups: float = 0.05
-    # fine, of_fine: largest number of fine attributes, which is 0 where less is known, and their share.
-    fine: int = 2
-    of_fine: float = OF_FINE
-    # sweeps, first_sweep: number of sweeps, which is half as large for few records, and the first sweep's
-    # share of a Newton step.
-    sweeps: int = 20
-    first_sweep: float = 0.4
+    # Share of the budget for stumps that pays for how far each of more than two classes moves.
+    of_directions: float = 0.5
+    levels: tuple[Level, ...] = LEVELS  # what follows the stumps, by what is known
+    first_sweep: float = 0.4  # the first sweep's share of a Newton step
     ridge: float = 5.0  # number of standard deviations of noise by which a cell's curvature is raised
     # Share of the ridge for a fine attribute whose records all lie in cells that are counted well.
     sharp: float = 0.14
 
-    def plan(self, known: float, *, n_problems: int) -> Plan:
-        """The plan by which the budget is spent.
-
-        Parameters
-        ----------
-        known : noisy number of records times ε, see :func:`evidence`.
-        n_problems : 1 for two classes, else their number.
-        """
+    def plan(self, known: float) -> Plan:
+        """The plan by which the budget is spent, for a noisy number of records times ε, see :func:`evidence`."""
         rounds = ROUNDS[sum(known >= start for start in MORE_STUMPS)]
-        groups = (0, 1, 2, 4, 8)[sum(known >= start for start in MORE_GROUPS)]
-        few, many = groups == 0, groups >= 4
         return Plan(
-            stumps=rounds * n_problems,
+            stumps=rounds,
             step=FIRST_STEP / math.sqrt(rounds),
             at_once=1,
-            of_stumps=self.of_few if few else self.of_stumps,
-            groups=min(groups, self.groups),
-            of_groups=self.of_groups if min(groups, self.groups) else 0.0,
-            fine=self.fine * many,
-            of_fine=self.of_fine if self.fine and many else 0.0,
-            sweeps=max(self.sweeps // 2, 1) if few else self.sweeps,
+            level=self.levels[sum(known >= start for start in MORE_GROUPS)],
         )
 
-    def of_a_pass(self, stumps: int, *, n_problems: int, n_attributes: int) -> int:
+    def of_a_pass(self, stumps: int, *, n_attributes: int) -> int:
         """Number of stumps to choose in one pass, which is small where stumps or attributes are few."""
-        return max(min(self.at_once, stumps // (20 * n_problems), n_attributes // 3), 1)
+        return max(min(self.at_once, stumps // 20, n_attributes // 3), 1)
 
 
 def evidence(n: float, epsilon: float, unit: Unit) -> float:
@@ -153,18 +150,18 @@ class Planner(NamedTuple):
 
     def plan(self, known: float) -> Plan:
         """The plan for a noisy number of records times ε, see :func:`evidence`."""
-        plan = self.settings.plan(known, n_problems=self.n_problems)
+        plan = self.settings.plan(known)
         stumps = self.n_rounds or plan.stumps
-        size = {"n_problems": self.n_problems, "n_attributes": self.domain.n_attributes}
-        at_once = self.settings.of_a_pass(stumps, **size)
-        step = plan.step * (STEP_OF_A_NUMBER if self.domain.response is not None else 1.0)
-        of_stumps = plan.of_stumps * (1 - sum(self.of_target))
-        plan = plan._replace(
-            stumps=stumps, step=self.learning_rate or step, at_once=at_once, of_stumps=of_stumps
+        at_once = self.settings.of_a_pass(stumps, n_attributes=self.domain.n_attributes)
+        step = self.learning_rate or plan.step * (
+            STEP_OF_A_NUMBER if self.domain.response is not None else 1.0
         )
+        level = plan.level._replace(of_stumps=plan.level.of_stumps * (1 - sum(self.of_target)))
         if self.additive or not pairs_of(self.domain):
-            plan = plan._replace(groups=0, of_groups=0.0)
-        return plan if self.domain.continuous.any() else plan._replace(fine=0, of_fine=0.0)
+            level = level._replace(groups=0, of_groups=0.0, by_cells=0, of_cells=0.0)
+        if not self.domain.continuous.any():
+            level = level._replace(fine=0, of_fine=0.0)
+        return Plan(stumps, step, at_once, level)
 
     def declared(self) -> tuple[tuple[Share, ...], ...]:
         """All plans that may follow, in shares of the budget."""
@@ -181,21 +178,24 @@ class Planner(NamedTuple):
 
     def _shares(self, plan: Plan) -> tuple[Share, ...]:
         """Shares of noisy counts, of choices, and of the noise that the rest of the budget pays for."""
-        settings, d = self.settings, self.domain.n_attributes
+        settings, level, d = self.settings, plan.level, self.domain.n_attributes
         first = settings.of_counts + settings.of_thresholds * (settings.halvings > 0) + sum(self.of_target)
-        questions = (plan.sweeps + 1) * self.n_problems + 1
+        questions = (level.sweeps + 1) * self.n_problems + 1
+        of_directions = settings.of_directions * level.of_stumps * (self.n_problems > 1)
         shares = (
             noise_share(
                 first,
                 entries=d * (1 + settings.halvings // settings.halvings_at_once) + len(self.of_target),
                 touched=self.touched,
             ),
-            Share("selection", plan.of_stumps, plan.stumps),
-            Share("selection", plan.of_fine, max(plan.fine, 1)),
-            Share("selection", plan.of_groups, max(plan.groups, 1)),
+            noise_share(of_directions, entries=plan.stumps * self.n_problems, touched=self.touched),
+            Share("selection", level.of_stumps - of_directions, plan.stumps),
+            Share("selection", level.of_fine, max(level.fine, 1)),
+            Share("selection", level.of_groups, max(level.groups, 1)),
+            Share("selection", level.of_cells, max(level.by_cells, 1)),
         )
         left = 1 - math.fsum(share.share for share in shares)
-        blocks = d + plan.fine + plan.groups
+        blocks = d + level.fine + level.groups + level.by_cells
         last = noise_share(left, entries=questions * blocks, touched=self.touched)
         return (*(share for share in shares if share.share > 0), last)
 

@@ -16,6 +16,7 @@ from ..records.doors import RecordsDoor
 from ..records.losses import Huber
 from ..records.shapes import Shapes
 from .boosted import Boosted
+from .plans import LEVELS_OF_A_NUMBER, Settings
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -61,6 +62,7 @@ class PrivateBoosterRegressor(Boosted, PrivateRegressor):
     Huber (1964), Robust estimation of a location parameter, whose second proposal the width follows.
     """
 
+    _settings: ClassVar = Settings(levels=LEVELS_OF_A_NUMBER)
     _released: ClassVar = ("models_", "error_", "error_noise_", "error_cut_")
 
     def _fit(self, records: RecordsDoor, curator: Curator) -> None:

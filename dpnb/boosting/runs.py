@@ -24,6 +24,7 @@ from ..settings import (
     OF_PRODUCTS,
     STEP_OF_A_NUMBER,
 )
+from .groups import choose_groups, take_products
 from .numbers import NumberStages, Off
 from .plans import Planner, Settings, evidence, shares_of_a_number
 from .stages import Stages, Totals, shrinking
@@ -52,8 +53,8 @@ def boost(
     stages.stumps(plan)
     if number:
         number.narrow()
-    more = stages.fine_attributes(plan) + stages.groups(plan)
-    stages.sweeps(plan, more)
+    more = stages.fine_attributes(plan.level) + choose_groups(stages, plan.level)
+    stages.sweeps(plan.level, more)
     off = number.settle() if number else None
     return stages.models(), off
 
@@ -124,8 +125,9 @@ def boost_purely(
     steps = shrinking((planner.learning_rate or step) * stages.unit, planner.n_rounds or rounds)
     each = (1 - math.fsum(shares)) * epsilon / len(steps)
     last = round(OF_PRODUCTS * len(steps)) if known >= products_from and len(grid.kind) else 0
-    stages.take_stumps(steps[: len(steps) - last], curator.permute_and_flip, each, at_once=1)
+    choose = partial(stages.signed, curator.permute_and_flip, each)
+    stages.take_stumps(steps[: len(steps) - last], choose, at_once=1)
     if last:
-        stages.take_products(steps[-last:], each)
+        take_products(stages, steps[-last:], each)
     off = number.settle() if number else None
     return stages.models(), off

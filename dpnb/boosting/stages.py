@@ -7,10 +7,9 @@ it released. The docstring of a stage says what one record can change. Budgets a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import combinations
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -21,15 +20,15 @@ from ..privacy.curator import Curator
 from ..records.doors import ScoredDoor
 from ..records.grid import grid_of, public_cuts
 from ..records.losses import Loss, fixed
-from ..records.shapes import WHOLE, Axis, Block, Cuts, Layout, Shapes, category_axis, interval_axis, layout_of
+from ..records.shapes import WHOLE, Block, Cuts, Layout, Shapes, category_axis, interval_axis, layout_of
 from ..settings import (
-    MOST_CELLS_OF_A_GROUP,
     PUBLICLY,
     RESOLUTIONS,
     SHRINKS_TO,
 )
 from .plans import (
     STEPS_A_SCALE,
+    Level,
     Plan,
     Settings,
 )
@@ -37,11 +36,10 @@ from .plans import (
 HALVINGS = 8  # largest number for a crowded bin
 FINE_STEP = 2.0**-24  # units of the part of a fine bin in a score, so that sums of 2²⁵ records stay exact
 FINE_Z = 3.0  # standard deviations above which a fine bin's residuals count
-QUARTILES = np.array([0.25, 0.5, 0.75])  # shares of the records at which groups are cut
-MORE_CUTS = 4  # largest number of further cuts of an attribute in a pair, where stumps moved most
-MOST_COMBINED = 14  # attributes of triples, and of products with pure ε, which stumps moved most
 SHARED = 2  # number of common attributes of two groups that say much the same
-NOTHING = 1.0  # score of no group, in square roots of the number of records
+
+Choice = Callable[..., Ints]  # a mechanism that chooses among scores
+Chooser = Callable[[Layout, int], list[tuple[int, Floats]]]  # → places of stumps, and ways of the problems
 
 
 class Totals(NamedTuple):
@@ -126,7 +124,7 @@ class Stages:
 
     def _count(self, layout: Layout, part: float, what: str) -> tuple[Floats, float]:
         """Noisy number of records in each cell for a part of the budget, and the noise's standard deviation."""
-        rho, blocks = self._spend(part), len(layout.blocks)
+        rho, blocks = self.spend(part), len(layout.blocks)
         exact, shares = self.data.counts(layout)[None], np.full(layout.total, 1 / blocks)
         noisy, sd = self.noisy(layout, exact, rho, 1.0, shares, what)[0], math.sqrt(blocks / (2 * rho))
         self.noise = max(self.noise, sd)
@@ -141,7 +139,7 @@ class Stages:
 
         return Totals(release, 1 / math.sqrt(2 * rho))
 
-    def _spend(self, part: float) -> float:
+    def spend(self, part: float) -> float:
         """Spend a part of the budget, and return its ρ."""
         self.left -= part
         return part * self.rho
@@ -168,116 +166,109 @@ class Stages:
             cuts[a] = finer
         return sd
 
+    def quantiles(self, attribute: int, shares: Floats) -> Floats:
+        """Thresholds below which about these shares of the records lie, by the noisy counts of bins."""
+        cuts = np.asarray(self.grid.cuts[attribute])
+        counts = np.maximum(self.counted[attribute], 0.0)
+        below, total = np.cumsum(counts)[:-1], counts.sum()
+        return np.unique(cuts[[np.abs(below - share * total).argmin() for share in shares if len(cuts)]])
+
     # --- Stumps ---------------------------------------------------------------------------------------------
 
     def stumps(self, plan: Plan) -> None:
-        """Choose stumps, several at a time, and move the scores by a public step each.
+        """Choose stumps, several at a time, and move the scores by a step each.
 
-        **Privacy**: the score of a stump h for a problem is ½ Σ r h, which a record moves by at most ½ either way,
-        because its residual is in [-1, 1]. So a choice with ε = √(8ρ) is ρ-zCDP. The stumps of one pass are as many
-        choices. Each choice is among stumps of the attributes that earlier choices have left, or of all attributes if
-        they have left none.
+        The stumps of one pass are as many choices. Each is among stumps of the attributes that earlier ones have left,
+        or of all attributes if they have left none.
         """
-        rho = self._spend(plan.of_stumps)
-        epsilon = math.sqrt(8 * rho / plan.stumps)
-        steps = shrinking(plan.step * self.unit, plan.stumps)
-        self.take_stumps(steps, self.curator.exponential, epsilon, at_once=plan.at_once)
+        rho = self.spend(plan.level.of_stumps) / plan.stumps
+        choose: Chooser = partial(self.signed, self.curator.exponential, math.sqrt(8 * rho))
+        if len(self.constant) > 1:
+            choose = partial(self._directed, rho)
+        self.take_stumps(shrinking(plan.step * self.unit, plan.stumps), choose, at_once=plan.at_once)
 
-    def take_stumps(
-        self, steps: Floats, mechanism: Callable[..., Ints], epsilon: float, *, at_once: int
-    ) -> None:
-        """Take stumps that a mechanism chooses, at ε each."""
+    def take_stumps(self, steps: Floats, choose: Chooser, *, at_once: int) -> None:
+        """Take a stump for each step."""
         grid, layout = self.grid, layout_of(self.grid)
         self.data.keep(layout)
         table = np.zeros((len(self.constant), layout.total))
         self.chosen: dict[int, dict[float, float]] = {a: {} for a in range(self.domain.n_attributes)}
         for some in np.split(steps, range(at_once, len(steps), at_once)):
             added, constant = np.zeros_like(table), np.zeros_like(self.constant)
-            for step, (problem, candidate) in zip(
-                some, self._choose_stumps(layout, len(some), mechanism, epsilon), strict=True
-            ):
-                stump = grid.stump(candidate)
-                if stump.attribute < 0:
-                    constant[problem] += step * stump.sign
+            for step, (at, direction) in zip(some, choose(layout, len(some)), strict=True):
+                way = fixed(step * direction)
+                if at == len(grid.kind):
+                    constant += way
                     continue
-                at = candidate % len(grid.kind)
-                start = layout.starts[stump.attribute]
-                added[problem, start : start + grid.sizes[stump.attribute]] -= step * stump.sign
-                added[problem, grid.start[at] : grid.stop[at]] += 2 * step * stump.sign
-                moved = self.chosen[stump.attribute]
-                moved[stump.cut] = moved.get(stump.cut, 0.0) + float(step)
+                a, cut = int(grid.attribute[at]), float(grid.cut[at])
+                added[:, layout.starts[a] : layout.starts[a] + grid.sizes[a]] -= way[:, None]
+                added[:, grid.start[at] : grid.stop[at]] += 2 * way[:, None]
+                self.chosen[a][cut] = self.chosen[a].get(cut, 0.0) + float(step)
             self.data.move(layout, added, constant)
             self.constant += constant
             table += added
-        self._add(layout, table)
+        self.add(layout, table)
 
-    def _choose_stumps(
-        self, layout: Layout, times: int, mechanism: Callable[..., Ints], epsilon: float
-    ) -> list[tuple[int, int]]:
-        """Problems of the chosen stumps, and their positions in the order of :meth:`~dpnb.records.grid.Grid.stump`."""
+    def signed(
+        self, mechanism: Choice, epsilon: float, layout: Layout, times: int
+    ) -> list[tuple[int, Floats]]:
+        """Stumps that move one problem up or down by a whole step, which a mechanism chooses at ε each.
+
+        **Privacy**: the score of a stump h = ±1 for a problem is ½ Σ r h, which a record moves by at most ½ either way,
+        because its residual is in [-1, 1]. So a choice with ε = √(8ρ) is ρ-zCDP.
+        """
+        scores = self._correlations(layout) / 2
+        scores = np.concatenate([scores[:, :-1], -scores[:, :-1], scores[:, -1:], -scores[:, -1:]], axis=1)
+        n, width = len(self.grid.kind), scores.shape[1]
+        at = np.array([*range(n), *range(n), n, n])
+        found = self._unlike(np.tile(at, len(scores)), scores.reshape(-1), times, mechanism, epsilon, 0.5)
+        problems, places = np.divmod(found, width)
+        sign = np.array([*np.ones(n), *-np.ones(n), 1.0, -1.0])[places]
+        ways = sign[:, None] * np.eye(len(scores))[problems]
+        return list(zip(at[places].tolist(), ways, strict=True))
+
+    def _directed(self, rho: float, layout: Layout, times: int) -> list[tuple[int, Floats]]:
+        """Stumps that move all of several problems, each as far as noisy sums say, at ρ each.
+
+        **Privacy**: the score of a stump h = ±1 is ½ Σ_k |Σ r_k h|, which a record moves by at most half of its Σ|r|,
+        either way. The noisy sums are Σ r_k h, which a record changes by its residuals, up to signs.
+        """
+        sums, half = self._correlations(layout), self.loss.absolute / 2
+        share, reach = self.settings.of_directions, math.sqrt(self.loss.square)
+        of_way, epsilon = share * rho, math.sqrt(8 * (1 - share) * rho)
+        sd = reach / math.sqrt(2 * of_way)
+        scores, at = np.abs(sums).sum(axis=0) / 2, np.arange(sums.shape[1])
+        found = self._unlike(at, scores, times, self.curator.exponential, epsilon, half)
+        what = "residuals on both sides of a stump"
+        noisy = [self.noisy(WHOLE, sums[:, [i]], of_way, reach, np.ones(1), what)[:, 0] for i in found]
+        return [(i, v / max(math.sqrt(float(np.mean(v**2))), sd)) for i, v in zip(found, noisy, strict=True)]
+
+    def _correlations(self, layout: Layout) -> Floats:
+        """Σ r h of the stumps h = ±1 of the grid, and last of h = 1 for all records, (problems, stumps)."""
         sums = self.data.residuals(layout)
         totals = sums[:, : layout.sizes[0]].sum(axis=1, keepdims=True)
-        half = self.grid.within(sums) - totals / 2
-        scores = np.concatenate([half, -half, totals / 2, -totals / 2], axis=1)
-        attribute = np.tile([*self.grid.attribute, *self.grid.attribute, -1, -1], len(scores))
-        found: list[int] = []
+        return np.concatenate([2 * self.grid.within(sums) - totals, totals], axis=1)
+
+    def _unlike(
+        self, at: Ints, scores: Floats, times: int, mechanism: Choice, epsilon: float, sensitivity: float
+    ) -> list[int]:
+        """Places of as many scores, for stumps of different attributes while there are."""
+        attribute, found = np.append(self.grid.attribute, -1)[at], list[int]()
         for _ in range(times):
             fresh = ~np.isin(attribute, attribute[found])
             left = np.flatnonzero(fresh if fresh.any() else ~fresh)
             chosen = mechanism(
-                scores.reshape(-1)[left],
+                scores[left],
                 starts=np.array([0]),
                 epsilon=epsilon,
-                sensitivity=0.5,
+                sensitivity=sensitivity,
                 monotone=False,
                 what="stump",
             )
             found.append(int(left[chosen[0]]))
-        return [divmod(one, scores.shape[1]) for one in found]
+        return found
 
-    def take_products(self, steps: Floats, epsilon: float) -> None:
-        """Take stumps and products of conditions on two attributes, by permute-and-flip at ε each.
-
-        **Privacy**: ½ Σ r h moves by at most ½ either way for a product h = ±1 as for a stump.
-        """
-        coarse = layout_of(grid_of(self.domain, public_cuts(self.domain, **PUBLICLY))).blocks
-        pairs = offered([coarse[a].axes[0] for a in self._most_moved()], 2)
-        layout = Layout((*layout_of(self.grid).blocks, *pairs))
-        signs = [_products(block) for block in layout.blocks]
-        ends = np.cumsum([one.shape[1] for one in signs])
-        self.data.keep(layout)
-        table = np.zeros((len(self.constant), layout.total))
-        for step in steps:
-            half = [
-                part.reshape(-1) @ one / 2
-                for sums in self.data.residuals(layout)
-                for part, one in zip(layout.parts(sums), signs, strict=True)
-            ]
-            scores = np.concatenate([*half, *(-one for one in half)])
-            chosen = self.curator.permute_and_flip(
-                scores,
-                starts=np.array([0]),
-                epsilon=epsilon,
-                sensitivity=0.5,
-                monotone=False,
-                what="stump or product",
-            )
-            sign, place = divmod(int(chosen[0]), len(scores) // 2)
-            problem, place = divmod(place, int(ends[-1]))
-            block = int(np.searchsorted(ends, place, side="right"))
-            added = np.zeros_like(table)
-            cells = slice(layout.starts[block], layout.starts[block] + layout.sizes[block])
-            added[problem, cells] = (-step if sign else step) * signs[block][:, place - ends[block]]
-            self.data.move(layout, added, np.zeros_like(self.constant))
-            table += added
-        self._add(layout, table)
-
-    def _most_moved(self) -> list[int]:
-        """The attributes that stumps moved most."""
-        moved = sorted(self.chosen, key=lambda a: -sum(self.chosen[a].values()))
-        return sorted(moved[:MOST_COMBINED])
-
-    def _add(self, layout: Layout, table: Floats) -> None:
+    def add(self, layout: Layout, table: Floats) -> None:
         """Keep the blocks of a table that say anything."""
         for block, part in zip(layout.blocks, np.split(table, layout.starts[1:], axis=1), strict=True):
             if part.any():
@@ -286,7 +277,7 @@ class Stages:
 
     # --- Fine attributes ------------------------------------------------------------------------------------
 
-    def fine_attributes(self, plan: Plan) -> list[Block]:
+    def fine_attributes(self, level: Level) -> list[Block]:
         """Choose attributes that gain from fine bins, or none.
 
         **Privacy**: the score of an attribute is Σ max(|Σ r| − 3 √(Σ r² + 36), 0) over its bins and the problems. A
@@ -295,23 +286,26 @@ class Stages:
         computed value is off by less than 2⁻²⁸, so in each problem the one bin of a record, or each bin of a person,
         changes by at most 2⁻²³ more.
         """
-        if not plan.fine:
+        if not level.fine:
             return []
         options = [
             Block((interval_axis(a, _even(self.domain, a, bins)),))
             for a in np.flatnonzero(self.domain.continuous).tolist()
             for bins in RESOLUTIONS
         ]
-        rho = self._spend(plan.of_fine) / plan.fine
+        rho = self.spend(level.of_fine) / level.fine
         layout = Layout(tuple(options))
-        parts = fine_parts(self.data.residuals(layout), self.data.squares(layout))
-        touched = 1 if self.data.unit == "record" else max(layout.sizes)
-        up, down = fine_moves(self.loss, touched=touched)
+        parts = standing_out(self.data.residuals(layout), self.data.squares(layout), z=FINE_Z)
+        up, down = most_moved(self.loss, touched=self.touched(layout))
         none = 10 * math.sqrt(self.domain.n_attributes / (2 * self.rho))
         scores = np.append(layout.sums(parts.sum(axis=0)), none)
-        return self._choose(options, scores, plan.fine, rho, down, up + down, "fine attribute")
+        return self.choose(options, scores, level.fine, rho, down, up + down, "fine attribute")
 
-    def _choose(
+    def touched(self, layout: Layout) -> int:
+        """In how many cells of a block a record is, or a person can be."""
+        return 1 if self.data.unit == "record" else int(max(layout.sizes))
+
+    def choose(
         self,
         options: list[Block],
         scores: Floats,
@@ -320,12 +314,13 @@ class Stages:
         sensitivity: float,
         change_range: float,
         what: str,
+        found: Sequence[Block] = (),
     ) -> list[Block]:
         """Choose several times, at ρ each, among those unlike earlier ones; the last score stands for no choice.
 
-        Blocks that share an attribute, or groups that share two, are alike.
+        Blocks that share an attribute, or groups that share two, are alike. Those that were found before stay.
         """
-        found: list[Block] = []
+        found = list(found)
         for _ in range(times):
             left = [i for i, block in enumerate(options) if not any(_alike(block, other) for other in found)]
             chosen = self.curator.exponential(
@@ -340,52 +335,9 @@ class Stages:
             found += [options[i] for i in left[int(chosen[0]) :][:1]]
         return found
 
-    # --- Groups ---------------------------------------------------------------------------------------------
-
-    def groups(self, plan: Plan) -> list[Block]:
-        """Choose pairs and triples of attributes by the best product of a condition on each, or none.
-
-        Pairs are in up to eight bins, triples of the attributes that stumps moved most, in quarters of the records.
-
-        **Privacy**: the score of a group is the largest |½ Σ r h| over products h = ±1 of conditions, or for more than
-        two classes the sum of these over the classes. A record moves it by at most half of its Σ|r|, either way. The
-        score of choosing no group follows from the noisy number of records.
-        """
-        pairs = offered([self._coarse(a, MORE_CUTS) for a in self.chosen], 2)
-        options = pairs + offered([self._coarse(a, 0) for a in self._most_moved()], 3)
-        rho = self._spend(plan.of_groups) / max(plan.groups, 1)  # lost where all would have too many cells
-        if not plan.groups or not options:
-            return []
-        layout = Layout(tuple(options))
-        best = [
-            [
-                np.abs(part.reshape(-1) @ _products(block)).max() / 2
-                for block, part in zip(options, layout.parts(one), strict=True)
-            ]
-            for one in self.data.residuals(layout)
-        ]
-        scores = np.append(np.sum(best, axis=0), NOTHING * math.sqrt(self.n * len(best)))
-        half = self.loss.absolute / 2
-        return self._choose(options, scores, plan.groups, rho, half, 2 * half, "group of attributes")
-
-    def _coarse(self, attribute: int, more: int) -> Axis:
-        """An attribute in few bins, cut at its noisy quartiles, and at some more places where the stumps moved most."""
-        if not self.domain.continuous[attribute]:
-            return category_axis(attribute, self.domain.cardinalities[attribute])
-        steps, quartiles = self.chosen[attribute], self.quantiles(attribute, QUARTILES)
-        largest = [cut for cut in sorted(steps, key=lambda cut: -steps[cut]) if cut not in quartiles]
-        return interval_axis(attribute, np.union1d(quartiles, largest[:more]))
-
-    def quantiles(self, attribute: int, shares: Floats) -> Floats:
-        """Thresholds below which about these shares of the records lie, by the noisy counts of bins."""
-        cuts = np.asarray(self.grid.cuts[attribute])
-        counts = np.maximum(self.counted[attribute], 0.0)
-        below, total = np.cumsum(counts)[:-1], counts.sum()
-        return np.unique(cuts[[np.abs(below - share * total).argmin() for share in shares if len(cuts)]])
-
     # --- Sweeps ---------------------------------------------------------------------------------------------
 
-    def sweeps(self, plan: Plan, more: list[Block]) -> None:
+    def sweeps(self, level: Level, more: list[Block]) -> None:
         """Move all scores at once by noisy Newton steps, several times.
 
         **Privacy**: a record is in one cell of each block. Block b has a share w_b of the budget ρ of a question and
@@ -398,15 +350,15 @@ class Stages:
         fine = np.array([len(b.axes) == 1 and b.size >= RESOLUTIONS[0] for b in layout.blocks])
         weight = np.where(fine, 2.0, 1.0)
         shares = (weight / weight.sum())[layout.block_of]
-        curvature, sharp = self._curvatures(layout, self._spend(self.settings.of_curvatures), shares)
+        curvature, sharp = self._curvatures(layout, self.spend(self.settings.of_curvatures), shares)
         ridges = (
             self.settings.ridge * np.where(fine, np.maximum(sharp, self.settings.sharp), 1.0)[layout.block_of]
         )
-        rho, reach = self._spend(self.left) / plan.sweeps, math.sqrt(self.loss.square)
+        rho, reach = self.spend(self.left) / level.sweeps, math.sqrt(self.loss.square)
         sd = reach / np.sqrt(2 * rho * shares)
         stiff = curvature + ridges * sd
         table = np.zeros_like(curvature)
-        for step in self.settings.first_sweep * np.linspace(1, SHRINKS_TO, plan.sweeps):
+        for step in self.settings.first_sweep * np.linspace(1, SHRINKS_TO, level.sweeps):
             slope = self.noisy(layout, self.data.residuals(layout), rho, reach, shares, "residuals by cell")
             newton = self.loss.width * slope / np.where(stiff > 0, stiff, np.inf)
             newton -= _mean(layout, newton, curvature) * (curvature > 0)
@@ -415,7 +367,7 @@ class Stages:
             self.data.move(layout, added, shift)
             table += added
             self.constant += shift
-        self._add(layout, table)
+        self.add(layout, table)
 
     def _picked(self) -> list[Block]:
         """The attributes of the chosen stumps, cut where the stumps were; a categorical one stays as it is."""
@@ -473,15 +425,15 @@ class Stages:
         return curvature, np.clip(3 * hidden, 0.0, 1.0)
 
 
-def fine_parts(residuals: Floats, squares: Floats) -> Floats:
-    """What each fine bin adds to the score of an attribute, from its sums of residuals and of their squares."""
-    above = np.abs(residuals) - FINE_Z * np.sqrt(squares + 4 * FINE_Z**2)
+def standing_out(residuals: Floats, squares: Floats, *, z: float) -> Floats:
+    """What each cell adds to the score of its block, from sums of residuals and of their squares: what stands out."""
+    above = np.abs(residuals) - z * np.sqrt(squares + 4 * z**2)
     parts: Floats = np.floor(np.maximum(above, 0) / FINE_STEP) * FINE_STEP
     return parts
 
 
-def fine_moves(loss: Loss, *, touched: int) -> tuple[float, float]:
-    """How far a record, or a person, in so many bins moves that score up, and down."""
+def most_moved(loss: Loss, *, touched: int) -> tuple[float, float]:
+    """How far a record, or a person, in so many cells moves that score up, and down."""
     up = loss.absolute + 2 * FINE_STEP * loss.n_problems * touched
     return up, up + loss.square / 4
 
@@ -533,27 +485,6 @@ def finest_cuts(domain: Domain, *, uniform: int, geometric: int) -> Cuts:
 def _even(domain: Domain, attribute: int, bins: int) -> Floats:
     """Cuts of an attribute's domain into equal bins, with a cut for the missing values."""
     return np.asarray(public_cuts(domain, uniform=bins - 1, geometric=0)[attribute], float)
-
-
-def offered(axes: list[Axis], size: int) -> list[Block]:
-    """Groups of a given number of axes, with conditions on each and not too many cells."""
-    every = map(Block, combinations([axis for axis in axes if axis.size > 1], size))
-    return [block for block in every if block.size <= MOST_CELLS_OF_A_GROUP]
-
-
-def _products(block: Block) -> Floats:
-    """All products h = ±1 of a condition on each axis, (cells, products)."""
-    products: Floats = np.ones((1, 1))
-    for axis in block.axes:
-        products = np.asarray(np.kron(products, _conditions(axis)), float)
-    return products
-
-
-def _conditions(axis: Axis) -> Floats:
-    """1 in the bins where a condition holds, else −1, (bins, conditions): up to a threshold, or a category."""
-    holds = np.tri(axis.size)[:-1] if axis.ordered else np.eye(axis.size)
-    signs: Floats = 2 * holds.T - 1
-    return signs
 
 
 def _mean(layout: Layout, table: Floats, weight: Floats) -> Floats:

@@ -404,18 +404,18 @@ class ScoredRecords(ScoredDoor):
         self._labels = records.labels
         self._score = np.zeros((self.loss.n_problems, len(self._labels)))
         self._votes = records.votes
-        self._kept: dict[int, tuple[Layout, list[Ints], csr_array]] = {}
+        self._kept: dict[int, tuple[Layout, list[tuple[Ints, csr_array]]]] = {}
         self._sorted: dict[int, tuple[Floats, Floats]] = {}
         self._residuals = self.loss.residuals(self._score, self._labels)
 
     def keep(self, layout: Layout) -> None:
-        cells = [block.cells(self._columns.__getitem__) for block in layout.blocks]
-        small = [c.astype(np.min_scalar_type(size)) for c, size in zip(cells, layout.sizes, strict=True)]
-        record = np.concatenate([np.argsort(c, kind="stable").astype(np.int32) for c in small])
-        sizes = [np.bincount(c, minlength=size) for c, size in zip(cells, layout.sizes, strict=True)]
-        first = np.concatenate([[0], np.cumsum(np.concatenate(sizes))]).astype(np.int32)
-        shape = (layout.total, len(self._labels))
-        self._kept[id(layout)] = layout, small, csr_array((np.ones(len(record)), record, first), shape=shape)
+        ones = np.ones(len(self._labels))  # of all blocks together: memory is what a sum waits for
+        kept = []
+        for cells, size in zip(self._cells(layout, range(len(layout.blocks))), layout.sizes, strict=True):
+            record = np.argsort(cells, kind="stable").astype(np.int32)
+            first = np.append(0, np.cumsum(np.bincount(cells, minlength=size))).astype(np.int32)
+            kept.append((cells, csr_array((ones, record, first), shape=(size, len(cells)))))
+        self._kept[id(layout)] = layout, kept
 
     def counts(self, layout: Layout) -> Floats:
         return np.concatenate([self._counted(block) for block in layout.blocks], dtype=float)
@@ -458,7 +458,7 @@ class ScoredRecords(ScoredDoor):
     def _cells(self, layout: Layout, blocks: Iterable[int]) -> Iterator[Ints]:
         """Cell of each record in some of the blocks."""
         if id(layout) in self._kept:
-            yield from (self._kept[id(layout)][1][i] for i in blocks)
+            yield from (self._kept[id(layout)][1][i][0] for i in blocks)
             return
         bins: dict[int, Ints] = {}  # by axis: groups share theirs
         for block in (layout.blocks[i] for i in blocks):
@@ -469,7 +469,8 @@ class ScoredRecords(ScoredDoor):
 
     def _sums(self, layout: Layout, values: Floats) -> Floats:
         if id(layout) in self._kept:
-            return np.asarray((self._kept[id(layout)][2] @ values.T).T, float)
+            each = [[sums @ value for _, sums in self._kept[id(layout)][1]] for value in values]
+            return np.array([np.concatenate(own) for own in each])
         sums = np.empty((len(values), layout.total))
         every = self._cells(layout, range(len(layout.blocks)))
         for block, start, cells in zip(layout.blocks, layout.starts, every, strict=True):

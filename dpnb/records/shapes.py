@@ -79,10 +79,10 @@ class Block(NamedTuple):
         return self.joined([axis.bins(columns(axis.attribute)) for axis in self.axes])
 
     def joined(self, bins: list[Ints]) -> Ints:
-        """Cell of each record, (n,), from its bin on each axis."""
-        cell = bins[0]
+        """Cell of each record, (n,), from its bin on each axis; in as few bytes as the number of cells needs."""
+        cell = bins[0].astype(np.min_scalar_type(self.size))
         for axis, own in zip(self.axes[1:], bins[1:], strict=True):
-            cell = cell * axis.size + own
+            cell = cell * axis.size + own.astype(cell.dtype)
         return cell
 
     def coded(self, finest: Cuts) -> Block:

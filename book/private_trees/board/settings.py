@@ -6,10 +6,11 @@ Nothing here reads a test part, nor Adult, Bank or the robot. The stand-in was m
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import lru_cache
+from types import ModuleType
 from typing import Any, NamedTuple
 from unittest import mock
 
@@ -19,9 +20,9 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from dpnb.arrays import Floats
-from dpnb.boosting import stages
+from dpnb.boosting import groups, stages
 from dpnb.boosting.booster import PrivateBooster
-from dpnb.boosting.plans import Settings
+from dpnb.boosting.plans import LEVELS, LEVELS_OF_A_NUMBER, Level, Settings
 from dpnb.domain import Continuous, Domain
 from dpnb.records.memory import Records
 from dpnb.settings import MORE_GROUPS, MORE_STUMPS
@@ -47,6 +48,30 @@ EPSILONS = (0.1, 1.0, 5.0)
 SEEDS = range(4)
 
 
+def levels(few: float | None = None, /, **fields: Callable[[Any], Any]) -> dict[str, tuple[Level, ...]]:
+    """Levels whose fields are changed where there are groups, and the share of stumps where records are few."""
+    first, *others = LEVELS
+    if few is not None:
+        first = first._replace(of_stumps=few)
+    other = [one._replace(**{name: of(getattr(one, name)) for name, of in fields.items()}) for one in others]
+    return {"levels": (first, *other)}
+
+
+def to(value: Any) -> Callable[[Any], Any]:
+    """The same value at all levels."""
+    return lambda _: value
+
+
+def times(factor: float) -> Callable[[Any], Any]:
+    """So many times the value."""
+    return lambda value: type(value)(factor * value)
+
+
+NONE = to(0)
+NO_CELLS = {"by_cells": NONE, "of_cells": NONE}
+NO_GROUPS = {"groups": NONE, "of_groups": NONE} | NO_CELLS
+
+
 class Variant(NamedTuple):
     """What is changed: settings of the stages, constants of theirs, and parameters."""
 
@@ -60,23 +85,35 @@ VARIANTS = {
     "thresholds 8 %": Variant({"of_thresholds": 0.08}),
     "no halving": Variant({"halvings": 0}),
     "halvings one by one": Variant({"halvings_at_once": 1}),
-    "stumps 30 %": Variant({"of_stumps": 0.3}),
-    "stumps 50 %": Variant({"of_stumps": 0.5}),
-    "stumps of few 40 %": Variant({"of_few": 0.4}),
-    "stumps of few 85 %": Variant({"of_few": 0.85}),
+    "stumps ¾": Variant(levels(of_stumps=times(3 / 4))),
+    "stumps 5/4": Variant(levels(of_stumps=times(5 / 4))),
+    "stumps of few 40 %": Variant(levels(0.4)),
+    "stumps of few 85 %": Variant(levels(0.85)),
     "one stump a pass": Variant({"at_once": 1}),
-    "no groups": Variant({"groups": 0}),
-    "groups 8 %": Variant({"of_groups": 0.08}),
+    "directions 30 %": Variant({"of_directions": 0.3}),
+    "directions 70 %": Variant({"of_directions": 0.7}),
+    "no groups": Variant(levels(**NO_GROUPS)),
+    "no groups by cells": Variant(levels(**NO_CELLS)),
+    "as for numbers": Variant({"levels": LEVELS_OF_A_NUMBER}),
+    "budget of groups ×2": Variant(levels(of_groups=times(2), of_cells=times(2))),
+    "twice as many by cells": Variant(levels(by_cells=times(2))),
+    "half as many by cells": Variant(levels(by_cells=times(1 / 2))),
+    "cells above 2 sd": Variant({}, {"GROUP_Z": 2.0}),
+    "cells above 3 sd": Variant({}, {"GROUP_Z": 3.0}),
+    "cells against √n": Variant({}, {"OF_NOISE": 0.0}),
+    "cells against 35 sd": Variant({}, {"OF_NOISE": 35.0}),
+    "groups of 256 cells": Variant({}, {"MOST_CELLS_OF_A_GROUP": 256}),
     "pairs alone": Variant({}, {"MOST_COMBINED": 0}),
     "always a group": Variant({}, {"NOTHING": 0.0}),
     "groups against 1.5 √n": Variant({}, {"NOTHING": 1.5}),
     "pairs in quarters": Variant({}, {"MORE_CUTS": 0}),
     "pairs in 16 bins": Variant({}, {"MORE_CUTS": 12}),
-    "no fine attributes": Variant({"fine": 0}),
-    "4 fine attributes": Variant({"fine": 4}),
+    "no fine attributes": Variant(levels(fine=NONE, of_fine=NONE)),
+    "4 fine attributes": Variant(levels(fine=times(2))),
+    "fine bins above 2 sd": Variant({}, {"FINE_Z": 2.0}),
     "a ridge for all": Variant({"sharp": 1.0}),
-    "10 sweeps": Variant({"sweeps": 10}),
-    "40 sweeps": Variant({"sweeps": 40}),
+    "half as many sweeps": Variant(levels(sweeps=times(1 / 2))),
+    "twice as many sweeps": Variant(levels(sweeps=times(2))),
     "first sweep 0.6": Variant({"first_sweep": 0.6}),
     "ridge 3": Variant({"ridge": 3.0}),
     "ridge 8": Variant({"ridge": 8.0}),
@@ -125,6 +162,11 @@ def booster_with(variant: Variant) -> type[PrivateBooster]:
     return type("Varied", (PrivateBooster,), {"_settings": Settings(**variant.settings)})
 
 
+def module_of(constant: str) -> ModuleType:
+    """The module of the stages that reads a constant."""
+    return groups if hasattr(groups, constant) else stages
+
+
 def measure_settings(cell: Cell) -> dict[str, float]:
     """Scores of a variant on a held-back fifth."""
     split, variant = inner_split(cell.dataset, cell.seed), VARIANTS[cell.method]
@@ -134,7 +176,7 @@ def measure_settings(cell: Cell) -> dict[str, float]:
     )
     with ExitStack() as changed:
         for name, value in variant.constants.items():
-            changed.enter_context(mock.patch.object(stages, name, value))
+            changed.enter_context(mock.patch.object(module_of(name), name, value))
         model.fit(split.records)
     return class_scores(model._votes(split.codes), split.labels)
 
@@ -191,13 +233,13 @@ def shares_of_budget(settings: Settings = SETTINGS) -> pd.DataFrame:
     """Share of each stage in ρ for two classes, a row for each number of records times ε from which on it holds."""
     rows = {}
     for known in (0.0, *sorted({*MORE_STUMPS, *MORE_GROUPS})):
-        plan = settings.plan(known, n_problems=1)
+        level = settings.plan(known).level
         parts = {
             "counts": settings.of_counts,
             "thresholds": settings.of_thresholds,
-            "stumps": plan.of_stumps,
-            "fine attributes": plan.of_fine,
-            "groups": plan.of_groups,
+            "stumps": level.of_stumps,
+            "fine attributes": level.of_fine,
+            "groups": level.of_groups + level.of_cells,
         }
         rows[f"{known:,.0f}".replace(",", " ")] = parts | {"sweeps": 1 - sum(parts.values())}
     return pd.DataFrame(rows).T

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from dpnb.arrays import FIXED_POINT, Floats
-from dpnb.boosting.stages import offered
+from dpnb.boosting.groups import offered
 from dpnb.domain import Domain
 from dpnb.records.grid import grid_of, public_cuts
 from dpnb.records.shapes import layout_of

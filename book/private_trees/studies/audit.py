@@ -93,11 +93,12 @@ SMALL: dict[str, dict[str, Any]] = {
 class EveryStage(Settings):
     """Settings of the booster by which few records go through all stages, with few stumps and sweeps."""
 
-    def plan(self, known: float, *, n_problems: int) -> Plan:
+    def plan(self, known: float) -> Plan:
         """The plan of the most records, but short."""
-        return super().plan(1e9, n_problems=n_problems)._replace(stumps=4 * n_problems, sweeps=3)
+        plan = super().plan(1e9)
+        return plan._replace(stumps=4, level=plan.level._replace(groups=4, sweeps=3))
 
-    def of_a_pass(self, stumps: int, *, n_problems: int, n_attributes: int) -> int:
+    def of_a_pass(self, stumps: int, *, n_attributes: int) -> int:
         """Two stumps a pass."""
         return 2
 

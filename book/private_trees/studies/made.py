@@ -1,6 +1,7 @@
 """Data sets made by rules in which attributes matter together, or at narrow peaks: much of it no stump shows.
 
-Each has eight attributes, of which a rule reads two or three. They are public:
+Most have eight attributes, of which a rule reads two or three. Two have more structure than two or three attributes
+show: classes of boxes, and classes of the nearest of 40 prototypes in attributes that go together. They are public:
 settings may be chosen on them. One more, ``VISITS``, has people who come more often the more ill they are.
 """
 
@@ -11,14 +12,21 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from dpnb.arrays import Bools, Floats
+from dpnb.arrays import Bools, Floats, Ints
 from dpnb.data.datasets import Dataset
 from dpnb.domain import Continuous, Domain
 
 RECORDS = 30_000
 ATTRIBUTES = 8
 FLIPPED = 0.1  # share of the labels that are turned over
-DOMAIN = Domain(tuple(Continuous(f"x{a}", -1.0, 1.0) for a in range(ATTRIBUTES)), ("no", "yes"), "label")
+
+
+def _domain(attributes: int, *classes: str) -> Domain:
+    return Domain(tuple(Continuous(f"x{a}", -1.0, 1.0) for a in range(attributes)), classes, "label")
+
+
+DOMAIN = _domain(ATTRIBUTES, "no", "yes")
+DOMAINS = {"made-boxes": _domain(ATTRIBUTES, *"pqrstu"), "made-prototypes": _domain(14, *"pqrs")}
 
 
 def _parity(X: Floats, rng: np.random.Generator) -> Bools:
@@ -53,11 +61,32 @@ def _peaks(X: Floats, rng: np.random.Generator) -> Bools:
     return label
 
 
-RULES: dict[str, Callable[[Floats, np.random.Generator], Bools]] = {
+def _boxes(X: Floats, rng: np.random.Generator) -> Ints:
+    """Six classes: of the first of twelve boxes in three attributes that a record is in, or the first class."""
+    label = np.zeros(len(X), np.intp)
+    for box in reversed(range(12)):
+        middle, which = rng.uniform(-0.6, 0.6, 3), rng.choice(5, 3, replace=False)
+        label[(np.abs(X[:, which] - middle) < 0.5).all(axis=1)] = box % 6
+    return label
+
+
+def _prototypes(X: Floats, rng: np.random.Generator) -> Ints:
+    """Four classes: that of the nearest of 40 records; attributes follow from five hidden numbers and noise."""
+    hidden = rng.normal(size=(len(X), 5)) @ rng.normal(size=(5, X.shape[1]))
+    X[:] = np.tanh((hidden + 0.5 * rng.normal(size=X.shape)) / 3)
+    near, own = X[rng.choice(len(X), 40, replace=False)], rng.integers(4, size=40)
+    apart = (X**2).sum(axis=1)[:, None] - 2 * X @ near.T + (near**2).sum(axis=1)
+    label: Ints = own[apart.argmin(axis=1)]
+    return label
+
+
+RULES: dict[str, Callable[[Floats, np.random.Generator], Bools | Ints]] = {
     "made-parity": _parity,
     "made-ball": _ball,
     "made-xor": _xor,
     "made-peaks": _peaks,
+    "made-boxes": _boxes,
+    "made-prototypes": _prototypes,
 }
 MADE = tuple(RULES)
 DEEP = MADE[:3]  # those in which attributes matter together
@@ -66,12 +95,15 @@ DEEP = MADE[:3]  # those in which attributes matter together
 def made(name: str, seed: int) -> Dataset:
     """A set of a rule, drawn anew for each seed; 70 % are for training."""
     rng = np.random.default_rng([seed, *name.encode()])
-    X = rng.uniform(-1, 1, (RECORDS, ATTRIBUTES))
-    label = RULES[name](X, rng) ^ (rng.random(RECORDS) < FLIPPED)
-    table = pd.DataFrame(X, columns=list(DOMAIN.names))
-    y = pd.Series(np.where(label, "yes", "no"), name="label")
+    domain = DOMAINS.get(name, DOMAIN)
+    X, classes = rng.uniform(-1, 1, (RECORDS, domain.n_attributes)), domain.n_classes
+    label = RULES[name](X, rng).astype(int)
+    flipped = rng.random(RECORDS) < FLIPPED
+    label = (label + flipped * (rng.integers(1, classes, RECORDS) if classes > 2 else 1)) % classes
+    table = pd.DataFrame(X, columns=list(domain.names))
+    y = pd.Series(np.array(domain.classes)[label], name="label")
     cut = int(0.7 * RECORDS)
-    return Dataset(name, (table[:cut], y[:cut]), (table[cut:], y[cut:]), DOMAIN)
+    return Dataset(name, (table[:cut], y[:cut]), (table[cut:], y[cut:]), domain)
 
 
 # --- People ---------------------------------------------------------------------------------------------------

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from dpnb.arrays import FIXED_POINT, Floats, Ints
-from dpnb.boosting.stages import FINE_Z, fine_moves, fine_parts
+from dpnb.boosting.groups import GROUP_Z
+from dpnb.boosting.stages import FINE_Z, most_moved, standing_out
 from dpnb.papers.pearson import covariation
 from dpnb.records.losses import Clipped, Huber, Loss, Margins, Softmax, fixed
 from dpnb.records.people import vote_of, voted
@@ -152,18 +153,18 @@ def _norm(loss: Loss, classes: int, *, kind: str) -> Moves:
     return moves
 
 
-def _fine(loss: Loss, classes: int) -> Moves:
-    """The score of an attribute by its fine bins; bins of others lie on an edge of counting, or far beyond it."""
-    up, down = fine_moves(loss, touched=MOST)
+def _standing(loss: Loss, classes: int, *, z: float) -> Moves:
+    """The score of a block by what stands out in its cells; those of others lie on an edge of counting, or far off."""
+    up, down = most_moved(loss, touched=MOST)
 
     def moves(rng: Rng, many: int) -> tuple[Floats, Floats]:
         first, second = (_sums(rng, many, loss, classes, MOST) for _ in range(2))
         squares = fixed(np.abs(rng.normal(size=first["squares"].shape)) * rng.choice([0.0, 1.0, 30.0]))
         sign = np.sign(first["residuals"]) * np.where(rng.random((1, many, 1)) < 0.5, 1, -1)
-        edge = FINE_Z * np.sqrt(squares + 4 * FINE_Z**2)
+        edge = z * np.sqrt(squares + 4 * z**2)
         others = fixed(sign * np.where(rng.random((1, many, 1)) < 0.5, edge, 500.0))
         scores = [
-            fine_parts(others + sums["residuals"], squares + sums["squares"]).sum(axis=(0, 2))
+            standing_out(others + sums["residuals"], squares + sums["squares"], z=z).sum(axis=(0, 2))
             for sums in ({"residuals": 0.0, "squares": 0.0}, first, second)
         ]
         change, apart = scores[1] - scores[0], scores[2] - scores[1]
@@ -196,7 +197,11 @@ QUESTIONS: dict[str, Moves] = {
         for words, (loss, classes) in LOSSES.items()
         for kind in ("residuals, absolute", "residuals, squared", "squares", "curvatures")
     },
-    **{f"fine bins, {words}": _fine(loss, classes) for words, (loss, classes) in LOSSES.items()},
+    **{
+        f"{kind}, {words}": _standing(loss, classes, z=z)
+        for kind, z in {"fine bins": FINE_Z, "cells of groups": GROUP_Z}.items()
+        for words, (loss, classes) in LOSSES.items()
+    },
 }
 PROVED = [name for name in QUESTIONS if not name.startswith(tuple(NORMALISED.values()))]
 

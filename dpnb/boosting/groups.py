@@ -12,7 +12,7 @@ from ..records.grid import grid_of, public_cuts
 from ..records.shapes import Axis, Block, Layout, category_axis, interval_axis, layout_of
 from ..settings import MOST_CELLS_OF_A_GROUP, PUBLICLY
 from .plans import Level
-from .stages import Stages, most_moved, standing_out
+from .stages import Stages, standing_moves, standing_out
 
 QUARTILES = np.array([0.25, 0.5, 0.75])  # shares of the records at which groups are cut
 MORE_CUTS = 4  # largest number of further cuts of an attribute in a pair, where stumps moved most
@@ -44,7 +44,7 @@ def choose_groups(stages: Stages, level: Level) -> list[Block]:
     if not level.by_cells:
         return found
     parts = standing_out(sums, stages.data.squares(layout), z=GROUP_Z)
-    up, down = most_moved(stages.loss, touched=stages.touched(layout))
+    up, down = standing_moves(stages.loss, touched=stages.touched(layout))
     noise = OF_NOISE**2 * stages.domain.n_attributes / (2 * stages.rho)
     scores = np.append(layout.sums(parts.sum(axis=0)), NOTHING * math.sqrt(problems * (stages.n + noise)))
     return stages.choose(options, scores, level.by_cells, of_cells, down, up + down, name, found=found)

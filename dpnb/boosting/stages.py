@@ -34,7 +34,7 @@ from .plans import (
 )
 
 HALVINGS = 8  # largest number for a crowded bin
-FINE_STEP = 2.0**-24  # units of the part of a fine bin in a score, so that sums of 2²⁵ records stay exact
+FINE_STEP = 2.0**-24  # units of the part of a cell in a score, so that sums of 2²⁵ records stay exact
 FINE_Z = 3.0  # standard deviations above which a fine bin's residuals count
 SHARED = 2  # number of common attributes of two groups that say much the same
 
@@ -296,7 +296,7 @@ class Stages:
         rho = self.spend(level.of_fine) / level.fine
         layout = Layout(tuple(options))
         parts = standing_out(self.data.residuals(layout), self.data.squares(layout), z=FINE_Z)
-        up, down = most_moved(self.loss, touched=self.touched(layout))
+        up, down = standing_moves(self.loss, touched=self.touched(layout))
         none = 10 * math.sqrt(self.domain.n_attributes / (2 * self.rho))
         scores = np.append(layout.sums(parts.sum(axis=0)), none)
         return self.choose(options, scores, level.fine, rho, down, up + down, "fine attribute")
@@ -432,7 +432,7 @@ def standing_out(residuals: Floats, squares: Floats, *, z: float) -> Floats:
     return parts
 
 
-def most_moved(loss: Loss, *, touched: int) -> tuple[float, float]:
+def standing_moves(loss: Loss, *, touched: int) -> tuple[float, float]:
     """How far a record, or a person, in so many cells moves that score up, and down."""
     up = loss.absolute + 2 * FINE_STEP * loss.n_problems * touched
     return up, up + loss.square / 4

@@ -57,17 +57,12 @@ def levels(few: float | None = None, /, **fields: Callable[[Any], Any]) -> dict[
     return {"levels": (first, *other)}
 
 
-def to(value: Any) -> Callable[[Any], Any]:
-    """The same value at all levels."""
-    return lambda _: value
-
-
 def times(factor: float) -> Callable[[Any], Any]:
     """So many times the value."""
     return lambda value: type(value)(factor * value)
 
 
-NONE = to(0)
+NONE = times(0)
 NO_CELLS = {"by_cells": NONE, "of_cells": NONE}
 NO_GROUPS = {"groups": NONE, "of_groups": NONE} | NO_CELLS
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from dpnb.arrays import FIXED_POINT, Floats, Ints
 from dpnb.boosting.groups import GROUP_Z
-from dpnb.boosting.stages import FINE_Z, most_moved, standing_out
+from dpnb.boosting.stages import FINE_Z, standing_moves, standing_out
 from dpnb.papers.pearson import covariation
 from dpnb.records.losses import Clipped, Huber, Loss, Margins, Softmax, fixed
 from dpnb.records.people import vote_of, voted
@@ -155,7 +155,7 @@ def _norm(loss: Loss, classes: int, *, kind: str) -> Moves:
 
 def _standing(loss: Loss, classes: int, *, z: float) -> Moves:
     """The score of a block by what stands out in its cells; those of others lie on an edge of counting, or far off."""
-    up, down = most_moved(loss, touched=MOST)
+    up, down = standing_moves(loss, touched=MOST)
 
     def moves(rng: Rng, many: int) -> tuple[Floats, Floats]:
         first, second = (_sums(rng, many, loss, classes, MOST) for _ in range(2))

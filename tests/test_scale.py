@@ -86,11 +86,11 @@ def test_the_committed_measurements_are_complete(root: Path) -> None:
     assert (passes == table["passes"]).all()
 
 
-def test_the_second_core_brings_less_to_the_tree(root: Path) -> None:
+def test_the_second_core_brings_what_the_chapter_says(root: Path) -> None:
     table = scale.read_scale(root / "results").query("attributes == 14")
     at = table.set_index(["model", "rows", "cores"])["pass_s"]
     gain = {name: at[name, 10_000_000, 1] / at[name, 10_000_000, 2] for name in ("booster", "Pearson tree")}
-    assert gain == pytest.approx({"booster": 1.40, "Pearson tree": 1.20}, abs=0.005)
+    assert gain == pytest.approx({"booster": 1.26, "Pearson tree": 1.59}, abs=0.005)
     assert at["Pearson tree", 2_500_000, 1] < at["Pearson tree", 2_500_000, 2]  # broken twin of "cores help"
 
 

@@ -48,13 +48,14 @@ def assert_private(
     minutes: float = math.inf,
     confidence: float = SURE,
     seed: int = 0,
+    time: bool = False,
 ) -> list[Finding]:
     """Fail a test if a privacy claim can be refuted within some seconds.
 
     Fitted models are searched for what they should not hold, and their noise is drawn again with the clock stopped.
     Then all pairs of neighbours are tried, and bets are made on the most promising ones, by anything that a fit shows:
-    answers, numbers, texts, last bits, sizes, errors, outputs that come up again. The bets stop when the claim is
-    refuted. The instruments share the error that ``confidence`` allows (Bonferroni).
+    answers, numbers, texts, last bits, sizes, errors, what it prints and logs, outputs that come up again. The bets
+    stop when the claim is refuted. The instruments share the error that ``confidence`` allows (Bonferroni).
 
     Parameters
     ----------
@@ -74,6 +75,7 @@ def assert_private(
     minutes : time limit, for subjects that are slow; the verdict may then depend on the machine.
     confidence : smallest probability with which a subject that keeps its claim passes.
     seed : seed that decides all runs of subjects that take a seed.
+    time : whether the seconds that a fit takes are looked at as well; the verdict then depends on the machine.
 
     Returns
     -------
@@ -113,6 +115,7 @@ def assert_private(
         minutes=minutes,
         confidence=confidence,
         seed=seed,
+        time=time,
     )
     found = examine(factory, pairs(neighbours, domain=domain, kinds=kinds, seed=seed, unit=unit), settings)
     for note in found.skipped:

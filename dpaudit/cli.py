@@ -3,7 +3,8 @@
 The factory returns an unfitted estimator; the auditor supplies the data, or the user does with ``--pair``. The audit is
 that of :func:`~dpaudit.assertion.assert_private`: scans, then bets that stop when they have refuted the claim, when
 time is over, or with Ctrl-C. Exit status: 0 no violation found, 1 violation, 2 misuse or no verdict, 130 interrupted;
-:mod:`dpnb.terminal` has the others. What the subject prints goes to standard error.
+:mod:`dpnb.terminal` has the others. What a fit prints and logs is looked at and goes nowhere else; what the subject
+prints at other times goes to standard error.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ from .scan import ScanFinding
 from .settings import MIN_RUNS, SURE, UNLIMITED, USUAL_RUNS, AuditSettings
 
 MINUTES = 5.0
+MOST_BESIDE = 4  # findings that stand beside the first one on a screen
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
@@ -81,6 +83,8 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     add("--malformed", action="store_true", help=malformed)
     add("--jobs", type=int, default=1, help="number of processes (default 1)")
     add("--seed", type=int, default=0, help="of all runs (default 0)")
+    clock = "also look at how long fits take, on a machine that does nothing else"
+    add("--time", action="store_true", help=clock)
     add("--report", type=Path, help="file to write, .html or .png")
     options = parser.parse_args(arguments)
     if options.pairs != "list":
@@ -205,7 +209,18 @@ class Audited:
 def audited(factory: Callable[[], Any], options: argparse.Namespace) -> Audited:
     """Examine the estimator as a test does, and replay it or read its ledger where that is possible."""
     domain, offered = _pairs(factory, options)
-    names = ("runs", "minutes", "confidence", "delta", "gaussian", "neighbours", "unit", "jobs", "seed")
+    names = (
+        "runs",
+        "minutes",
+        "confidence",
+        "delta",
+        "gaussian",
+        "neighbours",
+        "unit",
+        "jobs",
+        "seed",
+        "time",
+    )
     settings = AuditSettings(
         claimed=options.epsilon,
         progress=sys.stderr.isatty(),
@@ -299,11 +314,13 @@ def main(arguments: Sequence[str], /) -> int:
     code = _code(options, found) if found.finding.violated else ""
     notes = _notes(options, found)
     lines = [
-        *map(str, (found.finding, *found.others)),
-        *_work(found),
-        "",
-        *notes,
+        str(found.finding),
+        *_beside(found),
+        *_work(found, timed=options.time),
         *(["", code] if code else []),
+        "",
+        *(str(one) for one in found.others if not isinstance(one, ScanFinding)),
+        *notes,
     ]
     trouble, halted = "", "nothing refutes the claim by then" if found.examined.interrupted else ""
     try:
@@ -339,7 +356,7 @@ def _report(options: argparse.Namespace, found: Audited, *, notes: list[str], co
         pair=found.pair,
         bets=found.examined.bets,
         code=code,
-        not_looked=not_looked_at(found.examined, found.offered),
+        not_looked=not_looked_at(found.examined, found.offered, timed=options.time),
     )
     try:
         write_report(options.report, report)
@@ -377,12 +394,22 @@ def _settings(options: argparse.Namespace, found: Audited) -> dict[str, str]:
     }
 
 
-def _work(found: Audited) -> list[str]:
+def _beside(found: Audited) -> list[str]:
+    """What else the scans found, a line each; a report has it all."""
+    events = [one.event for one in found.others if isinstance(one, ScanFinding)]
+    left = [f"  and          {len(events) - MOST_BESIDE} more"] if len(events) > MOST_BESIDE else []
+    return [*(f"  also         {event}" for event in events[:MOST_BESIDE]), *left]
+
+
+def _work(found: Audited, *, timed: bool) -> list[str]:
     """What was tried, and what was not."""
     bets = found.examined.bets
     lines = [f"  plainly      {bets.plain}"] if bets and bets.finding.violated else []
     lines += [f"  tried        {spent(found.examined)}"]
-    return [*lines, *(f"  not tried    {what}" for what in not_looked_at(found.examined, found.offered))]
+    return [
+        *lines,
+        *(f"  not tried    {what}" for what in not_looked_at(found.examined, found.offered, timed=timed)),
+    ]
 
 
 def _notes(options: argparse.Namespace, found: Audited) -> list[str]:

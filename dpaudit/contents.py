@@ -171,6 +171,11 @@ def single(value: Any) -> Fact:
     return fact
 
 
+def _plain(value: Any) -> Any:
+    """A number of NumPy as one of Python, which a path shows as one would type it."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def _unpickled(value: bytes) -> Any:
     if value[:1] == b"\x80" and value[-1:] == b".":
         with contextlib.suppress(Exception):  # else these are other bytes
@@ -202,9 +207,9 @@ def _parts(facts: dict[str, Fact], path: str, value: Any) -> Steps:
         )
     elif isinstance(value, Mapping):
         facts[f"len({path})"] = np.asarray(len(value))
-        yield from ((f"[{key!r}]", part) for key, part in value.items())
+        yield from ((f"[{_plain(key)!r}]", part) for key, part in value.items())
     elif isinstance(value, Set):
-        yield "", sorted(map(repr, value))
+        yield "", sorted(repr(_plain(entry)) for entry in value)
     elif isinstance(value, list | tuple | deque):
         yield from _of_sequence(facts, path, value)
     elif isinstance(value, memoryview):

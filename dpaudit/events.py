@@ -40,7 +40,7 @@ class OutputEvent:
 
     def __str__(self) -> str:
         if math.isnan(self.value):
-            return f"{self.statistic} is {'missing' if self.relation == '=' else 'present'}"
+            return f"there is {'no' if self.relation == '=' else 'a value for'} {self.statistic}"
         return f"{self.statistic} {self.relation} {self.value:.6g}"
 
 

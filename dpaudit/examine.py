@@ -18,7 +18,7 @@ from dpnb.replay.neighbours import takes_people
 from dpnb.replay.tape import replay
 
 from .adapters import OnDomain
-from .fits import NOTED, AttackError, Sample
+from .fits import CHANNELS, AttackError, Sample
 from .generators import generators
 from .hunt import Bets, Hunt
 from .pairs import DOMAIN, NUMBERS, Pair
@@ -184,10 +184,19 @@ FOLLOWED = {  # attributes of fitted models that are public unless they follow t
 }
 
 
+class _Whole(Sample):
+    """A sample that shows the fitted models themselves."""
+
+    def _observed(self, model: Any) -> Any:
+        return model
+
+
 def reason(factory: Callable[[], Any], pair: Pair, finding: Finding, *, seed: int = 0) -> str:
     """What makes the event possible, as far as one fit on each data set tells: what follows the records."""
     made = OnDomain(factory, pair.domain)
-    fits = [Sample(made, data, np.ravel, "", failures=True).fit(seed) for data in (pair.first, pair.second)]
+    fits = [
+        _Whole(made, data, np.ravel, "", failures=True).run(seed, 0) for data in (pair.first, pair.second)
+    ]
     (one, notes), (other, more) = fits
     reasons = []
     for name, what in FOLLOWED.items():
@@ -198,11 +207,14 @@ def reason(factory: Callable[[], Any], pair: Pair, finding: Finding, *, seed: in
         if shown[0] != shown[1]:
             reasons.append(f"{what} read off the data, {shown[0]} on D and {shown[1]} on D′")
     warning = "PrivacyLeakWarning: "
-    leaks = [note.partition(warning)[2] for note in (notes[-1], more[-1]) if warning in note]
+    told = [text for texts in (notes.texts, more.texts) for text in texts]
+    leaks = [text.partition(warning)[2] for text in told if warning in text]
     if leaks:
         reasons.append(f"the fit itself warns of what it read off the data: {leaks[0]}")
-    if any(name in finding.event for name in NOTED):
-        reasons.append("what a fit raises or warns is an output too, and here it depends on the records")
+    if any(name in finding.event for name in CHANNELS):
+        reasons.append(
+            "what a fit raises, warns, writes or logs is an output too, and here it depends on the records"
+        )
     return "; ".join(reasons)
 
 

@@ -1,17 +1,19 @@
-"""Fits on data sets, in this process or in several, and what is seen of each: numbers, exceptions and warnings."""
+"""Fits on data sets, in this process or in several, and what is seen of each: numbers, and what it tells beside."""
 
 from __future__ import annotations
 
+import math
 import pickle
 import random
-import warnings
+import re
+import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +21,8 @@ from dpnb.arrays import Floats
 from dpnb.checks import check_count
 from dpnb.replay.neighbours import fitted_on
 from dpnb.terminal import as_worker, end_workers
+
+from .channels import Heard, listening
 
 Data = tuple[Any, ...]
 """(X, y), as `fit` takes them, or (X, y, people) with the person of each record."""
@@ -56,9 +60,9 @@ class Sample:
     data: Data  # as `fit` takes them
     observe: Callable[[Any], Any]  # function from a fitted model to numbers
     name: str  # name of the data set, for errors
-    # Whether exceptions and warnings of a fit are part of the observation; otherwise an exception ends the
-    # runs.
+    # Whether what a run raises and tells is part of the observation; otherwise an exception ends the runs.
     failures: bool = False
+    timed: bool = False  # whether the seconds that a fit takes are part of it as well
 
     def run(self, seed: int, number: int) -> Seen:
         """What is seen of a fit; its number is for errors."""
@@ -78,31 +82,22 @@ class Sample:
         fitted_on(model, self.data)
         return model
 
-    def fit(self, seed: int) -> tuple[Any, Notes]:
-        """The fitted model, None if the fit failed, and the fit's exception and warnings."""
-        model, raised = None, ("", "")
-        with warnings.catch_warnings(record=True) as heard:
-            warnings.simplefilter("always")
+    def _noted(self, seed: int) -> Seen:
+        """What is observed of one fit, nothing if it failed, and what it raised and told."""
+        observed: Any = np.empty(0)
+        what, raised, began, seconds = "fit", ("", ""), time.perf_counter(), math.nan
+        with listening() as heard:
             try:
                 model = self._fitted(seed)
+                seconds = time.perf_counter() - began
+                what = "the fitted model"
+                observed = self._observed(model)
+            except AttackError:
+                raise
             except Exception as error:
-                raised = _raised("fit", error)
-        kinds = sorted({one.category.__name__ for one in heard})
-        texts = sorted({f"{one.category.__name__}: {brief(one.message)}" for one in heard})
-        warned = [f"fit warned {' and '.join(names)}" if names else "" for names in (kinds, texts)]
-        return model, (*raised, warned[0], warned[1])
-
-    def _noted(self, seed: int) -> Seen:
-        """The numbers of one fit, none if it failed, and its exception and warnings."""
-        model, notes = self.fit(seed)
-        if model is None:
-            return np.empty(0), notes
-        try:
-            return self._observed(model), notes
-        except AttackError:
-            raise
-        except Exception as error:
-            return np.empty(0), (*_raised("the fitted model", error), *notes[2:])
+                kind = f"{what} raised {type(error).__name__}"
+                raised = kind, f"{kind}: {brief(error)}"
+        return observed, Notes(_told(raised, heard), seconds if self.timed else math.nan)
 
     def _observed(self, model: Any) -> Any:
         observed = np.asarray(self.observe(model), float)
@@ -111,21 +106,33 @@ class Sample:
         return observed
 
 
-Notes = tuple[str, str, str, str]  # as NOTED names them; empty for none
-Seen = tuple[Any, Notes]  # what is observed of a fit, and what it raised and warned
-SILENT: Notes = ("", "", "", "")
-Texts = dict[tuple[str, float], str]  # the text of each number in columns of texts, such as those of NOTED
+class Notes(NamedTuple):
+    """What a run tells beside its model."""
+
+    texts: tuple[str, ...] = ("",) * 10  # a kind and a text of each channel; empty for none
+    seconds: float = math.nan  # that the fit took, if somebody asks
+
+
+Seen = tuple[Any, Notes]  # what is observed of a fit, and what it tells beside
+SILENT = Notes()
+Texts = dict[tuple[str, float], str]  # the text of each number in columns of texts, such as those of CHANNELS
+CHANNELS = ("the run's exception", "the run's warnings", "standard output", "standard error", "the log")
+RAISED = CHANNELS[0]
+COUNTED = 4  # numbers in the text of a channel, the first ones
+SECONDS = "seconds that the fit takes"
 NOTED = (
-    "the run's exception by kind",
-    "the run's exception",
-    "the fit's warnings by kind",
-    "the fit's warnings",
+    *(name for channel in CHANNELS for name in (f"{channel} by kind", channel)),
+    *(f"number {i} of {channel}" for channel in CHANNELS for i in range(1, COUNTED + 1)),
+    SECONDS,
 )
+NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 
-def _raised(what: str, error: Exception) -> tuple[str, str]:
-    kind = f"{what} raised {type(error).__name__}"
-    return kind, f"{kind}: {brief(error)}"
+def _told(raised: tuple[str, str], heard: Heard) -> tuple[str, ...]:
+    """Kind and text of each channel; what was written and logged is of a kind with what differs in its numbers only."""
+    warned = [f"warned {text}" if text else "" for text in (heard.kinds, heard.warned)]
+    written = [(NUMBER.sub("#", text), text) for text in (heard.output, heard.errors, heard.log)]
+    return (*raised, *warned, *(text for both in written for text in both))
 
 
 def brief(message: object) -> str:
@@ -249,10 +256,13 @@ def number_of(text: str) -> float:
 
 
 def side_by_side(seen: Seen, texts: Texts) -> Floats:
-    """Exception and warnings of a fit as numbers, in front of what was observed; their texts go into ``texts``."""
-    row, notes = seen
+    """What a fit tells as numbers, in front of what was observed; texts go into ``texts``."""
+    row, (notes, seconds) = seen
     numbers = [number_of(note) for note in notes]
-    whole = notes[1], notes[1], notes[3], notes[3]  # a kind is told by its message, if it has one only
-    for key, note, full in zip(zip(NOTED, numbers, strict=True), notes, whole, strict=True):
-        texts[key] = full if texts.get(key, full) == full else note
-    return np.concatenate([numbers, row])
+    for place, (name, number, note) in enumerate(zip(NOTED, numbers, notes, strict=False)):
+        full = notes[place | 1]  # a kind is told by its text, if it has one only
+        texts[name, number] = full if texts.get((name, number), full) == full else note
+    for text in notes[1::2]:
+        inside = [float(number) for number in NUMBER.findall(text)[:COUNTED]] if text else []
+        numbers += inside + [math.nan] * (COUNTED - len(inside))
+    return np.concatenate([numbers, [seconds], row])

@@ -166,7 +166,7 @@ def generators(
                 ScanFinding,
                 instrument="generators",
                 lower_bound=bound,
-                event=f"fits {circumstance.words}: {path} is {values}, in all {fits // 2} fits on each; "
+                event=f"fits {circumstance.words}: {path} is {values}, in each of {fits // 2} fits; "
                 f"{circumstance.means}",
                 trials=fits,
                 given=circumstance.secret,
@@ -174,7 +174,9 @@ def generators(
                 holds=holds,
                 chance=1 - asked.confidence,
             )
-            for path, holds, values in explained(facts, first, second)
+            for path, holds, values in explained(
+                facts, first, second, lambda data: facts_of(factory, data, None)
+            )
             if path not in known
         ]
     return found

@@ -5,7 +5,7 @@ then of those that promise more. The rest bets on the pair that leads, as long a
 from all that is known of it. All bets together are one game of :class:`~dpaudit.monitor.Monitor`: the coin is
 tossed after the pair was chosen, so that a subject that keeps its claim gives no gain, whatever chose the pair and the
 guess. Whenever the lead changes, or bets have lost, a part of the wealth that was laid aside is bet, so that nothing is
-lost for good.
+lost for good. A pair that gains more than another one promises is not left.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ class Hunt:
 
     def __init__(self, factory: Callable[[], Any], pairs: Sequence[Pair], settings: AuditSettings) -> None:
         self.game = Monitor(names=self._names, tell=self._tell, reserve=RESERVE, **vars(settings))
-        self.scout, self._playing = Scout(factory, pairs, settings, points=self.game.points), -1
+        self.scout = Scout(factory, pairs, settings, points=self.game.points)
+        self._playing, self._rate = -1, -math.inf  # growth of log wealth a fit, by the last bets
 
     def _names(self, width: int) -> list[str]:
         return self.scout.view.names[:width]
@@ -81,23 +82,22 @@ class Hunt:
             yield self.scout
 
     def bet(self, fits: float) -> None:
-        """Play on the pair that leads, for so many fits, while it leads."""
-        leader, game, until = self.scout.leader, self.game, self.game.runs + fits
-        if leader != self._playing or game.gain < 1:
-            game.turn(self.scout.known(leader))
-            self._playing = leader
-        while (
-            self.scout.leader == leader
-            and game.runs < until
-            and not game.refuted
-            and self.scout.allowance.left >= 1
-        ):
-            self._play(
-                int(
-                    min(sum(map(len, self.scout.known(leader))), until - game.runs, self.scout.allowance.left)
-                )
-            )
-            self.scout.judge([leader])
+        """Play for so many fits on the pair that leads, or on the one before as long as it gains."""
+        game, until = self.game, self.game.runs + fits
+        if self._playing < 0 or game.gain < 1 or not self._stays():
+            self._playing = self.scout.leader
+            game.turn(self.scout.known(self._playing))
+        staying = True
+        while staying and game.runs < until and not game.refuted and self.scout.allowance.left >= 1:
+            known, runs, wealth = sum(map(len, self.scout.known(self._playing))), game.runs, game.gain
+            self._play(int(min(known, until - game.runs, self.scout.allowance.left)))
+            self._rate = math.log(game.gain / wealth) / max(game.runs - runs, 1) if wealth else -math.inf
+            self.scout.judge([self._playing])
+            staying = self._stays()
+
+    def _stays(self) -> bool:
+        """Whether the pair that is played on leads, or has gained more by its last bets than the leader promises."""
+        return self._playing == self.scout.leader or self._rate > max(self.scout.promised.least, 0.0)
 
     def _play(self, rounds: int) -> None:
         """Bet on a pair for some rounds, or until the claim is refuted."""
@@ -114,7 +114,7 @@ class Hunt:
 
     def _progress(self) -> str:
         enough = 1 / (1 - self.scout.settings.confidence)
-        return f"wealth {self.game.e_value:.3g}, {enough:.3g} refutes; {self.scout.leading.name}"
+        return f"wealth {self.game.e_value:.3g}, {enough:.3g} refutes; {self.scout.pairs[self._playing].name}"
 
     def go_on(self) -> None:
         """Bet and scout in turn until the claim is refuted, or nothing is left to spend; a first scouting is done."""
@@ -127,7 +127,8 @@ class Hunt:
 
     def bets(self) -> Bets:
         """What was found so far."""
-        pair, known = self.scout.leading, self.scout.known(self.scout.leader)
+        place = self.scout.leader if self._playing < 0 else self._playing
+        pair, known = self.scout.pairs[place], self.scout.known(place)
         return Bets(
             finding=replace(self.game.finding(), pair=pair.name),
             pair=pair,
@@ -149,7 +150,7 @@ class Hunt:
         k, l = (int(event.holds(side[:, j]).sum()) for side in (first, second))  # noqa: E741
         return Plain(
             event,
-            asked_for(self._tell(event), self.scout.queries),
+            asked_for(self._tell(event), self.scout.queries_at(self._playing)),
             texts_in(event, self.scout.view.texts),
             (k, len(first)),
             (l, len(second)),

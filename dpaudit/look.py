@@ -166,7 +166,7 @@ def sights(
     look, layout = Look(queries_for([other for other in tried if other.first is pair.first])), Columns()
     made = OnDomain(factory, pair.domain)
     samples: list[Any] = [
-        LookedAt(made, part, look, name, failures=True) for part in (pair.first, pair.second)
+        LookedAt(made, part, look, name, failures=True, timed=True) for part in (pair.first, pair.second)
     ]
     found = drawn(samples, [runs, runs], seed=seed)
     on_first, on_second = ([layout.named(layout.row(seen, look)) for seen in side] for side in found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -18,28 +18,47 @@ from .repeats import ABSENT, Constant
 
 FAILS = "the fit"  # the path of its error
 STATISTICS = ("mean", "min", "max", "sum", "median", "std", "var")
-PLAIN = ("numbers without noise", "texts", "what is there for one data set only")
+PLAIN = (
+    "what is there for one data set only", "two numbers with the same noise", "a size without noise", "a type",
+    "a text", "a number without noise",
+)  # fmt: skip
+
+
+def third(second: Data) -> Data:
+    """A data set in which every other record stands three times, to tell a meaning from a coincidence."""
+    places = np.repeat(np.arange(n := len(second[1])), np.where(np.arange(n) % 2, 1, 3))
+    return tuple(
+        part.iloc[places].reset_index(drop=True)
+        if isinstance(part, pd.DataFrame | pd.Series)
+        else np.asarray(part)[places]
+        for part in second
+    )
 
 
 class Computable:
-    """Two data sets and what can be computed from them, to recognise it in a model."""
+    """Data sets and what can be computed from them, to recognise it in a model."""
 
-    def __init__(self, first: Data, second: Data) -> None:
-        sides = [(pd.DataFrame(X), np.asarray(y)) for X, y, *_ in (first, second)]
-        self.sizes = [len(labels) for _, labels in sides]
-        known = (_known(*side) for side in sides)
-        self.values: list[tuple[str, tuple[Any, Any]]] = [
-            (words, (a, b)) for (words, a), (_, b) in zip(*known, strict=False)
+    def __init__(self, *sides: Data) -> None:
+        tables = [(pd.DataFrame(X), np.asarray(y)) for X, y, *_ in sides]
+        self.sizes = [len(labels) for _, labels in tables]
+        known = [list(_known(*side)) for side in tables]
+        self.values: list[tuple[str, list[Any]]] = [
+            (each[0][0], [value for _, value in each]) for each in zip(*known, strict=False)
         ]
-        self.counts = [_counts(*side) for side in sides]
+        self.counts = [_counts(*side) for side in tables]
 
-    def describe(self, fact: Constant) -> str:
-        """What a fact is: the records, their number, a mean, or just a number without noise."""
+    def describe(self, fact: Constant, again: Fact) -> str:
+        """What a fact is: the records, their number, a mean, or just a number without noise.
+
+        Parameters
+        ----------
+        again : the same fact on a further data set, where what agrees by chance does not agree again.
+        """
         if fact.path == FAILS:
             return "an error"
-        if fact.on_first is ABSENT or fact.on_second is ABSENT:
-            return PLAIN[2]
-        facts = fact.on_first, fact.on_second
+        facts = fact.on_first, fact.on_second, again
+        if any(part is ABSENT for part in facts):
+            return _plainly(fact)
         for words, values in self.values:
             if all(map(_is, facts, values)):
                 return words
@@ -47,10 +66,21 @@ class Computable:
         if rows == self.sizes and rows[0] != rows[1]:
             return "an entry for each record"
         if fact.where.ndim == 0 and all(part.size == 1 for part in facts):
-            for words in dict.fromkeys((*self.counts[0], *self.counts[1])):
+            for words in dict.fromkeys(words for count in self.counts for words in count):
                 if all(_is(part, count[words]) for part, count in zip(facts, self.counts, strict=True)):
                     return words
-        return PLAIN[1] if facts[0].dtype.kind == "O" else PLAIN[0]
+        return _plainly(fact)
+
+
+def _plainly(fact: Constant) -> str:
+    """What a fact is by its path and its type."""
+    if fact.on_first is ABSENT or fact.on_second is ABSENT:
+        return PLAIN[0]
+    if fact.of is not None:
+        return PLAIN[1]
+    if fact.path.startswith(("len(", TOTALS[0])) or fact.path.endswith(".shape"):
+        return PLAIN[2]
+    return PLAIN[3 if fact.path.endswith(".dtype") else 4 if fact.on_first.dtype.kind == "O" else 5]
 
 
 def _known(table: pd.DataFrame, labels: Any) -> Iterator[tuple[str, Any]]:
@@ -127,27 +157,41 @@ def _shown(fact: Fact, where: Bools) -> str:
     entry = fact[where].flat[0] if where.ndim and where.shape == fact.shape else fact
     if isinstance(entry, np.ndarray):
         entry = entry.reshape(-1)[:4].tolist() if entry.ndim else entry.item()
-    text = f"{entry:.6g}" if isinstance(entry, float | np.floating) else repr(entry)
+    entry = entry.item() if isinstance(entry, np.generic) else entry
+    text = f"{entry:.6g}" if isinstance(entry, float) else repr(entry)
     return text if len(text) <= 60 else f"{text[:59]}…"  # a line has two values
 
 
-def explained(facts: list[Constant], first: Data, second: Data) -> list[tuple[str, str, str]]:
-    """Path, what is there, and its two values, for each attribute that is convicted."""
-    known, places = Computable(first, second), defaultdict(list)
+def explained(
+    facts: list[Constant], first: Data, second: Data, again: Callable[[Data], dict[str, Fact]]
+) -> list[tuple[str, str, str]]:
+    """Path, what is there, and its two values, for each attribute that is convicted.
+
+    Parameters
+    ----------
+    again : function from a data set to the facts of a fit on it.
+    """
+    if not facts:
+        return []
+    further, places = third(second), defaultdict(list)
+    known, once_more = Computable(first, second, further), again(further)
     # An error stands for all that is missing.
     other = [fact for fact in facts if not _follows(fact)] or facts
     for fact in [fact for fact in facts if fact.path == FAILS] or other:
         places[group(in_memory(_place(fact)))].append(fact)
     found = []
     for members in places.values():
-        words = [known.describe(fact) for fact in members]
-        telling = min(range(len(words)), key=lambda i: (words[i] in PLAIN, "*" in members[i].path))
+        words = [known.describe(fact, once_more.get(fact.path, ABSENT)) for fact in members]
+        telling = min(range(len(words)), key=lambda i: (words[i] in PLAIN, _far(members[i].path)))
         fact = members[telling]
         paths = {_place(m) for m in members if "*" not in m.path and PICKLED not in m.path}
         values = f"{_shown(fact.on_first, fact.where)} on D, {_shown(fact.on_second, fact.where)} on D′"
-        named = fact.path if fact.path.startswith(TOTALS) else _place(fact)
-        if fact.where.ndim:
-            named += str(np.argwhere(fact.where)[0].tolist())
+        named = fact.path + (str(np.argwhere(fact.where)[0].tolist()) if fact.where.ndim else "")
         more = f" (and {len(paths) - 1} more such)" if len(paths) > 1 else ""
         found.append((named + more, words[telling], values))
-    return found
+    return sorted(found, key=lambda one: (one[1] in PLAIN, _far(one[0])))
+
+
+def _far(path: str) -> tuple[bool, bool, bool]:
+    """What makes a place hard to look at: many entries at once, a total of them, or a pickle."""
+    return "*" in path, path.startswith(TOTALS), PICKLED in path

@@ -14,10 +14,11 @@ from numpy.typing import ArrayLike
 from dpnb.arrays import Floats
 from dpnb.replay.finding import Finding, exceeds
 
-from .betting import STEP, CoinGame, exp
+from .betting import STEP, CoinGame, Tally, exp
 from .events import OutputEvent
 from .rules import NO_GUESS, Learner, Lesson
 from .settings import AuditSettings, Keywords
+from .words import counted
 
 # --- The monitor --------------------------------------------------------------------------------------------
 
@@ -179,14 +180,28 @@ class Monitor:
         """Whether some output, of those that are kept, had more than ``width`` numbers."""
         return any(len(row) > width for rows in self.learner.kept for row in rows)
 
+    def _rightly(self, tally: Tally) -> str:
+        """How often guesses were right, and how often they may be."""
+        rounds, guesses = (round(sum(part)) for part in (tally, tally[:2]))
+        if not guesses:
+            return f"no guess in {counted(rounds, 'fit')}"
+        factor = exp(self.asked.claimed)
+        allowed = (
+            (factor * guesses + self.asked.delta * rounds) / (factor + 1) if factor < math.inf else guesses
+        )
+        return (
+            f"right in {round(tally.correct)} of {counted(guesses, 'guess')}, where the claim allows "
+            f"{min(allowed, guesses):.1f} on average"
+        )
+
     def finding(self) -> MonitoredFinding:
         """What was found so far."""
         rule, shown = self.learner.most_used(self._game.now)
-        right = [
-            f"{round(one.correct)} of {round(one.correct + one.wrong)}" for one in (shown, self._game.total)
-        ]
-        by_rule = f"right in {right[0]} guesses, " if shown.correct + shown.wrong else "no guess yet; right "
-        event = f"{rule.in_words(self._tell)}: {by_rule}in {right[1]} of all {self.runs} runs"
+        event, total = f"guess {rule.in_words(self._tell)}: {self._rightly(shown)}", self._game.total
+        if not rule.guesses:
+            event = f"no guess yet by this pair; by others {self._rightly(total)}"
+        elif total[:2] != shown[:2]:
+            event += f"; by this rule and others {self._rightly(total)}"
         return self.asked.finding(
             MonitoredFinding,
             instrument="betting",

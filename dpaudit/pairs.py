@@ -7,6 +7,7 @@ end and the middle stand for classes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from dpnb.arrays import Floats
 from dpnb.checks import check_choice
 from dpnb.domain import Attribute, Categorical, Continuous, Domain
 from dpnb.domain.encoding import decoded
@@ -22,12 +24,15 @@ from dpnb.domain.people import Unit as UnitOfPrivacy
 from dpnb.errors import closest
 from dpnb.replay.neighbours import Part, Peopled, row_keys
 
+from .words import counted
+
 DOMAIN = Domain((Continuous("x", 0, 1), Categorical("c", (0, 1))), (0, 1), target="label")
 NUMBERS = Domain(DOMAIN.attributes, response=Continuous("number", 0, 1))
 NEIGHBOURS = ("add-remove", "replace")
 LARGE = (63, 256, 1_000)  # common records
 LONE = (500, 2_000)  # common records in the other half of the domain
-COPIES = (1, 3, 4, 7, 9, 15, 16, 31, 32)  # one more reaches a power of two or ten, or goes beyond
+# One more reaches a power of two or ten, or goes beyond; the last three fill a counter of eight or sixteen bits.
+COPIES = (1, 3, 4, 7, 9, 15, 16, 31, 32, 127, 255, 32_767)
 ONE_CLASS = (1, 4, 16)  # records of one class
 ON_BOUND = (1, 4, 16)  # records on each end of the domain
 STRATA = 40  # places that a rare value is tried at, over the whole range of every attribute
@@ -76,10 +81,32 @@ BASES: dict[str, tuple[Rows, tuple[float, int, int]]] = {
 
 
 def _code(attribute: Attribute, place: float) -> float:
-    """The encoded number at a place of an attribute's range."""
+    """The encoded number at a place of an attribute's range, or of no value, where the attribute may have none."""
     if isinstance(attribute, Continuous):
-        return attribute.low + (attribute.high - attribute.low) * place
+        if math.isnan(place) and attribute.missing:
+            return attribute.floor
+        return attribute.low + (attribute.high - attribute.low) * (place if math.isfinite(place) else 0.5)
+    if not math.isfinite(place):
+        return attribute.missing_code if math.isnan(place) else attribute.stand_in
     return min(int(place * len(attribute.values)), len(attribute.values) - 1)
+
+
+def _cells(codes: Floats, attribute: Attribute) -> Any:
+    """Values of encoded numbers as tables have them: None for a missing one, and an unlisted one for "other"."""
+    values = decoded(codes, attribute)
+    if isinstance(attribute, Continuous) or len(attribute.levels) == len(attribute.values):
+        return values
+    others = (codes >= len(attribute.values)) & (codes == attribute.stand_in) & (attribute.unknown == "other")
+    missing = (codes >= len(attribute.values)) & ~others
+    table = values.to_numpy(object, copy=True)
+    table[others], table[missing] = unlisted(attribute), None
+    return table
+
+
+def unlisted(attribute: Categorical) -> Any:
+    """A value that is none of an attribute's."""
+    whole = all(isinstance(v, int) for v in attribute.values)
+    return max(v for v in attribute.values if isinstance(v, int)) + 1 if whole else "none of these"
 
 
 def _codes(unit: Unit, domain: Domain) -> tuple[float, ...]:
@@ -103,9 +130,10 @@ def _last(domain: Domain) -> int:
 def part_of_units(units: Sequence[Unit], domain: Domain, index: Sequence[int]) -> Part:
     """The records of units; their columns have the same types however many there are."""
     labels = pd.Index(index, dtype=np.int64)
-    codes = np.array([_codes(unit, domain)[:-1] for unit in units], float)
+    known_codes = {unit: _codes(unit, domain)[:-1] for unit in dict.fromkeys(units)}
+    codes = np.array([known_codes[unit] for unit in units], float)
     codes = codes.reshape(len(units), domain.n_attributes)
-    columns = {a.name: decoded(codes[:, j], a) for j, a in enumerate(domain.attributes)}
+    columns = {a.name: _cells(codes[:, j], a) for j, a in enumerate(domain.attributes)}
     known = Categorical(domain.target, targets(domain))
     y = decoded(np.array([unit.label for unit in units], float), known)
     return pd.DataFrame(columns).set_axis(labels, axis=0), pd.Series(y, index=labels, name=domain.target)
@@ -209,20 +237,16 @@ def _ends(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pai
     ]
 
 
-def _number(n: int, what: str) -> str:
-    return f"1 {what}" if n == 1 else f"{n} {what.removesuffix('y')}{'ies' if what.endswith('y') else 's'}"
-
-
 def _duplicates(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pair]:
     """Copies of one record, up to a round number or beyond it, and one copy more; or one of another class."""
     copy, apart, other = (_unit(row, domain) for row in ((0.5, 1, 1), (0.5, 0, 1), (0.5, 1, 0)))
     return [
-        pair_of(f"{_number(n, 'copy')} of one record, one more", [(0.5, 1, 1)] * n, (0.5, 1, 1),
+        pair_of(f"{counted(n, 'copy')} of one record, one more", [(0.5, 1, 1)] * n, (0.5, 1, 1),
                 neighbours=neighbours, domain=domain)
         for n in COPIES
     ] + [
         neighbours_of(
-            neighbours, domain, f"{_number(n, 'record')} of one class, one of another",
+            neighbours, domain, f"{counted(n, 'record')} of one class, one of another",
             [copy] * n, other, instead=apart,
         )
         for n in ONE_CLASS
@@ -235,7 +259,7 @@ def _bounds(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[P
     between = [_unit((0.5, c, label), domain) for c in (0, 1) for label in (0, 1)]
     return [
         neighbours_of(
-            neighbours, domain, f"{_number(n, 'record')} on each bound, one more on the {name} one",
+            neighbours, domain, f"{counted(n, 'record')} on each bound, one more on the {name} one",
             [*between, *[low, high] * n], record, instead=between[0],
         )
         for n in ON_BOUND
@@ -329,6 +353,28 @@ def _rare(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pai
     return found
 
 
+def _missing(neighbours: str, domain: Domain, rng: np.random.Generator) -> list[Pair]:
+    """A record without a value, or with an unlisted one, where the domain allows it; extreme records beside such."""
+    low, high = _unit((0.0, 0, 0), domain), _unit((1.0, 1, _last(domain)), domain)
+    common, found = [low, high, *(_unit((0.5, c, c), domain) for c in (0, 1))] * 2, []
+    for j, attribute in enumerate(domain.attributes):
+        absent = {"missing": math.nan} if attribute.missing else {}
+        if isinstance(attribute, Categorical) and attribute.unknown == "other":
+            absent["other"] = math.inf
+        for word, place in absent.items():
+            lacking = [
+                unit._replace(places=(*unit.places[:j], place, *unit.places[j + 1 :])) for unit in common
+            ]
+            shapes = [
+                (f"{attribute.name} is {word} once", common, lacking[0]),
+                (f"{attribute.name} is {word} four times, once more", [*common, *lacking[:4]], lacking[1]),
+                *((f"{attribute.name} is {word} four times, one more at the {end} end", [*common, *lacking[:4]], unit)
+                  for end, unit in (("lower", low), ("upper", high))),
+            ]  # fmt: skip
+            found += [neighbours_of(neighbours, domain, *shape, instead=common[2]) for shape in shapes]
+    return found
+
+
 def _words(unit: Unit, domain: Domain) -> str:
     shown = []
     for attribute, place in zip(domain.attributes, unit.places, strict=True):
@@ -380,10 +426,8 @@ def _misfits(domain: Domain) -> list[tuple[str, str | None, object]]:
     if continuous is not None and not continuous.is_date:
         found += _no_numbers(continuous, continuous.name)
     if categorical is not None:
-        whole = all(isinstance(v, int) for v in categorical.values)
-        unknown = max(v for v in categorical.values if isinstance(v, int)) + 1 if whole else "none of these"
         found += [
-            (f"{categorical.name} is an unknown category", categorical.name, unknown),
+            (f"{categorical.name} is an unknown category", categorical.name, unlisted(categorical)),
             (f"{categorical.name} is missing", categorical.name, None),
         ]
     if domain.response is not None:
@@ -484,6 +528,7 @@ KINDS: dict[str, Maker] = {
     "lone": _lone,
     "random": _randoms,
     "rare": _rare,
+    "missing": _missing,
     "empty": _empty,
     "malformed": _malformed,
 }
@@ -520,9 +565,9 @@ def pairs(
     ----------
     neighbours : ``"add-remove"`` or ``"replace"``.
     domain : public domain of the records.
-    kinds : names of kinds: structured, ends, classes, duplicates, bounds, meeting, large, lone, random, rare, empty,
-        malformed; by default all but the last two, on which many programs fail that are honest otherwise. For people
-        also the kind people, which comes first.
+    kinds : names of kinds: structured, ends, classes, duplicates, bounds, meeting, large, lone, random, rare, missing,
+        empty, malformed; by default all but the last two, on which many programs fail that are honest otherwise. For
+        people also the kind people, which comes first.
     seed : seed of all that is random in the pairs.
     unit : in what they differ, a ``"record"``, or a ``"person"``; the data sets then have a third part, the person of
         each record. Neighbours by a record are neighbours by a person with one.
@@ -551,6 +596,10 @@ def pairs(
     ]
     if unit == "person":
         made = [_each_a_person(pair) for pair in made]
+    if not made:
+        raise ValueError(
+            f"kinds={chosen}: there is no such pair, for the domain allows no missing or unlisted value"
+        )
     firsts: dict[tuple[object, ...], tuple[Any, ...]] = {}
     keys = [(pair.domain, pair.malformed, *row_keys(pair.first, labels=True)) for pair in made]
     return [

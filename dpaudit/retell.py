@@ -10,36 +10,42 @@ from dpnb.replay.finding import Finding
 from .examine import Examination
 from .hunt import Bets, Plain
 from .pairs import Pair
+from .words import counted
 
-NEVER = "how long a fit takes, what it writes elsewhere, other data sets, other settings of the estimator"
+NEVER = "what it writes into files or sends elsewhere, other data sets, other settings of the estimator"
+TIME = "how long a fit takes: --time looks, on a machine that does nothing else"
 SHOWN = 3  # names in a line
 
 
 def spent(found: Examination) -> str:
     """What an audit tried, in a line."""
-    seconds = f"{found.seconds / 60:.1f} minutes" if found.seconds >= 100 else f"{found.seconds:.0f} seconds"
-    scans = f"scans of {len(found.looked)} pairs" if found.looked else "no scan"
+    seconds = (
+        f"{found.seconds / 60:.1f} minutes"
+        if found.seconds >= 100
+        else counted(round(found.seconds), "second")
+    )
+    scans = f"scans of {counted(len(found.looked), 'pair')}" if found.looked else "no scan"
     ended = "; interrupted" if found.interrupted else ""
     if found.bets is None:
         return f"{scans}, {seconds}; no bets were needed{ended}"
     bets = found.bets
     fitted = [one for one in bets.tried if one.runs]
     line = (
-        f"{len(fitted)} of {len(bets.tried)} pairs by {bets.fits} fits, {bets.finding.trials} of them bets; "
+        f"{len(fitted)} of {counted(len(bets.tried), 'pair')} by {bets.fits} fits, {bets.finding.trials} of them bets; "
         f"{bets.columns} numbers and texts of a fit; {scans}; {seconds}{ended}"
     )
     failed = [one for one in fitted if one.note]
     if failed:
-        line += f"; {len(failed)} pairs failed in every run, first {failed[0].pair!r}: {failed[0].note}"
+        line += f"; {counted(len(failed), 'pair')} failed in every run, first {failed[0].pair!r}: {failed[0].note}"
     return line
 
 
-def not_looked_at(found: Examination, offered: Sequence[Pair]) -> list[str]:
+def not_looked_at(found: Examination, offered: Sequence[Pair], *, timed: bool) -> list[str]:
     """What an audit did not look at, a line each."""
     tried = {one.pair for one in found.bets.tried if one.runs} if found.bets else set(found.looked)
     left = [pair.name for pair in offered if pair.name not in tried]
-    lines = [f"{len(left)} of {len(offered)} pairs, such as {_listed(left)}"] if left else []
-    return [*lines, *found.skipped, NEVER]
+    lines = [f"{len(left)} of {counted(len(offered), 'pair')}, such as {_listed(left)}"] if left else []
+    return [*lines, *found.skipped, *[TIME] * (not timed), NEVER]
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -15,8 +15,9 @@ import numpy as np
 from dpnb.replay.finding import Finding
 from dpnb.replay.neighbours import fitted_on, sizes_of
 
+from .channels import listening
 from .contents import PICKLED, Contents, Fact, agree, contents, single
-from .fits import AttackError, Data, kept_generators, seed_globals, seeded
+from .fits import CHANNELS, AttackError, Data, kept_generators, seed_globals, seeded
 from .meanings import FAILS, explained, in_memory
 from .repeats import MOST_RUNS, constant_on_each
 from .settings import SURE, AuditSettings, Keywords
@@ -88,18 +89,19 @@ def scan(
         facts, bound, fits = constant_on_each(run, asked, most_runs=most_runs)
         if len(failed) == fits and not facts:
             raise AttackError(f"all {fits} fits failed, the last one with {failed[-1][()]}")
+        told = explained(facts, first, second, lambda data: facts_of(factory, data, asked.seed))
         secrets = list(_secrets(factory, first, asked.seed))
     each = fits // 2
     found = [
         make(
             path=path,
             holds=holds,
-            event=f"{path} holds {holds}: {values}, in all {each} fits on each, whatever the seed: a release without "
-            "noise, of infinite loss if it is always so",
+            event=f"{path} holds {holds}: {values}, in each of {each} fits, whatever the seed; with noise it "
+            "would vary",
             lower_bound=bound,
             trials=fits,
         )
-        for path, holds, values in explained(facts, first, second)
+        for path, holds, values in told
     ]
     return found + [
         make(path=path, holds=holds, event=event, given=given, lower_bound=math.inf, confidence=1.0)
@@ -108,7 +110,7 @@ def scan(
 
 
 def facts_of(factory: Callable[[], Any], data: Data, seed: int | None) -> dict[str, Fact]:
-    """Facts of a fit, or of its error.
+    """Facts of a fit, or of its error, and what it tells beside.
 
     Parameters
     ----------
@@ -117,11 +119,15 @@ def facts_of(factory: Callable[[], Any], data: Data, seed: int | None) -> dict[s
     if seed is not None:
         seed_globals(seed)
     model = factory() if seed is None else seeded(factory(), seed)
-    try:
-        fitted_on(model, data)
-    except Exception as error:  # that it fails on one data set only is a release
-        return {FAILS: single(f"{type(error).__name__}: {error}")}
-    return contents(model).facts
+    facts: dict[str, Fact] = {}
+    with listening() as heard:
+        try:
+            fitted_on(model, data)
+        except Exception as error:  # that it fails on one data set only is a release
+            facts = {FAILS: single(f"{type(error).__name__}: {error}")}
+    channels = zip(CHANNELS[1:], (heard.warned, heard.output, heard.errors, heard.log), strict=True)
+    facts |= {f"{FAILS}, {channel}": single(text) for channel, text in channels if text}
+    return facts if FAILS in facts else facts | contents(model).facts
 
 
 def _secrets(factory: Callable[[], Any], first: Data, seed: int) -> Iterator[tuple[str, str, str, str]]:
@@ -154,7 +160,9 @@ def _secrets(factory: Callable[[], Any], first: Data, seed: int) -> Iterator[tup
 def _fitted(model: Any, data: Data) -> Contents | None:
     """What a model holds, None if the fit fails."""
     try:
-        return contents(fitted_on(model, data))
+        with listening():
+            fitted_on(model, data)
+        return contents(model)
     except Exception:  # which the search for constant facts judges
         return None
 

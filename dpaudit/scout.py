@@ -27,6 +27,7 @@ from .signs import NO_PROMISE, Promise, promise
 LEAST_RUNS = 4  # of a data set in the first round; two where fits are dear, one to choose and one to measure
 SCOUTS = 1 / 3  # of a round's fits
 KEPT = 1 / 3  # of the pairs after each stage of a scouting
+MANY = 10_000  # records of a data set
 CONSTANT = 3  # fits on each data set after which what never changed is looked into
 
 
@@ -105,7 +106,10 @@ class Scout:
                 len(self._samples),
             )
             parts = [("first", alike[0].first), *(("second", pair.second) for pair in alike)]
-            self._samples += [LookedAt(made, part, look, name, failures=True) for name, part in parts]
+            self._samples += [
+                LookedAt(made, part, look, name, failures=True, timed=self.settings.time)
+                for name, part in parts
+            ]
             for number, place in enumerate(places, start=1):
                 sides[place] = first, first + number
         return sides
@@ -144,13 +148,17 @@ class Scout:
 
     def again(self, fits: float) -> None:
         """Fit all pairs again, then the better third of them, and so on until one is left."""
-        alive = self._order()
+        alive = [place for place in self._order() if not self._dear(place)]
         stages = 1 + math.ceil(math.log(len(alive)) / -math.log(KEPT))
         for _ in range(stages):
             samples = self._samples_of(alive)
             self._fitted(np.tile(samples, math.ceil(fits / stages / len(samples))).tolist())
             self.judge(alive)
             alive = [place for place in self._order() if place in set(alive)][: math.ceil(KEPT * len(alive))]
+
+    def _dear(self, place: int) -> bool:
+        """Whether a pair has many records and promises nothing: its fits would take the time of many others."""
+        return len(self.pairs[place].first[1]) > MANY and self.tried[place].promise.seen <= 0
 
     def _samples_of(self, order: Sequence[int]) -> list[int]:
         """Data sets of pairs, in their order, each once."""
@@ -210,19 +218,18 @@ class Scout:
         return [self.pairs[place] for place in order if numbers[place]]
 
     @property
-    def leading(self) -> Pair:
-        """The pair that leads."""
-        return self.pairs[self.leader]
+    def promised(self) -> Promise:
+        """What the pair that leads promises."""
+        return self.tried[self.leader].promise
 
     @property
     def in_order(self) -> tuple[Tried, ...]:
         """What was tried, the most promising pair first."""
         return tuple(self.tried[place] for place in self._order())
 
-    @property
-    def queries(self) -> Any:
-        """Records that models of the pair that leads are asked for."""
-        look: Any = self._samples[self.sides[self.leader][0]].observe
+    def queries_at(self, place: int) -> Any:
+        """Records that models of a pair are asked for."""
+        look: Any = self._samples[self.sides[place][0]].observe
         return look.answers.queries
 
 

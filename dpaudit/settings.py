@@ -34,6 +34,7 @@ class Keywords(TypedDict, total=False):
     jobs: int
     seed: int
     progress: bool
+    time: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +59,8 @@ class AuditSettings:
     jobs : number of processes; findings do not depend on it.
     seed : seed of all runs of subjects that take a seed, of the auditor's coin, of splits and of classifiers.
     progress : whether to show a progress bar.
+    time : whether the seconds that a fit takes are looked at. What else the machine does hides differences, and makes
+        none; findings depend on the machine.
 
     Raises
     ------
@@ -78,6 +81,7 @@ class AuditSettings:
     jobs: int = 1
     seed: int = 0
     progress: bool = False
+    time: bool = False
 
     def __post_init__(self) -> None:
         check_levels(self.confidence, self.delta)

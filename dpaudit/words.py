@@ -14,11 +14,19 @@ from .fits import Texts, brief
 def words_of(event: OutputEvent, texts: Texts) -> str:
     """An event in words: by the texts in it, if it is one of texts, such as exceptions and warnings."""
     inside = texts_in(event, texts)
-    if inside is None:
+    if inside is None or not inside:
         return str(event)
     inside = [brief(text) or "none" for text in inside]
     listed = "” or “".join(inside[:3]) + ("” or others" if len(inside) > 3 else "”")  # enough for a line
     return f"{event.statistic}: “{listed}"
+
+
+def counted(n: float, what: str) -> str:
+    """A number of things, in the singular where it is one."""
+    if n != 1:
+        many = {"y": what[:-1] + "ies", "s": what + "es"}
+        what = many.get(what[-1], what + "s")
+    return f"{n} {what}"
 
 
 def texts_in(event: OutputEvent, texts: Texts) -> list[str] | None:

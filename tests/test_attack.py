@@ -284,7 +284,7 @@ def test_events_and_complements(relation: str, complement: str) -> None:
     event, rest = (OutputEvent("x", r, 1.0) for r in (relation, complement))
     assert (event.holds(values) ^ rest.holds(values)).all()
     assert OutputEvent("x", "=", math.nan).holds(values).tolist() == [False, False, False, True]
-    assert str(OutputEvent("x", "≠", math.nan)) == "x is present"
+    assert str(OutputEvent("x", "≠", math.nan)) == "there is a value for x"
 
 
 # --- Estimators ---------------------------------------------------------------------------------------------
@@ -394,7 +394,7 @@ class Warns(Parity):
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize(
     ("subject", "words"),
-    [(Failing, "fit raised ArithmeticError: five records"), (Warns, "fit warned UserWarning: few records")],
+    [(Failing, "fit raised ArithmeticError: five records"), (Warns, "warned UserWarning: few records")],
 )
 def test_an_exception_or_a_warning_on_one_side_is_an_event(subject: Any, words: str, jobs: int) -> None:
     X = np.zeros((5, 1))

@@ -183,7 +183,10 @@ VERDICTS: dict[str, tuple[list[str], int, list[str]]] = {  # arguments, status, 
     "classes": (
         audited("OwnClasses", "--runs", "200", "--pairs", "structured"),
         1,
-        ["model.classes_ holds the number of classes that occur: 1 on D, 2 on D′", "pair         pure node"],
+        [
+            "len(model.classes_) holds the number of classes that occur: 1 on D, 2 on D′",
+            "pair         pure node",
+        ],
     ),
     "size": (
         audited("Size", "--runs", "200", "--pairs", "structured", "--report", "size.png"),

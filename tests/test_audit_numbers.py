@@ -89,6 +89,8 @@ class Thrice(PrivateBoosterRegressor):
 def test_every_kind_gives_neighbours_whose_numbers_lie_at_the_ends_and_in_the_middle(relation: str) -> None:
     seen: set[float] = set()
     for kind in KINDS:
+        if kind == "missing":  # of this domain nothing may be
+            continue
         for pair in pairs(relation, domain=PRICES, kinds=[kind])[:: 1 + 9 * (kind == "rare")]:
             assert split_pair(pair.first, pair.second)[2] == relation
             if not pair.malformed:

@@ -45,8 +45,18 @@ MIXED = Domain(
     ("no", "so", "yes"),
     "answer",
 )
+MAY_LACK = Domain(
+    (
+        Continuous("age", 0, 100, missing=True),
+        Categorical("job", ("a", "b"), missing=True, unknown="other"),
+        Categorical("zip", (3, 4), unknown="other"),
+        Continuous("day", "2001-01-01", "2002-01-01", missing=True),  # type: ignore[arg-type]
+    ),
+    ("no", "yes"),
+)
 DOMAINS = {
     "the auditor's": DOMAIN,
+    "with what may be missing": MAY_LACK,
     "mixed": MIXED,
     "one category": MIXED.subset("job"),
     "one number": MIXED.subset("age"),
@@ -61,6 +71,10 @@ DOMAINS = {
 def test_every_kind_gives_neighbours_over_every_domain(name: str, relation: str) -> None:
     domain = DOMAINS[name]
     for kind in KINDS:
+        if kind == "missing" and domain != MAY_LACK:
+            with pytest.raises(ValueError, match="the domain allows no missing or unlisted value"):
+                made(relation, domain=domain, kinds=[kind])
+            continue
         found = made(relation, domain=domain, kinds=[kind])
         assert found, kind
         for pair in found[:: 1 + 9 * (kind == "rare")]:
@@ -102,11 +116,11 @@ def own_record(pair: Pair) -> tuple[Any, ...]:
 def test_pairs_are_few_and_equal_first_data_sets_are_shared(relation: str) -> None:
     for domain in DOMAINS.values():
         found = made(relation, domain=domain)
-        assert 40 < len(found) < 95
+        assert 40 < len(found) < 100 + 20 * (domain == MAY_LACK)
         if domain.n_attributes > 1:
             assert len({pair.name for pair in found}) == len(found)
         keys = {(pair.domain, *row_keys(pair.first, labels=True)) for pair in found}
-        assert len({id(pair.first) for pair in found}) == len(keys) <= 40
+        assert len({id(pair.first) for pair in found}) == len(keys) <= 44 + 10 * (domain == MAY_LACK)
     alone = KINDS["meeting"](relation, MIXED, np.random.default_rng(0))  # broken twin: as the kinds make them
     assert len({id(pair.first) for pair in alone}) == len(alone)
 
@@ -116,7 +130,7 @@ def crossed(pair: Pair) -> set[tuple[str, int]]:
     sizes = len(pair.first[1]), len(pair.second[1])
     return {
         (way, 2**k)
-        for k in range(1, 9)
+        for k in range(1, 16)
         for way, size in zip(("beyond", "up to"), sizes, strict=True)
         if size == 2**k
     }
@@ -124,8 +138,35 @@ def crossed(pair: Pair) -> set[tuple[str, int]]:
 
 def test_sizes_cross_powers_of_two() -> None:
     ways = set().union(*map(crossed, made(kinds=["duplicates", "large"])))
-    assert {("up to", 2**k) for k in range(1, 7)} | {("beyond", 2**k) for k in (2, 4, 5, 8)} <= ways
+    assert {("up to", 2**k) for k in (*range(1, 9), 15)} | {("beyond", 2**k) for k in (2, 4, 5, 8)} <= ways
     assert not set().union(*map(crossed, made(kinds=["bounds", "lone"])))  # broken twin
+
+
+def absent(part: Any, name: str) -> tuple[int, int]:
+    """Numbers of records without a value of an attribute, and with one that is not listed."""
+    column, attribute = part[0][name], next(a for a in MAY_LACK.attributes if a.name == name)
+    known = attribute.values if isinstance(attribute, Categorical) else column.dropna().tolist()
+    return int(column.isna().sum()), int((column.notna() & ~column.isin(known)).sum())
+
+
+@pytest.mark.parametrize("relation", NEIGHBOURS)
+def test_what_may_be_missing_is_missing_once_often_and_beside_extreme_records(relation: str) -> None:
+    found = made(relation, domain=MAY_LACK, kinds=["missing"])
+    assert len(found) == 4 * 5
+    for name in ("age", "job", "day"):
+        mine = [pair for pair in found if pair.name.startswith(f"{name} is missing")]
+        counts = [[absent(part, name)[0] for part in (pair.first, pair.second)] for pair in mine]
+        assert counts == [[0, 1], [4, 5], [4, 4], [4, 4]]
+    for name in ("job", "zip"):
+        mine = [pair for pair in found if pair.name.startswith(f"{name} is other")]
+        counts = [[absent(part, name)[1] for part in (pair.first, pair.second)] for pair in mine]
+        assert counts == [[0, 1], [4, 5], [4, 4], [4, 4]]
+    ages = [{pair.second[0]["age"].iloc[0] for pair in found if pair.name.endswith(f"the {end} end")} for end in
+            ("lower", "upper")]  # fmt: skip
+    assert ages == [{0.0}, {100.0}]
+    # Broken twin: the other kinds have all values.
+    for pair in made(relation, domain=MAY_LACK, kinds=["structured", "ends", "large"]):
+        assert [absent(part, a) for part in (pair.first, pair.second) for a in pair.first[0]] == [(0, 0)] * 8
 
 
 def classes_of(pair: Pair) -> tuple[set[Any], set[Any]]:

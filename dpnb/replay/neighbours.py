@@ -34,7 +34,7 @@ def takes_people(estimator: Any) -> bool:
 
 def sizes_of(first: Any, second: Any) -> str:
     """Two data sets in words, where nobody gave them a name."""
-    return f"{len(first[1])} and {len(second[1])} records"
+    return f"{len(first[1])} against {len(second[1])} records"
 
 
 def unit_of(part: Any) -> Unit:

@@ -105,7 +105,9 @@ def with_notes(sides: Sequence[Sequence[Seen]]) -> tuple[list[Floats], Texts]:
 def check_some_succeed(sides: Sequence[Sequence[Seen]]) -> None:
     """Raise AttackError if no run on any data set gave an observation."""
     if not any(len(row) for rows in sides for row, _ in rows):
-        why = next((notes[1] for rows in sides for _, notes in rows if notes[1]), "nothing was observed")
+        why = next(
+            (notes.texts[1] for rows in sides for _, notes in rows if notes.texts[1]), "nothing was observed"
+        )
         raise AttackError(f"all {sum(map(len, sides))} runs failed on both data sets: {why}")
 
 

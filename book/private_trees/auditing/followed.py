@@ -104,5 +104,5 @@ def scan_by_replay(estimator: Any, first: Data, second: Data) -> list[ScanFindin
             path=path,
             holds=holds,
         )
-        for path, holds, values in explained(differing([published], [other]), first, second)
+        for path, holds, values in explained(differing([published], [other]), first, second, publish)
     ]

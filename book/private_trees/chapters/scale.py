@@ -179,7 +179,8 @@ def check_cores(at: Seconds, costs: Mapping[str, PassCost]) -> None:
     observe("scale-strong", "on ten million records the second core makes the booster {:.2f} times as fast and the "
             "tree {:.2f} times", lambda most: 1 < min(most) <= max(most) < 2, most, says=most)
     weak = [at[name, ten // 2, 1] / at[name, ten, 2] for name in costs]
-    observe("scale-weak", "weak scaling reaches {:.2f} and {:.2f}", lambda w: 0.5 < min(w) <= max(w) < 1.05, weak, says=weak)
+    observe("scale-weak", "weak scaling reaches {:.2f} and {:.2f}",
+            lambda w: 0.5 < min(w) <= max(w) < 1.05, weak, says=weak)
     observe("scale-small", "On one million records the second core brings {:.2f} times to the booster and {:.2f} to "
             "the tree", lambda g: 1 < min(g) <= max(g) < 2, [gain[name, one] for name in costs],
             says=[gain[name, one] for name in costs])

@@ -5,7 +5,8 @@ Each is a tree of fixed shape (public cells of one attribute) with noisy class c
 has the defect that it says and no other. What it says is the defect, and the pair of neighbours that shows it. The
 table states the largest privacy loss there, with a δ the least ε that holds with that δ; ∞ means that some output is
 possible on one data set and not on the other. A subject with a ``kind`` is new: it was written before today's auditor,
-from what goes wrong in real programs. On the others the auditor was developed.
+from what goes wrong in real programs. On the others the auditor was developed. A third wave stands in
+``audit_subjects_third``.
 """
 
 # ruff: noqa: E501 - the table
@@ -21,7 +22,7 @@ import weakref
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -58,9 +59,16 @@ def geometric(rng: np.random.Generator, rate: float, shape: tuple[int, ...]) -> 
 
 def discrete_gaussian(rng: np.random.Generator, sigma: float, shape: tuple[int, ...]) -> Any:
     """Whole numbers k with probabilities in proportion to exp(-k²/2σ²); what is beyond 20 σ no draw reaches."""
+    support, up_to = gaussian_law(sigma)
+    return support[np.searchsorted(up_to, rng.random(shape))]
+
+
+@cache
+def gaussian_law(sigma: float) -> tuple[Any, Any]:
+    """Whole numbers within 20 σ, and the probabilities that a draw is at most each of them."""
     support = np.arange(-math.ceil(20 * sigma), math.ceil(20 * sigma) + 1)
     up_to = np.exp(-((support / sigma) ** 2) / 2).cumsum()
-    return support[np.searchsorted(up_to / up_to[-1], rng.random(shape))]
+    return support, up_to / up_to[-1]
 
 
 def shares_of(counts: Any) -> Any:
@@ -532,35 +540,44 @@ class Subject:
     name: str  # the subject in few words
     factory: Callable[[], Any]  # returns an unfitted estimator
     loss: float = INF  # largest privacy loss in the relation
-    # Where the defect shows: "outputs", "fitted object", "generator", "low bits" or "exception"; empty if
-    # there is none.
+    # Where the defect shows: "outputs", "fitted object", "generator", "low bits", "exception", "printed" or
+    # "time"; empty if there is none.
     channel: str = "outputs"
     neighbours: str = ADD  # relation of the claim
     claimed: float = CLAIM  # the ε
     delta: float = 0.0  # the δ
     kind: str = ""  # of the defect, or "honest", in a new subject
+    unit: str = "record"  # whom the claim protects, a "record" or a "person"
+    domain: Domain | None = None  # that its estimators come with, if they need one of their own
 
     @property
     def broken(self) -> bool:
         return self.loss > self.claimed
 
 
-ABOUT = {"loss", "channel", "neighbours", "delta", "kind"}
+ABOUT = {"loss", "channel", "neighbours", "delta", "kind", "unit", "domain"}
 
 
-def subject(name: str, *of: type, says: str = "", **given: Any) -> Subject:
+def subject(
+    name: str, *of: type, says: str = "", home: dict[str, Any] | None = None, **given: Any
+) -> Subject:
     """A subject of a class, or, if it says something, of a subclass with other members.
 
-    Such a class stands in this module, for its models have to be pickled.
+    Such a class stands in this module, or in the one whose names are in ``home``, for its models have to be pickled.
     """
+    home = globals() if home is None else home
     about = {key: given.pop(key) for key in ABOUT & set(given)}
     kind: Any = of[0] if of else Honest
     if says:
         title = "".join(filter(str.isalnum, name.title()))
-        kind = type(title, of or (Honest,), given | {"__doc__": says, "__module__": __name__})
-        globals()[title] = kind
-    if about.get("neighbours"):
-        kind = partial(kind, neighbours=about["neighbours"])
+        if title in home:
+            raise ValueError(f"a class {title} is there already: give the subject another name")
+        kind = home[title] = type(
+            title, of or (Honest,), given | {"__doc__": says, "__module__": home["__name__"]}
+        )
+    parameters = {key: about[key] for key in ("neighbours", "domain") if about.get(key)}
+    if parameters:
+        kind = partial(kind, **parameters)
     return Subject(name, kind, **about)
 
 

@@ -219,17 +219,22 @@ def fits(subject: Subject, rows: Rows, seeds: range) -> Iterator[Any]:
 
 
 def refuted(subject: Subject, witness: Witness) -> bool:
-    """Whether P(event | second) > e^ε P(event | first) + δ, which a claim that holds rules out.
-
-    Two Clopper-Pearson bounds err with probability 5e-7 each, so that a claim that holds is refuted for one seed in a
-    million.
-    """
+    """Whether the event is so much more probable on the second data set that the claim is wrong."""
     runs = witness.runs
     seeds = range(runs), range(runs, 2 * runs)
     a, b = (
         sum(bool(witness.event(model)) for model in fits(subject, *side))
         for side in zip((witness.first, witness.second), seeds, strict=True)
     )
+    return exceeds(subject, a, b, runs)
+
+
+def exceeds(subject: Subject, a: int, b: int, runs: int) -> bool:
+    """Whether P(event | second) > e^ε P(event | first) + δ, which a claim that holds rules out.
+
+    Two Clopper-Pearson bounds, for b and a of so many runs, err with probability 5e-7 each, so that a claim that holds
+    is refuted for one seed in a million.
+    """
     upper = beta.isf(5e-7, a + 1, runs - a) if a < runs else 1.0
     lower = beta.ppf(5e-7, b, runs - b + 1) if b else 0.0
     return bool(lower > math.exp(subject.claimed) * upper + subject.delta)

@@ -171,11 +171,28 @@ def _load(name: str, *, jobs: int) -> Callable[[], Any]:
     lacking = [method for method in ("fit", "predict") if not callable(getattr(model, method, None))]
     if lacking or isinstance(model, type):
         what = "a class, not an object" if isinstance(model, type) else f"no {' and no '.join(lacking)}"
+        hint = "" if isinstance(model, type) else _adapter(type(model).__name__, model)
         raise MisuseError(
-            f"{name}() returned {type(model).__name__} with {what}: expected an unfitted estimator"
+            f"{name}() returned {type(model).__name__} with {what}: expected an unfitted estimator{hint}"
         )
     made: Callable[[], Any] = factory
     return made
+
+
+def _adapter(kind: str, model: Any) -> str:
+    """The line that makes an estimator of what is none."""
+    named = {"predict": "transform", "fit": "train"}
+    lacking = [
+        f"{method}={other!r}"
+        for method, other in named.items()
+        if not callable(getattr(model, method, None)) and callable(getattr(model, other, None))
+    ]
+    line = (
+        f"adapted({kind}, {', '.join(lacking)})"
+        if lacking
+        else f"adapted({kind}, predict=…), with its own names"
+    )
+    return f"; for another one, dpaudit.{line}"
 
 
 @contextmanager

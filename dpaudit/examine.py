@@ -207,8 +207,7 @@ def reason(factory: Callable[[], Any], pair: Pair, finding: Finding, *, seed: in
         if shown[0] != shown[1]:
             reasons.append(f"{what} read off the data, {shown[0]} on D and {shown[1]} on D′")
     warning = "PrivacyLeakWarning: "
-    told = [text for texts in (notes.texts, more.texts) for text in texts]
-    leaks = [text.partition(warning)[2] for text in told if warning in text]
+    leaks = [text.partition(warning)[2] for text in (*notes.texts, *more.texts) if warning in text]
     if leaks:
         reasons.append(f"the fit itself warns of what it read off the data: {leaks[0]}")
     if any(name in finding.event for name in CHANNELS):

@@ -25,7 +25,8 @@ from .pairs import Pair
 MOST_ENTRIES = 64  # of an array that are looked at one by one, the first ones
 MOST_BITS = 32
 MOST_COLUMNS = 1_200  # of a layout; answers and what lies near the surface of a model come first
-ANSWERS = "answers"
+ANSWERS, NUMBERS = "answers", "numbers in answer"
+DISTINCT = "number of distinct answers"
 BITS = "last bits of "
 
 
@@ -57,7 +58,7 @@ class Look:
             size += len(numbers)
 
         answers = self.answers(model)
-        add(ANSWERS, answers.shape, answers)
+        add(NUMBERS if self.answers.of_numbers(model) else ANSWERS, answers.shape, answers)
         facts = contents(model, surface=True).facts
         labels = np.asarray(model.predict(self.answers.queries))
         facts["type of the predicted labels"] = np.asarray(labels.dtype.kind, object)
@@ -80,6 +81,9 @@ class Look:
         """Names of the numbers of a block."""
         if path == ANSWERS:
             return self.answers.names(shape[0])
+        if path == NUMBERS:
+            each = shape[0] // len(self.answers.queries)
+            return [*(f"number {i % each} of query {i // each}" for i in range(shape[0] - 1)), DISTINCT]
         if not shape:
             return [path]
         shown = islice(np.ndindex(shape), MOST_ENTRIES)
@@ -194,8 +198,8 @@ class BlackBox:
 
     def __call__(self, model: Any) -> Floats:
         """Answers of a fitted model, (queries · classes + 1,)."""
-        if not self.classes:
-            answers = np.asarray(model.predict(self.queries), float).reshape(-1, 1)
+        if self.of_numbers(model):
+            answers = np.asarray(model.predict(self.queries), float).reshape(len(self.queries), -1)
         elif hasattr(model, "predict_proba"):
             known = list(getattr(model, "classes_", self.classes))
             table = np.asarray(model.predict_proba(self.queries), float)
@@ -210,6 +214,12 @@ class BlackBox:
         distinct = len(np.unique(answers, axis=0))
         return np.append(answers.ravel(), float(distinct))
 
+    def of_numbers(self, model: Any) -> bool:
+        """Whether a model answers by numbers, one a query where they are predicted, more if it transforms records."""
+        if not self.classes or hasattr(model, "predict_proba"):
+            return not self.classes
+        return np.ndim(model.predict(self.queries)) == 2
+
     def names(self, width: int) -> list[str]:
         """Names of ``width`` observed numbers."""
         count = len(self.queries)
@@ -217,7 +227,7 @@ class BlackBox:
             numbers = [f"{'label' if self.classes else 'number'} of query {i}" for i in range(count)]
         else:
             numbers = [f"P({label} | query {i})" for i in range(count) for label in self.classes]
-        return [*numbers, "number of distinct answers"]
+        return [*numbers, DISTINCT]
 
 
 def black_box(first: Data, second: Data) -> BlackBox:

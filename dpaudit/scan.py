@@ -89,7 +89,7 @@ def scan(
         facts, bound, fits = constant_on_each(run, asked, most_runs=most_runs)
         if len(failed) == fits and not facts:
             raise AttackError(f"all {fits} fits failed, the last one with {failed[-1][()]}")
-        told = explained(facts, first, second, lambda data: facts_of(factory, data, asked.seed))
+        words = explained(facts, first, second, lambda data: facts_of(factory, data, asked.seed))
         secrets = list(_secrets(factory, first, asked.seed))
     each = fits // 2
     found = [
@@ -101,7 +101,7 @@ def scan(
             lower_bound=bound,
             trials=fits,
         )
-        for path, holds, values in told
+        for path, holds, values in words
     ]
     return found + [
         make(path=path, holds=holds, event=event, given=given, lower_bound=math.inf, confidence=1.0)

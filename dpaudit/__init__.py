@@ -1,4 +1,4 @@
-"""The auditor of privacy claims: fits on worst-case neighbours, scans, noise drawn again, and bets."""
+"""The auditor of privacy claims: fits on worst-case neighbours, scans, noise drawn again, replays, and bets."""
 
 from dpnb import terminal  # noqa: F401 - first, for it takes charge of a command while the others load
 
@@ -9,6 +9,7 @@ from .examine import Examination, examine
 from .files import own_pair
 from .fits import AttackError
 from .generators import generators
+from .libraries import library_replay
 from .look import black_box, sights
 from .monitor import Monitor, MonitoredFinding
 from .pairs import families, pairs
@@ -30,6 +31,7 @@ __all__ = [
     "examine",
     "families",
     "generators",
+    "library_replay",
     "own_pair",
     "pairs",
     "released",

@@ -52,7 +52,8 @@ def assert_private(
 ) -> list[Finding]:
     """Fail a test if a privacy claim can be refuted within some seconds.
 
-    Fitted models are searched for what they should not hold, and their noise is drawn again with the clock stopped.
+    Fitted models are searched for what they should not hold, and their noise is drawn again with the clock stopped. If
+    a fit calls the mechanisms of a library that :mod:`dpaudit.primitives` knows, their calls are replayed.
     Then all pairs of neighbours are tried, and bets are made on the most promising ones, by anything that a fit shows:
     answers, numbers, texts, last bits, sizes, errors, what it prints and logs, outputs that come up again. The bets
     stop when the claim is refuted. The instruments share the error that ``confidence`` allows (Bonferroni).

@@ -443,6 +443,11 @@ def _notes(options: argparse.Namespace, found: Audited) -> list[str]:
             "The replay took the bootstrap bags as known. With secret bags the loss can be smaller: "
             "a finite loss of this kind does not count against the claim."
         )
+    if any(one.instrument == "library" and one.flagged and one.given for one in findings):
+        notes.append(
+            "What was found in the calls of a library's mechanisms holds for somebody who sees what it is given. It "
+            "shows what a proof overlooks, or which line is wrong, and does not count against the claim by itself."
+        )
     if not any(isinstance(one, ScanFinding) for one in findings):
         notes.append("The scans found nothing in the fitted models that the claim does not allow.")
     bets = found.examined.bets

@@ -1,4 +1,4 @@
-"""An audit with all instruments, which looks into models, draws the noise again, and bets on all pairs."""
+"""An audit with all instruments: it looks into models, draws the noise again, replays calls, and bets on all pairs."""
 
 from __future__ import annotations
 
@@ -21,11 +21,13 @@ from .adapters import OnDomain
 from .fits import CHANNELS, AttackError, Sample
 from .generators import generators
 from .hunt import Bets, Hunt
+from .libraries import library_replay
 from .pairs import DOMAIN, NUMBERS, Pair
 from .scan import scan
 from .settings import AuditSettings, shared
 
 SUSPECTS = 20  # pairs that are scanned because nothing changed in something; chance ones cost six fits each
+REPLAYED = 4  # pairs whose calls of other people's mechanisms are replayed, besides those that are scanned
 
 
 def own_domain(model: Any) -> Domain:
@@ -100,6 +102,22 @@ def noise(case: Case) -> Findings:
     yield case.look(generators, case.tried[0])
 
 
+def libraries(case: Case) -> Findings:
+    """Replay the calls of another library's mechanisms on a few pairs, if a fit makes any; a line is told once."""
+    known: set[tuple[str, str]] = set()
+    quiet: list[Finding] = []
+    well_formed = [pair for pair in (*case.first, *case.tried[:REPLAYED]) if not pair.malformed]
+    for pair in {id(pair): pair for pair in well_formed}.values():
+        skipped, found = len(case.skipped), case.look(library_replay, pair)
+        if not found and len(case.skipped) == skipped:
+            break
+        flagged: list[Any] = [one for one in found if one.flagged]
+        quiet += found if not flagged else []
+        yield [one for one in flagged if one.violated or (one.what, one.place) not in known]
+        known |= {(one.what, one.place) for one in flagged}
+    yield sorted(quiet, key=lambda finding: finding.lower_bound)[-1:]
+
+
 def bets(case: Case) -> Findings:
     """Scout all pairs, scan those that look odd, and bet; what these have shown is taken down in the end."""
     done = {id(pair) for pair in case.first}
@@ -111,16 +129,17 @@ def bets(case: Case) -> Findings:
         case.hunt.go_on()
 
 
-INSTRUMENTS: tuple[Instrument, ...] = (scans, noise, bets)
+INSTRUMENTS: tuple[Instrument, ...] = (scans, noise, libraries, bets)
 
 
 def examine(factory: Callable[[], Any], tried: Sequence[Pair], settings: AuditSettings) -> Examination:
-    """Look into fitted models, draw the noise again, and bet; stops when an instrument refutes the claim.
+    """Look into fitted models, draw the noise again, replay calls, and bet; stops when an instrument refutes the claim.
 
-    The bets take half of what the confidence allows to err, and the scans share the other half (Bonferroni). A few
-    pairs are scanned before the bets, others if something on them never changes; a scan takes some tens of fits beside
-    those of the settings. One that finds no fit that succeeds is skipped, for the bets try other pairs. Bets end with
-    the fits, with the time, or with Ctrl-C; what was seen by then counts.
+    The bets take half of what the confidence allows to err, and the scans share the other half (Bonferroni); replays of
+    other people's mechanisms are exact. A few pairs are scanned and replayed before the bets, others if something on
+    them never changes; a scan takes some tens of fits beside those of the settings. One that finds no fit that succeeds
+    is skipped, for the bets try other pairs. Bets end with the fits, with the time, or with Ctrl-C; what was seen by
+    then counts.
 
     Parameters
     ----------

@@ -70,7 +70,7 @@ def again(finding: Finding, bets: Bets | None, *, subject: str, pairs: str) -> s
             f"print([sum({_condition(bets.plain)} for fit in side) for side in sides], 'of 500 fits on D and on D′')",
         ]
     else:
-        kind = "generators" if finding.instrument == "generators" else "scan"
+        kind = {"generators": "generators", "library": "library_replay"}.get(finding.instrument, "scan")
         tools = f"OnDomain, pairs, {kind}"
         body = [
             f"pair = next(pair for pair in tried if pair.name == {finding.pair!r})",

@@ -45,6 +45,7 @@ FOLDERS: dict[str, set[str]] = {
 FOLDERS["dpaudit"] = {
     "domain",
     "estimators",
+    "privacy",
     "replay",
 }  # it takes any estimator, and nothing in dpnb knows of it
 FOLDERS["private_trees"] = set(FOLDERS)

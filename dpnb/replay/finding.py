@@ -22,7 +22,7 @@ def relation_in_words(neighbours: str, unit: Unit) -> str:
 class Finding:
     """The result of an instrument on one pair of neighbours."""
 
-    # `"replay"`, `"exact"`, `"attack"`, `"betting"`, `"curve"`, `"one-run"`, `"scan"` or `"generators"`.
+    # `"replay"`, `"exact"`, `"attack"`, `"betting"`, `"curve"`, `"one-run"`, `"scan"`, `"generators"` or `"library"`.
     instrument: str
     subject: str  # name of the audited subject
     claimed: float  # the ε that the subject promises

@@ -15,7 +15,7 @@ import types
 import warnings
 import weakref
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -67,7 +67,7 @@ class Contents:
     generators: dict[str, Any] = field(default_factory=dict)
 
 
-def contents(model: Any, *, surface: bool = False) -> Contents:
+def contents(model: Any, *, surface: bool = False, only: Collection[str] = ()) -> Contents:
     """Walk everything that a fitted model holds or hands out.
 
     That is what attributes, slots, containers, arrays and tables hold, also behind closures, defaults, bound methods,
@@ -82,13 +82,14 @@ def contents(model: Any, *, surface: bool = False) -> Contents:
     model : any object; the paths begin with ``model``.
     surface : whether to leave out what takes long: what the model is exported as, its ``repr``, the length of its
         pickle, and what is in pickled bytes.
+    only : names of facts, with a star for every position; what does not lead to one of them is not walked. All if none.
 
     Raises
     ------
     ValueError
         If more than half a million objects are reachable.
     """
-    found = Contents()
+    found, wanted = Contents(), {_reached(name) for name in only}
     waiting: deque[tuple[str, Any]] = deque([("model", model)])
     waiting.extend(() if surface else _handed_out(model))
     seen: dict[int, Any] = {}  # also keeps what is looked into alive: an id is unique among the living only
@@ -107,7 +108,11 @@ def contents(model: Any, *, surface: bool = False) -> Contents:
                     f"more than {MOST_OBJECTS} objects are reachable from model, the last one at {path}: expected a "
                     "fitted model; fit a smaller one"
                 )
-            waiting.extend((path + step, inside) for step, inside in _steps(found.facts, path, value))
+            waiting.extend(
+                (path + step, inside)
+                for step, inside in _steps(found.facts, path, value)
+                if not wanted or _leads(path + step, wanted)
+            )
     found.facts |= _totals(found.facts)
     return found
 
@@ -126,6 +131,17 @@ def agree(a: Fact, b: Fact) -> Bools:
 def group(path: str) -> str:
     """The path with a star for every position."""
     return re.sub(r"\[\d+(?:, \d+)*\]", "[*]", path)
+
+
+def _reached(name: str) -> str:
+    """The path that leads to a fact, of which it may be a total, a length or the last bits."""
+    path = name.rpartition(" of ")[2]
+    return path.removeprefix("len(")
+
+
+def _leads(path: str, wanted: Collection[str]) -> bool:
+    begun = group(path)
+    return any(one.startswith(begun) for one in wanted)
 
 
 def _handed_out(model: Any) -> Steps:

@@ -206,7 +206,7 @@ FOLLOWED = {  # attributes of fitted models that are public unless they follow t
 class _Whole(Sample):
     """A sample that shows the fitted models themselves."""
 
-    def _observed(self, model: Any) -> Any:
+    def _observed(self, model: Any, *only: Any) -> Any:
         return model
 
 

@@ -64,12 +64,14 @@ class Sample:
     failures: bool = False
     timed: bool = False  # whether the seconds that a fit takes are part of it as well
 
-    def run(self, seed: int, number: int) -> Seen:
-        """What is seen of a fit; its number is for errors."""
+    def run(self, seed: int, number: int, *only: Any) -> Seen:
+        """What is seen of a fit; its number is for errors, and more is for what observes it."""
         with kept_generators():
             seed_globals(seed)  # subjects that draw from them would repeat themselves in forked processes
             try:
-                return self._noted(seed) if self.failures else (self._observed(self._fitted(seed)), SILENT)
+                if self.failures:
+                    return self._noted(seed, *only)
+                return self._observed(self._fitted(seed), *only), SILENT
             except AttackError:
                 raise
             except Exception as error:
@@ -82,7 +84,7 @@ class Sample:
         fitted_on(model, self.data)
         return model
 
-    def _noted(self, seed: int) -> Seen:
+    def _noted(self, seed: int, *only: Any) -> Seen:
         """What is observed of one fit, nothing if it failed, and what it raised and told."""
         observed: Any = np.empty(0)
         what, raised, began, seconds = "fit", ("", ""), time.perf_counter(), math.nan
@@ -91,7 +93,7 @@ class Sample:
                 model = self._fitted(seed)
                 seconds = time.perf_counter() - began
                 what = "the fitted model"
-                observed = self._observed(model)
+                observed = self._observed(model, *only)
             except AttackError:
                 raise
             except Exception as error:
@@ -99,7 +101,7 @@ class Sample:
                 raised = kind, f"{kind}: {brief(error)}"
         return observed, Notes(_told(raised, heard), seconds if self.timed else math.nan)
 
-    def _observed(self, model: Any) -> Any:
+    def _observed(self, model: Any, *only: Any) -> Any:
         observed = np.asarray(self.observe(model), float)
         if observed.ndim != 1:
             raise AttackError(f"observe returned shape {observed.shape}: expected one-dimensional numbers")
@@ -161,11 +163,13 @@ def _prepare(samples: Sequence[Sample]) -> None:
     _samples = samples
 
 
-def _run(place: int, seed: int, number: int) -> Seen:
-    return _samples[place].run(seed, number)
+def _run(place: int, *run: Any) -> Seen:
+    return _samples[place].run(*run)
 
 
-Runs = Sequence[tuple[int, int, int]]  # place of the sample, seed and number of each run
+Runs = Sequence[
+    tuple[Any, ...]
+]  # place of the sample, seed and number of each run, and what else `run` takes
 
 
 @contextmanager
@@ -185,7 +189,7 @@ def fitting(
     """
     check_count("jobs", jobs, low=1)
     if jobs == 1:
-        yield lambda runs: (samples[place].run(seed, number) for place, seed, number in runs)
+        yield lambda runs: (samples[place].run(*run) for place, *run in runs)
         return
     try:
         pickle.dumps(samples)

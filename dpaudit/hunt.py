@@ -16,18 +16,26 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from dpnb.arrays import Floats
 
+from .contents import group
 from .events import OutputEvent
 from .fits import NOTED
 from .monitor import Monitor, MonitoredFinding
 from .pairs import Pair
 from .scout import SCOUTS, Scout, Tried, tables
 from .settings import AuditSettings
-from .signs import signs
+from .signs import signs, telling
 from .words import asked_for, texts_in, words_of
 
 RESERVE = 0.5  # of the wealth, for rounds after the first
+MOST_BLOCKS = 100  # of a fit's numbers that are looked at each time; more take longer than many fits
+MOST_FOLLOWED = 30  # columns, at each point of the claim, whose names are followed then
+ENOUGH = 16  # fits on each data set that choose them: no chance column parts so many
+
+Sides = tuple[list[Floats], list[Floats]]  # rows on D and on D′
 
 
 class Plain(NamedTuple):
@@ -42,6 +50,13 @@ class Plain(NamedTuple):
     def __str__(self) -> str:
         (k, n), (l, m) = self.on_first, self.on_second  # noqa: E741
         return f"{self.words}: {k} of {n} fits on D, {l} of {m} on D′"
+
+
+class FewNames(NamedTuple):
+    """What is looked at of the fits on one pair, by names with stars, and all that is known of it."""
+
+    only: frozenset[str]
+    rows: Sides
 
 
 @dataclass(frozen=True)
@@ -68,6 +83,7 @@ class Hunt:
         self.game = Monitor(names=self._names, tell=self._tell, reserve=RESERVE, **vars(settings))
         self.scout = Scout(factory, pairs, settings, points=self.game.points)
         self._playing, self._rate = -1, -math.inf  # growth of log wealth a fit, by the last bets
+        self._followed: dict[int, FewNames] = {}  # by pair, where a look takes long
 
     def _names(self, width: int) -> list[str]:
         return self.scout.view.names[:width]
@@ -86,14 +102,42 @@ class Hunt:
         game, until = self.game, self.game.runs + fits
         if self._playing < 0 or game.gain < 1 or not self._stays():
             self._playing = self.scout.leader
-            game.turn(self.scout.known(self._playing))
+            game.turn(self._known)
         staying = True
         while staying and game.runs < until and not game.refuted and self.scout.allowance.left >= 1:
-            known, runs, wealth = sum(map(len, self.scout.known(self._playing))), game.runs, game.gain
+            self._look_closely()
+            known, runs, wealth = sum(map(len, self._known)), game.runs, game.gain
             self._play(int(min(known, until - game.runs, self.scout.allowance.left)))
             self._rate = math.log(game.gain / wealth) / max(game.runs - runs, 1) if wealth else -math.inf
             self.scout.judge([self._playing])
             staying = self._stays()
+
+    @property
+    def _known(self) -> Sides:
+        """Rows of the pair that is played on."""
+        followed = self._followed.get(self._playing)
+        return followed.rows if followed else self.scout.known(self._playing)
+
+    def _look_closely(self) -> None:
+        """Where a look takes long and enough is known, look only at what tells most from now on.
+
+        A name tells with all its positions, so that a leaf of a tree is followed in all trees.
+        """
+        view, known = self.scout.view, self._known
+        if view.blocks <= MOST_BLOCKS or self._playing in self._followed or min(map(len, known)) < ENOUGH:
+            return
+        first, second = tables(known)
+        looks = [*self.game.points, (0.0, 0.0)]
+        best = {
+            j
+            for e, d in looks
+            for j in telling(first, second, epsilon=e, delta=d, most=MOST_FOLLOWED).tolist()
+        }
+        only = frozenset(group(view.names[j]) for j in best)
+        seen = [j < len(NOTED) or "query" in name or group(name) in only for j, name in enumerate(view.names)]
+        rows = tuple([np.where(seen[: len(row)], row, np.nan) for row in side] for side in known)
+        self._followed[self._playing] = FewNames(only, (rows[0], rows[1]))
+        self.game.follow(self._known)
 
     def _stays(self) -> bool:
         """Whether the pair that is played on leads, or has gained more by its last bets than the leader promises."""
@@ -106,7 +150,9 @@ class Hunt:
         at_once = 1 if self.scout.settings.jobs == 1 else 16 * self.scout.settings.jobs
         while game.runs < until and not game.refuted and self.scout.allowance.left >= 1:
             tossed = list(game.ahead(min(at_once, until - game.runs)))
-            for side, row in zip(tossed, self.scout.fits([sides[side] for side in tossed]), strict=True):
+            only = self._followed[self._playing].only if self._playing in self._followed else frozenset[str]()
+            rows = self.scout.fits([sides[side] for side in tossed], only)
+            for side, row in zip(tossed, rows, strict=True):
                 game.add(side, row)
                 self._bar.set_postfix_str(self._progress(), refresh=False)
                 if game.refuted:
@@ -128,7 +174,10 @@ class Hunt:
     def bets(self) -> Bets:
         """What was found so far."""
         place = self.scout.leader if self._playing < 0 else self._playing
-        pair, known = self.scout.pairs[place], self.scout.known(place)
+        pair, known = (
+            self.scout.pairs[place],
+            self._known if place == self._playing else self.scout.known(place),
+        )
         return Bets(
             finding=replace(self.game.finding(), pair=pair.name),
             pair=pair,

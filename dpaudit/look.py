@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from dpnb.arrays import Floats, Ints
 
 from .adapters import OnDomain
-from .contents import TOTALS, contents
+from .contents import TOTALS, contents, group
 from .fits import NOTED, Data, Sample, Seen, Texts, drawn, number_of, side_by_side
 from .pairs import Pair
 
@@ -44,8 +44,8 @@ class Look:
 
     answers: BlackBox  # the model's answers to queries
 
-    def __call__(self, model: Any) -> Sight:
-        """What a fitted model shows."""
+    def __call__(self, model: Any, only: frozenset[str] = frozenset()) -> Sight:
+        """What a fitted model shows: its answers, and all else, or what stands under some names with stars."""
         blocks: list[tuple[str, tuple[int, ...]]] = []
         parts: list[Floats] = []
         texts: dict[int, str] = {}
@@ -59,12 +59,15 @@ class Look:
 
         answers = self.answers(model)
         add(NUMBERS if self.answers.of_numbers(model) else ANSWERS, answers.shape, answers)
-        facts = contents(model, surface=True).facts
+        facts = contents(model, surface=True, only=only).facts
         labels = np.asarray(model.predict(self.answers.queries))
         facts["type of the predicted labels"] = np.asarray(labels.dtype.kind, object)
         for path, fact in facts.items():
             if path.startswith(TOTALS[-1]) or path.endswith("random_state"):
                 continue  # a text that says no more than the numbers do, or what the auditor has set itself
+            name = group(path + "[0]" * bool(fact.ndim))
+            if only and not {name, BITS + name} & only:
+                continue
             if fact.dtype.kind in "biuf":
                 numbers = fact.reshape(-1)[:MOST_ENTRIES].astype(float)
                 add(path, fact.shape, numbers)
@@ -93,8 +96,8 @@ class Look:
 class LookedAt(Sample):
     """A sample of which each fit shows a :class:`Sight`."""
 
-    def _observed(self, model: Any) -> Any:
-        return self.observe(model)
+    def _observed(self, model: Any, *only: Any) -> Any:
+        return self.observe(model, *only)
 
 
 @dataclass
@@ -103,6 +106,7 @@ class Columns:
 
     names: list[str] = field(default_factory=lambda: list(NOTED))
     texts: Texts = field(default_factory=dict)
+    blocks: int = 0  # of a fit, at most; each takes time
     _known: dict[str, int] = field(default_factory=dict)
     _places: dict[tuple[Any, ...], Ints] = field(default_factory=dict)
 
@@ -116,6 +120,7 @@ class Columns:
         shown, notes = seen
         if not isinstance(shown, Sight):
             return side_by_side((np.empty(0), notes), self.texts)
+        self.blocks = max(self.blocks, len(shown.blocks))
         key = shown.blocks, len(look.answers.queries)
         if key not in self._places:
             self._places[key] = self._placed(shown, look)

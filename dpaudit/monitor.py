@@ -96,6 +96,11 @@ class Monitor:
         self.learner.forget(kept)
         self._learn()
 
+    def follow(self, kept: tuple[list[Floats], list[Floats]]) -> None:
+        """Learn from these outputs of the same pair, and those to come; parameters as of :meth:`turn`."""
+        self.learner.kept = kept
+        self._learn()
+
     def ahead(self, count: int) -> list[int]:
         """Data sets of the next ``count`` runs."""
         if (more := count - len(self._tossed)) > 0:

@@ -126,10 +126,13 @@ class Scout:
             self.allowance.begin()
             yield self._bar
 
-    def fits(self, places: Sequence[int]) -> Iterator[Floats]:
-        """Fit these data sets, each fit with a seed of its own, and tell what is seen of each as a row."""
+    def fits(self, places: Sequence[int], only: frozenset[str] = frozenset()) -> Iterator[Floats]:
+        """Fit these data sets, each fit with a seed of its own, and tell what is seen of each as a row.
+
+        With ``only``, that is answers, what a fit tells beside, and what stands under these names.
+        """
         seeds = self._seeds.integers(2**32, size=len(places)).tolist()
-        runs = [(place, seed, i) for i, (place, seed) in enumerate(zip(places, seeds, strict=True))]
+        runs = [(place, seed, i, only) for i, (place, seed) in enumerate(zip(places, seeds, strict=True))]
         for place, seen in zip(places, self._made(runs), strict=True):
             self.allowance.fits += 1
             self._counts[place] += 1

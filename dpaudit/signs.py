@@ -144,7 +144,7 @@ def _promise(counts: Floats, *, epsilon: float, delta: float) -> Promise:
     """What an event promises by how often it came up; nothing, if it was not looked for on both sides."""
     runs = counts[:, 1]
     if not runs.all():
-        return Promise(0.0, 0.0)
+        return NO_PROMISE
     p, q = counts[:, 0] / runs
     near, far = 2 * np.sqrt(counts[:, 0] + 0.5) / runs  # two standard deviations, or more
     return Promise(

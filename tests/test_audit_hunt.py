@@ -22,10 +22,12 @@ from scipy.stats import binom
 
 from dpaudit import AttackError, AuditSettings, Monitor, examine, families, rules, sights
 from dpaudit import cli as audit_main
+from dpaudit import hunt as hunting
 from dpaudit import pairs as made
 from dpaudit import scout as scouting
 from dpaudit.betting import CoinGame, gaussian_delta
 from dpaudit.cli import main
+from dpaudit.contents import agree, contents
 from dpaudit.events import OutputEvent
 from dpaudit.examine import reason
 from dpaudit.fits import NOTED, RAISED, SILENT, fitting
@@ -483,6 +485,56 @@ def test_failures_have_columns_and_nothing_else() -> None:
     assert set(found) == {*NOTED[:10], f"number 1 of {RAISED}"}
     assert "KeyError: 9" in found[RAISED]
     assert found[f"number 1 of {RAISED}"] == 9
+
+
+class Many(Counts):
+    """Holds many noisy numbers, of which one has a fifth of the noise."""
+
+    def fit(self, X: Any, y: Any) -> Many:
+        rng = np.random.default_rng(np.random.randint(2**31))  # noqa: NPY002 - seeded by the auditor
+        vars(self).update({f"number_{i}": rng.normal() for i in range(150)})
+        self.last = [len(X) + rng.normal() / 5]
+        return self
+
+    def predict(self, X: Any) -> list[int]:
+        return [0] * len(X)
+
+
+def test_where_a_look_takes_long_few_things_are_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried, sizes = made(kinds=["duplicates"])[:4], []
+    row = Columns.row
+
+    def counted(columns: Columns, shown: Any, look: Look) -> Any:
+        sizes.append(len(shown[0].blocks))
+        return row(columns, shown, look)
+
+    monkeypatch.setattr(Columns, "row", counted)
+    hunt = hunted(Many, tried, runs=400, seed=1)
+    assert hunt.game.refuted
+    followed = hunt._followed[hunt._playing]
+    assert "model.last[*]" in followed.only
+    assert min(map(len, followed.rows)) > hunting.ENOUGH
+    assert max(sizes) > 300 > 2 * sizes[-1]
+    monkeypatch.setattr(hunting, "MOST_BLOCKS", 10_000)  # broken twin: everything is looked at each time
+    sizes.clear()
+    assert not hunted(Many, tried, runs=400, seed=1)._followed
+    assert min(sizes) > 300
+
+
+def test_only_what_leads_to_a_name_is_walked() -> None:
+    model = Shown(
+        trees=[{"a": np.arange(3.0), "b": [1, "x"]}, {"a": np.ones(3), "b": [2, "y"]}], other={"a": 5}
+    )
+    whole = contents(model, surface=True).facts
+    for name, paths in {
+        "model.trees[*]['a'][*]": {"model.trees[0]['a']", "model.trees[1]['a']"},
+        "sum of model.trees[*]['a']": {"sum of model.trees[*]['a']", "model.trees[0]['a']"},
+        "model.other['a']": {"model.other['a']"},
+    }.items():
+        few = contents(model, surface=True, only={name}).facts
+        assert paths <= {*few} < {*whole}
+        assert all(agree(few[path], whole[path]).all() for path in paths)
+    assert "model.other['a']" not in contents(model, surface=True, only={"model.trees[*]['a'][*]"}).facts
 
 
 def test_texts_are_told_in_words() -> None:

@@ -36,7 +36,7 @@ from dpaudit.look import MOST_COLUMNS, MOST_ENTRIES, Columns, Look, LookedAt, qu
 from dpaudit.pairs import DOMAIN, Pair
 from dpaudit.retell import _condition, not_looked_at, spent
 from dpaudit.scout import Allowance, Scout
-from dpaudit.signs import promise, signs, telling
+from dpaudit.signs import NO_PROMISE, promise, signs, telling
 from dpaudit.words import words_of
 from dpnb.papers.diffprfs import DiffPRFs
 from private_trees.auditing.bets import monitor_mechanism
@@ -730,7 +730,7 @@ def test_promises_are_in_order_and_grow_with_what_is_seen() -> None:
         least, face = promise(a, b, epsilon=float(rng.random()), delta=0.1 * float(rng.integers(2)))
         assert least <= face
     same, apart = np.zeros((8, 1)), np.ones((8, 1))
-    assert promise(same, same, epsilon=1.0) == (0.0, 0.0)
+    assert promise(same, same, epsilon=1.0) == NO_PROMISE
     told = [
         promise(np.repeat(same, n, axis=0), np.repeat(apart, n, axis=0), epsilon=1.0).least
         for n in (1, 4, 16)

@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike
 from dpnb.arrays import Floats
 from dpnb.replay.finding import Finding, exceeds
 
-from .betting import STEP, CoinGame, exp
+from .betting import STEP, CoinGame, exp, gaussian_mu, gaussian_shares
 from .events import OutputEvent
-from .rules import NO_GUESS, Learner, Lesson
+from .rules import NO_GUESS, Graded, Learner, Lesson
 from .settings import AuditSettings, Keywords
 
 # --- The monitor --------------------------------------------------------------------------------------------
@@ -75,6 +75,9 @@ class Monitor:
             aims = [(math.inf, asked.delta), (0.0, 0.0)][: len(aims)]
         enough = -math.log(1 - asked.confidence)
         lessons = [Lesson(epsilon, enough, delta, most_runs) for epsilon, delta in aims]
+        if asked.gaussian:
+            shares = gaussian_shares(float(gaussian_mu(asked.claimed, delta=asked.delta)))
+            lessons.append(Graded(asked.claimed, enough, asked.delta, most_runs, shares))
         self.learner = Learner(lessons, names=names, rng=lots)
         self._next_look = 1
         self._path: list[tuple[float, float, float]] = []
@@ -108,8 +111,9 @@ class Monitor:
 
     @property
     def points(self) -> list[tuple[float, float]]:
-        """Each ε and δ of the claim that runs can be played against."""
-        return [(float(epsilon), float(delta)) for epsilon, delta in self._game.points(self.asked.claimed)]
+        """The claim's ε and δ, and its δ at ε = 0 if it is of normal noise."""
+        curves = self._game.curves(self.asked.claimed)[:2]
+        return [(float(epsilon), float(delta)) for ((epsilon, delta),) in curves]
 
     @property
     def bound(self) -> float:
@@ -151,8 +155,8 @@ class Monitor:
         if side != self.side:
             raise ValueError(f"side={side!r}: the coin says {self.side}; run the subject on monitor.side")
         self._tossed.pop(0)
-        guess = int(self.learner.rule.sides(row[None])[0])
-        self._game.add(None if guess == NO_GUESS else guess == side)
+        guess, strength = (int(one[0]) for one in self.learner.rule.guessed(row[None]))
+        self._game.add(None if guess == NO_GUESS else guess == side, strength=strength)
         self.learner.kept[side].append(row)
         self.runs += 1
         if self.runs >= self._next_look:
@@ -171,9 +175,9 @@ class Monitor:
             return
         # What is to be refuted next: the claim, or what is just above the bound.
         against = self.bound + STEP if self._best else self.asked.claimed
-        point = self._game.better([tally for _, tally in learned], against)
-        self.learner.rule, suggested = learned[point]
-        self._game.begin(suggested, point=point)
+        best = self._game.better([tally for _, tally in learned], against)
+        self.learner.rule, suggested = learned[best]
+        self._game.begin(suggested, against=best)
 
     def seen_beside(self, width: int) -> bool:
         """Whether some output, of those that are kept, had more than ``width`` numbers."""
@@ -182,10 +186,8 @@ class Monitor:
     def finding(self) -> MonitoredFinding:
         """What was found so far."""
         rule, shown = self.learner.most_used(self._game.now)
-        right = [
-            f"{round(one.correct)} of {round(one.correct + one.wrong)}" for one in (shown, self._game.total)
-        ]
-        by_rule = f"right in {right[0]} guesses, " if shown.correct + shown.wrong else "no guess yet; right "
+        right = [f"{round(one[0])} of {round(sum(one[:2]))}" for one in (shown.plain, self._game.total.plain)]
+        by_rule = f"right in {right[0]} guesses, " if sum(shown.plain[:2]) else "no guess yet; right "
         event = f"{rule.in_words(self._tell)}: {by_rule}in {right[1]} of all {self.runs} runs"
         return self.asked.finding(
             MonitoredFinding,

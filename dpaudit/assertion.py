@@ -63,8 +63,8 @@ def assert_private(
     subject : an unfitted estimator with ``fit`` and ``predict``, or a class or a function that makes one.
         :func:`~dpaudit.adapters.adapted` and :func:`~dpaudit.adapters.as_estimator` turn anything else into one.
     epsilon, delta : the claim.
-    gaussian : whether the claim is that of normal noise with this (ε, δ), so that bets are also laid against its δ at ε
-        = 0. This claims more than (ε, δ). For example, randomised response keeps ε = 1 and any δ, but it is no such
+    gaussian : whether the claim is that of normal noise with this (ε, δ), so that bets are laid against its whole
+        curve. This claims more than (ε, δ). For example, randomised response keeps ε = 1 and any δ, but it is no such
         noise and fails.
     neighbours : ``"add-remove"`` or ``"replace"``.
     unit : whom the claim protects, a ``"record"``, or a ``"person"`` with all records. Then a ``fit`` that takes

@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike
 from dpnb.arrays import Floats
 from dpnb.replay.finding import Finding, exceeds
 
-from .betting import STEP, CoinGame, Tally, exp
+from .betting import STEP, CoinGame, Tally, exp, gaussian_mu, gaussian_shares
 from .events import OutputEvent
-from .rules import NO_GUESS, Learner, Lesson
+from .rules import NO_GUESS, Graded, Learner, Lesson
 from .settings import AuditSettings, Keywords
 from .words import counted
 
@@ -76,6 +76,9 @@ class Monitor:
             aims = [(math.inf, asked.delta), (0.0, 0.0)][: len(aims)]
         enough = -math.log(1 - asked.confidence)
         lessons = [Lesson(epsilon, enough, delta, most_runs) for epsilon, delta in aims]
+        if asked.gaussian:
+            shares = gaussian_shares(float(gaussian_mu(asked.claimed, delta=asked.delta)))
+            lessons.append(Graded(asked.claimed, enough, asked.delta, most_runs, shares))
         self.learner = Learner(lessons, names=names, rng=lots)
         self._next_look = 1
         self._path: list[tuple[float, float, float]] = []
@@ -114,8 +117,9 @@ class Monitor:
 
     @property
     def points(self) -> list[tuple[float, float]]:
-        """Each ε and δ of the claim that runs can be played against."""
-        return [(float(epsilon), float(delta)) for epsilon, delta in self._game.points(self.asked.claimed)]
+        """The claim's ε and δ, and its δ at ε = 0 if it is of normal noise."""
+        curves = self._game.curves(self.asked.claimed)[:2]
+        return [(float(epsilon), float(delta)) for ((epsilon, delta),) in curves]
 
     @property
     def bound(self) -> float:
@@ -157,8 +161,8 @@ class Monitor:
         if side != self.side:
             raise ValueError(f"side={side!r}: the coin says {self.side}; run the subject on monitor.side")
         self._tossed.pop(0)
-        guess = int(self.learner.rule.sides(row[None])[0])
-        self._game.add(None if guess == NO_GUESS else guess == side)
+        guess, strength = (int(one[0]) for one in self.learner.rule.guessed(row[None]))
+        self._game.add(None if guess == NO_GUESS else guess == side, strength=strength)
         self.learner.kept[side].append(row)
         self.runs += 1
         if self.runs >= self._next_look:
@@ -177,9 +181,9 @@ class Monitor:
             return
         # What is to be refuted next: the claim, or what is just above the bound.
         against = self.bound + STEP if self._best else self.asked.claimed
-        point = self._game.better([tally for _, tally in learned], against)
-        self.learner.rule, suggested = learned[point]
-        self._game.begin(suggested, point=point)
+        best = self._game.better([tally for _, tally in learned], against)
+        self.learner.rule, suggested = learned[best]
+        self._game.begin(suggested, against=best)
 
     def seen_beside(self, width: int) -> bool:
         """Whether some output, of those that are kept, had more than ``width`` numbers."""
@@ -187,16 +191,17 @@ class Monitor:
 
     def _rightly(self, tally: Tally) -> str:
         """How often guesses were right, and how often they may be."""
-        rounds, guesses = (round(sum(part)) for part in (tally, tally[:2]))
+        correct, wrong, none = tally.plain
+        guesses, rounds = round(correct + wrong), round(correct + wrong + none)
         if not guesses:
             return f"no guess in {counted(rounds, 'fit')}"
-        factor = exp(self.asked.claimed)
-        allowed = (
-            (factor * guesses + self.asked.delta * rounds) / (factor + 1) if factor < math.inf else guesses
-        )
+        points = [point for curve in self._game.curves(self.asked.claimed) for point in curve]
+        allowed = [
+            guesses + float(delta * rounds - guesses) / (exp(float(epsilon)) + 1) for epsilon, delta in points
+        ]
         return (
-            f"right in {round(tally.correct)} of {counted(guesses, 'guess')}, where the claim allows "
-            f"{min(allowed, guesses):.1f} on average"
+            f"right in {round(correct)} of {counted(guesses, 'guess')}, where the claim allows "
+            f"{min(*allowed, guesses):.1f} on average"
         )
 
     def finding(self) -> MonitoredFinding:
@@ -205,7 +210,7 @@ class Monitor:
         event, total = f"guess {rule.in_words(self._tell)}: {self._rightly(shown)}", self._game.total
         if not rule.guesses:
             event = f"no guess yet by this pair; by others {self._rightly(total)}"
-        elif total[:2] != shown[:2]:
+        elif total.plain[:2] != shown.plain[:2]:
             event += f"; by this rule and others {self._rightly(total)}"
         return self.asked.finding(
             MonitoredFinding,

@@ -2,7 +2,7 @@
 
 A rule is a short list of events, each of which guesses one of the two data sets; an output in none of them gets no
 guess. What the list is chosen for is the growth of the wealth of :mod:`~dpaudit.betting` against the claim, since that
-is what stops early.
+is what stops early. Rules for a whole curve guess by log-odds, the stronger the further these are from even.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from dpnb.arrays import Bools, Floats, Ints
 
@@ -27,6 +27,7 @@ DOUBTS = 0.5  # wrong guesses that are added to those seen of an event: none see
 CAUTION = 1.0  # standard deviations by which an event may be worse than it was
 NO_GUESS = -1
 MOST_OFFERS = 30  # columns that a rule is learned from
+THREADS = ThreadpoolController()  # looks for the libraries once, which takes longer than a small fit
 
 
 # --- Rules for guesses --------------------------------------------------------------------------------------
@@ -39,6 +40,7 @@ class Guess:
     event: OutputEvent
     statistic: Statistic
     side: int
+    strength: int = 0
 
 
 @dataclass(frozen=True)
@@ -50,11 +52,17 @@ class Rule:
 
     def sides(self, outputs: Floats) -> Ints:
         """Data set that is guessed for each output, -1 for none."""
-        sides = np.full(len(outputs), NO_GUESS)
+        return self.guessed(outputs)[0]
+
+    def guessed(self, outputs: Floats) -> tuple[Ints, Ints]:
+        """Data set that is guessed for each output, -1 for none, and how strong each guess is."""
+        sides, strengths = np.full(len(outputs), NO_GUESS), np.zeros(len(outputs), np.intp)
         table = _fitted(outputs, self.width)
+        values = {one: one(table) for one in {guess.statistic for guess in self.guesses}}
         for guess in reversed(self.guesses):
-            sides[guess.event.holds(guess.statistic(table))] = guess.side
-        return sides
+            within = guess.event.holds(values[guess.statistic])
+            sides[within], strengths[within] = guess.side, guess.strength
+        return sides, strengths
 
     def __str__(self) -> str:
         return self.in_words(str)
@@ -150,6 +158,7 @@ class Lesson:
     enough: float  # log wealth that refutes
     delta: float  # δ of the claim
     most_runs: float  # rounds that the whole game may take
+    shares: Sequence[float] = (1.0,)  # of the outputs, that get a guess so strong or stronger
 
     def learn(self, first: Floats, second: Floats, names: Sequence[str], *, seed: int) -> tuple[Rule, Tally]:
         """Learn a rule from outputs on D and D′; returns it with what such guesses would have come to in a fair game.
@@ -158,12 +167,14 @@ class Lesson:
         rule of the other half comes to.
         """
         halves = [(first[::2], second[::2]), (first[1::2], second[1::2])]
-        rates = np.zeros((2, 2))
+        rates = np.zeros((len(self.shares), 2, 2))
         for learned, judged in (halves, halves[::-1]):
             rule = self._rule(*learned, names, seed=seed)
-            rates += [[np.mean(rule.sides(side) == s) / 4 for s in (0, 1)] for side in judged]
-        rounds, right, both = len(first) + len(second), float(np.trace(rates)), float(rates.sum())
-        tally = Tally(right * rounds, (both - right) * rounds + DOUBTS, max(1 - both, 0.0) * rounds)
+            for row, (sides, strong) in enumerate(map(rule.guessed, judged)):
+                for k, rate in enumerate(rates):
+                    rate[row] += [np.mean((sides == s) & (strong == k)) / 4 for s in (0, 1)]
+        rounds, both, right = len(first) + len(second), rates.sum(axis=(1, 2)), np.trace(rates, 0, 1, 2)
+        tally = Tally(right * rounds, (both - right) * rounds + DOUBTS, max(1 - both.sum(), 0.0) * rounds)
         return self._rule(first, second, names, seed=seed), tally
 
     def _rule(self, first: Floats, second: Floats, names: Sequence[str], *, seed: int) -> Rule:
@@ -210,6 +221,28 @@ class Lesson:
         return 0.8 * low  # what looks refutable by the best of many events is less
 
 
+@dataclass(frozen=True)
+class Graded(Lesson):
+    """What graded rules are learned for: all points of a curve at once."""
+
+    def _rule(self, first: Floats, second: Floats, names: Sequence[str], *, seed: int) -> Rule:
+        chosen = telling(first, second, epsilon=0.0, most=MOST_OFFERS)
+        with THREADS.limit(limits=1):  # as in compare
+            learned = next(classifiers(first[:, chosen], second[:, chosen], seed=seed), None)
+        if learned is None:
+            return Rule()
+        name, score = learned[0], _of_columns(learned[1], chosen)
+        odds = np.abs(score(np.concatenate([first, second])))
+        # Just below, so that what is as far from even is as strong.
+        cuts = np.nextafter(np.quantile(odds, 1 - np.array(self.shares)), -np.inf).tolist()
+        guesses = [
+            Guess(OutputEvent(name, relation, (2 * side - 1) * cuts[k]), score, side, k)
+            for k in reversed(range(len(self.shares)))
+            for side, relation in enumerate(("≤", ">"))
+        ]
+        return Rule(tuple(guesses), first.shape[1])
+
+
 def _offers(
     first: Floats, second: Floats, names: Sequence[str], *, epsilon: float, delta: float, seed: int
 ) -> list[_Offer]:
@@ -226,7 +259,7 @@ def _offers(
     ]
     if len(differ) > 1 and min(len(first), len(second)) >= 32:  # half of them train
         part, other = first[:, differ], second[:, differ]
-        with threadpool_limits(1):  # as in compare
+        with THREADS.limit(limits=1):  # as in compare
             learned = classifiers(part[::2], other[::2], seed=seed)
             offers += [
                 _Offer(name, _of_columns(score, differ), (score(part), score(other)), slice(1, None, 2))
@@ -327,7 +360,5 @@ class Learner:
 
     def most_used(self, guessed: Tally) -> tuple[Rule, Tally]:
         """The rule that has guessed most on this pair, and what its guesses came to, ``guessed`` by the present one."""
-        self._most_used = max(
-            self._most_used, (self.rule, guessed), key=lambda one: one[1].correct + one[1].wrong
-        )
+        self._most_used = max(self._most_used, (self.rule, guessed), key=lambda one: sum(one[1].plain[:2]))
         return self._most_used

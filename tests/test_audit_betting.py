@@ -11,13 +11,25 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.integrate import quad
+from scipy.optimize import linprog
 from scipy.special import expit
-from scipy.stats import norm
+from scipy.stats import binom, norm
 
-from dpaudit import AttackError, Monitor
-from dpaudit.betting import CoinGame, Tally, gaussian_delta, gaussian_variation, log_e_values, log_wealth
+from dpaudit import AttackError, Monitor, betting
+from dpaudit.betting import (
+    DISTANCES,
+    STAKES,
+    CoinGame,
+    Factors,
+    Tally,
+    gaussian_delta,
+    gaussian_mu,
+    gaussian_shares,
+    log_e_values,
+    log_wealth,
+)
 from dpaudit.events import OutputEvent
-from dpaudit.rules import Lesson, Rule
+from dpaudit.rules import Graded, Lesson, Rule
 from private_trees.auditing.bets import betting_bound, e_value, least_guesses, monitor, monitor_mechanism
 from private_trees.auditing.counts import clopper_pearson, epsilon_bound
 from private_trees.auditing.twins import TWINS, Twin
@@ -141,9 +153,12 @@ def test_what_normal_noise_moves(mu: float, epsilon: float) -> None:
     )
     delta = float(gaussian_delta(mu, epsilon=epsilon))
     assert delta == pytest.approx(excess[0], rel=1e-5)
-    variation = gaussian_variation([epsilon, epsilon], delta=delta)
-    assert variation == pytest.approx(2 * norm.cdf(mu / 2) - 1, rel=1e-6)
-    assert gaussian_variation(epsilon, delta=2 * delta) > variation[0] * (1 + 1e-6)
+    found = gaussian_mu([epsilon, epsilon], delta=delta)
+    assert found == pytest.approx(mu, rel=1e-6)
+    assert (gaussian_delta(found, epsilon=epsilon) >= delta).all()  # it errs on the claim's side
+    assert gaussian_mu(epsilon, delta=2 * delta) > found[0] * (1 + 1e-6)
+    shares = [norm.sf(z - mu / 2) + norm.cdf(-z - mu / 2) for z in DISTANCES]
+    assert gaussian_shares(mu) == pytest.approx(shares)
 
 
 def test_wealth_against_normal_noise_keeps_its_mean() -> None:
@@ -157,11 +172,11 @@ def test_wealth_against_normal_noise_keeps_its_mean() -> None:
 
     def wealth(results: tuple[Any, ...], *, first: int, claim: float = delta) -> float:
         game = CoinGame(confidence=0.9, delta=claim, gaussian=True, reserve=0.5)
-        game.begin(Tally(), point=first)
+        game.begin(Tally(), against=first)
         for result in results[:2]:
             game.add(result)
         game.anew()
-        game.begin(counted(results[:2]), point=1)
+        game.begin(counted(results[:2]), against=1)
         for result in results[2:]:
             game.add(result)
         return math.exp(game.log_e_value(epsilon))
@@ -171,6 +186,171 @@ def test_wealth_against_normal_noise_keeps_its_mean() -> None:
     assert expected(partial(wealth, first=1), tails, 4) < 1
     assert expected(partial(wealth, first=0), middle, 4) < 1
     assert expected(partial(wealth, first=1, claim=delta / 2), middle, 4) > 1.02  # broken twin
+
+
+# Results of a round against a curve: right and wrong guesses of each strength, and none.
+GRADES = [(right, strength) for right in (True, False) for strength in range(len(DISTANCES))] + [(None, 0)]
+MU = 0.8
+CURVE = [(np.array(z * MU), gaussian_delta(MU, epsilon=z * MU)) for z in DISTANCES]
+
+
+def chances(mu: float) -> list[float]:
+    """Chances of these results by normal noise, where outputs further from the middle get stronger guesses."""
+    ends = [*DISTANCES, np.inf]
+    steps = itertools.pairwise(ends)
+    likely = [(norm.sf(low - m / 2) - norm.sf(high - m / 2)) for low, high in steps for m in (mu, -mu)]
+    return [*likely[::2], *likely[1::2], 1 - sum(likely)]
+
+
+def graded(results: tuple[Any, ...], *, told: int = 1, mu: float = MU) -> float:
+    """Wealth against the curve of a claim; the first result teaches the stakes of the others."""
+    game = CoinGame(confidence=0.9, delta=float(gaussian_delta(mu, epsilon=1.0)), gaussian=True, reserve=0.5)
+    game.begin(Tally(), against=2)
+    game.add(results[0][0], strength=results[0][1])
+    game.anew()
+    seen = results[:told]
+    correct, wrong = (np.array([seen.count((right, k)) for k in range(3)]) for right in (True, False))
+    game.begin(Tally(correct, wrong, seen.count((None, 0))), against=2)
+    for right, strength in results[1:]:
+        game.add(right, strength=strength)
+    return math.exp(game.log_e_value(1.0))
+
+
+def chosen_late(results: tuple[Any, ...]) -> float:
+    """Broken twin: where there is no guess, stakes are laid on (ε, δ) instead, as no guess costs less there."""
+    right, strength = results[0]
+    game = CoinGame(confidence=0.9, delta=float(gaussian_delta(MU, epsilon=1.0)), gaussian=True)
+    game.begin(Tally(), against=0 if right is None else 2)
+    game.add(right, strength=strength)
+    return math.exp(game.log_e_value(1.0))
+
+
+def mean_of(wealth: Callable[[tuple[Any, ...]], float], mu: float, rounds: int) -> float:
+    """Mean of a wealth over all sequences of results, by normal noise."""
+    law, sequences = chances(mu), itertools.product(range(len(GRADES)), repeat=rounds)
+    return sum(math.prod(law[i] for i in one) * wealth(tuple(GRADES[i] for i in one)) for one in sequences)
+
+
+def test_wealth_against_a_curve_keeps_its_mean() -> None:
+    """Normal noise at the claim is at the edge of all points at once; less of it wins, more of it loses."""
+    assert mean_of(graded, MU, 3) == pytest.approx(1, abs=1e-7)
+    assert mean_of(graded, 0.9 * MU, 2) < 1 - 1e-3
+    assert mean_of(graded, 1.1 * MU, 2) > 1 + 1e-3
+    assert mean_of(partial(graded, mu=0.9 * MU), MU, 2) > 1 + 1e-3  # broken twin: too narrow a curve
+    assert mean_of(partial(graded, told=3), MU, 3) > 1 + 1e-3  # broken twin: stakes know the rounds to come
+    assert mean_of(chosen_late, MU, 1) > 1 + 1e-3
+
+
+def most_won(factors: Factors) -> float:
+    """Largest mean, over all pairs of laws within a claim, of what a round multiplies the wealth by, for any stake.
+
+    An output is one of seven: the strengths on either side, and none. A law on D and one on D′ are within the claim if,
+    at each point, what one of them exceeds e^ε times the other by adds up to δ at most. This is a linear programme.
+    """
+    right, wrong, none = (np.exp(logs) for logs in factors)
+    k, means = len(right), []
+    for stake in range(0, len(STAKES), 12):
+        on_first = np.concatenate(
+            [right[::-1, stake], none[[stake]], wrong[:, stake]]
+        )  # D strongest … D′ strongest
+        gain = np.concatenate([on_first, on_first[::-1]]) / 2
+        means.append(-_programme(-gain, 2 * k + 1))
+    return max(means)
+
+
+def _programme(cost: Any, outputs: int) -> float:
+    """Least cost of two laws on so many outputs; the slacks are what one law exceeds the other by."""
+    pairs = [(float(e), float(d), sign) for e, d in CURVE for sign in (1, -1)]
+    slacks, one = len(pairs) * outputs, np.eye(outputs)
+    rows, limits = [], []
+    for i, (epsilon, delta, sign) in enumerate(pairs):
+        taken = np.zeros((outputs, slacks))
+        taken[:, i * outputs : (i + 1) * outputs] = -one
+        sides = [one, -math.exp(epsilon) * one][::sign]
+        rows += [
+            np.hstack([*sides, taken]),
+            np.concatenate([np.zeros(2 * outputs), -taken.sum(axis=0)])[None],
+        ]
+        limits += [np.zeros(outputs), [delta]]
+    total = np.zeros((2, 2 * outputs + slacks))
+    total[0, :outputs] = total[1, outputs : 2 * outputs] = 1
+    found = linprog(
+        np.concatenate([cost, np.zeros(slacks)]), np.vstack(rows), np.concatenate(limits), total, [1, 1]
+    )
+    return float(found.fun)
+
+
+def test_no_law_within_the_claim_wins() -> None:
+    """Whatever outputs get which guess: the curve's points alone bound the mean, and are attained."""
+    assert most_won(Factors.against(CURVE)) == pytest.approx(1, abs=1e-9)
+    for i in range(len(CURVE)):  # broken twins: δ of one point forgotten
+        forgotten = [(epsilon, delta * (j != i)) for j, (epsilon, delta) in enumerate(CURVE)]
+        assert most_won(Factors.against(forgotten)) > 1 + 1e-3
+
+
+def test_what_is_lost_is_at_most_what_was_staked(monkeypatch: pytest.MonkeyPatch) -> None:
+    def least() -> Any:
+        return np.min([np.exp(logs).min() for logs in Factors.against(CURVE)])
+
+    assert least() == 0  # the last stake is all
+    whole = np.exp(Factors.against(CURVE).wrong[-1])
+    assert whole == pytest.approx(1 - STAKES)  # wrong at all points
+    assert (np.diff(np.exp(Factors.against(CURVE).wrong), axis=0) < 0).all()
+    monkeypatch.setattr(betting, "STAKES", len(CURVE) * STAKES)  # broken twin: each point gets a whole stake
+    with np.errstate(invalid="ignore"):
+        assert np.isnan(least())
+
+
+def test_graded_rules_guess_as_strongly_as_the_log_odds_say() -> None:
+    rng = np.random.default_rng(0)
+    lesson = Graded(1.0, 4.6, 1e-5, math.inf, gaussian_shares(0.8))
+    first, second = rng.normal(size=(400, 3)), rng.normal(size=(400, 3)) + 0.4
+    rule, tally = lesson.learn(first, second, ["a", "b", "c"], seed=0)
+    sides, strengths = rule.guessed(np.concatenate([first, second]))
+    for k, share in enumerate(gaussian_shares(0.8)):
+        assert np.mean((sides >= 0) & (strengths >= k)) == pytest.approx(share, abs=0.002)
+    right = np.asarray(tally.correct) / (np.asarray(tally.correct) + tally.wrong)
+    assert (np.diff(right) > 0).all()
+    assert sum(tally.plain) == pytest.approx(800 + 3 * 0.5)
+    assert rule.sides(np.full((1, 3), 5.0)) == [1]
+    assert str(rule).startswith("D if log-odds of D′ by logistic regression ≤ -")
+    # Of two values the more telling one gets the strongest guess, on either side; a constant tells nothing.
+    for sides, told in (((first, second), [0, 1]), ((second, first), [1, 0])):
+        answers = [(side[:, :1] > cut).astype(float) for side, cut in zip(sides, (1, 0), strict=True)]
+        found = Graded(1.0, 4.6, 1e-5, math.inf, [0.8, 0.1]).learn(*answers[:: told[1] or -1], ["a"], seed=0)[
+            0
+        ]
+        assert [one.tolist() for one in found.guessed(np.array([[0.0], [1.0]]))] == [told, [0, 1]]
+    assert lesson.learn(first * 0, second * 0, ["a", "b", "c"], seed=0)[0] == Rule()
+
+
+def runs_of(mu: float, seed: int, *, most: int = 3_000, **settings: Any) -> int:
+    """Runs until (1, .001) of normal noise is refuted at 99 %."""
+    game = Monitor(claimed=1.0, delta=1e-3, gaussian=True, seed=seed, **settings)
+    rng = np.random.default_rng(seed)
+    while game.runs < most and not game.refuted:
+        game.add(game.side, rng.normal() + mu * game.side)
+    return game.runs
+
+
+def test_the_curve_takes_fewer_runs_than_two_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The noise is half of what is claimed."""
+    mu = 2 * float(gaussian_mu(1.0, delta=1e-3))
+    by_curve = [runs_of(mu, seed) for seed in range(6)]
+    better, lost = CoinGame.better, Tally(0, np.full(3, 1e9))
+    monkeypatch.setattr(CoinGame, "better", lambda game, tallies, e: better(game, [*tallies[:2], lost], e))
+    by_points = [runs_of(mu, seed) for seed in range(6)]
+    assert sum(by_curve) < 0.75 * sum(by_points)
+    assert max(by_curve) < 3_000
+
+
+def test_noise_at_its_claim_is_seldom_refuted() -> None:
+    """By Ville's inequality each of 16 games ends so with probability 1/20 at most; more than 7, below 1e-6."""
+    assert binom.sf(7, 16, 1 / 20) < 1e-6
+    mu = float(gaussian_mu(1.0, delta=1e-3))
+    play = partial(runs_of, most=150, confidence=0.95)
+    assert sum(play(mu, seed) < 150 for seed in range(16)) <= 7
+    assert sum(play(5 * mu, seed) < 150 for seed in range(10)) > 7  # broken twin
 
 
 def watched(draw: Callable[[np.random.Generator, int], float], *, seed: int, **settings: Any) -> Monitor:

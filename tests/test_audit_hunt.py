@@ -188,7 +188,9 @@ def test_hunts_on_a_subject_at_its_claim_win_nothing(monkeypatch: pytest.MonkeyP
     assert convicted(24, runs=60) <= 9
 
     add = CoinGame.add  # broken twin: wrong guesses are taken back, as by a gambler who has seen the coin
-    monkeypatch.setattr(CoinGame, "add", lambda game, right: None if right is False else add(game, right))
+    monkeypatch.setattr(
+        CoinGame, "add", lambda game, right, **k: None if right is False else add(game, right, **k)
+    )
     assert convicted(16, runs=100) > 9
 
 

@@ -208,7 +208,7 @@ def _on_itself(one: Known, rng: np.random.Generator, *, rounds: int) -> float:
     return betting_bound(correct, int(made.sum()), confidence=CONFIDENCE, delta=one.delta, rounds=rounds)
 
 
-HONEST, NORMAL = "betting", "betting on normal noise"
+HONEST, NORMAL = "betting", "betting on normal noise"  # on its whole curve
 READINGS: dict[str, Callable[..., float]] = {
     HONEST: _monitored,
     NORMAL: partial(_monitored, gaussian=True),

@@ -65,7 +65,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     )
     add("--runs", type=int, default=UNLIMITED, help="most fits on each side (default: what time allows)")
     add("--delta", type=float, default=0.0, help="claimed δ (default 0)")
-    normal = "the claim is that of normal noise with this ε and δ: bet against its whole curve"
+    normal = "the claim is that of normal noise with this ε and δ: bet against its δ at several ε"
     add("--gaussian", action="store_true", help=normal)
     sure = "with which a private estimator passes (default %(default)s)"
     add("--confidence", type=float, default=SURE, help=sure)

@@ -19,7 +19,6 @@ as the claim. A loss of all calls is only compared with a claim without δ.
 from __future__ import annotations
 
 import math
-import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,6 +30,7 @@ import numpy as np
 from dpnb.replay.finding import Finding
 from dpnb.replay.neighbours import fitted_on, sizes_of
 
+from .channels import listening
 from .contents import PICKLED, TOTALS, agree, contents, group
 from .fits import AttackError, Data, brief, kept_generators, seed_globals, seeded
 from .primitives import Call, loaded, priced
@@ -87,8 +87,7 @@ class Replayed:
         """The tape of a fit with the outputs of a script, and with so much more as its seed."""
         tape, seed = CallTape(script), self.asked.seed + more
         self.fits += 1
-        with kept_generators(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with kept_generators(), listening():
             seed_globals(seed)
             try:
                 model = seeded(self.factory(), seed)

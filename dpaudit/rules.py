@@ -2,7 +2,7 @@
 
 A rule is a short list of events, each of which guesses one of the two data sets; an output in none of them gets no
 guess. What the list is chosen for is the growth of the wealth of :mod:`~dpaudit.betting` against the claim, since that
-is what stops early. Rules for a whole curve guess by log-odds, the stronger the further these are from even.
+is what stops early. Rules for a curve guess by log-odds, the stronger the further these are from even.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ class AuditSettings:
     claimed : ε of the claim.
     delta : δ of the claim, in [0, 1).
     gaussian : whether the claim says more, which is that a record's part is hidden as well as by normal noise with that
-        (ε, δ). Bets are then laid against the whole curve of such noise. Other instruments test (ε, δ) alone.
+        (ε, δ). Bets are then laid against its δ at several ε. Other instruments test (ε, δ) alone.
     confidence : probability in (0, 1) that a bound holds, so a private subject is flagged with probability 1 −
         ``confidence`` at most.
     neighbours : relation of the claim, ``"add-remove"`` or ``"replace"``; nobody checks whether two data sets fit it.

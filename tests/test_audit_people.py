@@ -136,7 +136,7 @@ def count_records(data: Any, rng: np.random.Generator) -> ArrayLike:
 
 @pytest.mark.parametrize(("mechanism", "keeps"), [(count_people, True), (count_records, False)])
 def test_a_mechanism_is_given_the_people(mechanism: Callable[..., Any], keeps: bool) -> None:
-    audit = partial(assert_private, as_estimator(mechanism), runs=200, **PEOPLE)
+    audit = partial(assert_private, as_estimator(mechanism), runs=400, **PEOPLE)
     if keeps:
         audit()
         return

@@ -67,7 +67,7 @@ def again(finding: Finding, bets: Bets | None, *, subject: str, pairs: str) -> s
         tools = "pairs, sights"
         body = [
             f"sides = sights({name}, tried, {finding.pair!r}, runs=500)",
-            f"print([sum({_condition(bets.plain)} for fit in side) for side in sides], 'of 500 fits on D and on D′')",
+            f"print([sum({_condition(bets.plain)} for fit in side) for side in sides], 'of 500 fits on each data set')",
         ]
     else:
         kind = {"generators": "generators", "library": "library_replay"}.get(finding.instrument, "scan")

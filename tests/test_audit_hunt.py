@@ -10,7 +10,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from io import StringIO
 from itertools import product
 from pathlib import Path
@@ -881,10 +881,16 @@ def test_printed_code_shows_what_the_bets_found(
     output = capsys.readouterr().out
     assert "betting" in output
     code = printed_code(output)
+    for text, whole in (
+        (code, True),
+        (code.replace("each data set", "D and on D′"), False),
+    ):  # and a broken twin
+        with nullcontext() if whole else pytest.raises(SyntaxError):
+            compile(text.encode("cp1252", "dpnb.spelt").decode("cp1252"), "in a terminal of Windows", "exec")
 
     def counts(code: str) -> list[int]:
         told = run_again(code)
-        assert told.endswith("of 500 fits on D and on D′\n")
+        assert told.endswith("of 500 fits on each data set\n")
         return [int(count) for count in told[1 : told.index("]")].split(",")]
 
     # 450 and 50 are expected: 400 and 100 are 7 standard deviations away.

@@ -5,7 +5,7 @@ then of those that promise more. The rest bets on the pair that leads, as long a
 from all that is known of it. All bets together are one game of :class:`~dpaudit.monitor.Monitor`: the coin is
 tossed after the pair was chosen, so that a subject that keeps its claim gives no gain, whatever chose the pair and the
 guess. Whenever the lead changes, or bets have lost, a part of the wealth that was laid aside is bet, so that nothing is
-lost for good. A pair that gains more than another one promises is not left.
+lost for good. A pair whose last bets gained more than another one promises is not left, unless its bets have lost in all.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .words import asked_for, texts_in, words_of
 RESERVE = 0.5  # of the wealth, for rounds after the first
 MOST_BLOCKS = 100  # of a fit's numbers that are looked at each time; more take longer than many fits
 MOST_FOLLOWED = 30  # columns, at each point of the claim, whose names are followed then
-ENOUGH = 16  # fits on each data set that choose them: no chance column parts so many
+ENOUGH = 16  # fits on each data set that choose them: one chance column in 300 million parts so many
 
 Sides = tuple[list[Floats], list[Floats]]  # rows on D and on D′
 

@@ -624,7 +624,7 @@ def test_the_script_replays_what_is_installed(
 def test_the_stored_table_has_all_subjects(script: ModuleType, root: Path) -> None:
     table = pd.read_csv(root / "results" / "library_replay.csv", keep_default_na=False)
     provenance = json.loads((root / "results" / "library_replay.json").read_text(encoding="utf-8"))
-    named = {(one.library, one.name, one.setting) for one in script.subjects()}
+    named = {(one.package, one.name, one.setting) for one in script.subjects()}
     assert {tuple(row) for row in table[["library", "subject", "setting"]].to_numpy()} == named
     assert provenance["subjects"] == len(named)
     pinned = (root / PEERS / "requirements.txt").read_text(encoding="utf-8").split()

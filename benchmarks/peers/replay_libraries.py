@@ -2,7 +2,7 @@
 
 Runs in the environment of ``audit_peers.py`` (see ``README.md`` beside this file); a library that is not there is left
 out. Each subject is set up as its documentation asks, and again as it warns against, or broken on purpose. Every row is
-a finding of :func:`dpaudit.library_replay` at one line, on the pair where it is worst.
+a finding of ``library_replay`` at one line, on the pair where it is worst.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ AT_EACH_END = 200  # records at each end of the domain, in a pair of clusters th
 class Subject:
     """A subject that claims ε = 1."""
 
-    library: str
+    package: str
     name: str
     setting: str  # `"as documented"`, or what was left out or done wrong
     factory: Callable[[], Any]
@@ -251,7 +251,7 @@ def relations(subject: Subject) -> Sequence[str]:
 
     Where bounds are missing the number of records stays the same, for it would hide what follows the bounds.
     """
-    if subject.library == "opendp":
+    if subject.package == "opendp":
         return RELATIONS[1:]
     return RELATIONS[:1] if subject.setting == "bounds missing" else RELATIONS
 
@@ -266,7 +266,7 @@ def two_clusters(relation: str, domain: Domain) -> Pair:
 def measure(subject: Subject, relation: str) -> list[dict[str, Any]]:
     """A row for each kind of finding and line, where it is worst; one row where nothing is found."""
     importlib.import_module(
-        {"opendp": "opendp.prelude"}.get(subject.library, f"{subject.library}.mechanisms")
+        {"opendp": "opendp.prelude"}.get(subject.package, f"{subject.package}.mechanisms")
     )
     found: dict[tuple[str, str], list[LibraryFinding]] = {}
     tried, seconds = 0, []
@@ -302,7 +302,7 @@ def row(
     verdict = "refuted" if worst.violated else "flagged" if worst.flagged else "nothing found"
     bound = "inf" if math.isinf(worst.lower_bound) else f"{worst.lower_bound:.4g}"
     values = (
-        subject.library, version(subject.library), subject.name, subject.setting, relation, worst.what, verdict,
+        subject.package, version(subject.package), subject.name, subject.setting, relation, worst.what, verdict,
         bound, f"{worst.claimed:.4g}", worst.event, worst.place, worst.given, worst.pair,
         f"{len(flagged)} of {tried}", worst.calls, f"{1000 * float(np.median(seconds)):.0f}",
     )  # fmt: skip
@@ -334,16 +334,16 @@ def main(arguments: Sequence[str], /) -> int:
     options = parser.parse_args(arguments)
     options.out.mkdir(parents=True, exist_ok=True)
     warnings.simplefilter("ignore")
-    absent = sorted({one.library for one in subjects() if installed(one.library) is None})
+    absent = sorted({one.package for one in subjects() if installed(one.package) is None})
     if absent:
         note(f"not installed, and left out: {', '.join(absent)}")
     wanted = [
         one
         for one in subjects()
-        if one.library not in absent
+        if one.package not in absent
         and (
             not options.only
-            or any(word in f"{one.library} {one.name} {one.setting}" for word in options.only)
+            or any(word in f"{one.package} {one.name} {one.setting}" for word in options.only)
         )
     ]
     began, rows = time.perf_counter(), []

@@ -5,7 +5,8 @@ then of those that promise more. The rest bets on the pair that leads, as long a
 from all that is known of it. All bets together are one game of :class:`~dpaudit.monitor.Monitor`: the coin is
 tossed after the pair was chosen, so that a subject that keeps its claim gives no gain, whatever chose the pair and the
 guess. Whenever the lead changes, or bets have lost, a part of the wealth that was laid aside is bet, so that nothing is
-lost for good. A pair whose last bets gained more than another one promises is not left, unless its bets have lost in all.
+lost for good. A pair whose last bets gained more than another one promises is not left, unless bets on it have lost in
+all.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def contents(model: Any, *, surface: bool = False, only: Collection[str] = ()) -
     ValueError
         If more than half a million objects are reachable.
     """
-    found, wanted = Contents(), {_reached(name) for name in only}
+    found, wanted = Contents(), {reached(name) for name in only}
     waiting: deque[tuple[str, Any]] = deque([("model", model)])
     waiting.extend(() if surface else _handed_out(model))
     seen: dict[int, Any] = {}  # also keeps what is looked into alive: an id is unique among the living only
@@ -133,7 +133,7 @@ def group(path: str) -> str:
     return re.sub(r"\[\d+(?:, \d+)*\]", "[*]", path)
 
 
-def _reached(name: str) -> str:
+def reached(name: str) -> str:
     """The path that leads to a fact, of which it may be a total, a length or the last bits."""
     path = name.rpartition(" of ")[2]
     return path.removeprefix("len(")

@@ -21,9 +21,10 @@ import numpy as np
 
 from dpnb.arrays import Floats
 
-from .contents import group
+from .contents import group, reached
 from .events import OutputEvent
 from .fits import NOTED
+from .look import LABELS
 from .monitor import Monitor, MonitoredFinding
 from .pairs import Pair
 from .scout import SCOUTS, Scout, Tried, tables
@@ -135,7 +136,10 @@ class Hunt:
             for j in telling(first, second, epsilon=e, delta=d, most=MOST_FOLLOWED).tolist()
         }
         only = frozenset(group(view.names[j]) for j in best)
-        seen = [j < len(NOTED) or "query" in name or group(name) in only for j, name in enumerate(view.names)]
+        seen = [
+            group(name) in only or not (reached(name).startswith("model") or name == LABELS)
+            for name in view.names
+        ]
         rows = tuple([np.where(seen[: len(row)], row, np.nan) for row in side] for side in known)
         self._followed[self._playing] = FewNames(only, (rows[0], rows[1]))
         self.game.follow(self._known)

@@ -26,7 +26,7 @@ MOST_ENTRIES = 64  # of an array that are looked at one by one, the first ones
 MOST_BITS = 32
 MOST_COLUMNS = 1_200  # of a layout; answers and what lies near the surface of a model come first
 ANSWERS, NUMBERS = "answers", "numbers in answer"
-DISTINCT = "number of distinct answers"
+DISTINCT, LABELS = "number of distinct answers", "type of the predicted labels"
 BITS = "last bits of "
 
 
@@ -61,7 +61,7 @@ class Look:
         add(NUMBERS if self.answers.of_numbers(model) else ANSWERS, answers.shape, answers)
         facts = contents(model, surface=True, only=only).facts
         labels = np.asarray(model.predict(self.answers.queries))
-        facts["type of the predicted labels"] = np.asarray(labels.dtype.kind, object)
+        facts[LABELS] = np.asarray(labels.dtype.kind, object)
         for path, fact in facts.items():
             if path.startswith(TOTALS[-1]) or path.endswith("random_state"):
                 continue  # a text that says no more than the numbers do, or what the auditor has set itself

@@ -516,6 +516,13 @@ def test_where_a_look_takes_long_few_things_are_followed(monkeypatch: pytest.Mon
     followed = hunt._followed[hunt._playing]
     assert "model.last[*]" in followed.only
     assert min(map(len, followed.rows)) > hunting.ENOUGH
+    # What is known from before lacks what is looked at no more, and nothing else; large numbers have no last bits.
+    names = hunt.scout.view.names
+    always = [j for j, name in enumerate(names) if not name.startswith("last bits")]
+    lacks = np.isnan(np.array([row[always] for side in followed.rows for row in side]))
+    assert (lacks == lacks[0]).all()
+    assert lacks[0].any()
+    assert not lacks[0, always.index(names.index("number of distinct answers"))]
     assert max(sizes) > 300 > 2 * sizes[-1]
     monkeypatch.setattr(hunting, "MOST_BLOCKS", 10_000)  # broken twin: everything is looked at each time
     sizes.clear()

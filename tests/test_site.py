@@ -61,8 +61,9 @@ COLOURS = {
 
 pytestmark = pytest.mark.slow
 
-# All that is folded stands open, at once.
+# All that is folded stands open, at once, and both languages stand.
 UNFOLD = """() => {
+  delete document.documentElement.dataset.language;
   document.head.insertAdjacentHTML('beforeend', '<style>* { transition: none !important }</style>');
   document.querySelectorAll('article details').forEach(details => { details.open = true });
 }"""
@@ -524,6 +525,67 @@ def test_figures_keep_their_paper_in_the_dark(site: str, context: BrowserContext
     )
     colour = page.locator(".cell_output img").evaluate("image => getComputedStyle(image).backgroundColor")
     assert colour == "rgb(255, 255, 255)"
+
+
+def languages(page: Page) -> tuple[bool, bool]:
+    """Whether English words that have a Chinese twin are shown, and whether Chinese words are, all alike."""
+    shown = [
+        {block.is_visible() for block in page.locator(f'article section > p[lang="{code}"]').all()}
+        for code in ("en", "zh")
+    ]
+    (english,), (chinese,) = shown
+    return english, chinese
+
+
+BOTH, ENGLISH, CHINESE = (True, True), (True, False), (False, True)
+
+
+@pytest.mark.parametrize(
+    ("locale", "at_first", "then"), [("en-GB", ENGLISH, CHINESE), ("zh-CN", CHINESE, ENGLISH)]
+)
+def test_one_language_at_a_time_is_remembered(
+    locale: str, at_first: tuple[bool, bool], then: tuple[bool, bool], site: str, browser: Browser
+) -> None:
+    context = browser.new_context(locale=locale)
+    page = context.new_page()
+    for name in ("book/intro.html", "notebooks/08_audit.html"):
+        page.goto(f"{site}/{name}")
+        assert languages(page) == at_first
+    assert page.locator("#moving-audit .moving-title [lang=zh]").is_visible() == at_first[1]
+    page.locator(".btn-language").click()
+    assert languages(page) == then
+    page.goto(f"{site}/book/intro.html")
+    assert languages(page) == then
+    assert page.locator("text.strong [lang=zh]").first.is_visible() == then[1]
+    page.emulate_media(media="print")
+    assert languages(page) == BOTH
+    context.close()
+
+
+def test_both_languages_stand_without_scripts(site: str, browser: Browser) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{site}/book/intro.html")
+    assert languages(page) == BOTH
+    assert not page.locator(".btn-language").is_visible()
+    context.close()
+
+
+def test_what_is_in_chinese_is_marked(site: str) -> None:
+    """Summaries, which begin with a word in bold, and the boxes with longer ones."""
+    pages = {name: parsed(name) for name in toc()}
+    found = [
+        (name, block.name, block.get("lang"))
+        for name, page in pages.items()
+        for block in (
+            *page.select("article section > p:has(> strong:first-child)"),
+            *page.select("details.fold"),
+        )
+        if re.match(r"结论|中文", block.text.strip())
+    ]
+    assert len(found) > 15
+    assert {lang for *_, lang in found} == {"zh"}
+    assert not parsed("book/releasing.html").select("[lang=zh]:not(.meaning > *), .btn-language")
 
 
 @pytest.mark.parametrize(

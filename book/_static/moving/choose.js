@@ -113,8 +113,8 @@
     tag("line", { class: "dashed", x1: here, x2: here, y1: 8, y2: bottom }),
     range(own, "a", left), tag("circle", { class: "a", cx: left, cy: y(own.median), r: 5 }),
     range(pure, "b", right), tag("rect", { class: "b", x: right - 4.5, width: 9, y: y(pure.median) - 4.5, height: 9 }),
-    text(WIDTH - 10, 22, `with δ 有 δ: ${told(own)}`, { ...end, class: "strong above" }),
-    text(WIDTH - 10, 40, `without δ 无 δ: ${told(pure)}`, { ...end, class: "strong above" }));
+    text(WIDTH - 10, 22, `with δ 有: ${told(own)}`, { ...end, class: "strong above" }),
+    text(WIDTH - 10, 40, `without δ 无: ${told(pure)}`, { ...end, class: "strong above" }));
   };
 
   const words = found => {

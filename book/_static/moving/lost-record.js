@@ -127,7 +127,7 @@
 
   moving.figures["lost-record"] = {
     controls: [{
-      words: ["Who leaves, by age", "谁离开"], min: 0, max: AGES.length, value: 0, text: value => who(value - 1),
+      words: ["Who leaves, by age", "谁离开"], min: 0, max: AGES.length, value: 1 + ILL, text: value => who(value - 1),
     }],
     draw: ([value]) => ({
       panels: [

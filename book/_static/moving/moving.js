@@ -17,7 +17,10 @@ window.moving = (() => {
   const both = ([english, chinese]) => `${english} ${zh(chinese)}`;
   const PLAY = `▶ Play ${zh("播放")}`;
 
-  const text = (x, y, label, attributes = {}) => tag("text", { x, y, ...attributes }, label);
+  // A label in two languages, as it is or in a picture, with its Chinese words marked.
+  const marked = (label, name = "span") => String(label).replace(/ ?[\u3000-\u9fff\uff00-\uffef]+/g, `<${name} lang="zh">$&</${name}>`);
+
+  const text = (x, y, label, attributes = {}) => tag("text", { x, y, ...attributes }, marked(label, "tspan"));
   const middle = { "text-anchor": "middle" };
   const end = { "text-anchor": "end" };
 
@@ -57,7 +60,7 @@ window.moving = (() => {
   const knob = (id, { words, min, max, step = 1, value, text }) =>
     `<p class="moving-control"><label for="${id}">${both(words)}</label>` +
     `<input type="range" id="${id}" min="${min}" max="${max}" step="${step}" value="${value}">` +
-    `<output for="${id}" aria-live="off">${text(value)}</output></p>`;
+    `<output for="${id}" aria-live="off">${marked(text(value))}</output></p>`;
 
   const place = (name, { controls, plays }) => tag("div", { class: "moving-controls" },
     controls.map((control, i) => knob(`moving-${name}-${i}`, control)),
@@ -74,7 +77,7 @@ window.moving = (() => {
   const slider = (holder, control, changed) => {
     const [, input, output] = holder.children;
     const told = () => {
-      output.textContent = control.text(Number(input.value));
+      output.innerHTML = marked(control.text(Number(input.value)));
       input.setAttribute("aria-valuetext", output.textContent);
     };
     const set = value => { input.value = value; told(); changed(Number(input.value)); };

@@ -39,6 +39,11 @@ def _text(
     )
 
 
+def _upwards(words: str) -> str:
+    """The label of the axis that goes up."""
+    return f'<g transform="rotate(-90 14 {(TOP + BOTTOM) / 2:g})">{_text(14, (TOP + BOTTOM) / 2, words)}</g>'
+
+
 def _svg(title: str, label: str, parts: Sequence[str]) -> str:
     lines = [
         f'<svg class="glance" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(label)}" '
@@ -77,7 +82,7 @@ def top(folder: Path) -> float:
 def exposed_picture(folder: Path) -> str:
     """Bars: records that a forest as written gives away, whatever its ε."""
     counts, total = exposed(folder), f"of {trained(folder)}"
-    parts = [_text(LEFT - 6, BOTTOM + 4, "0", anchor="end")]
+    parts = [_text(LEFT - 6, BOTTOM + 4, "0", anchor="end"), _upwards("people given away")]
     for i, (epsilon, count) in enumerate(counts.items()):
         x = LEFT + (i + 0.5) * (RIGHT - LEFT) / len(counts)
         y = BOTTOM - (BOTTOM - TOP) * 0.8 * count / counts.max()
@@ -86,9 +91,9 @@ def exposed_picture(folder: Path) -> str:
             'style="fill: var(--pst-color-danger, #b3261e)"/>',
             _text(x, y - 22, f"{count:.0f}", bold=True),
             _text(x, y - 6, total),
-            _text(x, BOTTOM + 18, f"claimed ε = {epsilon:g}"),
+            _text(x, BOTTOM + 18, f"ε = {epsilon:g}"),
         ]
-    parts.append(_text(WIDTH / 2, HEIGHT - 10, "people whom a published forest gives away"))
+    parts.append(_text(WIDTH / 2, HEIGHT - 10, "what a forest as published claims"))
     said = ", ".join(f"{count:.0f} {total} at ε = {epsilon:g}" for epsilon, count in counts.items())
     return _svg("As published, ε does not help", f"People given away by a forest as written: {said}", parts)
 
@@ -112,7 +117,8 @@ def auc_picture(folder: Path) -> str:
     parts = [_text(LEFT - 6, y(tick) + 4, f"{tick:.1f}", anchor="end") for tick in (0.7, 0.8, 0.9)]
     parts += [_text(x(epsilon), BOTTOM + 16, f"{epsilon:g}") for epsilon in (0.05, 0.25, 1, 5)]
     parts += [
-        _text(WIDTH / 2, HEIGHT - 10, "ε (smaller is more private); upwards: AUC on Adult"),
+        _upwards("AUC on Adult"),
+        _text(WIDTH / 2, HEIGHT - 10, "ε (smaller is more private)"),
         f'<path d="M{LEFT} {y(best):.1f}H{RIGHT}" stroke-width="1.5" style="fill: none; stroke: currentColor"/>',
         _text(RIGHT, y(best) - 5, "no privacy", anchor="end"),
     ]

@@ -28,7 +28,7 @@ TOOLS, HEAD, SEARCH, FIXES, NUMBERS, MARKS, FORMULAS, TERMS = (
     for name in (
         "chapter_tools",
         "page_head",
-        "chinese_search",
+        "page_search",
         "page_fixes",
         "page_numbers",
         "check_marks",

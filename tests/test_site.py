@@ -601,11 +601,36 @@ def test_what_is_in_chinese_is_marked(site: str) -> None:
     ],
 )
 def test_search(words: str, some: bool, site: str, context: BrowserContext) -> None:
+    page = searched(words, site, context)
+    assert (page.locator("#search-results li").count() > 0) is some
+
+
+def searched(words: str, site: str, context: BrowserContext) -> Page:
+    """The page of results."""
     page = context.new_page()
     page.goto(f"{site}/search.html?q={words}")
     page.wait_for_function("document.querySelector('#search-results .search-summary')?.textContent.trim()")
     page.wait_for_function("!document.querySelector('#search-results h2')?.textContent.includes('Searching')")
-    assert (page.locator("#search-results li").count() > 0) is some
+    return page
+
+
+@pytest.mark.parametrize(
+    ("words", "title"),
+    [
+        ("epsilon", "Choose your ε"),
+        ("how do I choose epsilon", "Choose your ε"),
+        ("audit my estimator", "Audit your estimator"),
+        ("publish a model", "Publish a model this month"),
+        ("limitations", "Limitations"),
+    ],
+)
+def test_pages_that_say_in_their_titles_what_is_asked_come_first(
+    words: str, title: str, site: str, context: BrowserContext
+) -> None:
+    first, fifth = searched(words, site, context).locator("#search-results ul.search > li > a").all()[:5:4]
+    assert first.text_content() == title
+    assert fifth.text_content() != title  # broken twin
+    assert "i" not in {word.casefold() for word in first.page.locator(".highlighted").all_text_contents()}
 
 
 def test_what_moves_and_a_table_that_is_cut_are_caught(site: str, context: BrowserContext) -> None:

@@ -315,6 +315,29 @@ def test_no_header_of_a_table_is_empty() -> None:
     assert str(page) == "<table><tbody><tr><th>a</th><td></td></tr></tbody></table>"
 
 
+WIDE = """<table><thead><tr><td></td><td></td><th>take</th><th>AUC</th><th>loss</th></tr>
+<tr><th>classes</th><th>n·ε</th><td></td><td></td><td></td></tr></thead><tbody>
+<tr><th rowspan="2">two</th><th>few</th><td>a</td><td>.7</td><td>.2</td></tr>
+<tr><th>many</th><td>b</td><td>.8</td><td>.1</td></tr>
+</tbody></table>"""
+
+
+def test_a_row_of_many_columns_is_a_card_with_its_names() -> None:
+    page = soup(WIDE)
+    FIXES.cards(page)
+    rows = page.select("table.cards tbody tr")
+    assert [row["data-about"] for row in rows] == ["classes two · n·ε few", "classes two · n·ε many"]
+    assert [[(cell["data-name"], cell.text) for cell in row.select("[data-name]")] for row in rows] == [
+        [("take", "a"), ("AUC", ".7"), ("loss", ".2")],
+        [("take", "b"), ("AUC", ".8"), ("loss", ".1")],
+    ]
+    assert {tag["role"] for tag in page.select("tbody th")} == {"rowheader"}
+    narrow = soup(WIDE.replace("<th>loss</th>", "").replace("<td>.2</td>", ""))  # four columns fit
+    narrow.select("thead tr")[1].td.decompose()
+    FIXES.cards(narrow)
+    assert not narrow.select(".cards, [data-name]")
+
+
 def test_a_header_that_is_a_formula_has_words_if_there_are_any() -> None:
     formulas = {r"\(N\to\infty\)": "N→∞", r"\(\varepsilon\)": "ε", r"\(\sqrt n\)": None, r"\(e^x\)": None}
     for formula, words in formulas.items():

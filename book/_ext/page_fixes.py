@@ -1,7 +1,7 @@
 """Mend what the theme gets wrong on every page: a script run twice, an unset colour mode, two ARIA roles,
 boxes that a script folds, bars that stand between a chapter's first words and its first figure, empty
-headers of tables, a sidebar outside all landmarks, a comma that begins a line because the formula before it ended the
-last one, and regions that scroll but that no key reaches.
+headers of tables, columns that a telephone has no room for, a sidebar outside all landmarks, a comma that begins a line
+because the formula before it ended the last one, and regions that scroll but that no key reaches.
 
 The theme's script makes a block of code focusable if it is too wide when the page loads, which depends on the fonts
 and on what is folded, and it never names one. Here everything that can scroll is focusable and named in the HTML.
@@ -43,6 +43,9 @@ AUTO = {
     'localStorage.getItem("theme") || "auto"': 'localStorage.getItem("theme") ||\n'
     '      (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")',
 }
+# Tables that an engineer decides by, also on a telephone.
+CARDS = ("book/choose-epsilon", "notebooks/09_leaderboard")
+MANY, MOST_CARDS = 5, 20  # columns, and rows
 TITLES = ("caption", "h1", "h2", "h3", "h4", "h5", "h6", "summary")
 
 # What belongs to the formula before it: a point or bracket, a hyphen, an ending; and a bracket before a formula.
@@ -199,6 +202,59 @@ def headed(soup: BeautifulSoup) -> None:
             cell.attrs.pop("scope", None)
 
 
+def columns(rows: list[Tag]) -> list[list[Tag]]:
+    """Cells of each row, with those that reach down from rows above."""
+    filled: list[list[Tag]] = []
+    hanging: dict[int, tuple[Tag, int]] = {}
+    for row in rows:
+        own, cells = iter(row.find_all(["th", "td"], recursive=False)), []
+        while True:
+            cell, left = hanging.pop(len(cells), (None, 0))
+            if cell is None:
+                cell = next(own, None)
+                left = int(cell.get("rowspan", 1)) if cell is not None else 0
+            if cell is None:
+                break
+            if left > 1:
+                hanging[len(cells)] = cell, left - 1
+            cells.append(cell)
+        filled.append(cells)
+    return filled
+
+
+def cards(soup: BeautifulSoup) -> None:
+    """Let a telephone show a row of many columns as a card: what the row is about, and a line a column."""
+    for table in soup.find_all("table"):
+        rows = table.select("tbody > tr")
+        heads, cells = columns(table.select("thead > tr")), columns(rows)
+        if not heads or table.select("[colspan]") or not len(heads[-1]) >= MANY or len(rows) > MOST_CARDS:
+            continue
+        names = [
+            " ".join(next(filter(None, (cell.text.strip() for cell in down[::-1])), "").split())
+            for down in zip(*heads, strict=True)
+        ]
+        about = max(1, *(sum(cell.name == "th" for cell in row) for row in cells))
+        table["class"] = [*table.get("class", []), "cards"]
+        # What is drawn as a block is no table to a screen reader, unless it is told.
+        table["role"] = "table"
+        for part, role in (
+            ("thead, tbody", "rowgroup"),
+            ("tr", "row"),
+            ("td", "cell"),
+            ("th", "columnheader"),
+            ("tbody th", "rowheader"),
+        ):
+            for tag in table.select(part):
+                tag["role"] = role
+        for row, inside in zip(rows, cells, strict=True):
+            row["data-about"] = " · ".join(
+                f"{name} {cell.text.strip()}".strip()
+                for name, cell in zip(names, inside[:about], strict=False)
+            )
+            for name, cell in list(zip(names, inside, strict=True))[about:]:
+                cell["data-name"] = name
+
+
 def mend(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: object) -> None:
     """Change the page's context before the template is filled in."""
     context["script_files"] = [
@@ -217,6 +273,8 @@ def mend(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any],
     fold(soup)
     gather(soup)
     headed(soup)
+    if pagename in CARDS:
+        cards(soup)
     join(soup)
     keep(soup)
     reachable(soup)

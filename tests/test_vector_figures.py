@@ -89,7 +89,7 @@ def test_figures_of_a_page_have_names_sizes_and_ids_of_their_own(tmp_path: Path)
     found = soup.select("svg.vector-figure")
     assert [tag["class"][1] for tag in found] == ["wide", "narrow", "only"]
     assert {(tag["role"], tag["aria-label"], tag["width"], tag["height"]) for tag in found} == {
-        ("img", "A < B", "324", "216")
+        ("img", "A < B", "389", "259")
     }
     ids = [tag["id"] for tag in soup.find_all(id=True)]
     assert len(ids) == len(set(ids)) > 3

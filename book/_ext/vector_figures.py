@@ -23,8 +23,8 @@ from private_trees.drawings.colours import contrast, with_contrast
 from private_trees.site.figures import NARROW
 
 PAPER, PAGE = "#ffffff", "#121212"  # grounds of figures in the light, and of the theme in the dark
-PIXELS = 1.5  # of the page in a point of a figure
-WIDEST = 672  # pixels of a figure, which then scrolls on a telephone
+PIXELS = 1.8  # of the page in a point of a figure
+WIDEST = 688  # pixels of a figure, which then scrolls on a telephone
 FACES = {"": {}, "-bold": {"weight": "bold"}, "-oblique": {"style": "oblique"}}
 IMAGE = re.compile(r'<img [^>]*src="[^"]*?(\w{64})\.svg"[^>]*>')
 COLOUR = re.compile(r"#[0-9a-f]{6}\b")

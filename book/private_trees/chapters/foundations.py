@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from scipy import stats
+from sklearn.tree import DecisionTreeClassifier
 
 from dpnb import Curator
 from dpnb.arrays import Floats, Ints
@@ -28,6 +29,14 @@ def noisy_counts(curator: Curator, *, size: int) -> dict[str, Ints]:
 
 # What the text says, and the test of it. Calls of `observe` are rows of a table, two lines each or so.
 # fmt: off
+
+
+def check_trees(tree: DecisionTreeClassifier, smaller: DecisionTreeClassifier) -> None:
+    """The clinic's tree, with her and without her."""
+    cut, depths = float(tree.tree_.threshold[0]), [tree.get_depth(), smaller.get_depth()]
+    observe("foundations-cut", "asks whether somebody is older than {:.2f}, the middle between 66 and 73",
+            lambda cut: cut == (66 + 73) / 2, cut, says=[cut])
+    observe("foundations-no-split", "The tree has no split", lambda depth: depth == [1, 0], depths)
 
 
 def check_promise(ratio: Sequence[float]) -> None:

@@ -236,6 +236,24 @@ def test_badges_of_the_chapters_show_the_verdicts() -> None:
         assert wrong_badges(papers, text_of(path)) == []
 
 
+ROW = re.compile(r"^\| (.+) \| \{bdg-ref-\w+\}`[^`<]*<claim-([\w-]+)>` \|$", re.MULTILINE)
+
+
+def other_words(papers: Sequence[Paper], text: str) -> list[str]:
+    """Claims that a table of them does not state in the words of the register."""
+    said = {claim.id: " ".join(claim.claim.split()) for paper in papers for claim in paper.claims}
+    return [name for words, name in ROW.findall(text) if words != said[name]]
+
+
+def test_tables_of_claims_state_them_as_the_register_does() -> None:
+    papers = load(ROOT / "claims")
+    texts = {paper.chapter: text_of(ROOT / paper.chapter) for paper in papers}
+    assert sum(len(ROW.findall(text)) for text in texts.values()) > 50
+    assert other_words(papers, "\n".join(texts.values())) == []
+    twin = "\n".join(texts.values()).replace("The budget is divided evenly", "The budget is divided")
+    assert other_words(papers, twin) == ["diffprfs-trees"]
+
+
 def test_every_claim_has_its_badge_in_the_chapter() -> None:
     for paper in load(ROOT / "claims"):
         chapter = "\n".join(map(text_of, claims.notebooks_of(ROOT / paper.chapter)))

@@ -48,7 +48,8 @@ def check_promise(ratio: Sequence[float]) -> None:
 
     observe("foundations-ratios", r"every ratio is near $e$ or near $\frac1e$, and none is far outside",
             lambda r: np.minimum(np.abs(r / np.e - 1), np.abs(r * np.e - 1)).max() < 0.1, ratios)
-    observe("foundations-finding", r"at $\varepsilon=1$ the frequency changes by a factor of up to {:.2f}", near, ratios, says=[np.e])
+    observe("foundations-finding", r"at $\varepsilon=1$ the frequency changes by a factor of up to {:.2f}", near,
+            ratios, says=[np.e])
     observe("foundations-zh-finding", r"$\varepsilon=1$ 时可达 {:.2f} 倍", near, ratios, says=[np.e])
 
 

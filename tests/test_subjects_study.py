@@ -37,7 +37,7 @@ def test_a_cheap_cell_again(name: str, root: Path) -> None:
 
 def test_every_subject_has_its_row(table: pd.DataFrame) -> None:
     counts = table.groupby("origin")[["before", "after", "fits", "event", "audits", "audits95"]].count()
-    assert counts.to_numpy().tolist() == [[22] * 4 + [7] * 2, [30] * 4 + [12] * 2]
+    assert counts.to_numpy().tolist() == [[60] * 4 + [19] * 2, [30] * 4 + [12] * 2]
     acquitted = table["after"] == False  # noqa: E712 honest ones have no verdict
     assert (np.isinf(table["fits"]) == acquitted).all()
     assert not acquitted.all()
@@ -55,7 +55,7 @@ def alarms_are_rare(table: pd.DataFrame, suffix: str, level: float) -> bool:
     return bool((alarms <= [most_alarms(int(n), level) for n in audits]).all())
 
 
-@pytest.mark.parametrize(("suffix", "level", "audits"), [("", 0.01, 380), ("95", 0.05, 1_140)])
+@pytest.mark.parametrize(("suffix", "level", "audits"), [("", 0.01, 620), ("95", 0.05, 1_860)])
 def test_honest_subjects_are_convicted_as_rarely_as_stated(
     suffix: str, level: float, audits: int, table: pd.DataFrame
 ) -> None:

@@ -243,3 +243,31 @@ def rival_summary(rows: pd.DataFrame) -> pd.DataFrame:
         "largest bound / claim": groups.max(),
     }
     return pd.DataFrame(columns)
+
+
+def given_too_much(replayed: pd.DataFrame) -> pd.DataFrame:
+    """Calls of a library's mechanisms whose inputs move by more than their sensitivity, as replay found them.
+
+    Parameters
+    ----------
+    replayed : the stored table ``library_replay``.
+
+    Returns
+    -------
+    A row a call of learners with bounds given, under replace: module and line as ``call``, the declared
+    ``sensitivity``, how far the inputs are ``apart``, the ``ε`` that the call is to keep, and its ``loss``.
+    """
+    those = replayed["setting"].str.startswith("as documented") & (replayed["relation"] == "replace")
+    rows = replayed[those & (replayed["what"] == "one call")].reset_index(drop=True)
+    learner = rows["subject"] + rows["setting"].str.removeprefix("as documented")
+    numbers = rows["found"].str.extract(r"sensitivity of (\S+), is given inputs (\S+) apart").astype(float)
+    return pd.DataFrame(
+        {
+            "learner": learner,
+            "call": rows["line"].str.extract(r"(\w+:\d+) ")[0],
+            "sensitivity": numbers[0],
+            "apart": numbers[1],
+            "ε": rows["claim"],
+            "loss": rows["bound"],
+        }
+    )

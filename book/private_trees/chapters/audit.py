@@ -22,9 +22,6 @@ from . import DRAWS
 PARAMETERS = DRAWS
 
 
-MOST = 4_000  # fits of the earlier auditor where it acquits, but for a few
-
-
 def broken_programs(known: pd.DataFrame) -> pd.DataFrame:
     """The broken ones of ``compared``, which have verdicts."""
     return known.dropna(subset=["before"]).astype({"before": bool, "after": bool})
@@ -57,13 +54,12 @@ def check_finding(climb: pd.DataFrame, coins: Mapping[str, float], rules: pd.Dat
             lambda x: (x > 1).sum() == 1 and x.max() < 1.01, over, says=[len(over)])
     observe("audit-finding", "Bets at 95 % confidence were wrong in {:.1f} % of {:.0f} repetitions", rare, wrong,
             says=percent)
-    observe("audit-finding-zh", "在 95 % 置信度下，{1:.0f} 次重复中这样的下注有 {0:.1f} % 出错", rare, wrong,
-            says=percent)
+    observe("audit-rarely", "Bets are wrong more rarely than they may be", rare, wrong)
     observe("audit-runs", "to convict in nine audits of ten they took {:.1f} to {:.1f} times the runs of a test whose "
             "number of runs is fixed beforehand, {:.1f} times in the median of fifteen cases", similar, share,
             says=times)
-    observe("audit-runs-zh", "所需运行次数是事先固定次数的检验的 {:.1f} 到 {:.1f} 倍，十五种情形的中位数为 {:.1f} 倍",
-            similar, share, says=times)
+    observe("audit-as-soon", "convict about as soon as a test that has to know its number of runs beforehand", similar,
+            share)
 
 
 def check_bets(played: pd.DataFrame) -> None:
@@ -106,8 +102,8 @@ def check_conviction(soon: pd.DataFrame) -> None:
 def check_search(known: pd.DataFrame, attacks: pd.DataFrame) -> None:
     """Where to look, and the last digits."""
     broken = broken_programs(known)
-    each = broken.assign(soon=broken["fits"] <= MOST).groupby("origin")[["before", "after", "soon"]]
-    before, after, soon = each.sum().to_numpy().T
+    each = broken.groupby("origin")[["before", "after"]]
+    before, after = each.sum().to_numpy().T
     audits = known[["audits", "audits95"]].sum().to_numpy()
     alarms = known[["alarms", "alarms95"]].sum().to_numpy()
     fits = broken.loc[broken["after"], "fits"]
@@ -118,8 +114,8 @@ def check_search(known: pd.DataFrame, attacks: pd.DataFrame) -> None:
     observe("audit-subjects-caught", "Today's auditor convicts {:.0f} of {:.0f} known and {:.0f} of {:.0f} new "
             "programs",
             lambda now, then: (now > then).all(), after, before, says=np.c_[after, each.size()].ravel().tolist())
-    observe("audit-subjects-fits", "after {:.0f} to {:.0f} fits, and {:.0f} and {:.0f} of them within {:.0f}",
-            lambda now, then: (now >= then).all(), soon, before, says=[fits.min(), fits.max(), *soon, MOST])
+    observe("audit-subjects-fits", "after {:.0f} to {:.0f} fits", lambda f: (np.diff(f) >= 0).all(),
+            fits.sort_values().to_numpy(), says=[fits.min(), fits.max()])
     observe("audit-subjects-before", "the earlier one convicts {:.0f} and {:.0f}", lambda then, of: (then < of).all(),
             before, each.size().to_numpy(), says=before.tolist())
     observe("audit-subjects-honest", "At 99 % {:.0f} of {:.0f} audits of honest programs err, and at 95 % {:.0f} "
@@ -209,3 +205,22 @@ def check_rivals(rival: pd.DataFrame, disclosure: pd.DataFrame) -> None:
             says=[(both["together"] > both["claimed"]).sum(), len(rival)])
     observe("audit-reported", "We have reported none of them so far", lambda reported: set(reported) == {"no"},
             list(disclosure["reported"]))
+
+
+def check_lines(calls: pd.DataFrame, lines: pd.DataFrame) -> None:
+    """Which line it is."""
+    given = lines[lines["setting"].str.startswith("as documented") & (lines["relation"] == "replace")]
+    nothing = given.groupby(["subject", "setting"])["verdict"].agg(lambda of: set(of) == {"nothing found"})
+    verdicts = lines[lines["verdict"] == "refuted"].groupby("subject")["setting"].agg(set)
+    silent = given[given["subject"].isin(["LogisticRegression", "tools.quantile"])]
+    opendp = lines[lines["library"] == "opendp"].groupby(["setting", "subject"])["verdict"].agg(
+        lambda of: set(of) == {"nothing found"})
+    observe("audit-lines-refuted", "The other {:.0f} calls are flagged only",
+            lambda s: {one for one in s if one.startswith("as documented")}
+            == {"as documented, 2 columns in [0, 1], no intercept"}, verdicts["LinearRegression"],
+            says=[len(calls) - 1])
+    observe("audit-lines-nothing", "In {:.0f} of the {:.0f} settings replay finds nothing",
+            lambda b: (b == 0).all(), silent["bound"].to_numpy(float), says=[nothing.sum(), len(nothing)])
+    observe("audit-lines-opendp", "It finds nothing in three honest programs on OpenDP, and the fault in each of five "
+            "that we broke on purpose", lambda n: n["honest"].tolist() == [True] * 3
+            and n["broken on purpose"].tolist() == [False] * 5, opendp)

@@ -326,7 +326,7 @@ def check_others(rival: pd.DataFrame) -> None:
     observe("audit-above-together", "The rows above their claims are the same in both columns",
             lambda t: ((t["lower_bound"] > t["claimed"]) == (t["together"] > t["claimed"])).all(), both)
     observe("audit-ebm", "it keeps the number of records exactly", lambda t: t["booster-size-add-remove-1"] > 5, times)
-    observe("audit-ebm-listed", "also if the categories were listed",
+    observe("audit-ebm-listed", "even if the categories were listed",
             lambda t: min(t["booster-nominal-replace-1"], t["booster-listed-replace-1"]) > 5, times)
     observe("audit-ebm-continuous", "On continuous attributes we found nothing above the claim under replace",
             lambda t: 0 < t["booster-continuous-replace-1"] <= 1, times)

@@ -163,14 +163,14 @@ def check_ranges(mean: pd.DataFrame, error: pd.DataFrame) -> None:
     wide, narrow = accuracy[forests].to_numpy(), accuracy[[f"{name}, narrowed" for name in forests]].to_numpy()
     noise = [2 * np.hypot(*error["accuracy"][[name, f"{name}, narrowed"]]) for name in forests]
     observe("diffprfs-cuts-outside", "of the cuts of an attribute that was cut above on their path, {:.2f} lie outside "
-            "the range that is left there in the repaired forest and {:.2f} in the text's",
+            "the range that is left there in the repaired forest and {:.2f} in the paper's",
             lambda o: o.filter(like="narrowed").eq(0).all() and (o[forests] > 0.4).all(), outside,
             says=outside[forests].tolist())
-    observe("diffprfs-dead", "{:.3f} of the splits of the repaired forest part nothing, and {:.3f} of the text's; with "
-            "narrowed ranges it is {:.3f} and {:.3f}",
+    observe("diffprfs-dead", "{:.3f} of the splits of the repaired forest part nothing, and {:.3f} of the paper's; "
+            "with narrowed ranges it is {:.3f} and {:.3f}",
             lambda d: all(d[f"{name}, narrowed"] < d[name] - 0.01 for name in forests), dead,
             says=[*dead[forests], *(dead[f"{name}, narrowed"] for name in forests)])
-    observe("diffprfs-narrowed", "by {:.4f} ± {:.4f} in the repaired forest and by {:.4f} ± {:.4f} in the text's",
+    observe("diffprfs-narrowed", "by {:.4f} ± {:.4f} in the repaired forest and by {:.4f} ± {:.4f} in the paper's",
             lambda d, e: (abs(d) < e).all(), narrow - wide, np.array(noise),
             says=np.column_stack([narrow - wide, noise]).ravel().tolist())
 
@@ -221,10 +221,10 @@ def check_first_comparison(table: pd.DataFrame, *, epsilon: float) -> None:
     text = "as written, max-class sum", epsilon
     bare = table.loc[[(name, np.inf) for name in ("as written, max-class sum", "repaired, max-class sum")]]
     accuracy, auc = (bare[column].tolist() for column in ("accuracy", "auc"))
-    observe("diffprfs-first-look", "the repaired forest with the max-class sum has a higher AUC than the text with "
+    observe("diffprfs-first-look", "the repaired forest with the max-class sum has a higher AUC than the paper with "
             "either score", lambda auc: all((auc["repaired, max-class sum"] > auc[name]).all()
             for name in auc.index.levels[0] if name.startswith("as written")), finite["auc"])
-    observe("diffprfs-first-close", r"Its accuracy is higher too, except against the text with the same score at "
+    observe("diffprfs-first-close", r"Its accuracy is higher too, except against the paper with the same score at "
             r"$\varepsilon=1$, where it is {:.3f} against {:.3f}, a gap smaller than the standard deviation over the "
             "fits", lambda t, low: [(name, e) for name, e in t.index if name.startswith("as written")
             and t.loc[(name, e), "accuracy"] >= low[e]] == [text]
@@ -237,7 +237,7 @@ def check_first_comparison(table: pd.DataFrame, *, epsilon: float) -> None:
 
 
 def check_by_epsilon(mean: pd.DataFrame, error: pd.DataFrame, *, floor: float) -> None:
-    """Figure 1: how accuracy of the text depends on ε."""
+    """Figure 1: how accuracy of the paper depends on ε."""
     wrote, noise = rows_of("as written", mean, error)
     overall = wrote.mean()
     rise, spread = wrote[2.0] - wrote[0.05], np.hypot(noise[2.0], noise[0.05])
@@ -252,7 +252,7 @@ def check_by_epsilon(mean: pd.DataFrame, error: pd.DataFrame, *, floor: float) -
 
 
 def check_by_depth(mean: pd.DataFrame, error: pd.DataFrame) -> None:
-    """Figure 1: how accuracy of the text depends on depth."""
+    """Figure 1: how accuracy of the paper depends on depth."""
     wrote, noise = rows_of("as written", mean, error)
     falls = [wrote.loc[(score, depth), 0.1] for score in ("info_gain", "max") for depth in (3, 7)]
 
@@ -385,7 +385,7 @@ def check_later(ahead: Mapping[str, pd.DataFrame]) -> None:
     most, gain = ({pair: ahead[f"{pair}, {score}"] for pair in ("DiffGen − SuLQ-ID3", "DiffGen − DiffP-C4.5",
                    "DT-Diff − DiffGen")} for score in ("max-class sum", "information gain"))
     two = most["DT-Diff − DiffGen"]
-    observe("diffprfs-c45-behind", r"In the mean DiffP-C4.5 is behind DiffP-ID3 on public bins with every score at "
+    observe("diffprfs-c45-behind", r"On average DiffP-C4.5 is behind DiffP-ID3 on public bins with every score at "
             r"each $\varepsilon$, by more than two standard errors in nine of twelve cases", lambda d:
             len(d) == 12 and (d["lead"] < 0).all() and (d["lead"] < -d["noise"]).sum() == 9, c45)
     observe("diffprfs-diffgen-max", r"With the max-class sum DiffGen leads SuLQ-ID3 throughout and DiffP-C4.5 at "
@@ -399,7 +399,7 @@ def check_later(ahead: Mapping[str, pd.DataFrame]) -> None:
             says=two["lead"][[0.5, 1.0]].tolist())
     observe("diffprfs-dtdiff-gain", "With information gain, the score that section 2.3 names for these methods, there "
             "is no difference to see", lambda d: (abs(d["lead"]) < d["noise"]).all(), gain["DT-Diff − DiffGen"])
-    observe("diffprfs-larger-shares", "fewer and larger shares win in the mean", lambda a, b:
+    observe("diffprfs-larger-shares", "fewer and larger shares win on average", lambda a, b:
             (a["lead"] < 0).all() and (b["lead"] > 0).all(), ahead["DiffP-C4.5 − DiffP-ID3, max-class sum"], two)
 
 

@@ -255,7 +255,7 @@ def check_replays(replays: pd.DataFrame) -> None:
     used = replays["worst_share"]
     observe("edprf-none", "no loss above the ledger in any variant",
             lambda above: (above == 0).all(), replays["above_the_ledger"])
-    observe("edprf-half-used", "The text, made private, uses {:.3f} of what its ledger allows",
+    observe("edprf-half-used", "The paper, made private, uses {:.3f} of what its ledger allows",
             lambda share: share <= 0.5, used["text, made private"], says=[used["text, made private"]])
     observe("edprf-close", "six come within a twentieth of all of it, the repaired forest with {:.3f}",
             lambda used: ((used >= 0.95) & (used <= 1 + 1e-9)).sum() == 6, used.to_numpy(), says=[used["repaired"]])

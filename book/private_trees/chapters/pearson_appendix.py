@@ -195,7 +195,7 @@ def check_live(live: pd.DataFrame, majority: float) -> None:
 
 
 def check_comparison(points: pd.DataFrame) -> None:
-    """Full tables of the comparison: the text, and both variants."""
+    """Full tables of the comparison: the patent, and both variants."""
     rows, mean = by_method(points.query("epsilon < inf")), by_method(points)["mean"]
     cost = {n: mean[grids.AS_WRITTEN, n, 1.0] - mean[grids.CHOICES_DRAWN, n, 1.0] for n in pearson.NAMES.values()}
     observe("pearson-draw-costs", r"costs {:.3f} on Adult and {:.3f} on Robot at $\varepsilon=1$",
@@ -204,7 +204,7 @@ def check_comparison(points: pd.DataFrame) -> None:
     observe("pearson-text-robot", "stays {:.2f} below the tree without noise on Robot", lambda g: g > 0.4, gap,
             says=[gap])
     _, z = lead(rows, "S, m = 400", "C")
-    observe("pearson-s-bank", "C is ahead in the mean at every budget, by more than two standard errors at "
+    observe("pearson-s-bank", "C is ahead on average at every budget, by more than two standard errors at "
             r"$\varepsilon=2$ and 5 only",
             lambda z: (z < 0).all() and z.index[z < -2].tolist() == [2.0, 5.0], z["Bank"])
     observe("pearson-s-robot", "on Robot at the two budgets that were run, by more than two standard errors at "
@@ -233,7 +233,7 @@ def check_depth_and_others(points: pd.DataFrame) -> None:
     observe("pearson-booster-each", "the booster is ahead of every other private one on Adult and Bank at each budget",
             lambda t: (t["PrivateBooster"] > t.drop(columns="PrivateBooster").max(axis=1)).all(),
             private.loc[["Adult", "Bank"]])
-    observe("pearson-c-robot", r"variant C leads in the mean up to $\varepsilon=1$",
+    observe("pearson-c-robot", r"variant C leads on average up to $\varepsilon=1$",
             lambda t: (t["C"] > t.drop(columns=["C", "C, h = 6"]).max(axis=1)).all(), private.loc["Robot"].loc[:1.0])
 
 

@@ -30,7 +30,6 @@ from .common import (
     rows,
     sheet,
     ticks,
-    wrapped,
 )
 
 # --- Boxes and arrows ---------------------------------------------------------------------------------------
@@ -274,22 +273,43 @@ def plot_twins(table: pd.DataFrame, *, beyond: float) -> Figure:
 
 
 def plot_rivals(table: pd.DataFrame) -> Figure:
-    """Bounds over claims of other people's software, a line for each learner and relation.
+    """Bounds over claims of other people's learners, in groups by what became of their claims.
 
     Parameters
     ----------
-    table : columns learner, relation_tested, claimed and together.
+    table : columns learner, with its setting after a comma, relation_tested, claimed and together.
     """
-    shares = table.assign(share=table["together"] / table["claimed"])
-    names = list(dict.fromkeys(shares["learner"]))
-    figure, axis = plt.subplots(figsize=(WIDTH, 0.47 * len(names) + 1.1))
-    for i, relation in enumerate(("add-remove", "replace")):
-        mine = shares[shares["relation_tested"] == relation]
-        height = [len(names) - 1 - names.index(line) for line in mine["learner"]]
-        axis.plot(mine["share"], height, MARKERS[i], color=f"C{i}", label=relation, markersize=7, alpha=0.8)
-    dotted(axis, x=1)
-    axis.set(xscale="log", xlabel="lower bound over the claim; dotted: 1")
-    ticks(axis, x=[0.1, 0.2, 0.5, 1, 2, 5])
-    axis.set_yticks(range(len(names)), [wrapped(name, 26) for name in reversed(names)], fontsize=SIZE)
+    shares = table.assign(
+        share=table["together"] / table["claimed"], learner=table["learner"].str.split(",").str[0]
+    )
+    above = shares.groupby("learner", sort=False)["share"].agg(lambda x: (x > 1).mean())
+    groups = {
+        "above the claim in every audit": above.index[above == 1],
+        "in some audits": above.index[(above > 0) & (above < 1)],
+        "in no audit": above.index[above == 0],
+    }
+    shown = {title: names for title, names in groups.items() if len(names)}
+    sizes = [len(names) for names in shown.values()]
+    figure, axes = plt.subplots(
+        len(shown), sharex=True, squeeze=False, height_ratios=sizes, figsize=(WIDTH, 0.3 * sum(sizes) + 2.2)
+    )
+    for axis, (title, names) in zip(axes.flat, shown.items(), strict=True):
+        height = dict(zip(names, rows(axis, names), strict=True))
+        for i, relation in enumerate(("add-remove", "replace")):
+            mine = shares[(shares["relation_tested"] == relation) & shares["learner"].isin(names)]
+            axis.plot(
+                mine["share"],
+                mine["learner"].map(height),
+                MARKERS[i],
+                color=f"C{i}",
+                label=relation,
+                markersize=7,
+                alpha=0.8,
+            )
+        dotted(axis, x=1)
+        axis.set_title(title, loc="left", fontsize=SIZE)
+        axis.set(xscale="log", ylim=(-0.6, len(names) - 0.4))
+        ticks(axis, x=[0.1, 0.2, 0.5, 1, 2, 5])
+    axes[-1, 0].set_xlabel("lower bound over the claim; dotted: 1")
     legend_below(figure, 2)
     return figure

@@ -41,28 +41,33 @@ def plot_games(games: pd.DataFrame, *, enough: float) -> Figure:
 
 
 def plot_coverage(rules: pd.DataFrame, *, stated: float) -> Figure:
-    """Shares of wrong bounds with intervals, a line for each rule; broken rules on grey.
+    """Shares of wrong bounds with intervals, a line for each rule; broken rules in a panel of their own.
 
     Parameters
     ----------
     rules : of :func:`private_trees.tables.audit.by_rule`.
     stated : share that the rules allow themselves.
     """
-    figure, axis = plt.subplots(figsize=(WIDTH, 0.31 * len(rules) + 0.9))
-    height = rows(axis, rules.index)
-    share, low, high = (100 * rules[name].to_numpy() for name in ("share", "low", "high"))
-    axis.errorbar(
-        share, height, xerr=[share - low, high - share], fmt=MARKERS[0], color="C0", markersize=5, capsize=2
+    broken = rules.index.str.startswith(BROKEN)
+    groups = {"rules as they are proved": rules[~broken], "the same with a mistake": rules[broken]}
+    shown = {
+        title: own.rename(lambda name: name.removeprefix(BROKEN)) for title, own in groups.items() if len(own)
+    }
+    sizes = [len(own) for own in shown.values()]
+    figure, axes = plt.subplots(
+        len(shown), sharex=True, squeeze=False, height_ratios=sizes, figsize=(WIDTH, 0.27 * len(rules) + 1.5)
     )
-    for y, name in zip(height, rules.index, strict=True):
-        if name.startswith(BROKEN):
-            axis.axhspan(y - 0.5, y + 0.5, color="0.93", zorder=0)
-    dotted(axis, x=100 * stated)
-    axis.set_xscale("symlog", linthresh=1)
-    ticks(axis, x=[0, 1, 5, 20, 100])
-    axis.set(
-        xlabel=f"wrong bounds, %; dotted: {100 * stated:g}", xlim=(-0.15, 130), ylim=(-0.6, len(rules) - 0.4)
-    )
+    for axis, (title, own) in zip(axes.flat, shown.items(), strict=True):
+        height = rows(axis, own.index)
+        share, low, high = (100 * own[name].to_numpy() for name in ("share", "low", "high"))
+        around = [share - low, high - share]
+        axis.errorbar(share, height, xerr=around, fmt=MARKERS[0], color="C0", markersize=5, capsize=2)
+        dotted(axis, x=100 * stated)
+        axis.set_title(title, loc="left", fontsize=SIZE)
+        axis.set_xscale("symlog", linthresh=1)
+        ticks(axis, x=[0, 1, 5, 20, 100])
+        axis.set(xlim=(-0.15, 130), ylim=(-0.6, len(own) - 0.4))
+    axes[-1, 0].set_xlabel(f"wrong bounds, %; dotted: {100 * stated:g}")
     return figure
 
 
@@ -117,52 +122,38 @@ def plot_tradeoff(curve: Tradeoff, truth: tuple[Floats, Floats], lines: Mapping[
     return figure
 
 
-def plot_subjects(broken: pd.DataFrame, *, most: float, beyond: float) -> Figure:
-    """Fits to conviction of each subject, sorted, a panel an origin; hollow what an earlier auditor acquits.
+def plot_subjects(broken: pd.DataFrame, *, beyond: float) -> Figure:
+    """Fits to conviction of each subject, sorted; hollow what an earlier auditor acquits.
 
     Parameters
     ----------
-    broken : subjects by ``origin``, ``before``, whether the earlier auditor convicts, and ``fits``, infinite where
-        today's acquits.
-    most : fits of the earlier auditor's longest audits.
+    broken : subjects by ``before``, whether the earlier auditor convicts, and ``fits``, infinite where today's acquits.
     beyond : where infinite numbers are drawn.
     """
-    panels = [(str(origin), own.sort_values("fits")) for origin, own in broken.groupby("origin", sort=False)]
-    sizes = [len(own) for _, own in panels]
-    figure, axes = plt.subplots(
-        len(panels),
-        sharex=True,
-        squeeze=False,
-        height_ratios=sizes,
-        figsize=(WIDTH, 0.09 * sum(sizes) + 3),
-    )
-    powers = [10.0**k for k in range(1, math.ceil(math.log10(beyond)))]
-    for axis, (origin, own) in zip(axes.flat, panels, strict=True):
-        fits, rank = own["fits"].clip(upper=beyond).to_numpy(), np.arange(1, len(own) + 1)
-        before = own["before"].to_numpy(bool)
-        looks = {"convicted before, too": (before, "full"), "acquitted before": (~before, "none")}
-        for i, (label, (those, fill)) in enumerate(looks.items()):
-            look: dict[str, Any] = {"color": f"C{i}", "fillstyle": fill, "markersize": 5}
-            axis.plot(fits[those], rank[those], MARKERS[i], label=label, **look)
-        for row in range(len(own))[
-            ::-4
-        ]:  # sorted dots leave room above to their left, and below to their right
-            late = fits[row] > math.sqrt(10 * beyond)
-            place: dict[str, Any] = {"ha": "right", "va": "bottom"} if late else {"ha": "left", "va": "top"}
-            axis.annotate(
-                own.index[row],
-                (fits[row], rank[row]),
-                (-5, -3) if late else (5, 3),
-                textcoords="offset points",
-                fontsize=SMALLER,
-                bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
-                zorder=3,  # above the dotted line
-                **place,
-            )
-        dotted(axis, x=most)
-        axis.set(xscale="log", ylabel=f"{origin}\nprograms")
-        if np.isinf(broken["fits"]).any():
-            ticks(axis, x=[*powers, beyond], last="∞")
-    axes[-1, 0].set_xlabel(f"fits to conviction, on both data sets; dotted: {most:g}")
+    figure, axis = plt.subplots(figsize=(WIDTH, 0.12 * len(broken) + 2))
+    own = broken.sort_values("fits")
+    fits, rank = own["fits"].clip(upper=beyond).to_numpy(), np.arange(1, len(own) + 1)
+    before = own["before"].to_numpy(bool)
+    looks = {"convicted before, too": (before, "full"), "acquitted before": (~before, "none")}
+    for i, (label, (those, fill)) in enumerate(looks.items()):
+        look: dict[str, Any] = {"color": f"C{i}", "fillstyle": fill, "markersize": 5}
+        axis.plot(fits[those], rank[those], MARKERS[i], label=label, **look)
+    # Sorted dots leave room above to their left, and below to their right.
+    for row in range(len(own))[::-3]:
+        late = fits[row] > math.sqrt(10 * beyond)
+        place: dict[str, Any] = {"ha": "right", "va": "bottom"} if late else {"ha": "left", "va": "top"}
+        axis.annotate(
+            own.index[row],
+            (fits[row], rank[row]),
+            (-5, -3) if late else (5, 3),
+            textcoords="offset points",
+            fontsize=SMALLER,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
+            zorder=3,  # above the grid
+            **place,
+        )
+    axis.set(xscale="log", ylabel="new programs", xlabel="fits to conviction, on both data sets")
+    if np.isinf(broken["fits"]).any():
+        ticks(axis, x=[*(10.0**k for k in range(1, math.ceil(math.log10(beyond)))), beyond], last="∞")
     legend_below(figure, 2)
     return figure

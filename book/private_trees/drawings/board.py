@@ -9,13 +9,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullFormatter
 
 from ..board.standings import Ranking
 from .common import (
     HATCHES,
+    MARKERS,
     SMALLER,
     WIDTH,
+    dotted,
     draw_curve,
     draw_levels,
     epsilon_axis,
@@ -155,32 +156,29 @@ def plot_ranks(rankings: Mapping[float, Ranking]) -> Figure:
     return figure
 
 
-def plot_costs(table: pd.DataFrame, *, panels: Mapping[str, str], label: str) -> Figure:
-    """Costs as dots, a row a method with its loss beside its name, the least loss on top; a panel a cost.
+def plot_costs(costs: pd.DataFrame, *, named: Sequence[str]) -> Figure:
+    """Loss against time, a dot a method; those with a name have a colour, and all others are grey.
 
     Parameters
     ----------
-    table : a row a method, with the columns of the panels and ``loss``.
-    panels : column → label of its axis.
-    label : of the loss.
+    costs : a row a method, with the columns ``first``, a ratio, and ``loss``.
+    named : methods with a name.
     """
-    rows = table.sort_values("loss", ascending=False)
-    figure, axes = panel_grid(1, len(panels), (WIDTH / len(panels), 1.0 + 0.25 * len(rows)), sharey=True)
-    for axis, (column, name) in zip(axes[0], panels.items(), strict=True):
-        axis.plot(rows[column], range(len(rows)), "o", color="C0", markersize=5)
-        axis.axvline(1, color="black", linewidth=0.8, linestyle=":")
-        if table[column].max() > 5 * table[column].min():
-            axis.set_xscale("log")
-            # Within a decade all ticks between powers of ten have labels, one over the other; over several decades
-            # a narrow panel has room for the powers only, and by default for none.
-            few = table[column].max() < 100 * table[column].min()
-            axis.xaxis.set_major_locator(LogLocator(subs=(1, 3) if few else (1,), numticks=12))
-            axis.xaxis.set_major_formatter("{x:g}")
-            axis.xaxis.set_minor_formatter(NullFormatter())
-        small(axis, x=name)
-    names = [f"{method}  {loss:.2f}" for method, loss in rows["loss"].items()]
-    axes[0, 0].set_yticks(range(len(rows)), names, fontsize=SMALLER)
-    axes[0, 0].set_ylabel(f"method, {label}", fontsize="small")
+    figure, axis = plt.subplots(figsize=(WIDTH, 4.2))
+    others = costs.drop(index=list(named))
+    axis.plot(others["first"], others["loss"], "o", color="0.6", markersize=5, label="other methods")
+    for i, method in enumerate(named):
+        one = costs.loc[[method]]
+        axis.plot(one["first"], one["loss"], MARKERS[i], color=f"C{i}", markersize=7, label=method)
+    dotted(axis, x=1)
+    axis.set(
+        xscale="log",
+        xlabel="CPU time of a first fit over that of a forest; dotted: 1",
+        ylabel="mean loss of AUC",
+        ylim=(0, None),
+    )
+    axis.xaxis.set_major_formatter("{x:g}")
+    legend_below(figure, 2)
     return figure
 
 
@@ -209,25 +207,6 @@ def plot_stress(table: pd.DataFrame, groups: Mapping[str, Sequence[str]], *, lab
         axis.tick_params(axis="y", labelsize=SMALLER)
     axes[0, 0].set_ylabel(label, fontsize="small")
     legend_below(figure, 2, fontsize=SMALLER)
-    return figure
-
-
-def plot_changes(table: pd.DataFrame, *, label: str) -> Figure:
-    """Changes with intervals, a row each, the largest on top.
-
-    Parameters
-    ----------
-    table : index names, columns ``gain`` and ``half``.
-    label : of the horizontal axis.
-    """
-    rows = table.sort_values("gain")
-    figure, axis = plt.subplots(figsize=(WIDTH, 0.9 + 0.24 * len(rows)))
-    axis.axvline(0, color="black", linewidth=0.9)
-    axis.errorbar(
-        rows["gain"], range(len(rows)), xerr=rows["half"], fmt="o", color="C0", markersize=4.5, capsize=2
-    )
-    axis.set_yticks(range(len(rows)), list(rows.index), fontsize="small")
-    axis.set(xlabel=label, ylim=(-0.7, len(rows) - 0.3))
     return figure
 
 

@@ -21,7 +21,7 @@ import pandas as pd
 
 TRUE, FALSE, OTHER, EMPTY = "✓", "✗", "≠", "∅"
 LINE = re.compile(rf"^([{TRUE}{FALSE}{OTHER}{EMPTY}]) ([\w-]+): (.*)$", re.MULTILINE)
-NONE = "?"  # in the place of a number that a run does not have
+NONE = "?"  # in place of a number that a run does not have
 
 
 class Page:

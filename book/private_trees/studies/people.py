@@ -67,7 +67,7 @@ class ByPerson(NamedTuple):
     data: Dataset
     codes: Floats  # of the test part
     labels: NDArray[np.intp]  # of the test part
-    shares: Floats  # of a test record in the mean over people
+    shares: Floats  # of a test record on average over people
 
 
 @lru_cache(maxsize=1)

@@ -1,9 +1,11 @@
 """The auditor on subjects with a known verdict: after how many fits it convicts, and how often it errs.
 
-They stand in ``tests/audit_subjects.py``. Some are known, for the auditor was developed on them; others are new, for
-they were written before today's auditor. A cell's reading is the auditor: "before" one that bet on one pair, which is
-gone, so that its rows are kept; "after" today's, at 99 %; "after, 95 %" the same at that confidence, on honest subjects
-alone. Of a broken subject a cell is one audit, of an honest one a block.
+They stand in ``tests/audit_subjects.py`` and, the third wave, in ``tests/audit_subjects_third.py``. New are those of
+the third wave, which were written before today's auditor, but for eight of kinds that it was known to miss; on all
+others it was developed. A cell's reading is the auditor: "before" one that heard nothing of what a fit prints, had no
+missing values and no full counters, and left a pair that gained; it is gone, so that its rows are kept; "after"
+today's, at 99 %; "after, 95 %" the same at that confidence, on honest subjects alone. Of a broken subject a cell is one
+audit, of an honest one a block.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import importlib.util
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, wraps
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -22,15 +24,17 @@ import numpy as np
 import pandas as pd
 
 from dpaudit import AttackError, AuditSettings, examine, pairs
-from dpaudit.pairs import KINDS
+from dpaudit.examine import own_domain
+from dpaudit.pairs import kinds_of
 
 from .runs import Cell, Study, cells, read, results_folder, wide
 
 NAME = "audit_subjects"
+MODULES = ("audit_subjects", "audit_subjects_third")  # the second one imports the first
 BEFORE, AFTER, AT_95 = "before", "after", "after, 95 %"
 CONFIDENCE = {AFTER: 0.99, AT_95: 0.95}  # of the auditor that can be measured
 # Runs at most on each data set, and number of cells, of a broken and of an honest subject. What is measured is first.
-BROKEN = {AFTER: (20_000, 1), BEFORE: (1_000, 1)}
+BROKEN = {AFTER: (20_000, 1), BEFORE: (20_000, 1)}
 HONEST = {AFTER: (1_500, 1), AT_95: (300, 3)}
 BLOCK = 20  # audits of an honest subject in a cell
 EVENT = "event: "  # a metric that has a text instead of a number
@@ -54,12 +58,21 @@ def convict(subject: Any, *, runs: int, seed: int, confidence: float) -> tuple[b
     Whether the claim is refuted; the number of fits, of scouting and bets where they were made, else of scans; the
     event and the pair. Scans before bets take some tens more: how many depends on noise that has no seed.
     """
-    kinds = tuple(kind for kind in KINDS if kind != "missing")
-    tried = pairs(subject.neighbours, kinds=kinds if subject.channel == "exception" else None, seed=seed)
+    tried = pairs(
+        subject.neighbours,
+        domain=own_domain(subject.factory()),
+        kinds=[kind for kind in kinds_of(subject.unit) if kind != "missing"]
+        if subject.channel == "exception"
+        else None,
+        seed=seed,
+        unit=subject.unit,
+    )
     settings = AuditSettings(
         claimed=subject.claimed,
         delta=subject.delta,
         neighbours=subject.neighbours,
+        unit=subject.unit,
+        time=subject.channel == "time",
         runs=runs,
         confidence=confidence,
         seed=seed,
@@ -85,9 +98,10 @@ def counted(kind: Any) -> Iterator[list[None]]:
     fits: list[None] = []
     fit = kind.fit
 
-    def counting(model: Any, X: Any, y: Any = None) -> Any:
+    @wraps(fit)
+    def counting(model: Any, *data: Any, **people: Any) -> Any:
         fits.append(None)
-        return fit(model, X, y)
+        return fit(model, *data, **people)
 
     with patch.object(kind, "fit", counting):
         yield fits
@@ -95,19 +109,26 @@ def counted(kind: Any) -> Iterator[list[None]]:
 
 @cache
 def subjects() -> dict[str, Any]:
-    """The subjects by name, from a checkout of the project; none where there is no such file."""
-    module = "audit_subjects"
-    file = Path(__file__).resolve().parents[3] / "tests" / f"{module}.py"
-    if not file.is_file():
-        return {}
-    if module not in sys.modules:
-        spec = importlib.util.spec_from_file_location(module, file)
-        assert spec is not None
-        assert spec.loader is not None
-        sys.modules[module] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[module])
-    found: dict[str, Any] = sys.modules[module].BY_NAME
+    """The subjects by name, from a checkout of the project; none where there are no such files."""
+    found: dict[str, Any] = {}
+    for module in MODULES:
+        file = Path(__file__).resolve().parents[3] / "tests" / f"{module}.py"
+        if not file.is_file():
+            return {}
+        if module not in sys.modules:
+            spec = importlib.util.spec_from_file_location(module, file)
+            assert spec is not None
+            assert spec.loader is not None
+            sys.modules[module] = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(sys.modules[module])
+        found |= sys.modules[module].BY_NAME
     return found
+
+
+def is_new(name: str) -> bool:
+    """Whether a subject was written before today's auditor, of a kind that no auditor was known to miss."""
+    third = sys.modules[MODULES[-1]].BY_NAME
+    return name in third and not third[name].kind.startswith("missed: ")
 
 
 # --- Measures -------------------------------------------------------------------------------------------------
@@ -182,7 +203,7 @@ def compared(folder: Path | None = None) -> pd.DataFrame:
     alarms = honest.groupby(["utility", "method"])[["convicted", "audits"]].sum()
     about = {
         name: {
-            "origin": "new" if subject.kind else "known",
+            "origin": "new" if is_new(name) else "known",
             "kind": subject.kind or subject.channel or "honest",
             "loss": subject.loss,
             "delta": subject.delta,

@@ -166,7 +166,7 @@ def plot_costs(costs: pd.DataFrame, *, named: Sequence[str]) -> Figure:
     """
     figure, axis = plt.subplots(figsize=(WIDTH, 4.2))
     others = costs.drop(index=list(named))
-    axis.plot(others["first"], others["loss"], "o", color="0.6", markersize=5, label="other methods")
+    axis.plot(others["first"], others["loss"], "o", color="0.45", markersize=5, label="other methods")
     for i, method in enumerate(named):
         one = costs.loc[[method]]
         axis.plot(one["first"], one["loss"], MARKERS[i], color=f"C{i}", markersize=7, label=method)

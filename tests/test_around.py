@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 CHAPTERS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 EXTENSIONS = {path.stem: runpy.run_path(str(path)) for path in (ROOT / "book" / "_ext").glob("*.py")}
-TOOLS, HEAD, SEARCH, FIXES, NUMBERS, MARKS, FORMULAS, TERMS = (
+TOOLS, HEAD, SEARCH, FIXES, NUMBERS, MARKS, FORMULAS, TERMS, LANGUAGES = (
     SimpleNamespace(**EXTENSIONS[name])
     for name in (
         "chapter_tools",
@@ -34,6 +34,7 @@ TOOLS, HEAD, SEARCH, FIXES, NUMBERS, MARKS, FORMULAS, TERMS = (
         "check_marks",
         "formulas",
         "definitions",
+        "one_language",
     )
 )
 
@@ -302,6 +303,19 @@ def test_chinese_words_are_found_by_their_pairs() -> None:
     words = SEARCH.Bilingual({}).split("eDPRF 采用重排翻转机制 and noise2")
     assert {"eDPRF", "重排", "翻转", "机制", "and", "noise2", "重"} < set(words)
     assert "采用重排翻转机制" not in words
+
+
+def test_chinese_is_marked_and_so_is_the_english_before_it() -> None:
+    page = soup(
+        "<section><h1>A</h1><p>Ten people.</p><p>One is ill.</p><p>十个人，一人患病。</p><p>More.</p></section>"
+        "<details class='fold'><summary>中文摘要</summary><p>十个人。</p></details><p class='x'>结论</p>"
+    )
+    assert LANGUAGES.mark(page)
+    assert [tag.get("lang") for tag in page.select("section > p")] == ["en", "en", "zh", None]
+    assert page.details["lang"] == "zh"
+    english = soup("<section><p>Ten people 十.</p><p>One is ill.</p></section>")  # a page without a button
+    assert not LANGUAGES.mark(english)
+    assert not english.select("[lang]")
 
 
 # --- fixes ------------------------------------------------------------------------------------------------------

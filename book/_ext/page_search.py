@@ -6,6 +6,7 @@ in the index and in what a reader types, 重排 is found in 重排翻转机制.
 
 from __future__ import annotations
 
+import json
 import re
 
 from sphinx.application import Sphinx
@@ -17,8 +18,10 @@ ASIDE = (
     "a|an|can|do|does|how|i|me|my|our|should|the|to|we|what|you|your"  # words of a question that find nothing
 )
 
-# The same as split() below, in the browser; the first pattern is that of Sphinx's own splitter.
+# The same as split() below, in the browser; the first pattern is that of Sphinx's own splitter. The names are for
+# search-scores.js.
 SPLITTER = rf"""
+var letterNames = {json.dumps(NAMES)};
 var splitQuery = (query) => query
   .split(/[^\p{{Letter}}\p{{Number}}_\p{{Emoji_Presentation}}]+/gu)
   .filter((word) => !/^(?:{ASIDE})$/i.test(word))

@@ -1,9 +1,8 @@
 /* Pages whose titles have the words that a reader asks for come first, and appendices after the chapters. */
 var Scorer = (() => {
-  const NAMES = { "ε": "epsilon", "δ": "delta", "ρ": "rho" };
   const stems = (text) => {
     const stemmer = new Stemmer();
-    return splitQuery(text.toLowerCase()).map((word) => stemmer.stemWord(NAMES[word] ?? word));
+    return splitQuery(text.toLowerCase()).map((word) => stemmer.stemWord(letterNames[word] ?? word));
   };
   const asked = () => stems(new URLSearchParams(location.search).get("q") ?? "");
   return {

@@ -231,20 +231,6 @@ def rivals(peers: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(together=together, learner=learner)
 
 
-def rival_summary(rows: pd.DataFrame) -> pd.DataFrame:
-    """Audits by learner and relation: how many, how many above the claim, the largest bound as a share of it."""
-    learner = rows["learner"].str.split(",").str[0]
-    share = rows["together"] / rows["claimed"]
-    by = pd.DataFrame({"learner": learner, "relation": rows["relation_tested"], "share": share})
-    groups = by.groupby(["learner", "relation"], sort=False)["share"]
-    columns = {
-        "audits": groups.size(),
-        "above the claim": groups.agg(lambda shares: int((shares > 1).sum())),
-        "largest bound / claim": groups.max(),
-    }
-    return pd.DataFrame(columns)
-
-
 def given_too_much(replayed: pd.DataFrame) -> pd.DataFrame:
     """Calls of a library's mechanisms whose inputs move by more than their sensitivity, as replay found them.
 

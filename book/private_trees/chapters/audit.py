@@ -54,12 +54,12 @@ def check_finding(climb: pd.DataFrame, coins: Mapping[str, float], rules: pd.Dat
             lambda x: (x > 1).sum() == 1 and x.max() < 1.01, over, says=[len(over)])
     observe("audit-finding", "Bets at 95 % confidence were wrong in {:.1f} % of {:.0f} repetitions", rare, wrong,
             says=percent)
-    observe("audit-rarely", "Bets are wrong more rarely than they may be", rare, wrong)
+    observe("audit-rarely", "In our trials bets are wrong more rarely than they may be", rare, wrong)
     observe("audit-runs", "to convict in nine audits of ten they took {:.1f} to {:.1f} times the runs of a test whose "
             "number of runs is fixed beforehand, {:.1f} times in the median of fifteen cases", similar, share,
             says=times)
-    observe("audit-as-soon", "convict about as soon as a test that has to know its number of runs beforehand", similar,
-            share)
+    observe("audit-as-soon", "in the median they convict about as soon as a test that has to know its number of runs "
+            "beforehand", similar, share)
 
 
 def check_bets(played: pd.DataFrame) -> None:

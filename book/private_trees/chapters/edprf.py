@@ -186,8 +186,8 @@ def check_finding(readings: pd.DataFrame, forests: pd.DataFrame) -> None:
             aligned, unaligned, says=[aligned, unaligned])
     leads = leads_of_repaired(forests)
     for name, sentence in (
-            ("", "it is the most accurate of six forests at each budget on each of three data sets"),
-            ("-zh", "在三个数据集、每个预算下，准确率都是六种森林中最高的")):
+            ("", "it is the most accurate of six forests at each of six budgets on each of three data sets"),
+            ("-zh", "在三个数据集、六个预算下，准确率都是六种森林中最高的")):
         observe(f"edprf-finding-best{name}", sentence, lambda z: (z > 0).all(axis=None) and z.shape == (18, 5), leads)
     observe("edprf-best", r"the repaired forest has the best accuracy at each of six $\varepsilon$ on each of the "
             "three data sets, ahead of each other one by more than two standard errors",

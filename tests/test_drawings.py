@@ -472,6 +472,18 @@ def test_hollow_is_what_was_acquitted_before_and_what_still_is_stands_at_the_edg
     assert shown == {"full": [60, 400], "none": [40, 1e5]}
 
 
+def test_rivals_stand_with_what_became_of_their_claims() -> None:
+    both = pd.concat(
+        [RIVALS, RIVALS.assign(learner="r, one setting"), RIVALS[1:].assign(learner="q, another")]
+    )
+    figure = audit.plot_rivals(both)
+    names = {
+        axis.get_title(loc="left"): [label.get_text() for label in axis.get_yticklabels()]
+        for axis in figure.axes
+    }
+    assert names == {"above the claim in every audit": ["q"], "in some audits": ["r"], "in no audit": ["p"]}
+
+
 def test_the_gauges_say_what_a_path_has_paid() -> None:
     (shown,) = texts(drawn("foundations.draw_budget_tree"))
     assert [shown.count(paid) for paid in ("0.25", "1.00")] == [1, 2]

@@ -227,7 +227,7 @@ def cards(soup: BeautifulSoup) -> None:
     for table in soup.find_all("table"):
         rows = table.select("tbody > tr")
         heads, cells = columns(table.select("thead > tr")), columns(rows)
-        if not heads or table.select("[colspan]") or not len(heads[-1]) >= MANY or len(rows) > MOST_CARDS:
+        if not heads or table.select("[colspan]") or len(heads[-1]) < MANY or len(rows) > MOST_CARDS:
             continue
         names = [
             " ".join(next(filter(None, (cell.text.strip() for cell in down[::-1])), "").split())

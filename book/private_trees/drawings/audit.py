@@ -27,6 +27,7 @@ from .common import (
     box,
     dotted,
     legend_below,
+    panels_of_rows,
     rows,
     sheet,
     ticks,
@@ -288,12 +289,8 @@ def plot_rivals(table: pd.DataFrame) -> Figure:
         "in some audits": above.index[(above > 0) & (above < 1)],
         "in no audit": above.index[above == 0],
     }
-    shown = {title: names for title, names in groups.items() if len(names)}
-    sizes = [len(names) for names in shown.values()]
-    figure, axes = plt.subplots(
-        len(shown), sharex=True, squeeze=False, height_ratios=sizes, figsize=(WIDTH, 0.3 * sum(sizes) + 2.2)
-    )
-    for axis, (title, names) in zip(axes.flat, shown.items(), strict=True):
+    figure, panels = panels_of_rows(groups, row=0.3, rest=2.2)
+    for axis, names in panels:
         height = dict(zip(names, rows(axis, names), strict=True))
         for i, relation in enumerate(("add-remove", "replace")):
             mine = shares[(shares["relation_tested"] == relation) & shares["learner"].isin(names)]
@@ -307,9 +304,8 @@ def plot_rivals(table: pd.DataFrame) -> Figure:
                 alpha=0.8,
             )
         dotted(axis, x=1)
-        axis.set_title(title, loc="left", fontsize=SIZE)
-        axis.set(xscale="log", ylim=(-0.6, len(names) - 0.4))
+        axis.set_xscale("log")
         ticks(axis, x=[0.1, 0.2, 0.5, 1, 2, 5])
-    axes[-1, 0].set_xlabel("lower bound over the claim; dotted: 1")
+    panels[-1][0].set_xlabel("lower bound over the claim; dotted: 1")
     legend_below(figure, 2)
     return figure

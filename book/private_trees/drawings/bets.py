@@ -15,7 +15,7 @@ from dpnb.arrays import Floats
 
 from ..auditing.curves import Tradeoff
 from ..tables.audit import BROKEN
-from .common import LINES, MARKERS, SIZE, SMALLER, WIDTH, dotted, legend_below, rows, ticks
+from .common import LINES, MARKERS, SIZE, SMALLER, WIDTH, dotted, legend_below, panels_of_rows, rows, ticks
 
 
 def plot_games(games: pd.DataFrame, *, enough: float) -> Figure:
@@ -50,24 +50,17 @@ def plot_coverage(rules: pd.DataFrame, *, stated: float) -> Figure:
     """
     broken = rules.index.str.startswith(BROKEN)
     groups = {"rules as they are proved": rules[~broken], "the same with a mistake": rules[broken]}
-    shown = {
-        title: own.rename(lambda name: name.removeprefix(BROKEN)) for title, own in groups.items() if len(own)
-    }
-    sizes = [len(own) for own in shown.values()]
-    figure, axes = plt.subplots(
-        len(shown), sharex=True, squeeze=False, height_ratios=sizes, figsize=(WIDTH, 0.27 * len(rules) + 1.5)
-    )
-    for axis, (title, own) in zip(axes.flat, shown.items(), strict=True):
-        height = rows(axis, own.index)
+    figure, panels = panels_of_rows(groups, row=0.27, rest=1.5)
+    for axis, own in panels:
+        height = rows(axis, own.index.str.removeprefix(BROKEN))
         share, low, high = (100 * own[name].to_numpy() for name in ("share", "low", "high"))
         around = [share - low, high - share]
         axis.errorbar(share, height, xerr=around, fmt=MARKERS[0], color="C0", markersize=5, capsize=2)
         dotted(axis, x=100 * stated)
-        axis.set_title(title, loc="left", fontsize=SIZE)
         axis.set_xscale("symlog", linthresh=1)
         ticks(axis, x=[0, 1, 5, 20, 100])
-        axis.set(xlim=(-0.15, 130), ylim=(-0.6, len(own) - 0.4))
-    axes[-1, 0].set_xlabel(f"wrong bounds, %; dotted: {100 * stated:g}")
+        axis.set_xlim(-0.15, 130)
+    panels[-1][0].set_xlabel(f"wrong bounds, %; dotted: {100 * stated:g}")
     return figure
 
 

@@ -248,6 +248,26 @@ def rows(axis: Axes, names: Iterable[str], *, length: int | None = None) -> Floa
     return height
 
 
+def panels_of_rows(
+    groups: Mapping[str, Any], *, row: float, rest: float
+) -> tuple[Figure, list[tuple[Axes, Any]]]:
+    """A titled panel for each group that has rows, one below the other on the same horizontal axis.
+
+    Parameters
+    ----------
+    groups : title → what the rows show, one each.
+    row, rest : inches of a row, and of all that stands around the rows.
+    """
+    shown = {title: own for title, own in groups.items() if len(own)}
+    sizes = [len(own) for own in shown.values()]
+    size = (WIDTH, row * sum(sizes) + rest)
+    figure, axes = plt.subplots(len(shown), sharex=True, squeeze=False, height_ratios=sizes, figsize=size)
+    for axis, title, count in zip(axes.flat, shown, sizes, strict=True):
+        axis.set_title(title, loc="left", fontsize=SIZE)
+        axis.set_ylim(-0.6, count - 0.4)
+    return figure, list(zip(axes.flat, shown.values(), strict=True))
+
+
 def together(name: str) -> str:
     """A name with NO_BREAK around "=", after numbers and before a last one, where no line should end."""
     return re.sub(r"(?<==) | (?==)|(?<=\d) (?=[a-z%])| (?=\d+$)", NO_BREAK, name)

@@ -241,7 +241,7 @@ def given_too_much(replayed: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     A row a call of learners with bounds given, under replace: module and line as ``call``, the declared
-    ``sensitivity``, how far the inputs are ``apart``, the ``ε`` that the call is to keep, and its ``loss``.
+    sensitivity ``Δ``, how far the inputs are ``apart``, the ``ε`` that the call is to keep, and its ``loss``.
     """
     those = replayed["setting"].str.startswith("as documented") & (replayed["relation"] == "replace")
     rows = replayed[those & (replayed["what"] == "one call")].reset_index(drop=True)
@@ -251,7 +251,7 @@ def given_too_much(replayed: pd.DataFrame) -> pd.DataFrame:
         {
             "learner": learner,
             "call": rows["line"].str.extract(r"(\w+:\d+) ")[0],
-            "sensitivity": numbers[0],
+            "Δ": numbers[0],
             "apart": numbers[1],
             "ε": rows["claim"],
             "loss": rows["bound"],
